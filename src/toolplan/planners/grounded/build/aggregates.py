@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from toolplan.extras import install_command
+from toolplan.planners.grounded.build.compared import group_alternatives
 from toolplan.planners.grounded.build.drafts import Source
 from toolplan.planners.grounded.build.plan_builder import PlanBuilder
 from toolplan.planners.grounded.build.selection import (
@@ -15,6 +15,7 @@ from toolplan.planners.grounded.build.selection import (
     cut_behind_order,
     first_places,
 )
+from toolplan.planners.grounded.build.statements import Statement, grouped, in_unit
 from toolplan.planners.grounded.catalogue.connections import column_of, join_columns, shown
 from toolplan.planners.grounded.catalogue.kinds import (
     SQL_TOOL,
@@ -23,18 +24,16 @@ from toolplan.planners.grounded.catalogue.kinds import (
     ColumnOf,
     Kind,
 )
-from toolplan.planners.grounded.catalogue.schemas import Shape
 from toolplan.planners.grounded.language import words
-from toolplan.planners.grounded.language.words import UNITS
 from toolplan.planners.grounded.parse.conditions import (
     Among,
     Condition,
     identifier,
-    literal,
-    qualified,
     sql,
 )
 from toolplan.planners.grounded.parse.linker import Binding, Filter, Where
+from toolplan.planners.grounded.parse.mentions import Time
+from toolplan.planners.grounded.parse.ranks import RANKING
 from toolplan.planners.grounded.parse.requests import (
     ByColumn,
     ByPeriod,
@@ -55,27 +54,6 @@ from toolplan.planners.grounded.parse.spans import case, covering, inside, spans
 _PREFIXES = {
     "avg": "average", "sum": "total", "max": "highest", "min": "lowest", "median": "median"
 }  # fmt: skip
-
-
-@dataclass(slots=True)
-class _Statement:
-    """The parts of a SELECT while they are gathered."""
-
-    table: str
-    tables: dict[str, Source]
-    groups: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    joins: list[str] = field(default_factory=list[str])
-    where: list[str] = field(default_factory=list[str])
-    order: list[str] = field(default_factory=list[str])
-    """what groups are ordered by, where it is not their figure"""
-    keys: list[str] = field(default_factory=list[str])
-    """expressions that groups are distinguished and ordered by, and that are not shown"""
-    used: set[str] = field(default_factory=set[str])
-
-    def column(self, name: str, table: str | None = None) -> str:
-        """Return the name of a column, with its table only where there are several."""
-        self.used.add(name)
-        return qualified(name, (table or self.table) if len(self.tables) > 1 else "")
 
 
 class Aggregates:
@@ -118,12 +96,13 @@ class Aggregates:
                 reason = f"each of the {kind.plural} has one such number, and no average"
                 self._builder.reject((g.said for g in things if isinstance(g, ByColumn)), reason)
             computation.groups = [g for g in computation.groups if g not in things]
+        self._refuse_ranks(computation, kind)
         joined = self._joined(kind, computation)
         tables = {kind.plural: built.sources[0], **joined}
-        statement = _Statement(kind.plural, {**tables, **built.others})
+        statement = Statement(kind.plural, {**tables, **built.others})
         for other in joined:
             self._join(statement, kind, other)
-        self._group_alternatives(computation, request)
+        group_alternatives(computation, request, self._linker)
         statement.where = [self._condition(statement, each) for each, _ in built.conditions]
         for group in computation.groups:
             self._group(statement, kind, group)
@@ -154,7 +133,7 @@ class Aggregates:
         """Return the condition whose share is asked for, and take it away from the rows."""
         match computation.measure:
             case Rate(()):
-                chosen = _said_last(request.modifiers)
+                chosen = _said_of_all(request, computation.predicate)
                 if chosen is None:
                     self._builder.reject(
                         computation.mentions, "the question does not say what the share is of"
@@ -192,17 +171,30 @@ class Aggregates:
             self._builder.reject(modifier.mentions, "the fewest of several kinds of rows")
         return None
 
-    def _group_alternatives(self, computation: Computation, request: ThingRequest) -> None:
-        """Group by what "a and b" are values of, where one figure for both would say nothing."""
-        if not isinstance(computation.measure, Rate | Statistic | Count) or computation.groups:
+    def _refuse_ranks(self, computation: Computation, kind: Kind) -> None:
+        """Refuse a rank of nothing, "the highest share", and "the town of most letters per box".
+
+        The first is one figure; and a box has one town.
+        """
+        if computation.descending is None:
             return
-        for modifier in request.modifiers:
-            if not modifier.alternatives or modifier.either or not modifier.mention.values:
-                continue
-            binding = self._linker.bind(request.entity, modifier)
-            if binding is not None:
-                column = ColumnOf(request.entity, binding.attribute.name)
-                computation.groups.append(ByColumn((column,), (), modifier.mention))
+        if not computation.groups and isinstance(computation.measure, Rate | Count | Statistic):
+            ranking = [m for m in computation.mentions if m.does(*RANKING)]
+            self._builder.reject(ranking, "say of what: '… of each …', 'which … has …'")
+        groups = [each for each in computation.groups if isinstance(each, ByColumn)]
+        if not (computation.single or computation.count):
+            return
+        for group in groups[1:]:
+            owners = [self._catalogue.kinds[each] for each in group.entities]
+            if any(self._has_one(owner, groups[0], kind) for owner in owners):
+                reason = f'each "{group.said.text}" has one "{groups[0].said.text}"'
+                self._builder.reject([group.said], reason)
+
+    def _has_one(self, owner: Kind, group: ByColumn, kind: Kind) -> bool:
+        """Return whether each thing of `owner` is in one of the groups; rows are of `kind`."""
+        own = any(c.entity == owner.entity for c in group.columns)
+        refers = any(column_of(f"{entity}.id", shown(owner)) for entity in group.entities)
+        return owner is kind or own or refers
 
     def _joined(self, kind: Kind, computation: Computation) -> dict[str, Source]:
         """Return the tables of other kinds of things whose columns are grouped by."""
@@ -237,7 +229,7 @@ class Aggregates:
             return f"{kind.entity}_{words.key(group.said.text)}"
         return next(iter(names)) if len(names) == 1 else None
 
-    def _join(self, statement: _Statement, kind: Kind, other: str) -> None:
+    def _join(self, statement: Statement, kind: Kind, other: str) -> None:
         target = next(k for k in self._catalogue.kinds.values() if k.plural == other)
         columns = join_columns(kind, target)
         if columns is not None:
@@ -245,11 +237,11 @@ class Aggregates:
             its = statement.column(columns[1], other)
             statement.joins.append(f"JOIN {identifier(other)} ON {mine} = {its}")
 
-    def _condition(self, statement: _Statement, condition: Condition) -> str:
+    def _condition(self, statement: Statement, condition: Condition) -> str:
         statement.used.update(columns_read([condition]))
         return sql(condition, statement.table if len(statement.tables) > 1 else "")
 
-    def _group(self, statement: _Statement, kind: Kind, group: Group) -> None:
+    def _group(self, statement: Statement, kind: Kind, group: Group) -> None:
         match group:
             case ByPeriod(period, said):
                 if kind.date_column is None:
@@ -285,7 +277,7 @@ class Aggregates:
                     return
                 self._add_group(statement, other, column)
 
-    def _add_group(self, statement: _Statement, kind: Kind, column: str) -> None:
+    def _add_group(self, statement: Statement, kind: Kind, column: str) -> None:
         shape = kind.attributes[column].shape if column in kind.attributes else None
         name = statement.column(column, kind.plural)
         statement.groups.append((name, column))
@@ -294,7 +286,7 @@ class Aggregates:
 
     def _text(
         self,
-        statement: _Statement,
+        statement: Statement,
         kind: Kind,
         computation: Computation,
         having: Condition | None,
@@ -306,13 +298,12 @@ class Aggregates:
         source = " ".join([f"FROM {identifier(statement.table)}", *statement.joins])
         where = " WHERE " + " AND ".join(statement.where) if statement.where else ""
         limit = computation.count or (1 if computation.single else None)
-        direction = "DESC" if computation.descending is not False else "ASC"
-        listed = isinstance(computation.measure, Listed)
-        by = f"{expression} {direction}{' NULLS LAST' if listed else ''}"
-        within = [column for column, _ in statement.groups if listed]
-        cut = first_places(limit, by, within)
         match computation.measure:
             case Listed():
+                direction = "DESC" if computation.descending is not False else "ASC"
+                by = f"{expression} {direction} NULLS LAST"
+                within = [column for column, _ in statement.groups]
+                cut = first_places(limit, by, within)
                 return f"SELECT * {source}{where}{cut} ORDER BY {', '.join([*within, by])}"
             case Distinct():
                 if not (columns := ", ".join(column for column, _ in statement.groups)):
@@ -323,10 +314,10 @@ class Aggregates:
                     return f"SELECT {counted} {source}{where}"
                 return f"SELECT DISTINCT {columns} {source}{where} ORDER BY {columns}"
             case _:
-                return _grouped(statement, computation, measured, source + where, cut)
+                return grouped(statement, computation, measured, source + where, limit)
 
     def _measured(
-        self, statement: _Statement, kind: Kind, measure: Measure | None, having: Condition | None
+        self, statement: Statement, kind: Kind, measure: Measure | None, having: Condition | None
     ) -> tuple[str, str] | None:
         match measure:
             case Rate():
@@ -343,7 +334,7 @@ class Aggregates:
                 expression = f"{function}({statement.column(column)})"
                 if measure.unit is not None:
                     name = re.sub(r"\W+", "_", f"{_PREFIXES[function]}_{measure.unit}")
-                    return _in_unit(expression, kind.attributes[column].shape, measure.unit), name
+                    return in_unit(expression, kind.attributes[column].shape, measure.unit), name
                 return expression, name
             case Listed(columns):
                 moment = kind.date_column if not columns else None
@@ -355,7 +346,7 @@ class Aggregates:
             case _:
                 return "count(*)", kind.plural
 
-    def _exclude_undecided(self, statement: _Statement, having: Condition) -> None:
+    def _exclude_undecided(self, statement: Statement, having: Condition) -> None:
         """Keep rows out of a share that are neither: a result that is not there yet is no no."""
         match having:
             case Among(column=column, values=[bool()], nullable=True):
@@ -369,54 +360,6 @@ def _is_shown(sources: Sequence[Source], computation: Computation) -> bool:
     """Return whether what is asked for stands in the one record that is got."""
     figure = isinstance(computation.measure, Distinct | Statistic)
     return figure and len(sources) == 1 and not sources[0].many
-
-
-def _grouped(
-    statement: _Statement,
-    computation: Computation,
-    measured: tuple[str, str],
-    source: str,
-    cut: str,
-) -> str:
-    """Return the SELECT of one measure for each group, or for all rows where there is none."""
-    expression, name = measured
-    measure = f"{expression} AS {identifier(name)}"
-    if not statement.groups:
-        return f"SELECT {measure} {source}"
-    columns = [
-        column if column.endswith(identifier(label)) else f"{column} AS {identifier(label)}"
-        for column, label in statement.groups
-    ]
-    expressions = [*(_key(statement, *group) for group in statement.groups), *statement.keys]
-    by_period = any(isinstance(group, ByPeriod) for group in computation.groups)
-    labels = [identifier(label) for _, label in statement.groups]
-    if computation.descending is None and statement.order:
-        order = statement.order
-    elif computation.descending is None and by_period:
-        order = statement.keys or labels
-    else:
-        direction = "ASC" if computation.descending is False else "DESC"
-        shown = expressions[: len(statement.groups)]
-        order = [f"{identifier(name)} {direction}", *shown]
-    least = computation.least
-    having = f" HAVING {expression} {least.operator} {literal(least.value)}" if least else ""
-    return (
-        f"SELECT {', '.join([*columns, measure])} {source}"
-        f" GROUP BY {', '.join(expressions)}{having}{cut} ORDER BY {', '.join(order)}"
-    )
-
-
-def _in_unit(expression: str, shape: Shape, unit: str) -> str:
-    """Return `expression` in the unit that was asked for."""
-    factor = UNITS[words.key(unit)][1] / UNITS[words.key(shape.unit or "")][1]
-    whole = int(factor) if factor == int(factor) else factor
-    return expression if factor == 1 else f"{expression} / {literal(whole)}"
-
-
-def _key(statement: _Statement, column: str, label: str) -> str:
-    """Return what to group by: a computed column goes by its label, where nothing else has it."""
-    taken = any(label in source.columns for source in statement.tables.values())
-    return identifier(label) if column.endswith((")", " END")) and not taken else column
 
 
 def base_entities(catalogue: Catalogue, computation: Computation) -> list[str]:
@@ -461,6 +404,18 @@ def _is(attribute: Attribute, values: tuple[object, ...]) -> Condition | None:
     if attribute.column is None or not texts:
         return None
     return Among(attribute.column, texts, True, attribute.shape.nullable)
+
+
+def _said_of_all(request: ThingRequest, predicate: int | None) -> Modifier | None:
+    """Return what a share is of: what is said behind the verb, or else last."""
+    if predicate is None:
+        return _said_last(request.modifiers)
+    said = [m for m in request.modifiers if m.mention.first >= predicate]
+    if any(m.first >= predicate for link in request.links for m in link.mentions):
+        return None
+    timeless = [m for m in said if not isinstance(m.mention.what, Time)]
+    chosen = timeless or said
+    return chosen[0] if len(chosen) == 1 else None
 
 
 def _said_last(modifiers: list[Modifier]) -> Modifier | None:

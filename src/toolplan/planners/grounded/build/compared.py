@@ -7,6 +7,7 @@ from typing import Final
 
 from toolplan.planners.grounded.catalogue.kinds import ColumnOf
 from toolplan.planners.grounded.language.phrases import WordClass
+from toolplan.planners.grounded.language.words import fold, word_set
 from toolplan.planners.grounded.parse.linker import Linker
 from toolplan.planners.grounded.parse.mentions import Code, Mention, Time
 from toolplan.planners.grounded.parse.requests import (
@@ -19,6 +20,7 @@ from toolplan.planners.grounded.parse.requests import (
     ThingRequest,
 )
 
+_TOGETHER: Final = word_set("total together altogether combined")
 NO_FIGURES: Final = "a comparison needs a figure for each: say per what, as in 'number … per month'"
 ONE_LIST: Final = "one list of both compares nothing: ask for a figure, as in 'number of …'"
 
@@ -27,9 +29,7 @@ def group_codes(
     mentions: Sequence[Mention], computation: Computation, request: ThingRequest, linker: Linker
 ) -> None:
     """Group what is compared by the identities that it is said of: "compare … of B1 and B2"."""
-    if not _words(mentions) or computation.groups:
-        return
-    if not isinstance(computation.measure, Rate | Statistic | Count):
+    if not _words(mentions) or not _gives_figures(computation):
         return
     for modifier in request.modifiers:
         code = isinstance(modifier.mention.what, Code) and not modifier.mention.values
@@ -40,6 +40,29 @@ def group_codes(
             column = ColumnOf(request.entity, binding.attribute.name)
             computation.groups.append(ByColumn((column,), (), modifier.mention))
             return
+
+
+def group_alternatives(computation: Computation, request: ThingRequest, linker: Linker) -> None:
+    """Group by what "a and b" are values of, where one figure for both would say nothing."""
+    if not _gives_figures(computation):
+        return
+    said = {word for mention in computation.mentions for word in fold(mention.text).split()}
+    if isinstance(computation.measure, Count) and not said.isdisjoint(_TOGETHER):
+        return
+    for modifier in request.modifiers:
+        if not modifier.alternatives or modifier.either or modifier.negated:
+            continue
+        binding = linker.bind(request.entity, modifier) if modifier.mention.values else None
+        if binding is not None:
+            column = ColumnOf(request.entity, binding.attribute.name)
+            computation.groups.append(ByColumn((column,), (), modifier.mention))
+
+
+def _gives_figures(computation: Computation) -> bool:
+    """Return whether each group has a figure, and none is left out: those are ranked together."""
+    if computation.groups and (computation.descending is not None or computation.least):
+        return False
+    return isinstance(computation.measure, Rate | Statistic | Count)
 
 
 def uncompared(

@@ -26,6 +26,7 @@ from toolplan.planners.grounded.parse.computing import read_computation
 from toolplan.planners.grounded.parse.judgements import only_some, said_after_choice, said_of_all
 from toolplan.planners.grounded.parse.linker import Linker
 from toolplan.planners.grounded.parse.mentions import Code, Imperative, Mention, Time, Unknown
+from toolplan.planners.grounded.parse.misread import misread
 from toolplan.planners.grounded.parse.parser import parse
 from toolplan.planners.grounded.parse.requests import Computation, ParsedQuestion, ThingRequest
 from toolplan.planners.grounded.parse.sharing import share
@@ -53,6 +54,8 @@ def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today:
     problem = f"it is not clear what belongs together: {parsed.problem}" if parsed.problem else None
     found.reject((*parsed.unexplained, *imperatives), problem)
     _reject_judgements(mentions, found)
+    for mention, reason in misread(mentions, computation, catalogue):
+        found.reject([mention], reason)
     if computation is not None and base is not None:
         computation.notes.extend(partial_periods(computation, base, today))
         computation.notes.extend(unseen_groups(computation))

@@ -99,10 +99,16 @@ class ComputationState:
         self.take(at)
 
     def group_by_period(self, at: int) -> None:
-        """Group by the period at `at`, and by no other period."""
+        """Group by the period at `at`, and by no other one but a period that is ranked."""
         mention = self.mentions[at]
-        kept = [group for group in self.found.groups if not isinstance(group, ByPeriod)]
         period = PERIODS[words.key(mention.text.split()[-1])]
+        ranked = self.found.descending is not None
+        replaced = (None, period) if ranked else (None, *PERIODS.values())
+        kept = [
+            group
+            for group in self.found.groups
+            if not (isinstance(group, ByPeriod) and group.period in replaced)
+        ]
         self.found.groups = [*kept, ByPeriod(period, mention)]
         self.take(at)
 

@@ -6,11 +6,13 @@ from dataclasses import replace
 
 from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.language.phrases import WordClass
+from toolplan.planners.grounded.language.words import fold, word_set
 from toolplan.planners.grounded.parse.computation_state import PERIODS, ComputationState
-from toolplan.planners.grounded.parse.mentions import Code, Mention, Time
+from toolplan.planners.grounded.parse.mentions import Code, Mention, Phrase, Time
 from toolplan.planners.grounded.parse.noun_phrase import is_singular
 from toolplan.planners.grounded.parse.requests import ByColumn, ByPeriod, Count, Distinct
 
+DIFFERENT = word_set("different distinct unique various")
 _COMPARED_CUES = frozenset({"between", "of", "for", "across", "among", "in"})
 
 
@@ -138,7 +140,8 @@ def read_heads(state: ComputationState) -> None:
         return
     if not {column.entity for column in mention.columns}.issuperset(mention.nouns):
         return
-    if mention.nouns and not opening[-1].does(WordClass.WHICH):
+    different = fold(opening[-1].text) in DIFFERENT
+    if mention.nouns and not (opening[-1].does(WordClass.WHICH) or different):
         return
     last, singular = opening[-1], is_singular(mention)
     if singular and (not last.does(WordClass.WHICH, WordClass.READ) or state.cue(at + 1) == "of"):
@@ -152,6 +155,9 @@ def read_heads(state: ComputationState) -> None:
     if not all(state.catalogue.attribute(c).shape.is_text for c in mention.columns):
         return
     state.take(*(i for i, m in enumerate(opening) if m.does(WordClass.WHICH)))
-    state.group_by(at)
+    if different:  # "different woods": the column, and not the things
+        mention = replace(mention, what=Phrase(mention.columns, frozenset()))
+    state.found.groups.append(ByColumn(mention.columns, mention.nouns, mention))
+    state.take(at)
     state.found.measure = Distinct()
     state.found.single = measure is not None

@@ -16,6 +16,8 @@ from toolplan.planners.grounded.parse.mentions import Code, Mention, Name, Numbe
 _AUXILIARIES: Final = word_set("is are was were do does did has have had")
 _SPEAKERS: Final = word_set("we you i there")
 _ASKERS: Final = _SPEAKERS | {"they", "it"}
+_CHOSEN_AGAIN: Final = word_set("which how what only just those")
+_CHOSEN_OF: Final = word_set("only ones one")
 _HOLDING: Final = word_set("""
     have has had contain include involve carry hold come came go went weigh exceed belong
     """)
@@ -34,14 +36,15 @@ _TIES: Final = (WordClass.LINK, WordClass.BE)
 
 def said_after_choice(mentions: Sequence[Mention]) -> Iterator[Mention]:
     """Yield the values that are said of what was chosen before."""
-    chosen = None
+    chosen, things = None, set[str]()
     for clause in _clauses(mentions):
-        if chosen is not None and clause and fold(clause[0].text) in ("which were", "which are"):
-            yield from _first_value(clause[1:])  # "of the last 3 boxes, which are red"
+        if chosen is not None and _speaks_of(things, clause):
+            # "of the last 3 boxes, which are red"
+            yield from [mention for mention in clause if _is_value(mention)][:1]
         noun = _choice(clause)
         if noun is None:
             continue
-        chosen = noun
+        chosen, things = noun, set(clause[noun].nouns)
         tail = clause[noun + 1 :]
         if not _asks_whether(clause):
             yield from _said(tail, _is_part(clause[:noun]))
@@ -49,6 +52,14 @@ def said_after_choice(mentions: Sequence[Mention]) -> Iterator[Mention]:
             yield from filter(_is_named, clause[:noun])
         else:
             yield from _last_value(tail)
+
+
+def _speaks_of(things: set[str], clause: Sequence[Mention]) -> bool:
+    """Return whether `clause` says something of the things that were chosen before."""
+    if not clause or not all(things.issuperset(m.nouns) for m in clause):
+        return False
+    opens = fold(clause[0].text).split()[0] in _CHOSEN_AGAIN
+    return opens or any(fold(m.text) in _CHOSEN_OF for m in clause)
 
 
 def said_of_all(mentions: Sequence[Mention]) -> Iterator[Mention]:
@@ -73,7 +84,7 @@ def only_some(mentions: Sequence[Mention]) -> Iterator[Mention]:
         if at == 0 or fold(mention.text) not in _ONLY:
             continue
         tied = mentions[at - 1].does(WordClass.HAVE, WordClass.LINK, WordClass.RELATIVE)
-        things = any(m.nouns for m in mentions[:at])
+        things = any(m.nouns or m.columns for m in mentions[:at])
         if tied and things and any(m.nouns or m.values for m in mentions[at + 1 :]):
             yield mention
 

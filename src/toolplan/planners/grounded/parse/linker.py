@@ -196,7 +196,7 @@ class Linker:
             operator = "<=" if operator == ">=" else ">="
         arguments = {"=": attribute.equal, ">=": attribute.minimum, "<=": attribute.maximum}
         argument = arguments[operator]
-        strict = not modifier.negated and any(strictly(m) for m in modifier.evidence)
+        strict = modifier.negated != any(strictly(m) for m in modifier.evidence)
         shown = operator.rstrip("=") if strict and operator != "=" else operator
         column = attribute.column
         if argument is not None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from toolplan.planners.grounded.catalogue.kinds import ColumnOf, ValueOf
 from toolplan.planners.grounded.language import words
-from toolplan.planners.grounded.language.phrases import WordClass
-from toolplan.planners.grounded.language.words import dimension, fold, stem
+from toolplan.planners.grounded.language.phrases import FINITE, WordClass
+from toolplan.planners.grounded.language.words import dimension, fold, stem, word_set
 from toolplan.planners.grounded.parse.amounts import bound_behind
 from toolplan.planners.grounded.parse.computation_state import ComputationState
 from toolplan.planners.grounded.parse.linker import Linker
@@ -20,6 +20,10 @@ FUNCTIONS = {
     "median": "median", "sum of": "sum",
 }  # fmt: skip
 _TOTALS = {**FUNCTIONS, "altogether": "sum", "together": "sum"}
+_SAID_OF = FINITE | word_set("""
+    come comes came go goes went belong belongs belonged have has had contain contains contained
+    hold holds held do does did
+    """)
 _LASTING = frozenset({"take", "takes", "took", "last", "lasts", "lasted"})
 
 
@@ -38,12 +42,27 @@ def read_rates(state: ComputationState) -> None:
             said = state.free(state.skip(behind + 1))
             having = _having(state, said) if said is not None and not said.nouns else ()
             after = state.skip(behind + 1)
-            if having and not _noun_after_values(state, after):
+            verb = _predicate(state, after)
+            if having and verb is None and not _noun_after_values(state, after):
                 state.measure(Rate(having), at, behind, after)
                 continue
             state.measure(Rate(()), at, behind)
+            state.found.predicate = verb
         elif state.mentions[at].text.casefold() not in ("rate", "rates", "ratio"):
             state.measure(Rate(()), at)
+            state.found.predicate = _predicate(state, at + 1)
+
+
+def _predicate(state: ComputationState, at: int) -> int | None:
+    """Return where the verb begins that is said of the things named from `at` on."""
+    things = False
+    for behind, mention in enumerate(state.mentions[at:], at):
+        before = state.mentions[behind - 1]
+        verb = fold(mention.text).split()[0] in _SAID_OF
+        if things and verb and not before.does(WordClass.RELATIVE):
+            return None if mention.does(WordClass.RELATIVE) else mention.first
+        things = things or bool(mention.nouns or mention.values)
+    return None
 
 
 def _having(state: ComputationState, mention: Mention) -> tuple[ValueOf, ...]:

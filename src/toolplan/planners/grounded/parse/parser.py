@@ -137,7 +137,14 @@ def _points_back(state: ParseState, mention: Mention) -> bool:
     """Return whether `mention` is a word for what was spoken of before: "their", "that box"."""
     if mention.does(WordClass.THEIR):
         return not (mention.cue and state.value_follows())
-    return is_pronoun(mention, state.following())
+    return is_pronoun(mention, state.following()) or _is_a_place(state, mention)
+
+
+def _is_a_place(state: ParseState, mention: Mention) -> bool:
+    """Return whether it is a "there" that says where, not the one of "there are"."""
+    beside = (state.mentions[state.at - 1] if state.at else None, state.following())
+    exists = any(m is not None and m.does(WordClass.BE, WordClass.HAVE) for m in beside)
+    return words.fold(mention.text) == "there" and state.at > 0 and not exists
 
 
 def _take_each(state: ParseState, mention: Mention) -> None:
@@ -241,6 +248,8 @@ def _point_back(state: ParseState, mention: Mention) -> None:
             last.links = [Link(earlier, None, False, True, (mention,))]
         elif any(link.loose for link in last.links):
             state.parsed.again.append(mention)  # that was known already
+        elif _is_a_place(state, mention):
+            state.mark_unexplained(mention)
         state.cue = None
 
 

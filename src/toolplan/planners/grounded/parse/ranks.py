@@ -6,7 +6,7 @@ from toolplan.planners.grounded.catalogue.kinds import ColumnOf
 from toolplan.planners.grounded.catalogue.schemas import Shape
 from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.language.phrases import DIMENSIONS, EXTREMES, WordClass
-from toolplan.planners.grounded.language.words import dimension
+from toolplan.planners.grounded.language.words import dimension, fold
 from toolplan.planners.grounded.parse.computation_state import ComputationState
 from toolplan.planners.grounded.parse.measures import weighed
 from toolplan.planners.grounded.parse.mentions import Mention, Number, What
@@ -21,7 +21,7 @@ _HOPED = frozenset(map(words.stem, words.word_set("""
 _ADDITIVE = frozenset({"mass", "money", "dollars", "pages", "duration"})
 
 
-_RANKING = (
+RANKING = (
     WordClass.HIGHEST, WordClass.LOWEST, WordClass.MOST, WordClass.FEWEST, WordClass.TOP,
     WordClass.RANK, WordClass.WORST,
 )  # fmt: skip
@@ -29,7 +29,7 @@ _RANKING = (
 
 def read_ranks(state: ComputationState) -> None:
     """Read "the highest rate", "the most loans", "top 5 colours by share"."""
-    for at in state.where(*_RANKING):
+    for at in state.where(*RANKING):
         if state.found.descending is not None or state.does(at, WordClass.COUNT):
             continue
         if state.does(at, WordClass.TOP, WordClass.RANK):
@@ -65,10 +65,15 @@ def _worst(state: ComputationState, at: int) -> None:
     """Read "the worst breakage rate": the highest, or the lowest of what one hopes for."""
     if not isinstance(state.found.measure, Rate) or at + 1 not in state.taken:
         return
-    hoped = any(stem in _HOPED for stem in map(words.stem, state.mentions[at + 1].text.split()))
+    hoped = _is_hoped(state.mentions[at + 1])
     state.order(at, not hoped)
     take_subject(state, at)
     state.found.notes.append(f"worst = the {'lowest' if hoped else 'highest'}")
+
+
+def _is_hoped(rate: Mention) -> bool:
+    """Return whether `rate` is one of what one hopes for, as an acceptance rate is."""
+    return any(stem in _HOPED for stem in map(words.stem, rate.text.split()))
 
 
 def _extreme(
@@ -198,6 +203,10 @@ def _top(state: ComputationState, at: int, descending: bool = True) -> None:
         if figure is None:
             return
         state.measure(figure, state.skip(by + 1))
+    if fold(state.mentions[at].text) == "best" and isinstance(state.found.measure, Rate):
+        rates = [m for m in state.mentions[by + 1 : by + 4] if not m.does(WordClass.FILLER)]
+        descending = bool(rates) and _is_hoped(rates[0])
+        state.found.notes.append(f"best = the {'highest' if descending else 'lowest'}")
     state.order(at, descending)
     state.take(by)
     if number is not None and isinstance(number.what, Number):

@@ -52,6 +52,7 @@ _TOKEN: Final = re.compile(
     """,
     re.VERBOSE,
 )
+_GROUPED: Final = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 _BEFORE_VERBS: Final = words.word_set(", ; : . ! ? and then please to you us me also let")
 _ENDING: Final = words.word_set("end ended ending result resulted resulting")
 _SIGNS: Final = frozenset("-_()[]{}*\"'“”")
@@ -197,6 +198,8 @@ class Reader:
     def _note(self, found: dict[int, Phrase], phrase: tuple[str, ...], end: int) -> None:
         readings = self._catalogue.lexicon.get(phrase, ())
         classes = phrases.PHRASES.get(phrase, frozenset())
+        if readings and len(phrase) == 1 and len(phrase[0]) > 1 and phrase[0] in words.UNITS:
+            classes |= {phrases.WordClass.UNIT}  # "hours" of opening, and of a duration
         if readings or classes:
             found[end] = Phrase(readings, classes)
 
@@ -310,6 +313,8 @@ def _words(shown: str, start: int, word: int) -> Iterator[Token]:
 
 
 def _number(token: Token) -> float | None:
+    if _GROUPED.fullmatch(token.text):
+        return None  # twelve thousand to some, twelve to others
     if re.fullmatch(r"[\d,]+(?:\.\d+)?", token.text):
         return float(token.text.replace(",", ""))
     return words.NUMBER_WORDS.get(token.key)

@@ -1,0 +1,138 @@
+"""Words that a reading would use in a sense that they have not: each is asked about.
+
+Each function yields words with the reason. They look at the words alone, so they hold for every way
+to read a question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, takewhile
+from typing import Final, TypeAlias
+
+from toolplan.planners.grounded.catalogue.kinds import Catalogue, ColumnOf, Noun
+from toolplan.planners.grounded.language.phrases import WordClass
+from toolplan.planners.grounded.language.words import fold, word_set
+from toolplan.planners.grounded.parse.groups import DIFFERENT
+from toolplan.planners.grounded.parse.mentions import Mention
+from toolplan.planners.grounded.parse.noun_phrase import is_singular
+from toolplan.planners.grounded.parse.requests import Computation, Distinct
+
+Misread: TypeAlias = tuple[Mention, str]
+
+NONE_SHOWN: Final = "those with others are no answer to which have none: ask which have some"
+_DOING: Final = word_set("do does did don't doesn't didn't has have had hasn't haven't hadn't")
+_BREAKS: Final = (WordClass.STOP, WordClass.COMMA, WordClass.THEN, WordClass.AND)
+
+
+def misread(
+    mentions: Sequence[Mention], computation: Computation | None, catalogue: Catalogue
+) -> Iterator[Misread]:
+    """Yield what would be misread in `mentions`, of which `computation` is to be computed."""
+    if computation is not None and isinstance(computation.measure, Distinct):
+        yield from _without_any(mentions)
+    yield from _did_not(mentions)
+    yield from _different(mentions, computation, catalogue)
+    yield from _waiting(mentions)
+    yield from _two_meanings(mentions, computation, catalogue)
+    yield from _done_by(mentions, catalogue)
+
+
+def _without_any(mentions: Sequence[Mention]) -> Iterator[Misread]:
+    """Yield the "not" of "which towns did not send boxes": other boxes do not show that."""
+    for at, mention in enumerate(mentions):
+        if not mention.does(WordClass.NOT, WordClass.WITHOUT):
+            continue
+        noun = max((i for i, m in enumerate(mentions[:at]) if m.nouns), default=None)
+        said_of_rows = noun is not None and (
+            mention.does(WordClass.WITHOUT)
+            or any(m.does(WordClass.RELATIVE) for m in mentions[noun:at])
+        )
+        if not said_of_rows:
+            yield mention, NONE_SHOWN
+
+
+def _did_not(mentions: Sequence[Mention]) -> Iterator[Misread]:
+    """Yield the "not" of "towns that did not break boxes": towns with other boxes may have."""
+    for at, mention in enumerate(mentions):
+        before = fold(mentions[at - 1].text) if at else ""
+        if not mention.does(WordClass.NOT) or not any(m.nouns for m in mentions[:at]):
+            continue
+        if before not in _DOING and fold(mention.text) not in ("never", *_DOING):
+            continue
+        behind = [m for m in mentions[at + 1 :] if not m.does(WordClass.FILLER)]
+        clause = list(takewhile(lambda m: not m.does(*_BREAKS), behind))
+        if clause and clause[0].values and any(m.nouns for m in clause[1:]):
+            yield mention, NONE_SHOWN
+
+
+def _different(
+    mentions: Sequence[Mention], computation: Computation | None, catalogue: Catalogue
+) -> Iterator[Misread]:
+    """Yield the "different" of things that are called like their kind: "different woods"."""
+    groups = [] if computation is None else computation.mentions
+    for mention, following in pairwise(mentions):
+        if fold(mention.text) not in DIFFERENT or following in groups:
+            continue
+        if any(_has_a_name_of_its_kind(entity, catalogue) for entity in following.nouns):
+            said = f'"{mention.text} types of {following.text}", or "{following.text}"'
+            yield mention, f"say {said}"
+
+
+def _has_a_name_of_its_kind(entity: str, catalogue: Catalogue) -> bool:
+    """Return whether one word is both a thing and a column of it: two such things may be alike."""
+    for readings in catalogue.lexicon.values():
+        if any(isinstance(r, Noun) and r.entity == entity for r in readings) and any(
+            isinstance(r, ColumnOf) and r.entity == entity and catalogue.attribute(r).shape.is_text
+            for r in readings
+        ):
+            return True
+    return False
+
+
+def _waiting(mentions: Sequence[Mention]) -> Iterator[Misread]:
+    """Yield the state of "waiting for a visit", which is not that of a visit."""
+    for mention, following in pairwise(mentions):
+        if mention.values and following.cue == "for" and fold(mention.text).endswith("ing"):
+            yield mention, f'what is "{mention.text} for" something has none yet: no row shows it'
+
+
+def _two_meanings(
+    mentions: Sequence[Mention], computation: Computation | None, catalogue: Catalogue
+) -> Iterator[Misread]:
+    """Yield a word that is a thing, and a number of another thing: "the average load of boxes"."""
+    measured = getattr(computation.measure, "columns", ()) if computation is not None else ()
+    for at, mention in enumerate(mentions):
+        others = [
+            column
+            for column in mention.columns
+            if column.entity not in mention.nouns and catalogue.attribute(column).shape.is_number
+        ]
+        if not mention.nouns or not others or not is_singular(mention):
+            continue
+        others_said = [m for m in mentions if m is not mention]
+        spoken = {entity for m in others_said for entity in m.nouns}
+        owners = {column.entity for column in others}
+        named = any(column.entity in owners for m in others_said for column in m.columns)
+        behind = at + 1 < len(mentions) and mentions[at + 1].cue == "of"
+        if any(column in measured for column in others):
+            unclear = bool(spoken) and owners.isdisjoint(spoken)
+        else:
+            unclear = behind and not named
+        if unclear:
+            names = " or ".join(sorted(owners))
+            yield mention, f'"{mention.text}" is a thing, and a number of a {names}: say which'
+
+
+def _done_by(mentions: Sequence[Mention], catalogue: Catalogue) -> Iterator[Misread]:
+    """Yield a state before a thing, of which a person is said to be the doer: "Ada broke boxes"."""
+    for at, (mention, following) in enumerate(pairwise(mentions)):
+        people = {v.entity for v in mention.values if catalogue.attribute(v).shape.kind == "person"}
+        if not people or not following.values or not fold(following.text).endswith("ed"):
+            continue
+        for behind in mentions[at + 2 :]:
+            if behind.does(*_BREAKS):
+                break
+            if behind.nouns and people.isdisjoint(behind.nouns):
+                yield following, f'"{following.text}" may be said of either: ask for one of them'
+                break
