@@ -222,9 +222,107 @@ def _having(draw: random.Random, things: Things) -> Generated:
     return Generated("more than", said, queries)
 
 
+def _two(draw: random.Random, things: Things) -> tuple[Said, Said] | None:
+    """Return two states of `things`; None where there are not two."""
+    states = [each for each in things.states if each.words]
+    if len(states) < 2:
+        return None
+    one, other = draw.sample(states, 2)
+    return one, other
+
+
+def _share(draw: random.Random, things: Things) -> Generated | None:
+    chosen = _two(draw, things)
+    if chosen is None:
+        return None
+    of, what = chosen
+    end = draw.choice(things.ends)
+    words = " ".join(filter(None, (of.words, things.many, end.words)))
+    said = draw.choice(
+        (
+            f"What share of {words} was {what.words}?",
+            f"What percentage of {words} were {what.words}?",
+            f"What share of all {words} is {what.words}?",
+        )
+    )
+    query = (
+        f"SELECT avg(CASE WHEN {what.where} THEN 1.0 ELSE 0 END) FROM {things.table}"
+        f" WHERE {of.where} AND {end.where}"
+    )
+    return Generated("share", said, (query,))
+
+
+def _most_per_group(draw: random.Random, things: Things) -> Generated | None:
+    if len(things.groups) < 2:
+        return None
+    ranked, within = draw.sample(things.groups, 2)
+    part = _choose(draw, things)
+    said = draw.choice(
+        (
+            f"Which {ranked.one} has the most {part.words} per {within.one}{part.period}?",
+            f"the {ranked.one} with the most {part.words} for each {within.one}{part.period}",
+            f"Most common {ranked.one} of {part.words} per {within.one}{part.period}",
+        )
+    )
+    queries = tuple(
+        f"SELECT {own}, {other} FROM (SELECT *, {ranked.column}, {within.column}, rank() OVER"
+        f" (PARTITION BY {within.column} ORDER BY count(*) DESC) AS place FROM {things.table}"
+        f" WHERE {part.where} AND {ranked.column} IS NOT NULL AND {within.column} IS NOT NULL"
+        f" GROUP BY {ranked.column}, {within.column}) WHERE place = 1"
+        for own in ranked.shown
+        for other in within.shown
+    )
+    return Generated("most per group", said, queries)
+
+
+def _sides(draw: random.Random, things: Things) -> Generated | None:
+    chosen = _two(draw, things)
+    if chosen is None or _column(chosen[0]) != _column(chosen[1]):
+        return None
+    one, other = chosen
+    group, period = draw.choice(things.groups), draw.choice(_PERIODS)
+    said = draw.choice(
+        (
+            f"Compare {one.words} and {other.words} {things.many} per {group.one}{period.words}",
+            f"Number of {one.words} and {other.words} {things.many} per {group.one}{period.words}",
+            f"{one.words} vs {other.words} {things.many} by {group.one}{period.words}",
+        )
+    )
+    where = f"({one.where} OR {other.where}) AND {period.where.format(day=things.day)}"
+    column = _column(one)
+    queries = tuple(
+        f"SELECT {shown}, {column}, count(*) FROM {things.table} WHERE {where}"
+        f" AND {group.column} IS NOT NULL GROUP BY {group.column}, {column}"
+        for shown in group.shown
+    )
+    return Generated("two sides", said, queries)
+
+
+def _column(state: Said) -> str:
+    return state.where.split(" = ")[0]
+
+
+def _per_month(draw: random.Random, things: Things) -> Generated | None:
+    if not things.day:
+        return None
+    part = _choose(draw, things)
+    said = draw.choice(
+        (
+            f"{part.words} per month{part.period}",
+            f"How many {part.words} were there each month{part.period}?",
+            f"monthly number of {part.words}{part.period}",
+        )
+    )
+    query = (
+        f"SELECT substr({things.day}, 1, 7) || '-01' AS month, count(*) FROM {things.table}"
+        f" WHERE {part.where} GROUP BY month"
+    )
+    return Generated("per month", said, (query,))
+
+
 FAMILIES: Final = (
     _top_groups, _top_totals, _most, _top_rows, _how_many, _total, _how_much, _per_group,
-    _bounded_rows, _bounded_count, _having,
+    _bounded_rows, _bounded_count, _having, _share, _most_per_group, _sides, _per_month,
 )  # fmt: skip
 
 
@@ -242,6 +340,8 @@ def generate(domain: Domain, each: int, seed: int = 1) -> Iterator[Generated]:
             if made == each:
                 break
             found = family(draw, draw.choice(domain.things))
+            if found is None:
+                continue
             if found.question not in seen and _is_definite(database, found):
                 seen.add(found.question)
                 made += 1

@@ -237,15 +237,15 @@ def configured(folder: Path, entry: dict[str, object]) -> str:
     return str(path)
 
 
-def use(tools: str, folder: Path) -> None:
+def use(tools: str, world: World, folder: Path) -> None:
     """Have everything that shows something show it."""
     plan = str(folder / "plan.json")
-    commands(
-        ["tools", "--tools", tools],
-        ["run", plan, "--tools", tools, "--yes", "--json"],
-        ["show", "last", "--json"],
-        ["logout", "s", "--tools", tools],
-    )
+    commands(["tools", "--tools", tools], ["run", plan, "--tools", tools, "--yes", "--json"])
+    if (journal := world.home / "runs.sqlite").exists():
+        with closing(sqlite3.connect(journal)) as connection:
+            ((run,),) = connection.execute("SELECT run FROM runs").fetchall()
+        commands(["show", run, "--json"], ["show", run], ["runs", "--json"])
+    commands(["logout", "s", "--tools", tools])
 
 
 @pytest.mark.usefixtures("watched")
@@ -267,7 +267,7 @@ def test_a_sign_in_that_is_used(
     tools = configured(tmp_path, {"url": world.address})
     sign_in("s", HttpServer(world.address), SignIns(world.home), browse, 10)
     USES[name](world)
-    use(tools, tmp_path)
+    use(tools, world, tmp_path)
     called = {each.name for each in spans.get_finished_spans()}
     assert ("execute_tool s.fail" in called) == (name == "the tool says everything back")
 
@@ -286,7 +286,7 @@ def test_a_machine(
     }
     tools = configured(tmp_path, {"url": world.address, "oauth": oauth})
     MACHINES[name](world)
-    use(tools, tmp_path)
+    use(tools, world, tmp_path)
 
 
 @pytest.mark.parametrize("name", USES)
