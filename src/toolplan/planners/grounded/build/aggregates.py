@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from toolplan.extras import install_command
-from toolplan.planners.grounded.build.compared import group_alternatives
+from toolplan.planners.grounded.build.compared import group_alternatives, linked_sides
 from toolplan.planners.grounded.build.drafts import Source
 from toolplan.planners.grounded.build.plan_builder import PlanBuilder
 from toolplan.planners.grounded.build.selection import (
@@ -32,7 +32,7 @@ from toolplan.planners.grounded.parse.conditions import (
     sql,
 )
 from toolplan.planners.grounded.parse.linker import Binding, Filter, Where
-from toolplan.planners.grounded.parse.mentions import Time
+from toolplan.planners.grounded.parse.mentions import Mention, Time
 from toolplan.planners.grounded.parse.ranks import RANKING
 from toolplan.planners.grounded.parse.requests import (
     ByColumn,
@@ -74,6 +74,7 @@ class Aggregates:
             reason = "it is not clear which of the rows these are"
             self._builder.reject(request.cut.mentions if request.cut else (), reason)
         self._set_side_by_side(computation, request)
+        sides = linked_sides(computation, request, self._builder, self._catalogue)
         built = self._builder.built(request, conditions_for_alternatives=True)
         if not self._catalogue.computes:
             self._builder.reject(
@@ -106,16 +107,29 @@ class Aggregates:
         statement.where = [self._condition(statement, each) for each, _ in built.conditions]
         for group in computation.groups:
             self._group(statement, kind, group)
+        for owner, condition in sides:
+            statement.used.add(condition.column)
+            statement.where.append(sql(condition, owner.plural))
         text = self._text(statement, kind, computation, having)
+        said = [*computation.mentions, *(m for _, each in built.conditions for m in each)]
+        self._add(statement, computation, text, said)
+
+    def _add(
+        self,
+        statement: Statement,
+        computation: Computation,
+        text: str | None,
+        said: Sequence[Mention],
+    ) -> None:
+        """Add the step that computes `text`, which the words `said` ask for."""
+        draft = self._builder.draft
         if text is None:
             self._builder.reject(
                 computation.mentions, "what is measured is not a column of the rows"
             )
             return
         for note in computation.notes:
-            self._builder.draft.note(note)
-        said = [*computation.mentions, *(m for _, each in built.conditions for m in each)]
-        draft = self._builder.draft
+            draft.note(note)
         arguments = computing(text, statement.tables, statement.used, draft.words(said))
         draft.add(_name(computation), SQL_TOOL, arguments)
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from toolplan.planners.grounded.catalogue.kinds import ColumnOf
+from toolplan.planners.grounded.build.plan_builder import PlanBuilder
+from toolplan.planners.grounded.catalogue.connections import join_columns
+from toolplan.planners.grounded.catalogue.kinds import Catalogue, ColumnOf, Kind, ValueOf
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.language.words import fold, word_set
+from toolplan.planners.grounded.parse.conditions import Among
 from toolplan.planners.grounded.parse.linker import Linker
 from toolplan.planners.grounded.parse.mentions import Code, Mention, Time
 from toolplan.planners.grounded.parse.requests import (
@@ -56,6 +59,39 @@ def group_alternatives(computation: Computation, request: ThingRequest, linker: 
         if binding is not None:
             column = ColumnOf(request.entity, binding.attribute.name)
             computation.groups.append(ByColumn((column,), (), modifier.mention))
+
+
+def linked_sides(
+    computation: Computation, request: ThingRequest, builder: PlanBuilder, catalogue: Catalogue
+) -> list[tuple[Kind, Among]]:
+    """Group by a column of what things belong to: "compare the sizes of boxes in Ulm and Bonn".
+
+    It is taken away from the things. Return what it is a column of, and the condition on that.
+    """
+    sides: list[tuple[Kind, Among]] = []
+    kind = catalogue.kinds[request.entity]
+    for modifier in [*request.modifiers] if _gives_figures(computation) else ():
+        coordinated = modifier.alternatives and not (modifier.either or modifier.negated)
+        if not coordinated or builder.linker.bind(kind.entity, modifier) is not None:
+            continue
+        link = builder.producer(kind, modifier)
+        owner = None if link is None else catalogue.kinds[link.to.entity]
+        bound = None if owner is None else builder.linker.bind(owner.entity, modifier)
+        if owner is None or bound is None or join_columns(kind, owner) is None:
+            continue
+        column = ColumnOf(owner.entity, bound.attribute.name)
+        values = [v.value for m in modifier.values for v in m.values if _is_of(v, column)]
+        if bound.attribute.column is None or len(values) != len(modifier.values):
+            continue
+        request.modifiers.remove(modifier)
+        computation.groups.append(ByColumn((column,), (), modifier.mention))
+        computation.mentions.extend(modifier.mentions)
+        sides.append((owner, Among(bound.attribute.column, tuple(values), True, False)))
+    return sides
+
+
+def _is_of(value: ValueOf, column: ColumnOf) -> bool:
+    return (value.entity, value.attribute) == (column.entity, column.attribute)
 
 
 def _gives_figures(computation: Computation) -> bool:

@@ -110,7 +110,7 @@ class PlanBuilder:
         kind = self._catalogue.kinds[entity]
         if self.linker.bind(entity, modifier) is not None:
             return True
-        return self._producer(kind, modifier) is not None
+        return self.producer(kind, modifier) is not None
 
     @property
     def made(self) -> list[Source]:
@@ -184,7 +184,7 @@ class PlanBuilder:
                 case Where() as found:
                     bound.wheres.append((found, modifier))
                 case None:
-                    producer = self._producer(kind, modifier)
+                    producer = self.producer(kind, modifier)
                     if producer is None:
                         self.reject(modifier.mentions)
                     else:
@@ -200,7 +200,7 @@ class PlanBuilder:
             self.reject(modifier.mentions, "nothing keeps both bounds: ask for each alone")
         return bound
 
-    def _producer(self, kind: Kind, modifier: Modifier) -> Link | None:
+    def producer(self, kind: Kind, modifier: Modifier) -> Link | None:
         """Find the thing that has such a place and leads to `kind`: exactly one, or none."""
         if modifier.negated:
             return None
