@@ -32,6 +32,9 @@ from toolplan.tools import Arguments, Effects, ToolError
 ENTITY: Final = "shipment"
 _NOUNS: Final = (
     "delivery",
+    "waste delivery",
+    "waste shipment",
+    "waste load",
     "consignment",
     "truckload",
     "transport",
@@ -69,7 +72,15 @@ STATUS: Final[Node] = {
     "x-synonyms": ["state"],
     "x-values": {
         "pending": ["waiting", "awaiting", "outstanding", "not yet sent"],
-        "in_transit": ["in transit", "on the way", "under way", "underway", "en route"],
+        "in_transit": [
+            "in transit",
+            "on the way",
+            "on its way",
+            "on their way",
+            "under way",
+            "underway",
+            "en route",
+        ],
         "delivered": ["arrived", "completed"],
         "rejected": ["refused", "turned away", "declined", "sent back"],
     },

@@ -142,7 +142,7 @@ _PHRASES: Final[dict[WordClass, str]] = {
         |held|exist|existing|known|available|located|situated|based|belong|belonging|come|coming
         |came|go|going|went|sent|arriving|originating|associated with|related to|linked to
         |tied to|connected to|connected with|attached to|measured|observed|present|given
-        |took|taken|undergo|underwent|carried out on|run|dated|ship|shipped|deliver|stored
+        |took|taken|undergo|underwent|carried out on|brought|run|dated|ship|shipped|deliver|stored
         |moved|weigh|weighed|weighing|lasting|lasted|cost|costing|measuring
         |responsible|responsible for|behind|assigned|assigned to|turn up|turned up|come up|came up
         |show up|showed up|ended|resulted|resulting|ended with|end with|say|said|taken by|appear
