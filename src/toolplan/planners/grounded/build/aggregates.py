@@ -381,19 +381,24 @@ def base_entities(catalogue: Catalogue, computation: Computation) -> list[str]:
 
     Where the measure does not name the kind, the groups do.
     """
-    match computation.measure:
-        case Rate(values) if values:
-            found = {value.entity for value in values}
-        case Statistic(columns=columns) | Listed(columns=columns):
-            found = {column.entity for column in columns}
-        case _:
-            found = set[str]()
+    found = measured_entities(computation)
     columns = [g.columns for g in computation.groups if isinstance(g, ByColumn) and not g.entities]
     grouped = [{c.entity for c in each if catalogue.attribute(c).column} for each in columns]
     if not found:
         found = set[str]().union(*grouped)
     narrowed = [entity for entity in found if all(entity in each for each in grouped)]
     return sorted(narrowed or found)
+
+
+def measured_entities(computation: Computation) -> set[str]:
+    """Return the kinds of things that have what is measured; none where rows are counted."""
+    match computation.measure:
+        case Rate(values):
+            return {value.entity for value in values}
+        case Statistic(columns=columns) | Listed(columns=columns):
+            return {column.entity for column in columns}
+        case _:
+            return set()
 
 
 def _is_thing(group: Group, kind: Kind) -> bool:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
-from toolplan.planners.grounded.build.aggregates import Aggregates, base_entities
+from toolplan.planners.grounded.build.aggregates import (
+    Aggregates,
+    base_entities,
+    measured_entities,
+)
 from toolplan.planners.grounded.build.asked import shows
 from toolplan.planners.grounded.build.compared import group_codes, uncompared
 from toolplan.planners.grounded.build.drafts import DraftPlan, Outcome
@@ -113,6 +117,8 @@ def _parse(
     wanted = base_entities(catalogue, computation)
     mains = [request for request in parsed.requests if not request.nested]
     named = _names_thing(computation)
+    if len(mains) == 1 and mains[0].entity in measured_entities(computation):
+        return parsed, mains[0]
     fitting = [request for request in mains if request.entity in wanted or not named]
     if len(fitting) == 1 and len(mains) == 1:
         return parsed, fitting[0]

@@ -10,7 +10,7 @@ from toolplan.planners.grounded.build.ledger import breaks_off
 from toolplan.planners.grounded.catalogue.kinds import Attribute, Catalogue, Kind
 from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.language.phrases import WordClass
-from toolplan.planners.grounded.parse.mentions import Mention, Name, Quoted
+from toolplan.planners.grounded.parse.mentions import Code, Mention, Name, Quoted
 
 _NAMED: Final = ("place", "person", "organisation", "name")
 """What a name may be the value of."""
@@ -28,6 +28,10 @@ def explain(found: Outcome, mentions: Sequence[Mention], catalogue: Catalogue) -
             _measures(found, mentions[at + 1 :], catalogue)
         elif isinstance(mention.what, Name | Quoted):
             _arguments(found, mentions, at, catalogue)
+        elif isinstance(mention.what, Code) and at > 1 and mentions[at - 1].cue == "of":
+            columns = [m.text for m in mentions[at - 2 : at - 1] if m.columns]
+            for column in columns:
+                found.reject((), f'{mention.text} has no "{column}" of its own')
 
 
 def _measures(found: Outcome, behind: Sequence[Mention], catalogue: Catalogue) -> None:

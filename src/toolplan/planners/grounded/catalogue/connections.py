@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
-from toolplan.planners.grounded.catalogue.kinds import Attribute, Catalogue, Kind
+from toolplan.planners.grounded.catalogue.kinds import Attribute, Catalogue, ColumnOf, Kind
 from toolplan.planners.grounded.catalogue.schemas import Shape
+from toolplan.planners.grounded.language.words import key, keys
+
+_CAPACITY: Final = "capacity"
 
 
 class Connection(NamedTuple):
@@ -44,6 +47,17 @@ def between(catalogue: Catalogue, to: Kind, entity: str) -> str | None:
 def shown(kind: Kind) -> dict[str, Shape]:
     """Return the columns of the rows of `kind`."""
     return {a.column: a.shape for a in kind.attributes.values() if a.column is not None}
+
+
+def shows_column(kind: Kind | None, columns: Sequence[ColumnOf], said: str) -> bool:
+    """Return whether rows of `kind` have one of `columns`, or one whose name ends as `said`."""
+    if kind is None:
+        return False
+    own = [kind.attributes.get(each.attribute) for each in columns if each.entity == kind.entity]
+    names = [keys(name) for name in shown(kind)]
+    return any(each is not None and each.column is not None for each in own) or any(
+        name[-1:] == keys(said)[-1:] for name in names
+    )
 
 
 def column_of(ref: str, columns: Mapping[str, Shape]) -> str | None:
@@ -105,3 +119,19 @@ def _by_third(
 def _taking(kind: Kind, ref: str) -> Attribute | None:
     fitting = (a for a in kind.attributes.values() if a.shape.ref == ref and a.equal is not None)
     return next(fitting, None)
+
+
+def held_and_capacity(kind: Kind) -> tuple[str, str] | None:
+    """Return the columns of what such a thing holds and can hold: the only two of that unit."""
+    numbers = [
+        (attribute.column, attribute.shape)
+        for attribute in kind.attributes.values()
+        if attribute.column is not None and attribute.shape.is_number
+    ]
+    for capacity, shape in numbers:
+        if _CAPACITY not in (keys(capacity)[0], *map(key, shape.synonyms)):
+            continue
+        same = [name for name, its in numbers if name != capacity and its.unit == shape.unit]
+        if len(same) == 1 and shape.unit is not None:
+            return same[0], capacity
+    return None

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Final, TypeAlias
 
 from toolplan.path import Json
+from toolplan.planners.grounded.catalogue.connections import held_and_capacity, shows_column
 from toolplan.planners.grounded.catalogue.kinds import (
     Attribute,
     Catalogue,
@@ -57,7 +58,6 @@ _VAGUE: Final = frozenset({None, "of", "with", "on"})
 """Words before an unknown name that do not say what it is, even where an argument lists them."""
 _ABOUT: Final = frozenset({"of", "for", "about", "on"})
 """Words before an identity that say no more than that it is meant."""
-_CAPACITY: Final = "capacity"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +117,13 @@ class Linker:
         codes = [m.what.text for m in modifier.values if isinstance(m.what, Code)]
         if len(codes) != len(modifier.values) or modifier.negated:
             return None
-        if modifier.column is not None and (modifier.column.nouns or modifier.cue != "of"):
-            return codes if entity in modifier.column.nouns else None
-        kind = self._catalogue.kinds.get(entity)
-        if kind is not None and modifier.column is None and self._says_another(kind, modifier.cue):
+        kind, column = self._catalogue.kinds.get(entity), modifier.column
+        if column is not None and (column.nouns or modifier.cue != "of"):
+            return codes if entity in column.nouns else None
+        if column is None and kind is not None and self._says_another(kind, modifier.cue):
             return None
+        if column is not None and not shows_column(kind, column.columns, column.text):
+            return None  # "the weight of T1", of a town: it is that of what is there
         owners = {self.owner(code) for code in codes}
         return codes if owners == {entity} else None
 
@@ -392,22 +394,6 @@ def _merged(times: list[TimeMention]) -> list[TimeMention]:
     whole = DateRange(days[0].start, days[-1].end)
     reading = "; ".join(dict.fromkeys(time.reading for time in ordered))
     return [replace(ordered[0], range=whole, reading=reading)]
-
-
-def held_and_capacity(kind: Kind) -> tuple[str, str] | None:
-    """Return the columns of what such a thing holds and can hold: the only two of that unit."""
-    numbers = [
-        (attribute.column, attribute.shape)
-        for attribute in kind.attributes.values()
-        if attribute.column is not None and attribute.shape.is_number
-    ]
-    for capacity, shape in numbers:
-        if _CAPACITY not in (words.keys(capacity)[0], *map(words.key, shape.synonyms)):
-            continue
-        same = [name for name, its in numbers if name != capacity and its.unit == shape.unit]
-        if len(same) == 1 and shape.unit is not None:
-            return same[0], capacity
-    return None
 
 
 def _where(attribute: Attribute, condition: Callable[[str], Condition]) -> Where | None:
