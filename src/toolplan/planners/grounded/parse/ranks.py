@@ -195,8 +195,8 @@ def _top(state: ComputationState, at: int, descending: bool = True) -> None:
     if by is None:
         return
     mention = state.free(subject)
-    if mention is None:
-        return
+    if mention is None or (state.numeric(subject) and not mention.nouns):
+        return  # "top 5 weights": nearly every row has one of its own
     columns = state.numeric(state.skip(by + 1))
     if state.found.measure is None and columns:
         figure = _figure(state, mention, columns)
