@@ -108,3 +108,22 @@ def test_examples_over_a_thousand_tools_are_found_once_and_soon() -> None:
     for _ in range(5):
         planner.plan(Question("hello", TODAY), tools)
     assert time.process_time() - started < 5
+
+
+def test_where_nothing_is_listed_no_list_is_promised() -> None:
+    """The sentence had no end: "I can answer questions about ."."""
+    hours = Tool(
+        "hours_get",
+        "Return the hours of a shop.",
+        {
+            "type": "object",
+            "x-entity": "shop",
+            "x-verb": "get",
+            "properties": {"id": {"type": "string", "x-ref": "shop.id"}},
+            "required": ["id"],
+        },
+        effects=Effects.READ,
+    )
+    asked = propose("sing something", tools=Toolbox([hours]))
+    assert isinstance(asked, Clarification)
+    assert "I can answer questions about" not in asked.question

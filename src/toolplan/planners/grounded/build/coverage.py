@@ -60,7 +60,8 @@ def clarification(found: Outcome, catalogue: Catalogue, partial: Json) -> Clarif
     parts.extend(_sentence(reason) for reason in found.reasons)
     if not found.draft.steps and not found.missing:
         things = [kind.plural for kind in catalogue.kinds.values() if kind.listing is not None]
-        parts.append(f"I can answer questions about {', '.join(things)}.")
+        if things:
+            parts.append(f"I can answer questions about {', '.join(things)}.")
     return Clarification(
         question=" ".join(parts),
         options=tuple(_options(unexplained, found, catalogue)),
