@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 
 from benchmarks.aggregates import Verdict, check_all
-from tests.planners.planned import TODAY, propose
+from tests.planners.planned import TODAY, arguments, propose
 from toolplan.planners import Clarification
 
 _QUESTIONS: Final[dict[str, Any]] = json.loads(
@@ -37,3 +37,18 @@ def test_what_would_be_misread_is_asked_about(question: str, words: list[str]) -
     proposal = propose(question)
     assert isinstance(proposal, Clarification), proposal
     assert set(words) <= set(proposal.unexplained)
+
+
+def test_what_happened_lists_all_that_has_a_date() -> None:
+    last_week = {"date_from": "2025-10-05", "date_to": "2025-10-12", "facility_id": "F1"}
+    assert arguments("what happened at Berlin Nord last week") == [
+        (f"{kind}_list", last_week) for kind in ("shipments", "contaminants", "inspections")
+    ]
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["which waste types does F14 accept", "what does F14 accept", "does F14 accept glass?"],
+)
+def test_a_list_of_one_thing_is_shown_by_its_row(question: str) -> None:
+    assert arguments(question) == [("facilities_get", {"id": "F14"})]

@@ -23,7 +23,7 @@ from toolplan.demo.fields import (
     row,
 )
 from toolplan.demo.filters import Listing, bound, equals, one_of, same_text
-from toolplan.demo.gazetteers import CITIES, proper
+from toolplan.demo.gazetteers import CITIES, WASTE_TYPES, proper
 from toolplan.demo.inspections import INSPECTION
 from toolplan.demo.operation import Operation, existing, getter
 from toolplan.demo.shipments import SHIPMENT
@@ -120,10 +120,15 @@ _HOURS: Final[Node] = {
 }
 
 
-def _waste_types(description: str) -> Node:
-    # no gazetteer here: the name of a waste type in a question means the waste of a shipment
+def _waste_types(description: str, *cues: str) -> Node:
+    """Return a list of waste types; only behind `cues` are they meant, else those of shipments."""
     one_type: Node = {"type": "string", "minLength": 1}
-    return {"type": "array", "items": one_type, "description": description}
+    listed: Node = {"type": "array", "items": one_type, "description": description}
+    if not cues:
+        return listed
+    names = named(description, "name", WASTE_TYPES, {"x-cue": [*cues]})
+    hints = {key: value for key, value in names.items() if key.startswith("x-")}
+    return {**listed, **hints}
 
 
 FACILITY: Final = row(
@@ -148,7 +153,9 @@ FACILITY: Final = row(
                 }
             )
         ),
-        "accepted_waste_types": _waste_types("The kinds of waste that it takes."),
+        "accepted_waste_types": _waste_types(
+            "The kinds of waste that it takes.", "accept", "accepting", "can accept", "allowed for"
+        ),
         "rejected_waste_types": _waste_types("The kinds of waste that it refuses."),
         "contact_email": nullable(_EMAIL),
         "contact_phone": nullable(_PHONE),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from toolplan.planners.grounded.build.drafts import Source
+from toolplan.planners.grounded.catalogue.connections import shows_column
 from toolplan.planners.grounded.catalogue.kinds import Catalogue, Kind
 from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.parse.mentions import Mention
@@ -23,11 +24,8 @@ def shows(
     """
     records = [source for source in sources if not source.many]
     if asked.columns:
-        return any(
-            source.entity == each.entity and catalogue.attribute(each).column is not None
-            for source in records
-            for each in asked.columns
-        )
+        kinds = [catalogue.kinds[source.entity] for source in records]
+        return any(shows_column(each, asked.columns, asked.text) for each in kinds)
     # what a row says of a thing is not where or when it came to its state: "when was it rejected"
     if records or len(sources) != 1 or any(map(_is_state, mentions)):
         return bool(records)

@@ -50,6 +50,9 @@ def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today:
     known = not any(isinstance(m.what, Unknown | Imperative) for m in mentions)
     if known and not ahead and report(mentions, catalogue, found.draft):
         return found
+    if _asks_what_happened(mentions):
+        _all_that_happened(mentions, catalogue, found)
+        return found
     computation, taken = read_computation(mentions, catalogue)
     rest = [m for at, m in enumerate(mentions) if at not in taken]
     parsed, base = _parse(rest, catalogue, computation)
@@ -83,6 +86,30 @@ def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today:
         found.reject([mention], f"{mention.text} lies in the future")
     explain(found, mentions, catalogue)
     return found
+
+
+def _asks_what_happened(mentions: Sequence[Mention]) -> bool:
+    said = [words.fold(mention.text) for mention in mentions[:2]]
+    things = any(mention.nouns for mention in mentions)
+    return said == ["what", "happened"] and len(mentions) > 2 and not things
+
+
+def _all_that_happened(mentions: Sequence[Mention], catalogue: Catalogue, found: Outcome) -> None:
+    """List all that has a date, for "what happened in the yard last week"."""
+    builder = PlanBuilder(catalogue, found, asks_whether=False)
+    kinds = [k for k in catalogue.kinds.values() if k.date_column is not None and k.listing]
+    readings = [parse(mentions[2:], catalogue, implied=kind.entity) for kind in kinds]
+    for parsed in readings:
+        found.reject(parsed.unexplained)
+        for request in parsed.requests:
+            if not request.nested:
+                builder.rows(request)
+    found.draft.account(mentions[:2])
+    found.draft.note(f"what happened = {', '.join(kind.plural for kind in kinds)}")
+    if not kinds:
+        found.reject(mentions)
+    if not found.unexplained:
+        found.reject(unaccounted(mentions, found.draft.accounted))
 
 
 def _reject_judgements(mentions: Sequence[Mention], found: Outcome) -> None:

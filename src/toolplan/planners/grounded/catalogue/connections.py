@@ -135,3 +135,20 @@ def held_and_capacity(kind: Kind) -> tuple[str, str] | None:
         if len(same) == 1 and shape.unit is not None:
             return same[0], capacity
     return None
+
+
+def is_cued_list(attribute: Attribute) -> bool:
+    """Return whether a column holds lists whose values are meant only behind a verb of it."""
+    listed = attribute.shape.takes_many and attribute.equal is None
+    return listed and bool(attribute.shape.cues)
+
+
+def list_cues(catalogue: Catalogue) -> frozenset[str]:
+    """Return the verbs of columns that hold lists: "takes" of a town that takes oak and ash."""
+    return frozenset(
+        cue
+        for kind in catalogue.kinds.values()
+        for attribute in kind.attributes.values()
+        if is_cued_list(attribute)
+        for cue in attribute.shape.cue_keys
+    )

@@ -25,6 +25,7 @@ from toolplan.planners.grounded.catalogue.kinds import (
     read_card,
     read_kinds,
 )
+from toolplan.planners.grounded.catalogue.schemas import Shape
 from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.language.phrases import PHRASES
 from toolplan.tools import Toolbox
@@ -73,13 +74,19 @@ def _entries(kinds: Iterable[Kind], cards: Iterable[ToolCard]) -> Iterator[tuple
         yield kind.entity, Noun(kind.entity)
         for attribute in kind.attributes.values():
             yield from _of_attribute(attribute)
+            if attribute.equal is None and attribute.column is not None:
+                yield from _cues(attribute.shape)  # an argument's are read below
     for card in cards:
         reading = ReportOf(card.name) if card.verb is Verb.REPORT else Noun(card.entity)
         for phrase in card.synonyms:
             yield phrase, reading
         for argument in card.arguments.values():
-            for cue in argument.cues:
-                yield cue, CueOf(" ".join(words.keys(cue)))
+            yield from _cues(argument)
+
+
+def _cues(shape: Shape) -> Iterator[tuple[str, Reading]]:
+    for cue in shape.cues:
+        yield cue, CueOf(" ".join(words.keys(cue)))
 
 
 def _of_attribute(attribute: Attribute) -> Iterator[tuple[str, Reading]]:

@@ -8,6 +8,7 @@ from datetime import date
 from typing import Final
 
 from toolplan.path import Json
+from toolplan.planners.grounded.catalogue.connections import is_cued_list
 from toolplan.planners.grounded.catalogue.kinds import Catalogue, ColumnOf, Noun, Reading, ValueOf
 from toolplan.planners.grounded.dates import Weeks, find_times
 from toolplan.planners.grounded.dialogue.reading import known
@@ -63,7 +64,11 @@ def _phrases(text: str, catalogue: Catalogue) -> Iterator[tuple[int, str]]:
             for named in _kinds(token.key, readings, catalogue):
                 nouns.add(named)
                 yield token.start, named
-            found = [each for each in readings if isinstance(each, ValueOf)]
+            found = [
+                each
+                for each in readings
+                if isinstance(each, ValueOf) and not is_cued_list(catalogue.attribute(each))
+            ]
             if found and at >= seen:
                 values.append((token.start, found))
                 seen = end

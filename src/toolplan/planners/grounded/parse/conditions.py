@@ -32,11 +32,12 @@ class Among:
 
 @dataclass(frozen=True, slots=True)
 class Contains:
-    """A list in a column that holds, or does not hold, any of `values`."""
+    """A list in a column that holds, or does not hold, any of `values`; with `every` all."""
 
     column: str
     values: tuple[Json, ...]
     wanted: bool
+    every: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +137,9 @@ def sql(condition: Condition, table: str = "") -> str:
             return f"{column} {operator} {literal(value)}"
         case Among():
             return _among(condition, column)
-        case Contains(values=values, wanted=wanted):
+        case Contains(values=values, wanted=wanted, every=every):
             parts = [f"list_contains({column}, {literal(value)})" for value in values]
-            joined = " OR ".join(parts)
+            joined = (" AND " if every else " OR ").join(parts)
             if not wanted:
                 return f"NOT ({joined})"
             return f"({joined})" if len(parts) > 1 else joined

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from toolplan.planners.grounded.catalogue.connections import list_cues
 from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.language.words import fold, word_set
@@ -134,6 +135,8 @@ def read_heads(state: ComputationState) -> None:
     if not (measure is None or isinstance(measure, Count)):
         return
     opening = state.mentions[:at]
+    if any(m.cue in list_cues(state.catalogue) for m in state.mentions[at:]):
+        return  # "which woods does T1 take": those in the list of one column
     opened = any(m.does(WordClass.READ, WordClass.WHICH, WordClass.COUNT) for m in opening)
     mention = state.free(at)
     if mention is None or not opened or not mention.columns:

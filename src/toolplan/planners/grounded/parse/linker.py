@@ -14,7 +14,11 @@ from itertools import pairwise
 from typing import Final, TypeAlias
 
 from toolplan.path import Json
-from toolplan.planners.grounded.catalogue.connections import held_and_capacity, shows_column
+from toolplan.planners.grounded.catalogue.connections import (
+    held_and_capacity,
+    is_cued_list,
+    shows_column,
+)
 from toolplan.planners.grounded.catalogue.kinds import (
     Attribute,
     Catalogue,
@@ -314,6 +318,8 @@ class Linker:
             return 3
         if attribute.equal is None and not shape.takes_many:
             return 0  # an attribute without an argument must be named
+        if is_cued_list(attribute):
+            return 2 if modifier.cue in shape.cue_keys else 0
         if modifier.cue is None:
             return 0 if attribute.is_endpoint else 1
         if modifier.cue in shape.cue_keys:
@@ -363,6 +369,8 @@ class Linker:
         condition = _condition(attribute, values, True)
         argument = attribute.equal
         if argument is None or (attribute.shape.takes_many and not attribute.shape.takes_one):
+            if isinstance(condition, Contains):  # "with oak and ash": of one list, both
+                condition = replace(condition, every=not modifier.either)
             return Where(attribute, condition) if condition is not None else None
         if len(values) == 1:
             return Filter(attribute, ({argument: values[0]},), condition)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from toolplan.planners.grounded.catalogue.connections import list_cues
 from toolplan.planners.grounded.catalogue.kinds import Catalogue
 from toolplan.planners.grounded.language import phrases, words
 from toolplan.planners.grounded.language.phrases import WordClass
@@ -64,10 +65,18 @@ def _take(state: ParseState, mention: Mention) -> None:
             values.take_value(state, mention)
         case _ if mention.verbs and state.cue is None:
             relations.take_verb(state, mention)
+        case _ if mention.columns and not mention.nouns and _is_in_a_list(state):
+            state.parsed.asked.append(mention)
         case _ if mention.columns and not values.is_only_a_word(state, mention):
             values.name_column(state, mention)
         case _:
             _take_word(state, mention)
+
+
+def _is_in_a_list(state: ParseState) -> bool:
+    """Return whether the verb of a column that holds lists ends it: "which woods does T1 take"."""
+    ending = [m for m in state.mentions[state.at + 1 :] if not m.does(WordClass.STOP)][-1:]
+    return any(m.cue in list_cues(state.catalogue) for m in ending)
 
 
 def _is_value_here(state: ParseState, mention: Mention) -> bool:
@@ -222,7 +231,10 @@ def _release_cue(state: ParseState) -> None:
         and not cue.does(*VERBS, WordClass.READ)
         and not relations.closes_relation(state, cue)
     ):
-        state.mark_unexplained(cue)
+        if cue.cue in list_cues(state.catalogue):  # "which woods does T1 take"
+            state.parsed.asked.append(cue)
+        else:
+            state.mark_unexplained(cue)
     state.cue = None
 
 
