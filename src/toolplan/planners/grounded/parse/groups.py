@@ -9,7 +9,7 @@ from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.language.words import fold, word_set
 from toolplan.planners.grounded.parse.computation_state import PERIODS, ComputationState
-from toolplan.planners.grounded.parse.mentions import Code, Mention, Phrase, Time
+from toolplan.planners.grounded.parse.mentions import Code, Mention, Time
 from toolplan.planners.grounded.parse.noun_phrase import is_singular
 from toolplan.planners.grounded.parse.requests import ByColumn, ByPeriod, Count, Distinct
 
@@ -135,7 +135,8 @@ def read_heads(state: ComputationState) -> None:
     if not (measure is None or isinstance(measure, Count)):
         return
     opening = state.mentions[:at]
-    if any(m.cue in list_cues(state.catalogue) for m in state.mentions[at:]):
+    listed = list_cues(state.catalogue)
+    if any(m.cue in listed for m in state.mentions[at:]):
         return  # "which woods does T1 take": those in the list of one column
     opened = any(m.does(WordClass.READ, WordClass.WHICH, WordClass.COUNT) for m in opening)
     mention = state.free(at)
@@ -158,9 +159,9 @@ def read_heads(state: ComputationState) -> None:
     if not all(state.catalogue.attribute(c).shape.is_text for c in mention.columns):
         return
     state.take(*(i for i, m in enumerate(opening) if m.does(WordClass.WHICH)))
-    if different:  # "different woods": the column, and not the things
-        mention = replace(mention, what=Phrase(mention.columns, frozenset()))
-    state.found.groups.append(ByColumn(mention.columns, mention.nouns, mention))
+    # "different woods": the column, and not the things
+    things = () if different else mention.nouns
+    state.found.groups.append(ByColumn(mention.columns, things, mention))
     state.take(at)
     state.found.measure = Distinct()
     state.found.single = measure is not None
