@@ -7,9 +7,11 @@ from typing import Final
 
 from toolplan.planners.grounded.build.drafts import Outcome
 from toolplan.planners.grounded.build.ledger import breaks_off
+from toolplan.planners.grounded.catalogue.connections import shows_column
 from toolplan.planners.grounded.catalogue.kinds import Attribute, Catalogue, Kind
 from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.language.phrases import WordClass
+from toolplan.planners.grounded.parse.linker import Linker
 from toolplan.planners.grounded.parse.mentions import Code, Mention, Name, Quoted
 
 _NAMED: Final = ("place", "person", "organisation", "name")
@@ -29,9 +31,15 @@ def explain(found: Outcome, mentions: Sequence[Mention], catalogue: Catalogue) -
         elif isinstance(mention.what, Name | Quoted):
             _arguments(found, mentions, at, catalogue)
         elif isinstance(mention.what, Code) and at > 1 and mentions[at - 1].cue == "of":
-            columns = [m.text for m in mentions[at - 2 : at - 1] if m.columns]
-            for column in columns:
-                found.reject((), f'{mention.text} has no "{column}" of its own')
+            _missing(found, mentions[at - 2], mention.text, catalogue)
+
+
+def _missing(found: Outcome, column: Mention, code: str, catalogue: Catalogue) -> None:
+    """Say that the thing with the identity `code` has no such column."""
+    owner = Linker(catalogue).owner(code)
+    kind = None if owner is None else catalogue.kinds[owner]
+    if column.columns and kind is not None and not shows_column(kind, column.columns, column.text):
+        found.reject((), f'{code} has no "{column.text}" of its own')
 
 
 def _measures(found: Outcome, behind: Sequence[Mention], catalogue: Catalogue) -> None:
