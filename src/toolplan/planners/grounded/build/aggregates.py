@@ -319,6 +319,8 @@ class Aggregates:
                 within = [column for column, _ in statement.groups]
                 cut = first_places(limit, by, within)
                 return f"SELECT * {source}{where}{cut} ORDER BY {', '.join([*within, by])}"
+            case Distinct() if computation.is_none_of:
+                return self._none_of(statement, kind, computation, source + where)
             case Distinct():
                 if not (columns := ", ".join(column for column, _ in statement.groups)):
                     return None
@@ -329,6 +331,24 @@ class Aggregates:
                 return f"SELECT DISTINCT {columns} {source}{where} ORDER BY {columns}"
             case _:
                 return grouped(statement, computation, measured, source + where, limit)
+
+    def _none_of(
+        self, statement: Statement, kind: Kind, computation: Computation, some: str
+    ) -> str | None:
+        """Return the SELECT of the values that no row of `some` has, of those that any row has."""
+        sources = self._builder.rows(ThingRequest(kind.entity, None))
+        if len(statement.groups) != 1 or len(statement.tables) != 1 or len(sources) != 1:
+            return None
+        ((column, label),) = statement.groups
+        every = f"all_{kind.plural}"
+        statement.tables[every] = sources[0]
+        plural = words.plural(label)
+        self._builder.draft.note(f"{plural}: of those that any of the {kind.plural} has")
+        none = f"WHERE {column} IS NOT NULL AND {column} NOT IN (SELECT {column} {some})"
+        source = f"FROM {identifier(every)} {none}"
+        if computation.single:
+            return f"SELECT count(DISTINCT {column}) AS {identifier(plural)} {source}"
+        return f"SELECT DISTINCT {column} {source} ORDER BY {column}"
 
     def _measured(
         self, statement: Statement, kind: Kind, measure: Measure | None, having: Condition | None

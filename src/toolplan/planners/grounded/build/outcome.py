@@ -30,7 +30,7 @@ from toolplan.planners.grounded.parse.computing import read_computation
 from toolplan.planners.grounded.parse.judgements import only_some, said_after_choice, said_of_all
 from toolplan.planners.grounded.parse.linker import Linker
 from toolplan.planners.grounded.parse.mentions import Code, Imperative, Mention, Time, Unknown
-from toolplan.planners.grounded.parse.misread import misread
+from toolplan.planners.grounded.parse.misread import misread, none_of
 from toolplan.planners.grounded.parse.parser import parse
 from toolplan.planners.grounded.parse.requests import Computation, ParsedQuestion, ThingRequest
 from toolplan.planners.grounded.parse.sharing import share
@@ -54,7 +54,8 @@ def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today:
         _all_that_happened(mentions, catalogue, found)
         return found
     computation, taken = read_computation(mentions, catalogue)
-    rest = [m for at, m in enumerate(mentions) if at not in taken]
+    denied = _deny(mentions, computation)
+    rest = [m for at, m in enumerate(mentions) if at not in taken and m not in denied]
     parsed, base = _parse(rest, catalogue, computation)
     builder = PlanBuilder(catalogue, found, asks_whether=_asks_whether(mentions))
     share(parsed.requests, builder.linker, builder.accepts, parsed.unexplained)
@@ -88,10 +89,21 @@ def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today:
     return found
 
 
+def _deny(mentions: Sequence[Mention], computation: Computation | None) -> Sequence[Mention]:
+    """Have `computation` give what no row has, where that is asked; return the words of it."""
+    denied = none_of(mentions, computation)
+    if computation is None or denied is None:
+        return ()
+    computation.is_none_of = True
+    computation.mentions.append(denied)
+    return (denied,)
+
+
 def _asks_what_happened(mentions: Sequence[Mention]) -> bool:
     said = [words.fold(mention.text) for mention in mentions[:2]]
     things = any(mention.nouns for mention in mentions)
-    return said == ["what", "happened"] and len(mentions) > 2 and not things
+    where = any(mention.is_value for mention in mentions[2:])
+    return said == ["what", "happened"] and where and not things
 
 
 def _all_that_happened(mentions: Sequence[Mention], catalogue: Catalogue, found: Outcome) -> None:

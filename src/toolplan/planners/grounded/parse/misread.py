@@ -14,7 +14,7 @@ from toolplan.planners.grounded.catalogue.kinds import Catalogue, ColumnOf, Noun
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.language.words import fold, word_set
 from toolplan.planners.grounded.parse.groups import DIFFERENT
-from toolplan.planners.grounded.parse.mentions import Mention
+from toolplan.planners.grounded.parse.mentions import Mention, Number
 from toolplan.planners.grounded.parse.noun_phrase import is_singular
 from toolplan.planners.grounded.parse.requests import Computation, Distinct
 
@@ -22,6 +22,8 @@ Misread: TypeAlias = tuple[Mention, str]
 
 NONE_SHOWN: Final = "those with others are no answer to which have none: ask which have some"
 _DOING: Final = word_set("do does did don't doesn't didn't has have had hasn't haven't hadn't")
+_HELPING: Final = _DOING | word_set("is are was were isn't aren't wasn't weren't been")
+_DENYING: Final = word_set("not no never free")
 _BREAKS: Final = (WordClass.STOP, WordClass.COMMA, WordClass.THEN, WordClass.AND)
 
 
@@ -29,7 +31,8 @@ def misread(
     mentions: Sequence[Mention], computation: Computation | None, catalogue: Catalogue
 ) -> Iterator[Misread]:
     """Yield what would be misread in `mentions`, of which `computation` is to be computed."""
-    if computation is not None and isinstance(computation.measure, Distinct):
+    distinct = computation is not None and isinstance(computation.measure, Distinct)
+    if distinct and none_of(mentions, computation) is None:
         yield from _without_any(mentions)
     yield from _did_not(mentions)
     yield from _different(mentions, computation, catalogue)
@@ -41,7 +44,10 @@ def misread(
 def _without_any(mentions: Sequence[Mention]) -> Iterator[Misread]:
     """Yield the "not" of "which towns did not send boxes": other boxes do not show that."""
     for at, mention in enumerate(mentions):
-        if not mention.does(WordClass.NOT, WordClass.WITHOUT):
+        # some values say it themselves: "not broken"
+        helped = at > 0 and fold(mentions[at - 1].text) in _HELPING
+        denies = helped and bool(mention.values) and fold(mention.text).split()[0] in _DENYING
+        if not denies and not mention.does(WordClass.NOT, WordClass.WITHOUT):
             continue
         noun = max((i for i, m in enumerate(mentions[:at]) if m.nouns), default=None)
         said_of_rows = noun is not None and (
@@ -50,6 +56,27 @@ def _without_any(mentions: Sequence[Mention]) -> Iterator[Misread]:
         )
         if not said_of_rows:
             yield mention, NONE_SHOWN
+
+
+def none_of(mentions: Sequence[Mention], computation: Computation | None) -> Mention | None:
+    """Return the "not" of "which towns did not send boxes", where those of no row are asked for."""
+    if computation is None or not isinstance(computation.measure, Distinct):
+        return None
+    others = [m for m in mentions if m.does(WordClass.NOT, WordClass.WITHOUT)]
+    if len(others) != 1 or len(computation.groups) != 1:
+        return None
+    at = mentions.index(others[0])
+    before = fold(mentions[at - 1].text) if at else ""
+    helped = before in _HELPING or fold(mentions[at].text) in ("never", *_HELPING)
+    things = any(m.nouns for m in mentions[:at])
+    clear = not any(_makes_unclear(m) for m in mentions)
+    return mentions[at] if helped and not things and clear else None
+
+
+def _makes_unclear(mention: Mention) -> bool:
+    """Return whether what is denied may be each of two, or a sum: "not oak and ash", "not 5 t"."""
+    said = fold(mention.text) in ("only", "just", "yet")
+    return said or mention.does(WordClass.AND) or isinstance(mention.what, Number)
 
 
 def _did_not(mentions: Sequence[Mention]) -> Iterator[Misread]:

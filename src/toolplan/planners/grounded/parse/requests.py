@@ -184,6 +184,8 @@ class Computation:
     count: int | None = None
     single: bool = False
     least: Least | None = None
+    is_none_of: bool = False
+    """the values that none of these rows has: "which towns did not send boxes" """
     predicate: int | None = None
     """where the verb begins behind which stands what a share is of: "what share of a is b" """
     notes: list[str] = field(default_factory=list[str])
