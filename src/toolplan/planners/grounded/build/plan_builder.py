@@ -435,6 +435,12 @@ class PlanBuilder:
             self.draft.account(cut.mentions)
             self.draft.note(f"{cut.mentions[0].text}: all of them, the newest first")
             return _Cut()
+        if not (cut.newest or cut.oldest) and any(
+            m.does(phrases.WordClass.FIRST) for m in cut.mentions
+        ):
+            said = " ".join(m.text for m in cut.mentions)
+            order = ", the newest first" if newest_first else ""
+            self.draft.note(f"{said}: those that {card.name} gives first{order}")
         if fits and limit is not None and not conditions:
             if cut.newest and moment is not None:
                 said = " ".join(m.text for m in cut.mentions)

@@ -28,13 +28,12 @@ def selection_arguments(
     used = columns_read(conditions)
     if conditions:
         parts.append("WHERE " + " AND ".join(sql(each) for each in conditions))
-    if cut is not None and kind.date_column is not None:
-        if cut.newest or cut.oldest:
-            order = f"{identifier(kind.date_column)} {'DESC' if cut.newest else 'ASC'} NULLS LAST"
-            parts.append(f"{first_places(cut.count, order, ())} ORDER BY {order}".strip())
-            used.append(kind.date_column)
-        elif cut.count is not None:
-            parts.append(f"LIMIT {cut.count}")
+    if cut is not None and kind.date_column is not None and (cut.newest or cut.oldest):
+        order = f"{identifier(kind.date_column)} {'DESC' if cut.newest else 'ASC'} NULLS LAST"
+        parts.append(f"{first_places(cut.count, order, ())} ORDER BY {order}".strip())
+        used.append(kind.date_column)
+    elif cut is not None and cut.count is not None:
+        parts.append(f"LIMIT {cut.count}")
     return computing(" ".join(parts), tables, used, reason)
 
 

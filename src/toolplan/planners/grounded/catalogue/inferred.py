@@ -17,6 +17,7 @@ from toolplan.tools import Effects, Tool
 _PLACES = words.word_set("city town location place country region state")
 _PEOPLE = words.word_set("author artist director writer composer owner manager agent")
 _READING = (Verb.LIST, Verb.GET)
+_BE = ("is", "are", "was", "were")
 _DEEPEST = 4
 
 
@@ -72,6 +73,8 @@ def _property(name: str, raw: Json, own: str | None, kinds: frozenset[str], argu
     if not node or any(keyword.startswith("x-") for keyword in node):
         return raw
     parts = words.keys(name)
+    if not argument and node.get("type") == "boolean" and parts:
+        return {**node, "x-values": _truths(name)}
     if parts == ("id",) and own is not None:
         return {**node, "x-ref": f"{own}.id"}
     if len(parts) == 2 and parts[1] == "id" and parts[0] in kinds:
@@ -82,3 +85,12 @@ def _property(name: str, raw: Json, own: str | None, kinds: frozenset[str], argu
         if parts[0] in _PEOPLE:
             return {**node, "x-kind": "person", "x-cue": ["by"]}
     return raw
+
+
+def _truths(name: str) -> dict[str, Json]:
+    """Return the words for true and false: "remote" of `is_remote`, "with a pool" of `has_pool`."""
+    first, _, rest = name.replace("_", " ").casefold().partition(" ")
+    if first == "has" and rest:
+        return {"true": [f"with {rest}"], "false": [f"without {rest}"]}
+    said = rest if first in _BE and rest else f"{first} {rest}".strip()
+    return {"true": [said], "false": [f"not {said}", f"non {said}"]}

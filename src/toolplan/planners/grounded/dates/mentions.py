@@ -29,7 +29,8 @@ class TimeMention:
 
     `start` and `end` are offsets into the text, `end` exclusive; the words that belong to the time
     (*since Monday*, *in October*) are within. `reading` is for the user: how it was understood.
-    `ambiguous`: it could well have been meant otherwise, and the reading says how.
+    `ambiguous`: it could well have been meant otherwise, and the reading says how. `floating`: it
+    leaves the year, the month or the week open (*Friday*, *3 March*).
     """
 
     start: int
@@ -38,6 +39,7 @@ class TimeMention:
     range: DateRange
     reading: str
     ambiguous: bool = False
+    floating: bool = False
 
 
 class Bound(Enum):
@@ -143,7 +145,7 @@ def find_times(text: str, today: date, weeks: Weeks = "rolling") -> list[TimeMen
     yields no mention. Never raises.
     """
     return [
-        _mention(text, spot.start, spot.end, spot.meaning)
+        _mention(text, spot, spot.meaning)
         for spot in _spots(text, Clock(today, weeks))
         if isinstance(spot.meaning, _Range)
     ]
@@ -167,12 +169,14 @@ def find_bad_dates(text: str, today: date | None = None) -> list[tuple[int, int,
 _ANY_DAY: Final = date(2000, 6, 15)
 
 
-def _mention(text: str, start: int, end: int, meaning: _Range) -> TimeMention:
+def _mention(text: str, spot: _Spot, meaning: _Range) -> TimeMention:
+    start, end = spot.start, spot.end
     said = text[start:end]
     reading = f"{' '.join(said.split())} = {_spelt(meaning.range)}"
     if meaning.why:
         reading += f" ({meaning.why})"
-    return TimeMention(start, end, said, meaning.range, reading, meaning.ambiguous)
+    range_, doubtful = meaning.range, meaning.ambiguous
+    return TimeMention(start, end, said, range_, reading, doubtful, spot.floating)
 
 
 def _spelt(days: DateRange) -> str:

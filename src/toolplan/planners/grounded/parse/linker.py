@@ -316,8 +316,8 @@ class Linker:
         shape = attribute.shape
         if modifier.cue is not None and self._cue_names(modifier.cue, attribute):
             return 3
-        if attribute.equal is None and not shape.takes_many:
-            return 0  # an attribute without an argument must be named
+        if attribute.equal is None and not (shape.takes_many or shape.is_boolean):
+            return 0  # an attribute without an argument must be named; a truth names itself
         if is_cued_list(attribute):
             return 2 if modifier.cue in shape.cue_keys else 0
         if modifier.cue is None:

@@ -201,10 +201,16 @@ def take_number(state: ParseState, mention: Mention) -> None:
             _add_bound(state, bound)
         case Number(value, None) if ahead is not None and value >= 1 and state.cut is None:
             state.cut = Cut(int(value), False, False, (mention,))
-        case _ if state.column is not None:
+        case _ if state.column is not None and not _numbers_a_thing(state):
             take_value(state, mention)
         case _:
             state.mark_unexplained(mention)
+
+
+def _numbers_a_thing(state: ParseState) -> bool:
+    """Return whether the number here says which thing: "the weight of box 12" is not 12."""
+    before = state.mentions[state.at - 1] if state.at else None
+    return before is not None and bool(before.nouns) and before is not state.column
 
 
 def take_bound(state: ParseState) -> bool:

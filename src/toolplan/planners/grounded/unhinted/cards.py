@@ -34,6 +34,13 @@ _OPTIONAL: Final = word_set("""
     item list result latest name id api tool
     """)
 _HEAD_ENDS: Final = word_set("by for of in from with on at to")
+_WHEN_OR_WHO: Final = word_set("at on by")
+_SOMETIMES: Final = re.compile(
+    r"[.;:(]|\b(?:including|optional(?:ly)?|or|and/or|if|whether|unless|except|either|not|without"
+    r"|even|only|also|such as|e\.g)\b",
+    re.IGNORECASE,
+)
+"""Where a description ends to speak of all that a tool gives."""
 _PARTS: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _WORDS: Final = re.compile(r"[^\W\d_]+")
 
@@ -260,10 +267,19 @@ def _verb(words: tuple[str, ...]) -> str | None:
 
 
 def _described(tool: Tool) -> frozenset[str]:
-    said = set(map(key, _WORDS.findall(tool.description)))
+    """Return the words that hold for all that the tool gives, and those of what it says of it.
+
+    "Free" of a column `is_free` does not: it would say which of the rooms are wanted. Nor does
+    "sold" of `sold_at`, or what stands behind the "or" of a description.
+    """
+    always = _SOMETIMES.split(tool.description, maxsplit=1)[0]
+    said = set(map(key, _WORDS.findall(always)))
     output = rows(as_node(tool.raw_output))
     if output is not None:
-        said.update(word for name in output.columns for word in split_name(name))
+        for name, shape in output.columns.items():
+            parts = split_name(name)
+            if not (shape.is_boolean or (len(parts) > 1 and parts[-1] in _WHEN_OR_WHO)):
+                said.update(parts)
     return frozenset(said)
 
 

@@ -17,6 +17,7 @@ from toolplan.planners.grounded.unhinted.cards import (
     PlainArgument,
     PlainCard,
     Takes,
+    split_name,
 )
 from toolplan.planners.grounded.unhinted.roles import AND, Marked, Role, Value, mark
 from toolplan.planners.grounded.unhinted.said import Form, Piece
@@ -43,6 +44,7 @@ class Fit:
         left: the pieces that are not accounted for.
         missing: required arguments that no word gives.
         unclear: values that several arguments could take, with the names of these.
+        asked: sentences that ask what a value means.
         assumed: sentences about what the words do not say for certain.
         level: 3 where the words name what the tool gives, 2 where they name the last part of it, 1
             where only its description does, 0 where nothing does.
@@ -55,13 +57,14 @@ class Fit:
     unclear: list[tuple[str, tuple[str, ...]]] = field(
         default_factory=list[tuple[str, tuple[str, ...]]]
     )
+    asked: list[str] = field(default_factory=list[str])
     assumed: list[str] = field(default_factory=list[str])
     level: int = 0
 
     @property
     def is_whole(self) -> bool:
         """Whether every word is accounted for, and the tool can be called."""
-        return self.level > 0 and not (self.left or self.missing or self.unclear)
+        return self.level > 0 and not (self.left or self.missing or self.unclear or self.asked)
 
 
 def fit(said: Sequence[Piece], card: PlainCard) -> Fit:
@@ -123,6 +126,11 @@ class _Fitting:
             self._bounds(value, time, starts[0], ends[0])
         elif len(others) == 1 and not (starts or ends) and first is not None and first == last:
             self._fill(others[0].name, _day(others[0], first.isoformat()), value)
+            if time.floating or time.ambiguous:
+                # rows are looked for in the past, but a flight is taken in the future
+                self.fit.asked.append(
+                    f'Which day is "{time.text}"? Please write it whole, such as {first}.'
+                )
         elif len(starts) == 1 and not others and not ends and _only_starts(time) and first:
             self._fill(starts[0].name, _day(starts[0], first.isoformat()), value)
         elif len(ends) == 1 and not others and not starts and first is None and last:
@@ -245,8 +253,13 @@ class _Fitting:
             return False
         if wanted is Takes.NUMBER and not _LIMITS.isdisjoint(argument.words):
             return False
+        if wanted is Takes.NUMBER and not argument.required and self._numbers_noun(value):
+            return False  # "room 203" says which room, not which floor
         same = [each for each in self._card.arguments.values() if each.takes is wanted]
         return len(same) == 1 and value.cue in NEUTRAL
+
+    def _numbers_noun(self, value: Value) -> bool:
+        return value.beside and not value.before.isdisjoint(self._card.nouns)
 
     def _typed(self, name: str, value: Value) -> Json:
         shape = self._card.arguments[name].shape
@@ -285,9 +298,22 @@ class _Fitting:
         self.fit.left.sort(key=lambda piece: piece.start)
 
     def _leads(self, at: int) -> bool:
-        """Return whether a word follows the cue at `at` that it may belong to."""
-        following = (role for _, role in self._marked.roles[at + 1 :] if role is not Role.FILLER)
-        return next(following, None) not in (None, Role.UNKNOWN, Role.CUE)
+        """Return whether a word follows the cue at `at` that it may belong to.
+
+        What only describes the tool does so behind a word such as "of": in "rooms by price" it
+        would say how the rooms are to be ordered.
+        """
+        roles = self._marked.roles
+        cue = roles[at][0].key
+        behind = [(piece, role) for piece, role in roles[at + 1 :] if role is not Role.FILLER]
+        piece, role = behind[0] if behind else (None, None)
+        if cue in NEUTRAL or cue in AND:
+            return role not in (None, Role.UNKNOWN, Role.CUE)
+        if piece is not None and role is Role.LABEL:
+            needed = {word for name in self._card.required for word in split_name(name)}
+            values = (each for _, each in behind if each is not Role.LABEL)
+            return piece.key in needed or next(values, None) is Role.VALUE
+        return role in (Role.VALUE, Role.NOUN, Role.VERB)
 
     def _level(self) -> int:
         card, said = self._card, self._marked.keys(Role.NOUN)
@@ -333,7 +359,10 @@ def _accepts(argument: PlainArgument, value: Value) -> bool:
 
 
 def _only_starts(time: TimeMention) -> bool:
-    return time.text.casefold().startswith(("since", "after", "from"))
+    said, (first, last) = time.text.casefold(), time.range
+    if said.startswith("from"):
+        return last is None or first == last  # "from 1 to 5 May" says where it ends, too
+    return said.startswith(("since", "after"))
 
 
 def _day(argument: PlainArgument, day: str, clock: str = "00:00:00") -> Json:

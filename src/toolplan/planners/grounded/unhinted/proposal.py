@@ -93,6 +93,7 @@ def _completed(text: str, near: Fit) -> Clarification:
     parts = [
         f'Which does "{value}" belong to: {" or ".join(names)}?' for value, names in near.unclear
     ]
+    parts.extend(near.asked)
     open_names = {name for _, names in near.unclear for name in names}
     if missing := [name for name in near.missing if name not in open_names]:
         named = ", ".join(f'"{name}"' for name in missing)
