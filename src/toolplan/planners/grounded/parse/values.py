@@ -289,8 +289,11 @@ def name_column(state: ParseState, mention: Mention) -> None:
     if last is None and state.current is not None and state.current.modifiers:
         last = state.current.modifiers[-1]
     if last is not None and names(mention, last):
-        # "red colour": the column only says again what the value belongs to
-        (state.before or _behind(state))[-1] = replace(last, evidence=(*last.evidence, mention))
+        # "red colour": of all attributes that can be red, it is that one
+        own = state.before or state.current is None or _has_column(state.current, mention)
+        column = last.column or (mention if own else None)
+        said = replace(last, column=column, evidence=(*last.evidence, mention))
+        (state.before or _behind(state))[-1] = said
         return
     if _takes_number(state, last, mention) or _is_missing(state, mention):
         return
@@ -298,6 +301,10 @@ def name_column(state: ParseState, mention: Mention) -> None:
     state.column = mention
     if state.cue is not None and (state.cue.does(*VERBS) or state.cue.cue in _BEFORE_COLUMNS):
         state.cue = None
+
+
+def _has_column(thing: ThingRequest, column: Mention) -> bool:
+    return any(each.entity == thing.entity for each in column.columns)
 
 
 def _takes_number(state: ParseState, last: Modifier | None, column: Mention) -> bool:
