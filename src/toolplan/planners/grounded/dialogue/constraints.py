@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from toolplan.plan import Literal, Plan
-from toolplan.planners.grounded.dialogue.exchange import Turn
-from toolplan.planners.grounded.dialogue.insert import Anchor, cut_at, is_cut_after
+from toolplan.planners.grounded.dialogue.exchange import Turn, Unsure
+from toolplan.planners.grounded.dialogue.insert import RANGE, Anchor, cut_at, is_cut_after
+from toolplan.planners.grounded.dialogue.messages import Message
 from toolplan.planners.grounded.dialogue.origins import words_of
+from toolplan.planners.grounded.dialogue.reading import without
 from toolplan.planners.grounded.dialogue.replace import literals
+from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.language.words import fold
+
+_ARTICLE: Final = re.compile(r"^the\s+", re.IGNORECASE)
 
 
 def denied(anchor: Anchor, addition: Plan) -> str | None:
@@ -81,3 +87,15 @@ def is_cut(anchor: Anchor, turn: Turn) -> bool:
             return said or str(number) in re.findall(r"\d+", turn.whole or turn.query)
         case _:
             return True
+
+
+def first_of_a_time(message: Message, anchor: Anchor) -> Unsure | None:
+    """Ask about "the first five" of a list of a time: the list may begin with the newest."""
+    firsts = [each for each in message.placed if each.mention.does(WordClass.FIRST)]
+    roles = {anchor.card.arguments[name].role for name in anchor.target.args}
+    if not firsts or roles.isdisjoint(RANGE):
+        return None
+    said = without(message.rest, [(firsts[0].start, firsts[0].end)]).rstrip(" .?!")
+    rest = _ARTICLE.sub("", said)
+    options = (f"the oldest {rest}", f"the newest {rest}")
+    return Unsure(f"Do you mean {' or '.join(options)}?", options)

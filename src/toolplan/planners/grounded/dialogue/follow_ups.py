@@ -14,6 +14,7 @@ from toolplan.planners.grounded.catalogue.kinds import SQL_TOOL
 from toolplan.planners.grounded.dialogue.constraints import (
     adds,
     denied,
+    first_of_a_time,
     is_cut,
     is_listed,
     keeps,
@@ -316,6 +317,8 @@ def _inserted(state: _State, anchor: Anchor, addition: Plan, tail: str | None) -
         return None  # nothing was understood
     if (excluded := denied(anchor, addition)) is not None:
         return Unsure(f"The previous plan only has those with {excluded}. What should change?")
+    if (asked := first_of_a_time(state.message, anchor)) is not None:
+        return asked
     match insert(turn.plan, anchor, addition, mode):
         case None:
             return None

@@ -20,7 +20,7 @@ from toolplan.planners.grounded.catalogue.kinds import SQL_TOOL, Catalogue, Tool
 
 _TEMPORARY: Final = "+"  # not allowed in ids of steps
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
-_RANGE: Final = ("range.start", "range.end")
+RANGE: Final = ("range.start", "range.end")
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ def fits(anchor: Anchor, said: Step, plan: Plan) -> bool:
     roles = {name: shape.role for name, shape in anchor.card.arguments.items()}
     if any(roles.get(name) == "limit" for name in said.args):
         return False
-    if any(roles.get(name) in _RANGE for name in said.args) and _DAY.search(_statement(sink)):
+    if any(roles.get(name) in RANGE for name in said.args) and _DAY.search(_statement(sink)):
         return False
     return measured.isdisjoint(name.upper() for name in said.args)
 
@@ -217,9 +217,9 @@ def _merged(anchor: Anchor, said: Step, mode: Mode) -> Step | Conflict:
     """Return the step that lists the things, with the new arguments."""
     card, args = anchor.card, dict(anchor.target.args)
     roles = {name: shape.role for name, shape in card.arguments.items()}
-    times = [name for name in said.args if roles.get(name) in _RANGE]
+    times = [name for name in said.args if roles.get(name) in RANGE]
     if times:
-        old = {name: args.pop(name, None) for name, role in roles.items() if role in _RANGE}
+        old = {name: args.pop(name, None) for name, role in roles.items() if role in RANGE}
         if mode == "narrows" and not _within(said.args, old, roles):
             name = times[0]
             return Conflict(name, _shown(old.get(name)), _shown(said.args[name]))
@@ -273,7 +273,7 @@ def _within(
         before, after = _shown(value), _shown(new.get(name))
         if not (isinstance(before, str) and isinstance(after, str)):
             return False
-        if (after < before) if roles[name] == _RANGE[0] else (after > before):
+        if (after < before) if roles[name] == RANGE[0] else (after > before):
             return False
     return True
 

@@ -142,12 +142,21 @@ def read_intent(text: str, tools: Toolbox | Catalogue, *, awaiting: bool = False
     if (agrees := confirms(text)) is not None:
         return Intent("confirmation", 0.95, agrees)
     catalogue = known(tools)
-    mentions = next(Reader(text, catalogue, _ANY_DAY, "rolling").readings(), ())
+    mentions = _mentions(text, catalogue)
     intent = _intent(text, mentions, awaiting=awaiting)
     if intent.kind == "unclear":
         return intent
     acts = acts_of(mentions, catalogue)
     return replace(intent, act=acts.act, action=acts.action, operations=acts.operations)
+
+
+def names_a_kind(text: str, catalogue: Catalogue) -> bool:
+    """Return whether the message `text` says what kind of thing it is about."""
+    return any(mention.nouns for mention in _mentions(text[:MAX_CHARACTERS], catalogue))
+
+
+def _mentions(text: str, catalogue: Catalogue) -> tuple[Mention, ...]:
+    return next(Reader(text, catalogue, _ANY_DAY, "rolling").readings(), ())
 
 
 def _intent(text: str, mentions: tuple[Mention, ...], *, awaiting: bool) -> Intent:

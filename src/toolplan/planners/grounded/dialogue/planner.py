@@ -26,7 +26,12 @@ from toolplan.planners.grounded.catalogue.kinds import Catalogue
 from toolplan.planners.grounded.dates import Weeks
 from toolplan.planners.grounded.dialogue.exchange import Exchange, Revised, Unsure, plan_of
 from toolplan.planners.grounded.dialogue.follow_ups import revise
-from toolplan.planners.grounded.dialogue.intent import asks_for_the_past, read_intent, vague_words
+from toolplan.planners.grounded.dialogue.intent import (
+    asks_for_the_past,
+    names_a_kind,
+    read_intent,
+    vague_words,
+)
 from toolplan.planners.grounded.dialogue.origins import (
     NAME,
     is_of_dialogue,
@@ -201,16 +206,38 @@ class DialoguePlanner:
                     first = proposal
                 case _:
                     pass
-        if first is not None and chosen is not None:
+        if first is not None and (chosen is not None or self._hangs_on(request, before, pending)):
             return first
         fresh = await self._message(request._replace(attempts=()), before)
         return fresh if first is None or isinstance(fresh, Draft) else first
 
+    def _hangs_on(self, request: _Request, before: Conversation, pending: Pending) -> bool:
+        """Return whether a reply is half a question, and the other half was never planned.
+
+        "And paper?" behind a question that was not understood does not ask for all paper.
+        """
+        text, catalogue = request.question.text, self._catalogue(request.tools)
+        if not self._continues(text, catalogue) or names_a_kind(text, catalogue):
+            return False
+        return before.last is None or not self._continues(pending.question, catalogue)
+
     def _goes_on(self, text: str, tools: Toolbox, before: Conversation, pending: Pending) -> bool:
-        """Return whether a reply follows up on the last plan, and answers no clarification."""
-        intent = read_intent(text, self._catalogue(tools))
+        """Return whether a reply follows up on the last plan, and answers no clarification.
+
+        Behind a whole question that was not understood it would be about that one.
+        """
+        catalogue = self._catalogue(tools)
+        intent = read_intent(text, catalogue)
         points_back = intent.confidence > _FRAGMENT or bool(pending.unexplained)
-        return intent.kind == "followup" and points_back and before.last is not None
+        goes_on = intent.kind == "followup" and points_back and before.last is not None
+        return goes_on and (
+            names_a_kind(text, catalogue)
+            or read_intent(pending.question, catalogue).kind == "followup"
+        )
+
+    def _continues(self, text: str, catalogue: Catalogue) -> bool:
+        intent = read_intent(text, catalogue)
+        return intent.kind == "followup" and intent.confidence > _FRAGMENT
 
     def _vague(self, request: _Request, before: Conversation) -> Clarification | None:
         """Ask what a message without any names is about; None where tools list nothing."""
