@@ -17,6 +17,7 @@ from toolplan.planners.grounded.parse.mentions import Mention, Name, Unknown
 _SHORTEST: Final = 3
 _MOST_PHRASES: Final = 3_000
 _UNITS: Final = ("day", "week", "month", "quarter", "year")
+_DENYING: Final = ("un", "non", "non-", "in", "im", "dis", "mis", "anti", "anti-")
 
 
 def corrected(found: Outcome, catalogue: Catalogue) -> str | None:
@@ -48,7 +49,13 @@ def _nearest(mention: Mention, known: tuple[str, ...]) -> str | None:
     if len(mention.text) < _SHORTEST or " " in mention.text or words.fold(mention.text) in ASKING:
         return None
     found = near(mention.text, known, most=1)
-    return found[0] if found else None
+    return found[0] if found and not _denies(mention.text, found[0]) else None
+
+
+def _denies(word: str, known: str) -> bool:
+    """Return whether `word` says the opposite of `known`: "undelivered" is no misspelling."""
+    said, of = words.fold(word), words.fold(known)
+    return any(said == prefix + of for prefix in _DENYING)
 
 
 def _singles(catalogue: Catalogue) -> frozenset[str]:
