@@ -60,12 +60,40 @@ def list_events(time_min: date | None = None, time_max: date | None = None) -> l
     return [f"{time_min} {time_max}"]
 
 
+@dataclass
+class Member:
+    """A row of `list_members`."""
+
+    id: str
+    city: str
+
+
+@dataclass
+class Loan:
+    """A row of `list_loans`."""
+
+    id: str
+    member_id: str | None
+
+
+def list_members(city: str | None = None) -> list[Member]:
+    """List the members of the library."""
+    return [Member("m1", city or "Oslo")]
+
+
+def list_loans(member_id: str | None = None) -> list[Loan]:
+    """List the loans of the library."""
+    return [Loan("l1", member_id)]
+
+
 def list_visits(since: date | None = None) -> list[str]:
     """List the visits of the office."""
     return [f"{since}"]
 
 
-FUNCTIONS = (list_rooms, list_employees, book_room, list_events, list_visits)
+FUNCTIONS = (
+    list_rooms, list_employees, book_room, list_events, list_visits, list_members, list_loans,
+)  # fmt: skip
 TOOLS = Toolbox([*map(toolplan.tool, FUNCTIONS), sql_tool()])
 
 
@@ -169,3 +197,12 @@ def test_an_end_that_no_argument_takes_is_not_dropped() -> None:
     asked = proposed("visits from 2026-05-01 to 2026-05-31")
     assert isinstance(asked, Clarification), asked
     assert '"from 2026-05-01 to 2026-05-31"' in asked.question
+
+
+def test_a_row_that_names_none_belongs_to_none() -> None:
+    """`NULL NOT IN (…)` is not true in SQL."""
+    statement = steps("loans without members")[-1]["args"]["sql"]
+    assert statement == (
+        "SELECT * FROM loans WHERE (member_id IS NULL OR member_id NOT IN"
+        " (SELECT id FROM members WHERE id IS NOT NULL))"
+    )

@@ -165,7 +165,9 @@ class PlanBuilder:
             plural = self._catalogue.kinds[source.entity].plural
             other = source.step if plural in (kind.plural, *built.others) else plural
             built.others[other] = source
-            condition = Linked(columns[0], other, columns[1], not link.negated)
+            own = next((a for a in kind.attributes.values() if a.column == columns[0]), None)
+            nullable = own is not None and own.shape.nullable and own.shape.ref != kind.identity
+            condition = Linked(columns[0], other, columns[1], not link.negated, nullable)
             built.conditions.append((condition, mentions))
 
     def _bind(self, kind: Kind, request: ThingRequest) -> Bound:

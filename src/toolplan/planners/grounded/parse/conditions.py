@@ -32,12 +32,16 @@ class Among:
 
 @dataclass(frozen=True, slots=True)
 class Contains:
-    """A list in a column that holds, or does not hold, any of `values`; with `every` all."""
+    """A list in a column that holds, or does not hold, any of `values`; with `every` all.
+
+    Where it is `nullable`, no list holds nothing.
+    """
 
     column: str
     values: tuple[Json, ...]
     wanted: bool
     every: bool = False
+    nullable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +55,16 @@ class Within:
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """A column whose value occurs, or occurs nowhere, in the column `its` of the table `other`."""
+    """A column whose value occurs, or occurs nowhere, in the column `its` of the table `other`.
+
+    Where it is `nullable`, no value occurs nowhere.
+    """
 
     column: str
     other: str
     its: str
     wanted: bool
+    nullable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,16 +145,18 @@ def sql(condition: Condition, table: str = "") -> str:
             return f"{column} {operator} {literal(value)}"
         case Among():
             return _among(condition, column)
-        case Contains(values=values, wanted=wanted, every=every):
+        case Contains(values=values, wanted=wanted, every=every, nullable=nullable):
             parts = [f"list_contains({column}, {literal(value)})" for value in values]
             joined = (" AND " if every else " OR ").join(parts)
             if not wanted:
-                return f"NOT ({joined})"
+                absent = f"NOT ({joined})"
+                return f"({column} IS NULL OR {absent})" if nullable else absent
             return f"({joined})" if len(parts) > 1 else joined
-        case Linked(other=other, its=its, wanted=wanted):
+        case Linked(other=other, its=its, wanted=wanted, nullable=nullable):
             inner = identifier(its)
             rows = ["SELECT", inner, "FROM", identifier(other), "WHERE", inner, "IS NOT NULL"]
-            return f"{column} {'IN' if wanted else 'NOT IN'} ({' '.join(rows)})"
+            linked = f"{column} {'IN' if wanted else 'NOT IN'} ({' '.join(rows)})"
+            return f"({column} IS NULL OR {linked})" if nullable and not wanted else linked
         case Missing(wanted=wanted):
             return f"{column} IS NULL" if wanted else f"{column} IS NOT NULL"
         case Share(whole=whole, operator=operator, share=share):

@@ -413,7 +413,7 @@ def _condition(attribute: Attribute, values: list[Json], wanted: bool) -> Condit
     if attribute.column is None:
         return None
     if attribute.shape.takes_many and not attribute.shape.takes_one:
-        return Contains(attribute.column, tuple(values), wanted)
+        return Contains(attribute.column, tuple(values), wanted, nullable=attribute.shape.nullable)
     return Among(attribute.column, tuple(values), wanted, attribute.shape.nullable)
 
 
