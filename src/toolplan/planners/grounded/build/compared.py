@@ -56,7 +56,9 @@ def group_alternatives(computation: Computation, request: ThingRequest, linker: 
         if not modifier.alternatives or modifier.either or modifier.negated:
             continue
         binding = linker.bind(request.entity, modifier) if modifier.mention.values else None
-        if binding is not None:
+        shape = None if binding is None else binding.attribute.shape
+        lists = shape is not None and shape.takes_many and not shape.takes_one
+        if binding is not None and not lists:  # of a list, "a and b" are both in one
             column = ColumnOf(request.entity, binding.attribute.name)
             computation.groups.append(ByColumn((column,), (), modifier.mention))
 

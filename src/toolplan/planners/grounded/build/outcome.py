@@ -23,11 +23,17 @@ from toolplan.planners.grounded.build.plan_builder import PlanBuilder
 from toolplan.planners.grounded.build.reasons import explain
 from toolplan.planners.grounded.build.reports import report
 from toolplan.planners.grounded.build.writes import write, writes
+from toolplan.planners.grounded.catalogue.connections import list_cues
 from toolplan.planners.grounded.catalogue.kinds import Catalogue
 from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.parse.computing import read_computation
-from toolplan.planners.grounded.parse.judgements import only_some, said_after_choice, said_of_all
+from toolplan.planners.grounded.parse.judgements import (
+    only_some,
+    said_after_choice,
+    said_of_all,
+    said_of_each,
+)
 from toolplan.planners.grounded.parse.linker import Linker
 from toolplan.planners.grounded.parse.mentions import Code, Imperative, Mention, Time, Unknown
 from toolplan.planners.grounded.parse.misread import misread, none_of
@@ -61,7 +67,7 @@ def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today:
     share(parsed.requests, builder.linker, builder.accepts, parsed.unexplained)
     problem = f"it is not clear what belongs together: {parsed.problem}" if parsed.problem else None
     found.reject((*parsed.unexplained, *imperatives), problem)
-    _reject_judgements(mentions, found)
+    _reject_judgements(mentions, found, catalogue)
     for mention, reason in misread(mentions, computation, catalogue):
         found.reject([mention], reason)
     if computation is not None and base is not None:
@@ -124,14 +130,16 @@ def _all_that_happened(mentions: Sequence[Mention], catalogue: Catalogue, found:
         found.reject(unaccounted(mentions, found.draft.accounted))
 
 
-def _reject_judgements(mentions: Sequence[Mention], found: Outcome) -> None:
+def _reject_judgements(mentions: Sequence[Mention], found: Outcome, catalogue: Catalogue) -> None:
     """Reject what is said of things in a way that no choice of rows says."""
     for mention in said_after_choice(mentions):
         before = f'"{mention.text}" would be applied before the choice'
         found.reject([mention], f"{before}: ask without it, the rows show it")
     for mention in said_of_all(mentions):
         found.reject([mention], "a list of those that are does not say whether all are")
-    for mention in only_some(mentions):
+    for mention in said_of_each(mentions):
+        found.reject([mention], "a list of those that have some does not say whether all are so")
+    for mention in only_some(mentions, list_cues(catalogue)):
         found.reject(
             [mention], "a list of those that have some does not say whether they have others"
         )
@@ -165,7 +173,32 @@ def _parse(
         return parsed, None
     implied = parse(rest, catalogue, implied=wanted[0])
     mains = [request for request in implied.requests if not request.nested]
-    return implied, mains[0] if len(mains) == 1 else None
+    if len(mains) != 1:
+        return implied, None
+    _take_itself(implied, mains[0], computation)
+    return implied, mains[0]
+
+
+def _take_itself(parsed: ParsedQuestion, main: ThingRequest, computation: Computation) -> None:
+    """Let `main`, which the measure implies, be the thing that is named behind it.
+
+    "The average weight of red boxes in the yard" is that of these boxes, and not of all boxes that
+    belong to something that they belong to.
+    """
+    itself = [
+        link
+        for link in main.links
+        if link.to.entity == main.entity and not (link.negated or link.loose)
+    ]
+    if main.noun is not None or len(itself) != 1:
+        return
+    link, named = itself[0], itself[0].to
+    main.noun, main.cut = named.noun, main.cut or named.cut
+    main.modifiers.extend(named.modifiers)
+    main.links.remove(link)
+    main.links.extend(named.links)
+    parsed.requests.remove(named)
+    computation.mentions.extend(link.mentions)
 
 
 def _named_after(rest: Sequence[Mention], catalogue: Catalogue) -> str | None:

@@ -22,8 +22,12 @@ def explain(found: Outcome, mentions: Sequence[Mention], catalogue: Catalogue) -
     """Add to `found` the reasons and options for what it leaves unexplained."""
     if (last := breaks_off(mentions)) is not None:
         found.reject([last], f'the question breaks off after "{last.text}"')
+    # a mention may have fewer readings by now than the one that was read, but it has its place
+    places = {mention.first: at for at, mention in enumerate(mentions)}
     for mention in dict.fromkeys(found.unexplained):
-        at = mentions.index(mention)
+        at = places.get(mention.first)
+        if at is None:
+            continue
         if mention.does(WordClass.TOP):
             found.reject((), f'say by which figure: "{mention.text} … by …"')
         elif mention.does(WordClass.HOW_MUCH):

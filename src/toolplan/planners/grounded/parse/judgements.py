@@ -6,7 +6,8 @@ different answers, and a plan here applies it before.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import takewhile
 from typing import Final
 
 from toolplan.planners.grounded.language.phrases import FINITE, WordClass
@@ -21,7 +22,9 @@ _CHOSEN_OF: Final = word_set("only ones one")
 _HOLDING: Final = word_set("""
     have has had contain include involve carry hold come came go went weigh exceed belong
     """)
+_DOING: Final = word_set("do does did")
 _ALL: Final = frozenset({"all", "all of", "every", "each", "both", "every one of", "all of them"})
+_MOST_OR_ALL: Final = _ALL | {"most", "most of"}
 _ONLY: Final = word_set("only exclusively solely just")
 _CHOOSING: Final = (
     WordClass.LATEST, WordClass.OLDEST, WordClass.FIRST, WordClass.TOP, WordClass.EXTREME,
@@ -69,6 +72,40 @@ def said_of_all(mentions: Sequence[Mention]) -> Iterator[Mention]:
             yield from (m for m in clause[1:] if fold(m.text) in _ALL)
 
 
+def said_of_each(mentions: Sequence[Mention]) -> Iterator[Mention]:
+    """Yield an "all" that is said of what other things have: "towns where all boxes are red".
+
+    A state before its thing only says which are meant: "letters of all red boxes".
+    """
+    for clause in _clauses(mentions):
+        tied = next((at for at in range(len(clause)) if _ties_others(clause, at)), None)
+        if tied is None:
+            continue
+        for at, mention in enumerate(clause[tied + 1 :], tied + 1):
+            one_of_them = mention.does(WordClass.LATEST, WordClass.OLDEST, WordClass.FIRST)
+            if clause[tied].does(WordClass.RELATIVE) and one_of_them:
+                yield mention  # "boxes whose last letter is red"
+            if fold(mention.text) not in _MOST_OR_ALL or fold(clause[at - 1].text) == "the":
+                continue
+            behind = list(takewhile(lambda m: m.cue is None, clause[at + 1 :]))
+            if fold(mention.text) == "both" and not (behind and behind[0].nouns):
+                continue  # "both red and blue ones"
+            nouns = [i for i, m in enumerate(behind) if m.nouns]
+            stated = behind[nouns[0] + 1 :] if nouns else behind
+            before = clause[tied].does(WordClass.RELATIVE) and nouns[:1] == [0]
+            if any(m.values for m in stated) or (
+                before and any(m.values for m in clause[tied + 1 : at])
+            ):
+                yield mention
+
+
+def _ties_others(clause: Sequence[Mention], at: int) -> bool:
+    """Return whether behind `at` it is said what a thing before it has."""
+    mention = clause[at]
+    tie = mention.does(WordClass.RELATIVE, WordClass.HAVE) or mention.cue == "with"
+    return tie and any(m.nouns or m.columns for m in clause[:at])
+
+
 def judges(message: str, mentions: Sequence[Mention], chosen: bool) -> bool:
     """Return whether a follow-up asks about things, some of which were `chosen`: "are they red"."""
     said = message.casefold().split()
@@ -78,12 +115,18 @@ def judges(message: str, mentions: Sequence[Mention], chosen: bool) -> bool:
     return chosen or every or any(mention.does(*_CHOOSING) for mention in mentions)
 
 
-def only_some(mentions: Sequence[Mention]) -> Iterator[Mention]:
-    """Yield an "only" that is said of what other things have: "towns with only red boxes"."""
+def only_some(mentions: Sequence[Mention], lists: Collection[str]) -> Iterator[Mention]:
+    """Yield an "only" that is said of what other things have: "towns with only red boxes".
+
+    `lists` are the words before the values of columns that hold lists.
+    """
     for at, mention in enumerate(mentions):
         if at == 0 or fold(mention.text) not in _ONLY:
             continue
-        tied = mentions[at - 1].does(WordClass.HAVE, WordClass.LINK, WordClass.RELATIVE)
+        before, behind = mentions[at - 1], mentions[at + 1 : at + 2]
+        tied = before.does(WordClass.HAVE, WordClass.LINK, WordClass.RELATIVE)
+        # "yards that accept only glass", "people only did nights"
+        tied = tied or before.cue in lists or (bool(behind) and fold(behind[0].text) in _DOING)
         things = any(m.nouns or m.columns for m in mentions[:at])
         if tied and things and any(m.nouns or m.values for m in mentions[at + 1 :]):
             yield mention
@@ -134,6 +177,9 @@ def _said(tail: Sequence[Mention], part: bool) -> Iterator[Mention]:
         if mention.does(WordClass.RELATIVE, WordClass.WHICH):
             return
         text = fold(mention.text)
+        if part and at == 0 and mention.values and mention.cue is None:
+            yield mention  # "how many of the last three broke"
+            return
         if text in FINITE or (part and text in _HOLDING):
             yield from _first_value(tail[at + 1 :])
             return

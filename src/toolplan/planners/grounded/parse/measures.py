@@ -155,6 +155,12 @@ def _behind_values(state: ComputationState, at: int) -> int:
     return behind if state.numeric(behind) else at
 
 
+def _are_of_the_calendar(state: ComputationState, unit: str | None, column: ColumnOf) -> bool:
+    """Return whether days are asked for, and not how long something took that nobody named."""
+    named = any(column.entity in mention.nouns for mention in state.mentions)
+    return unit is not None and words.key(unit) == "day" and not named
+
+
 def read_amounts(state: ComputationState) -> None:
     """Read "how much oak", "how many tonnes": the sum of what is measured in that way."""
     for at in state.where(WordClass.HOW_MUCH, WordClass.COUNT, WordClass.STATISTIC):
@@ -170,7 +176,7 @@ def read_amounts(state: ComputationState) -> None:
             stuff = state.skip(stuff + 1)
         said = state.mentions[behind].text.casefold() if asked else None
         columns = state.numeric(stuff) or weighed(state, stuff, said)
-        if len(columns) != 1:
+        if len(columns) != 1 or _are_of_the_calendar(state, said, columns[0]):
             continue
         function = FUNCTIONS.get(state.mentions[at].text.casefold(), "sum")
         state.measure(Statistic(function, columns, said), at)

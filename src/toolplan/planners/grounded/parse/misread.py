@@ -6,17 +6,24 @@ to read a question.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, takewhile
 from typing import Final, TypeAlias
 
 from toolplan.planners.grounded.catalogue.kinds import Catalogue, ColumnOf, Noun
 from toolplan.planners.grounded.language.phrases import WordClass
-from toolplan.planners.grounded.language.words import fold, word_set
+from toolplan.planners.grounded.language.words import fold, key, word_set
 from toolplan.planners.grounded.parse.groups import DIFFERENT
-from toolplan.planners.grounded.parse.mentions import Mention, Number
+from toolplan.planners.grounded.parse.mentions import Mention, Number, Time
 from toolplan.planners.grounded.parse.noun_phrase import is_singular
-from toolplan.planners.grounded.parse.requests import Computation, Distinct
+from toolplan.planners.grounded.parse.requests import (
+    ByColumn,
+    Computation,
+    Count,
+    Distinct,
+    Statistic,
+)
 
 Misread: TypeAlias = tuple[Mention, str]
 
@@ -24,6 +31,17 @@ NONE_SHOWN: Final = "those with others are no answer to which have none: ask whi
 _DOING: Final = word_set("do does did don't doesn't didn't has have had hasn't haven't hadn't")
 _HELPING: Final = _DOING | word_set("is are was were isn't aren't wasn't weren't been")
 _DENYING: Final = word_set("not no never free")
+_A_DAY: Final = re.compile(r"(?:longer|shorter) than (?:an?|one|1) (?:day|week|month|quarter|year)")
+_CLOCK: Final = re.compile(
+    r"\b(?:noon|midnight|morning|afternoon|evening|night|tonight|o'clock|[ap]m)\b|\d:\d\d"
+    r"|\bat \d"
+)
+_PRESENT: Final = word_set("now currently stored left remaining")
+_MOST: Final = (
+    WordClass.MOST, WordClass.FEWEST, WordClass.HIGHEST, WordClass.LOWEST, WordClass.EXTREME,
+    WordClass.WORST,
+)  # fmt: skip
+_OF: Final = word_set("of to by from at in")
 _BREAKS: Final = (WordClass.STOP, WordClass.COMMA, WordClass.THEN, WordClass.AND)
 
 
@@ -39,6 +57,17 @@ def misread(
     yield from _waiting(mentions)
     yield from _two_meanings(mentions, computation, catalogue)
     yield from _done_by(mentions, catalogue)
+    yield from _out_of(mentions)
+    yield from _how_many_units(mentions, computation)
+    yield from _lasting_a_day(mentions)
+    yield from _hours(mentions, computation, catalogue)
+    yield from _times_of_day(mentions, catalogue)
+    yield from _including(mentions)
+    yield from _but_at_another_time(mentions)
+    yield from _again(mentions)
+    yield from _by_number_of_others(mentions, computation)
+    yield from _of_the_one_with_most(mentions)
+    yield from _there_now(mentions, computation)
 
 
 def _without_any(mentions: Sequence[Mention]) -> Iterator[Misread]:
@@ -163,3 +192,135 @@ def _done_by(mentions: Sequence[Mention], catalogue: Catalogue) -> Iterator[Misr
             if behind.nouns and people.isdisjoint(behind.nouns):
                 yield following, f'"{following.text}" may be said of either: ask for one of them'
                 break
+
+
+def _out_of(mentions: Sequence[Mention]) -> Iterator[Misread]:
+    """Yield the "out" of "boxes out of Hull": "of" alone would not say that they left it."""
+    for at, (mention, following) in enumerate(pairwise(mentions)):
+        of = fold(mention.text) == "out" and following.cue == "of"
+        if of and any(m.nouns for m in mentions[:at]):
+            yield mention, 'say "from"'
+
+
+def _how_many_units(
+    mentions: Sequence[Mention], computation: Computation | None
+) -> Iterator[Misread]:
+    """Yield the "days" of "how many days had boxes", where boxes would be counted."""
+    if computation is None or not isinstance(computation.measure, Count):
+        return
+    for at, mention in enumerate(mentions):
+        if mention.does(WordClass.COUNT):
+            behind = next((m for m in mentions[at + 1 :] if not m.does(WordClass.FILLER)), None)
+            if behind is not None and behind.does(WordClass.UNIT):
+                yield behind, f"ask for the figure per {key(behind.text)}"
+
+
+def _lasting_a_day(mentions: Sequence[Mention]) -> Iterator[Misread]:
+    """Yield the "day" of "visits longer than a day", which is no day of the calendar."""
+    for at, mention in enumerate(mentions):
+        if isinstance(mention.what, Time) and _A_DAY.fullmatch(fold(mention.text)) is not None:
+            yield mention, "say it in hours"
+        elif mention.does(WordClass.UNIT) and at > 1 and fold(mentions[at - 1].text) in ("a", "an"):
+            said = mentions[at - 2]
+            if said.cue in ("over", "during") or said.does(WordClass.ABOVE, WordClass.BELOW):
+                yield mention, "say it as a number"
+
+
+def _hours(
+    mentions: Sequence[Mention], computation: Computation | None, catalogue: Catalogue
+) -> Iterator[Misread]:
+    """Yield the "hour" of "boxes per hour": the hours at which a yard is open are no time."""
+    if computation is None:
+        return
+    taken = [group.said for group in computation.groups if isinstance(group, ByColumn)]
+    if isinstance(computation.measure, Distinct):
+        taken.extend(computation.mentions)
+    for mention in taken:
+        shapes = [catalogue.attribute(column).shape for column in mention.columns]
+        times = any(shape.is_number or shape.is_date for shape in shapes)
+        if mention in mentions and mention.does(WordClass.UNIT) and shapes and not times:
+            yield mention, "rows are counted by days, and by longer times"
+
+
+def _times_of_day(mentions: Sequence[Mention], catalogue: Catalogue) -> Iterator[Misread]:
+    """Yield "at noon" where rows have a time of the day, of which only the day can be said."""
+    kinds = [catalogue.kinds[entity] for mention in mentions for entity in mention.nouns]
+    listed = [(kind.date_column, kind.listing.rows) for kind in kinds if kind.listing is not None]
+    moments = [rows.columns.get(column) for column, rows in listed if column and rows]
+    if not any(shape is not None and shape.format == "date-time" for shape in moments):
+        return
+    for mention in mentions:
+        if isinstance(mention.what, Time) and _CLOCK.search(fold(mention.text)) is not None:
+            yield mention, "only whole days can be asked for"
+
+
+def _including(mentions: Sequence[Mention]) -> Iterator[Misread]:
+    """Yield the "including" of "boxes, including red ones": all are meant, not the red ones."""
+    for mention, following in pairwise(mentions):
+        if fold(mention.text) == "including" and following.values:
+            yield mention, "say only what is wanted"
+
+
+def _but_at_another_time(mentions: Sequence[Mention]) -> Iterator[Misread]:
+    """Yield the "but" of "opened in May but sent in April", where both times would be one."""
+    times = [at for at, mention in enumerate(mentions) if isinstance(mention.what, Time)]
+    for one, other in pairwise(times):
+        for mention in mentions[one + 1 : other]:
+            if fold(mention.text) == "but":
+                yield mention, "ask for each alone"
+
+
+def _again(mentions: Sequence[Mention]) -> Iterator[Misread]:
+    """Yield the "again" of "boxes that were opened again": once would be enough for a row."""
+    for at, mention in enumerate(mentions):
+        before = mentions[at - 1] if at else None
+        done = before is not None and (bool(before.verbs) or bool(before.values))
+        if fold(mention.text) == "again" and done and any(m.nouns for m in mentions[:at]):
+            yield mention, "say how often"
+
+
+def _by_number_of_others(
+    mentions: Sequence[Mention], computation: Computation | None
+) -> Iterator[Misread]:
+    """Yield the "number of" of "towns by number of boxes", where towns would be counted."""
+    if computation is None or not isinstance(computation.measure, Count) or computation.groups:
+        return
+    for at, mention in enumerate(mentions):
+        if not mention.does(WordClass.COUNT) or at == 0 or mentions[at - 1].cue != "by":
+            continue
+        before = {entity for m in mentions[:at] for entity in m.nouns}
+        behind = next((m for m in mentions[at + 1 :] if m.nouns), None)
+        if before and behind is not None and before.isdisjoint(behind.nouns):
+            yield mention, f'ask for the "number of {behind.text} per …"'
+
+
+def _of_the_one_with_most(mentions: Sequence[Mention]) -> Iterator[Misread]:
+    """Yield the "most" of "boxes of the sender with the most letters": it chooses the sender."""
+    for at, mention in enumerate(mentions):
+        ties = [
+            i
+            for i, m in enumerate(mentions[:at])
+            if m.cue == "with" or m.does(WordClass.HAVE, WordClass.RELATIVE)
+        ]
+        if not mention.does(*_MOST) or not ties:
+            continue
+        named = [
+            i for i, m in enumerate(mentions[: ties[-1]]) if m.nouns or (m.columns and not m.values)
+        ]
+        between = mentions[named[-2] + 1 : named[-1]] if len(named) > 1 else ()
+        one = bool(between) and is_singular(mentions[named[-1]])
+        if one and any(m.cue in _OF for m in between):
+            yield mention, f'ask first which "{mentions[named[-1]].text}" it is'
+
+
+def _there_now(mentions: Sequence[Mention], computation: Computation | None) -> Iterator[Misread]:
+    """Yield the "stored" of "how many tons are stored in the yard": all that ever came is more."""
+    if computation is None or not isinstance(computation.measure, Statistic):
+        return
+    if computation.measure.function != "sum" or any(isinstance(m.what, Time) for m in mentions):
+        return
+    for mention, following in pairwise([*mentions, *mentions[-1:]]):
+        said = set(fold(mention.text).split())
+        is_there = not said.isdisjoint(("is", "are")) and following.cue in ("in", "at")
+        if is_there or not _PRESENT.isdisjoint(said):
+            yield mention, "what is there now is not the sum of all that came"

@@ -66,8 +66,13 @@ def _lift(requests: list[ThingRequest], linker: Linker, unexplained: list[Mentio
 
 
 def _is_ambiguous(link: Link, request: ThingRequest, modifier: Modifier, linker: Linker) -> bool:
-    """Return whether a time may be said of both: "boxes with letters from last week"."""
-    holds = any(mention.does(WordClass.HAVE, WordClass.WITHOUT) for mention in link.mentions)
+    """Return whether a time may be said of both: "boxes with letters from last week".
+
+    "Boxes never opened this year" are all that lay closed in it, or those of this year.
+    """
+    holds = link.negated or any(
+        mention.does(WordClass.HAVE, WordClass.WITHOUT) for mention in link.mentions
+    )
     done = any(mention.does(WordClass.LINK) for mention in modifier.evidence)
     timed = isinstance(modifier.mention.what, Time) and not done
     return holds and timed and linker.bind(request.entity, modifier) is not None
