@@ -17,7 +17,7 @@ from toolplan.planners.grounded.parse.mentions import Mention, Name, Unknown
 _SHORTEST: Final = 3
 _MOST_PHRASES: Final = 3_000
 _UNITS: Final = ("day", "week", "month", "quarter", "year")
-_DENYING: Final = ("un", "non", "non-", "in", "im", "dis", "mis", "anti", "anti-")
+_DENYING: Final = ("un", "non", "non-", "in", "im", "dis", "anti", "anti-")
 
 
 def corrected(found: Outcome, catalogue: Catalogue) -> str | None:

@@ -21,6 +21,7 @@ from toolplan.planners.grounded.dialogue.constraints import (
     notes_of,
     words_by_step,
 )
+from toolplan.planners.grounded.dialogue.doubts import doubtful
 from toolplan.planners.grounded.dialogue.exchange import Exchange, Revised, Revision, Unsure
 from toolplan.planners.grounded.dialogue.insert import (
     Anchor,
@@ -80,6 +81,8 @@ async def revise(exchange: Exchange) -> Revision | None:
         return judged
     if message.commands:
         return await _commanded(state)
+    if (doubt := await doubtful(exchange, message)) is not None:
+        return doubt
     if message.compares:
         return None
     found = anchors(state.exchange.turn.plan, state.exchange.catalogue)
