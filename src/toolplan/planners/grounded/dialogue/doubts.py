@@ -11,14 +11,22 @@ from collections.abc import Sequence
 from typing import Final
 
 from toolplan.plan import Literal
-from toolplan.planners.grounded.catalogue.kinds import Catalogue
+from toolplan.planners.grounded.catalogue.kinds import SQL_TOOL, Catalogue
 from toolplan.planners.grounded.dates import TimeMention
 from toolplan.planners.grounded.dialogue.exchange import Exchange, Revision, Unsure
-from toolplan.planners.grounded.dialogue.messages import Message
+from toolplan.planners.grounded.dialogue.messages import Message, says
 from toolplan.planners.grounded.dialogue.reading import Placed
-from toolplan.planners.grounded.language.phrases import WordClass
+from toolplan.planners.grounded.dialogue.turns import Turn
+from toolplan.planners.grounded.language.phrases import FINITE, WordClass
 from toolplan.planners.grounded.language.words import fold
-from toolplan.planners.grounded.parse.mentions import Mention, Number, Time
+from toolplan.planners.grounded.parse.mentions import (
+    Code,
+    Mention,
+    Name,
+    Number,
+    Quoted,
+    Time,
+)
 
 _RANKS: Final = (
     WordClass.TOP, WordClass.HIGHEST, WordClass.LOWEST, WordClass.MOST, WordClass.FEWEST,
@@ -29,6 +37,15 @@ _NEXT: Final = re.compile(r"\b(?:next|following|other|others|previous|remaining|
 _YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
 _NAMED_PART: Final = re.compile(
     r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b|\bq[1-4]\b|quarter|half"
+)
+_OF_ALL: Final = re.compile(
+    r"\b(?:all|every|each|total|overall|altogether|there|ever|in general|any|whole)\b"
+)
+_BOUNDS: Final = (
+    WordClass.ABOVE, WordClass.BELOW, WordClass.BETWEEN, WordClass.EXACTLY,
+)  # fmt: skip
+_FIGURE: Final = re.compile(
+    r"^how many\b|\b(?:rate|share|percentage|number|count|average|median|mean|sum)\b"
 )
 _WEEKDAY: Final = re.compile(r"\b(?:mon|tues?|wednes|thurs?|fri|satur|sun)(?:day)?s?\b")
 _ASK_WHOLE: Final = "Please ask the whole question."
@@ -189,3 +206,35 @@ def _chosen(exchange: Exchange, catalogue: Catalogue) -> frozenset[str]:
         for attribute in catalogue.kinds[card.entity].attributes.values()
         if isinstance(step.args.get(attribute.equal or ""), Literal)
     )
+
+
+def forgets(text: str, said: Sequence[Placed], turn: Turn) -> bool:
+    """Return whether a whole question is about all things, where the turn before chose some.
+
+    "How many letters?" behind "red boxes in May" may be about the letters in these boxes.
+    """
+    content = [placed.mention for placed in said if says(placed.mention)]
+    if _OF_ALL.search(fold(text)) or not _chooses_some(turn):
+        return False
+    if any(isinstance(m.what, Time | Code | Name | Quoted) for m in content):
+        return False
+    if any(isinstance(m.what, Number) and not _is_count(m) for m in content):
+        return False
+    if any(m.does(*_BOUNDS) for m in content):
+        return False
+    if any(m.values for m in content):
+        spoken = any(word.strip("?.,!") in FINITE for word in fold(text).split())
+        return not spoken and (
+            _FIGURE.search(fold(text)) is not None or text.rstrip().endswith("?")
+        )
+    ordered = bool(said) and said[0].mention.does(WordClass.READ)
+    return not (ordered and any(m.nouns for m in content))
+
+
+def _chooses_some(turn: Turn) -> bool:
+    """Return whether the plan of `turn` is about some things only."""
+    for step in turn.plan.steps:
+        statement = str(getattr(step.args.get("sql"), "value", ""))
+        if " WHERE " in statement or (step.tool != SQL_TOOL and step.args):
+            return True
+    return False

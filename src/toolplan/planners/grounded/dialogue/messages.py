@@ -35,7 +35,9 @@ _SAME: Final = re.compile(
     r"(?:but\b\s*)?",
     _I,
 )
-_BESIDES: Final = re.compile(r"^\W*(?:also|or)\b|\b(?:too|as well|besides|in addition)\W*$", _I)
+_BESIDES: Final = re.compile(
+    r"^\W*(?:also|or|plus|along with|together with)\b|\b(?:too|as well|besides|in addition)\W*$", _I
+)
 _INSTEAD: Final = re.compile(r"\s*,?\s*\b(?:instead of|rather than|in place of)\s+(.+)$", _I)
 _VERB: Final = re.compile(r"(?:show|use|take|give|get|list|put)(?:\s+(?:me|us))?\s+", _I)
 _JUST_INSTEAD: Final = re.compile(r",?\s*\binstead\b", _I)

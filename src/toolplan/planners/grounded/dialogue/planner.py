@@ -24,6 +24,7 @@ from toolplan.planners._base import (
 )
 from toolplan.planners.grounded.catalogue.kinds import Catalogue
 from toolplan.planners.grounded.dates import Weeks
+from toolplan.planners.grounded.dialogue.doubts import forgets
 from toolplan.planners.grounded.dialogue.exchange import Exchange, Revised, Unsure, plan_of
 from toolplan.planners.grounded.dialogue.follow_ups import revise
 from toolplan.planners.grounded.dialogue.intent import (
@@ -158,7 +159,23 @@ class DialoguePlanner:
             case "unclear" if (vague := self._vague(request, before)) is not None:
                 return vague
             case _:
-                return await self._ask(request)
+                return await self._asked_anew(request, before.last)
+
+    async def _asked_anew(self, request: _Request, last: Turn | None) -> Proposal:
+        """Answer a whole question; confirm first that it is about all things."""
+        proposal = await self._ask(request)
+        text = request.question.text
+        if last is None or not isinstance(proposal, Draft) or request.attempts:
+            return proposal
+        if not forgets(text, self._words(request).read(text), last):
+            return proposal
+        before = last.whole or last.query
+        question = f'This is about all, and not only about "{before}". Do you want to continue?'
+        return _asking_approval(question, proposal)
+
+    def _words(self, request: _Request) -> Words:
+        today = date.fromisoformat(request.question.today)
+        return Words(self._catalogue(request.tools), today, self._weeks)
 
     async def _confirmed(
         self, request: _Request, before: Conversation, *, agrees: bool
@@ -256,9 +273,7 @@ class DialoguePlanner:
         )
 
     async def _follow(self, request: _Request, turn: Turn) -> Proposal:
-        words = Words(
-            self._catalogue(request.tools), date.fromisoformat(request.question.today), self._weeks
-        )
+        words = self._words(request)
         revision = await revise(Exchange(request.question, turn, request.tools, words, self._small))
         match revision:
             case Revised():
