@@ -68,6 +68,8 @@ def test_the_year_of_the_time_before_holds(first: str, then: str, days: tuple[st
         ("average weight of glass shipments", "for all waste types"),
         ("how many plastic shipments in September?", "for every waste type"),
         ("inspections by Anna Becker in September", "by all inspectors"),
+        ("shipments per carrier in September", "total weight"),
+        ("number of shipments per carrier", "average weight"),
     ],
 )
 def test_what_could_change_another_place_too_is_asked_about(first: str, then: str) -> None:
@@ -124,3 +126,17 @@ def test_more_of_a_kind_is_set_beside_the_first() -> None:
     _, (_, args) = calls(talk.steps("plus paper"))
     assert isinstance(args, dict)
     assert "IN ('plastic', 'paper')" in str(args["sql"])
+
+
+def test_other_groups_stand_instead_of_the_first() -> None:
+    talk = Talk()
+    talk.steps("shipments per carrier")
+    _, (_, args) = calls(talk.steps("per waste type instead"))
+    assert isinstance(args, dict)
+    assert " GROUP BY waste_type " in str(args["sql"])
+
+
+def test_figures_of_groups_that_were_not_chosen_are_of_all() -> None:
+    talk = Talk()
+    talk.steps("shipments per carrier")
+    talk.steps("average weight per carrier")

@@ -16,6 +16,7 @@ from toolplan.planners.grounded.dates import TimeMention
 from toolplan.planners.grounded.dialogue.exchange import Exchange, Revision, Unsure
 from toolplan.planners.grounded.dialogue.messages import Message, says
 from toolplan.planners.grounded.dialogue.reading import Placed
+from toolplan.planners.grounded.dialogue.replace import statements_of
 from toolplan.planners.grounded.dialogue.turns import Turn
 from toolplan.planners.grounded.language.phrases import FINITE, WordClass
 from toolplan.planners.grounded.language.words import fold
@@ -47,6 +48,8 @@ _BOUNDS: Final = (
 _FIGURE: Final = re.compile(
     r"^how many\b|\b(?:rate|share|percentage|number|count|average|median|mean|sum)\b"
 )
+_KNOWN: Final = re.compile(r"\S+ IS NOT NULL(?: AND )?")
+_CONDITION: Final = re.compile(r" WHERE +(?!GROUP|ORDER|QUALIFY|HAVING)\S")
 _WEEKDAY: Final = re.compile(r"\b(?:mon|tues?|wednes|thurs?|fri|satur|sun)(?:day)?s?\b")
 _ASK_WHOLE: Final = "Please ask the whole question."
 
@@ -66,6 +69,7 @@ async def doubtful(exchange: Exchange, message: Message) -> Revision | None:
         or _within_bounds(message, before)
         or _both_ways(exchange, message)
         or _all_of_a_filter(exchange, message)
+        or _of_each_group(exchange, message)
     )
 
 
@@ -197,6 +201,18 @@ def _all_of_a_filter(exchange: Exchange, message: Message) -> Unsure | None:
     return None
 
 
+def _of_each_group(exchange: Exchange, message: Message) -> Unsure | None:
+    """Ask about "total weight" behind "boxes per sender": of each sender, or of all."""
+    statements = statements_of(exchange.turn.plan)
+    figure = any(p.mention.does(WordClass.STATISTIC, WordClass.HOW_MUCH) for p in message.placed)
+    grouped = any(
+        p.mention.does(WordClass.EACH, WordClass.EACH_PERIOD, WordClass.BY) for p in message.placed
+    )
+    if not figure or grouped or not any(" GROUP BY " in each for each in statements):
+        return None
+    return Unsure(f'"{message.rest}" of each, or of all? {_ASK_WHOLE}')
+
+
 def _chosen(exchange: Exchange, catalogue: Catalogue) -> frozenset[str]:
     """Return the attributes that the previous plan has one value of."""
     return frozenset(
@@ -235,6 +251,7 @@ def _chooses_some(turn: Turn) -> bool:
     """Return whether the plan of `turn` is about some things only."""
     for step in turn.plan.steps:
         statement = str(getattr(step.args.get("sql"), "value", ""))
-        if " WHERE " in statement or (step.tool != SQL_TOOL and step.args):
+        rest = _KNOWN.sub("", statement)
+        if _CONDITION.search(rest) or (step.tool != SQL_TOOL and step.args):
             return True
     return False

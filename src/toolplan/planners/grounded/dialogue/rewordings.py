@@ -116,7 +116,14 @@ async def regrouped(exchange: Exchange, message: Message) -> Revision | None:
         for each in exchange.words.read(whole)
         if any(column.attribute in grouped for column in each.mention.columns)
     ]
-    others = [p for p in message.placed if p is not said[0] and says(p.mention)]
+    replaces = message.mode == "replaces"  # "per colour instead"
+    others = [
+        p
+        for p in message.placed
+        if p is not said[0]
+        and says(p.mention)
+        and not (replaces and p.mention.does(WordClass.EACH, WordClass.EACH_PERIOD, WordClass.BY))
+    ]
     if len(places) != 1 or others:
         return None
     new = said[0].mention.text

@@ -177,8 +177,9 @@ def _said(tail: Sequence[Mention], part: bool) -> Iterator[Mention]:
         if mention.does(WordClass.RELATIVE, WordClass.WHICH):
             return
         text = fold(mention.text)
-        if part and at == 0 and mention.values and mention.cue is None:
-            yield mention  # "how many of the last three broke"
+        named = at > 0 and tail[at - 1].cue is not None
+        if part and mention.values and not named and mention.cue is None:
+            yield mention  # "how many of the last three from York broke"
             return
         if text in FINITE or (part and text in _HOLDING):
             yield from _first_value(tail[at + 1 :])
