@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.planners.dialogue.conversation import Talk, calls
 from toolplan.planners import Draft
+from toolplan.planners.grounded.dialogue import DialoguePlanner
 
 
 @pytest.mark.parametrize(
@@ -140,3 +143,19 @@ def test_figures_of_groups_that_were_not_chosen_are_of_all() -> None:
     talk = Talk()
     talk.steps("shipments per carrier")
     talk.steps("average weight per carrier")
+
+
+class ReadsContexts:
+    """A planner that answers about the things of the turn before, as a model may."""
+
+    async def propose(self, *_: object, **__: object) -> Draft:
+        args = {"date_from": "2025-09-01", "date_to": "2025-09-30", "waste_type": "plastic"}
+        step = {"id": "shipments", "tool": "shipments_list", "args": args}
+        return Draft(json.dumps({"toolplan": 1, "steps": [step]}))
+
+
+def test_a_planner_that_keeps_what_was_chosen_is_not_asked_about_all() -> None:
+    talk = Talk()
+    talk.steps("plastic shipments in September")
+    talk.planner = DialoguePlanner(ReadsContexts())
+    assert isinstance(talk.say("how many carriers?"), Draft)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from toolplan.plan import Literal
+from toolplan.plan import Literal, Plan
 from toolplan.planners.grounded.catalogue.kinds import SQL_TOOL, Catalogue
 from toolplan.planners.grounded.dates import TimeMention
 from toolplan.planners.grounded.dialogue.exchange import Exchange, Revision, Unsure
@@ -245,6 +245,21 @@ def forgets(text: str, said: Sequence[Placed], turn: Turn) -> bool:
         )
     ordered = bool(said) and said[0].mention.does(WordClass.READ)
     return not (ordered and any(m.nouns for m in content))
+
+
+def keeps_chosen(plan: Plan, turn: Turn) -> bool:
+    """Return whether `plan` has an argument of the turn before: a model may read the context."""
+    return not _arguments(plan).isdisjoint(_arguments(turn.plan))
+
+
+def _arguments(plan: Plan) -> frozenset[tuple[str, str]]:
+    return frozenset(
+        (name, repr(value.value))
+        for step in plan.steps
+        if step.tool != SQL_TOOL
+        for name, value in step.args.items()
+        if isinstance(value, Literal)
+    )
 
 
 def _chooses_some(turn: Turn) -> bool:

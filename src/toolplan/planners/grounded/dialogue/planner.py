@@ -24,7 +24,7 @@ from toolplan.planners._base import (
 )
 from toolplan.planners.grounded.catalogue.kinds import Catalogue
 from toolplan.planners.grounded.dates import Weeks
-from toolplan.planners.grounded.dialogue.doubts import forgets
+from toolplan.planners.grounded.dialogue.doubts import forgets, keeps_chosen
 from toolplan.planners.grounded.dialogue.exchange import Exchange, Revised, Unsure, plan_of
 from toolplan.planners.grounded.dialogue.follow_ups import revise
 from toolplan.planners.grounded.dialogue.intent import (
@@ -166,6 +166,9 @@ class DialoguePlanner:
         proposal = await self._ask(request)
         text = request.question.text
         if last is None or not isinstance(proposal, Draft) or request.attempts:
+            return proposal
+        plan = plan_of(proposal)
+        if plan is not None and keeps_chosen(plan, last):
             return proposal
         if not forgets(text, self._words(request).read(text), last):
             return proposal
