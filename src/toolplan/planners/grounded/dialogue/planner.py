@@ -141,8 +141,10 @@ class DialoguePlanner:
             return await self._answered(request, before, pending)
         return await self._message(request, before._replace(pending=None))
 
-    async def _message(self, request: _Request, before: Conversation) -> Proposal:
-        """Answer a message that is a question or a follow-up."""
+    async def _message(
+        self, request: _Request, before: Conversation, *, chosen: bool = False
+    ) -> Proposal:
+        """Answer a message that is a question or a follow-up, or was `chosen` of the options."""
         intent = read_intent(request.question.text, self._catalogue(request.tools))
         match intent.kind:
             case "followup" if before.last is not None:
@@ -159,7 +161,7 @@ class DialoguePlanner:
             case "unclear" if (vague := self._vague(request, before)) is not None:
                 return vague
             case _:
-                return await self._asked_anew(request, before.last)
+                return await self._asked_anew(request, None if chosen else before.last)
 
     async def _asked_anew(self, request: _Request, last: Turn | None) -> Proposal:
         """Answer a whole question; confirm first that it is about all things."""
@@ -214,7 +216,9 @@ class DialoguePlanner:
         first: Proposal | None = None
         for text in completed(pending, request.question.text, chosen):
             resumed = replace(request.question, text=text, context=None)
-            proposal = await self._message(request._replace(question=resumed, attempts=()), before)
+            proposal = await self._message(
+                request._replace(question=resumed, attempts=()), before, chosen=chosen is not None
+            )
             match proposal:
                 case Draft():
                     return self._resumed(proposal, resumed, request.question, pending)
