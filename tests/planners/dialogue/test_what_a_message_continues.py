@@ -58,3 +58,11 @@ def test_the_first_five_of_a_list_are_those_that_the_list_begins_with() -> None:
     talk.steps("shipments to Berlin")
     ((_, args),) = calls(talk.steps("the first five"))
     assert args == {"destination": "Berlin", "limit": 5}
+
+
+@pytest.mark.parametrize("then", ["how many?", "how many are there?", "and how many?"])
+def test_how_many_is_not_answered_for_the_turn_before_one_that_is_open(then: str) -> None:
+    talk = Talk()
+    talk.steps("shipments not to Berlin in September")
+    asked = talk.asked_back("to Hamburg?")
+    assert talk.asked_back(then).question == asked.question

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from toolplan.plan import Literal, Plan
@@ -56,6 +57,13 @@ _ASK_WHOLE: Final = "Please ask the whole question."
 
 async def doubtful(exchange: Exchange, message: Message) -> Revision | None:
     """Return what a follow-up means that changes more than one place, or the question about it."""
+    found = await _doubt(exchange, message)
+    if isinstance(found, Unsure):  # it stays open, so that "how many?" is about it
+        return replace(found, unexplained=(exchange.message.strip(" .?!,"),))
+    return found
+
+
+async def _doubt(exchange: Exchange, message: Message) -> Revision | None:
     whole = exchange.turn.whole
     if whole is None:
         return None

@@ -22,6 +22,7 @@ from toolplan.planners.grounded.parse.mentions import (
     Mention,
     Name,
     Number,
+    Phrase,
     Quoted,
     Time,
     Unknown,
@@ -153,6 +154,17 @@ def read_intent(text: str, tools: Toolbox | Catalogue, *, awaiting: bool = False
 def names_a_kind(text: str, catalogue: Catalogue) -> bool:
     """Return whether the message `text` says what kind of thing it is about."""
     return any(mention.nouns for mention in _mentions(text[:MAX_CHARACTERS], catalogue))
+
+
+def only_points_back(text: str, catalogue: Catalogue) -> bool:
+    """Return whether the message `text` adds nothing to what was spoken of: "how many?"."""
+    mentions = _mentions(text[:MAX_CHARACTERS], catalogue)
+    counts = any(m.does(WordClass.COUNT, WordClass.HOW_MUCH) for m in mentions)
+    adds = any(
+        m.nouns or m.values or m.columns or m.verbs or not isinstance(m.what, Phrase)
+        for m in mentions
+    )
+    return counts and not adds
 
 
 def _mentions(text: str, catalogue: Catalogue) -> tuple[Mention, ...]:

@@ -30,6 +30,7 @@ from toolplan.planners.grounded.dialogue.follow_ups import revise
 from toolplan.planners.grounded.dialogue.intent import (
     asks_for_the_past,
     names_a_kind,
+    only_points_back,
     read_intent,
     vague_words,
 )
@@ -211,6 +212,12 @@ class DialoguePlanner:
         if chosen is None:
             chosen = choose(pending.options, request.question.text)
         before = before._replace(pending=None)
+        if chosen is None and only_points_back(
+            request.question.text, self._catalogue(request.tools)
+        ):  # "how many?" is about what is still open
+            return AskedBack(
+                pending.asked, pending.options, pending.unexplained, pending.plan, pending.question
+            )
         if chosen is None and self._goes_on(request.question.text, request.tools, before, pending):
             return await self._message(request._replace(attempts=()), before)
         first: Proposal | None = None
