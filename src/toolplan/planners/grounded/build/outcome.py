@@ -22,6 +22,7 @@ from toolplan.planners.grounded.build.partial import (
 from toolplan.planners.grounded.build.plan_builder import PlanBuilder
 from toolplan.planners.grounded.build.reasons import explain
 from toolplan.planners.grounded.build.reports import report
+from toolplan.planners.grounded.build.uneven import unevenly_said, unused
 from toolplan.planners.grounded.build.writes import write, writes
 from toolplan.planners.grounded.catalogue.connections import list_cues
 from toolplan.planners.grounded.catalogue.kinds import Catalogue
@@ -82,6 +83,7 @@ def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today:
         for request in parsed.requests:
             if not request.nested:
                 builder.rows(request)
+    _reject_left_out(mentions, computation, parsed, builder.linker, found)
     lists = len(found.draft.steps)
     for mention, reason in uncompared(mentions, computation, parsed, lists, builder.linker):
         found.reject([mention], reason)
@@ -143,6 +145,23 @@ def _reject_judgements(mentions: Sequence[Mention], found: Outcome, catalogue: C
         found.reject(
             [mention], "a list of those that have some does not say whether they have others"
         )
+
+
+def _reject_left_out(
+    mentions: Sequence[Mention],
+    computation: Computation | None,
+    parsed: ParsedQuestion,
+    linker: Linker,
+    found: Outcome,
+) -> None:
+    """Reject what no step would look at, where all words were understood."""
+    if found.unexplained or found.reasons:
+        return
+    for mention, reason in unevenly_said(parsed.requests, linker) if computation is None else ():
+        found.reject([mention], reason)
+    if not _asks_whether(mentions):  # then the rows show it
+        for mention in unused(mentions, found.draft):
+            found.reject([mention], f'"{mention.text}" would not be looked at')
 
 
 def _lies_ahead(mention: Mention, today: date) -> bool:

@@ -17,6 +17,12 @@ from toolplan.planners.grounded.parse.mentions import Mention, Name, Unknown
 _SHORTEST: Final = 3
 _MOST_PHRASES: Final = 3_000
 _UNITS: Final = ("day", "week", "month", "quarter", "year")
+_OPPOSITES: Final = frozenset(
+    {
+        ("none", "one"), ("excluded", "included"), ("excluding", "including"),
+        ("exclude", "include"), ("excludes", "includes"),
+    }
+)  # fmt: skip
 _DENYING: Final = ("un", "non", "non-", "in", "im", "dis", "anti", "anti-")
 
 
@@ -55,7 +61,7 @@ def _nearest(mention: Mention, known: tuple[str, ...]) -> str | None:
 def _denies(word: str, known: str) -> bool:
     """Return whether `word` says the opposite of `known`: "undelivered" is no misspelling."""
     said, of = words.fold(word), words.fold(known)
-    return any(said == prefix + of for prefix in _DENYING)
+    return (said, of) in _OPPOSITES or any(said == prefix + of for prefix in _DENYING)
 
 
 def _singles(catalogue: Catalogue) -> frozenset[str]:

@@ -15,7 +15,7 @@ from toolplan.planners.grounded.catalogue.kinds import Catalogue, ColumnOf, Noun
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.language.words import fold, key, word_set
 from toolplan.planners.grounded.parse.groups import DIFFERENT
-from toolplan.planners.grounded.parse.mentions import Mention, Number, Time
+from toolplan.planners.grounded.parse.mentions import Mention, Name, Number, Phrase, Time
 from toolplan.planners.grounded.parse.noun_phrase import is_singular
 from toolplan.planners.grounded.parse.requests import (
     ByColumn,
@@ -41,6 +41,7 @@ _MOST: Final = (
     WordClass.MOST, WordClass.FEWEST, WordClass.HIGHEST, WordClass.LOWEST, WordClass.EXTREME,
     WordClass.WORST,
 )  # fmt: skip
+_COMINGS: Final = frozenset({"arrivals", "departures"})
 _OF: Final = word_set("of to by from at in")
 _BREAKS: Final = (WordClass.STOP, WordClass.COMMA, WordClass.THEN, WordClass.AND)
 
@@ -68,6 +69,11 @@ def misread(
     yield from _by_number_of_others(mentions, computation)
     yield from _of_the_one_with_most(mentions)
     yield from _there_now(mentions, computation)
+    yield from _but_of_a_time(mentions)
+    yield from _supposed(mentions)
+    yield from _comings(mentions)
+    if computation is None:
+        yield from _unknown_one(mentions)
 
 
 def _without_any(mentions: Sequence[Mention]) -> Iterator[Misread]:
@@ -172,12 +178,17 @@ def _two_meanings(
         named = any(column.entity in owners for m in others_said for column in m.columns)
         behind = at + 1 < len(mentions) and mentions[at + 1].cue == "of"
         if any(column in measured for column in others):
-            unclear = bool(spoken) and owners.isdisjoint(spoken)
+            unclear = owners.isdisjoint(spoken) and (bool(spoken) or _says_more(others_said))
         else:
             unclear = behind and not named
         if unclear:
             names = " or ".join(sorted(owners))
             yield mention, f'"{mention.text}" is a thing, and a number of a {names}: say which'
+
+
+def _says_more(mentions: Sequence[Mention]) -> bool:
+    """Return whether something is said of what is measured: "the average load to Hull"."""
+    return any(m.values or isinstance(m.what, Time | Name) for m in mentions)
 
 
 def _done_by(mentions: Sequence[Mention], catalogue: Catalogue) -> Iterator[Misread]:
@@ -324,3 +335,41 @@ def _there_now(mentions: Sequence[Mention], computation: Computation | None) -> 
         is_there = not said.isdisjoint(("is", "are")) and following.cue in ("in", "at")
         if is_there or not _PRESENT.isdisjoint(said):
             yield mention, "what is there now is not the sum of all that came"
+
+
+def _but_of_a_time(mentions: Sequence[Mention]) -> Iterator[Misread]:
+    """Yield the "but" of "all boxes but today's", where today's alone would be listed."""
+    for mention, following in pairwise(mentions):
+        if fold(mention.text).split()[-1:] == ["but"] and isinstance(following.what, Time):
+            yield mention, "say the time that is wanted"
+
+
+def _supposed(mentions: Sequence[Mention]) -> Iterator[Misread]:
+    """Yield the "if" of what is only supposed: "what if B1 were red", "would B1 be red if …"."""
+    for at, mention in enumerate(mentions):
+        said, before = fold(mention.text), mentions[at - 1] if at else None
+        following = fold(mentions[at + 1].text) if at + 1 < len(mentions) else ""
+        if said == "would" and before is None and following not in ("you", "like"):
+            yield mention, "tools say what is, not what would be"
+        if said == "if" and before is not None and (fold(before.text) == "what" or before.values):
+            yield mention, "tools say what is, not what would be"
+
+
+def _unknown_one(mentions: Sequence[Mention]) -> Iterator[Misread]:
+    """Yield the noun of "show the box", where nothing says which one."""
+    nouns = [at for at, mention in enumerate(mentions) if mention.nouns]
+    others = [m for m in mentions if not m.nouns]
+    if any(m.values or m.columns or m.verbs or not isinstance(m.what, Phrase) for m in others):
+        return
+    if len(nouns) != 1 or nouns[0] == 0 or fold(mentions[nouns[0] - 1].text) not in ("the", "that"):
+        return
+    if is_singular(mentions[nouns[0]]):
+        yield mentions[nouns[0]], "which one?"
+
+
+def _comings(mentions: Sequence[Mention]) -> Iterator[Misread]:
+    """Yield "arrivals" alone: what comes is meant, and not a check of the kind "arrival"."""
+    if not any(mention.nouns for mention in mentions):
+        for mention in mentions:
+            if fold(mention.text) in _COMINGS and mention.values:
+                yield mention, "say of what"

@@ -75,7 +75,8 @@ def _is_ambiguous(link: Link, request: ThingRequest, modifier: Modifier, linker:
     )
     done = any(mention.does(WordClass.LINK) for mention in modifier.evidence)
     timed = isinstance(modifier.mention.what, Time) and not done
-    return holds and timed and linker.bind(request.entity, modifier) is not None
+    both = timed or link.negated
+    return holds and both and linker.bind(request.entity, modifier) is not None
 
 
 def _rows(requests: list[ThingRequest]) -> list[list[ThingRequest]]:
@@ -115,6 +116,8 @@ def _broadcast_before(
             own = request.modifiers
             if modifier in own or not accepts(request.entity, modifier):
                 continue
+            if timed and any(link.loose for link in request.links):
+                continue  # "this week's boxes and the letters in them"
             if timed and not any(isinstance(m.mention.what, Time) for m in own):
                 own.append(modifier)
             elif not timed and modifier.before and not any(m.before for m in own):
