@@ -31,12 +31,14 @@ def unused(mentions: Sequence[Mention], draft: DraftPlan) -> Iterator[Mention]:
             said = {text for text in texts if isinstance(text, str)}
             if len(said) < len(set(map(str, texts))):
                 continue  # a truth may be said by a condition
-        if said and not any(_escaped(text) in written for text in said):
+        if said and not any(_stands_in(written, text) for text in said):
             yield mention
 
 
-def _escaped(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)[1:-1].replace("'", "''").casefold()
+def _stands_in(written: str, text: str) -> bool:
+    """Return whether `text` is in a plan as JSON: in an argument, or quoted in a statement."""
+    escaped = json.dumps(text, ensure_ascii=False)[1:-1].casefold()
+    return escaped in written or escaped.replace("'", "''") in written
 
 
 def unevenly_said(
@@ -68,9 +70,9 @@ def _lacks(request: ThingRequest, other: ThingRequest, linker: Linker) -> bool:
     named = any(isinstance(modifier.mention.what, Code) for modifier in _said(other))
     timed = any(linker.bind(request.entity, modifier) is not None for modifier in times)
     # a thing with a value of its own is another one: "B1 letters and red boxes"
-    alike = request.noun is not None and fold(request.noun.text) in ONES
-    other_one = not alike and any(kind is not Time for kind in own)
-    return (timed and Time not in own) or (named and Code not in own and not other_one)
+    one = request.noun is not None and fold(request.noun.text) in ONES
+    another = not one and any(kind is not Time for kind in own)
+    return (timed and Time not in own) or (named and Code not in own and not another)
 
 
 def _said(request: ThingRequest) -> list[Modifier]:
