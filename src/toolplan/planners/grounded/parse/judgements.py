@@ -128,8 +128,26 @@ def only_some(mentions: Sequence[Mention], lists: Collection[str]) -> Iterator[M
         # "yards that accept only glass", "people only did nights"
         tied = tied or before.cue in lists or (bool(behind) and fold(behind[0].text) in _DOING)
         things = any(m.nouns or m.columns for m in mentions[:at])
-        if tied and things and any(m.nouns or m.values for m in mentions[at + 1 :]):
+        tied = tied and things and any(m.nouns or m.values for m in mentions[at + 1 :])
+        if tied or _only_behind(mentions, at):
             yield mention
+
+
+def _only_behind(mentions: Sequence[Mention], at: int) -> bool:
+    """Return whether "only" stands behind what other things have: "towns with red boxes only"."""
+    ties = [i for i, m in enumerate(mentions[:at]) if m.does(WordClass.HAVE) or m.cue == "with"]
+    just_with = at + 1 < len(mentions) and mentions[at + 1].cue == "with"
+    if just_with:  # "boxes just with letters"
+        ties = [at]
+    things = {entity for m in mentions[: ties[-1]] for entity in m.nouns} if ties else set[str]()
+    said = mentions[at + 2 :] if just_with else mentions[ties[-1] + 1 : at] if ties else ()
+    if not things or (said and isinstance(said[-1].what, Time) and not just_with):
+        return False
+    return any(
+        not things.issuperset(m.nouns)
+        or (bool(m.values) and all(value.entity not in things for value in m.values))
+        for m in said
+    )
 
 
 def _clauses(mentions: Sequence[Mention]) -> Iterator[list[Mention]]:

@@ -14,8 +14,9 @@ from typing import Final, TypeAlias
 from toolplan.planners.grounded.catalogue.kinds import Catalogue, ColumnOf, Noun
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.language.words import fold, key, word_set
+from toolplan.planners.grounded.parse.directions import misdirected
 from toolplan.planners.grounded.parse.groups import DIFFERENT
-from toolplan.planners.grounded.parse.mentions import Mention, Name, Number, Phrase, Time
+from toolplan.planners.grounded.parse.mentions import Code, Mention, Name, Number, Phrase, Time
 from toolplan.planners.grounded.parse.noun_phrase import is_singular
 from toolplan.planners.grounded.parse.requests import (
     ByColumn,
@@ -43,6 +44,9 @@ _MOST: Final = (
 )  # fmt: skip
 _COMINGS: Final = frozenset({"arrivals", "departures"})
 _OF: Final = word_set("of to by from at in")
+_KINDS: Final = frozenset(
+    {"kinds of", "what kinds of", "what kind of", "sorts of", "what sorts of"}
+)
 _BREAKS: Final = (WordClass.STOP, WordClass.COMMA, WordClass.THEN, WordClass.AND)
 
 
@@ -72,6 +76,10 @@ def misread(
     yield from _but_of_a_time(mentions)
     yield from _supposed(mentions)
     yield from _comings(mentions)
+    yield from _kinds_of_things(mentions)
+    yield from misdirected(mentions, catalogue)
+    yield from _never_of_names(mentions, catalogue)
+    yield from _the_most_so(mentions)
     if computation is None:
         yield from _unknown_one(mentions)
 
@@ -373,3 +381,44 @@ def _comings(mentions: Sequence[Mention]) -> Iterator[Misread]:
         for mention in mentions:
             if fold(mention.text) in _COMINGS and mention.values:
                 yield mention, "say of what"
+
+
+def _kinds_of_things(mentions: Sequence[Mention]) -> Iterator[Misread]:
+    """Yield the "kinds of" of "how many kinds of boxes", where boxes would be counted."""
+    for mention, following in pairwise(mentions):
+        if fold(mention.text) in _KINDS and following.nouns and not is_singular(following):
+            yield mention, f'say "types of {following.text}", or only "{following.text}"'
+
+
+def _never_of_names(mentions: Sequence[Mention], catalogue: Catalogue) -> Iterator[Misread]:
+    """Yield the "never" of "woods never found in yard Y3": oak found elsewhere is no answer.
+
+    A row is one time that it was found; which woods were not is not in any row.
+    """
+    subject = next((at for at, m in enumerate(mentions) if m.nouns), None)
+    if subject is None:
+        return
+    entities = mentions[subject].nouns
+    if not any(_has_a_name_of_its_kind(entity, catalogue) for entity in entities):
+        return
+    for at, mention in enumerate(mentions[subject + 1 :], subject + 1):
+        behind = mentions[at + 1 :]
+        clause = list(takewhile(lambda m: m.cue is None and not m.does(*_BREAKS), behind))
+        said, denies = fold(mention.text), mention.does(WordClass.NOT)
+        found = len(behind) > 1 and behind[0].does(WordClass.LINK) and behind[1].cue is not None
+        but = fold(mentions[at - 1].text) == "but" and bool(behind) and behind[0].cue is not None
+        own = any(not set(entities).isdisjoint(m.nouns) for m in clause)
+        never = denies and (said.split()[0] == "never" or found or but)
+        if never or (mention.does(WordClass.WITHOUT) and own):  # "woods without red woods"
+            yield mention, NONE_SHOWN
+        elif said == "both" and behind and isinstance(behind[0].what, Code):
+            yield mention, "ask for each alone"
+
+
+def _the_most_so(mentions: Sequence[Mention]) -> Iterator[Misread]:
+    """Yield the "most red" of "the most red box", where the red ones would be listed."""
+    for mention, following in pairwise(mentions):
+        superlative = mention.values and fold(mention.text).split()[0] == "most"
+        if superlative and following.nouns and is_singular(following):
+            value = mention.values[0].value
+            yield mention, f'say "{value}" if that is meant'

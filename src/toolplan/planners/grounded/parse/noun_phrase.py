@@ -8,6 +8,7 @@ from toolplan.planners.grounded.parse.mentions import Code, Mention, Number, Tim
 from toolplan.planners.grounded.parse.requests import Modifier, ThingRequest
 from toolplan.planners.grounded.parse.state import ParseState
 
+_RELATIVE = frozenset({"that", "which", "who", "whose", "where"})
 _DETAILS = frozenset({"detail", "info", "information"})
 _BEFORE_NOUNS = (
     WordClass.FILLER, WordClass.LATEST, WordClass.OLDEST, WordClass.FIRST, WordClass.TOP,
@@ -25,9 +26,11 @@ def noun_from(state: ParseState, at: int, current: ThingRequest | None) -> int |
     previous: Mention | None = None
     for index, mention in enumerate(state.mentions[at:], at):
         if mention.nouns and not (values and _names_value(mention, values[-1])):
-            fits = all(_accepts(state, mention.nouns[0], value) for value in values)
-            return index if fits else None
-        if not _may_stand_before(state, mention, previous, index, at):
+            entity = mention.nouns[0]
+            fits = all(_accepts(state, entity, value) for value in values)
+            return index if fits and not _stays(state, entity, values, current) else None
+        opens_clause = index > at and words.fold(mention.text).split()[0] in _RELATIVE
+        if opens_clause or not _may_stand_before(state, mention, previous, index, at):
             return None
         if mention.is_value and not mention.does(WordClass.FILLER):
             values.append(mention)
@@ -42,6 +45,21 @@ def _accepts(state: ParseState, entity: str, mention: Mention) -> bool:
         value.entity == entity or state.catalogue.attribute(value).shape.kind == "place"
         for value in mention.values
     )
+
+
+def _stays(
+    state: ParseState, entity: str, values: list[Mention], current: ThingRequest | None
+) -> bool:
+    """Return whether the first of `values` is said of the thing before, not of an `entity`.
+
+    "Boxes from Oslo failed checks": checks come from nowhere, and boxes do.
+    """
+    if current is None or state.cue is None or len(values) < 2:  # a place and a state
+        return False
+    cue, first = state.cue.cue, values[0].values
+    owners = {each.entity for each in first}
+    called = [each for each in first if cue in state.catalogue.attribute(each).shape.cue_keys]
+    return entity not in owners and current.entity in {each.entity for each in called}
 
 
 def alike(one: Modifier, other: Modifier) -> bool:

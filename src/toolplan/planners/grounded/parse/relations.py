@@ -20,6 +20,8 @@ from toolplan.planners.grounded.parse.requests import Link, Modifier, ThingReque
 from toolplan.planners.grounded.parse.state import VERBS, ParseState
 
 _HABITS = frozenset({"process", "handle", "take", "make", "do", "offer", "provide", "produce"})
+_ONE = frozenset({"a", "an", "the"})
+_ASKING_WHICH = frozenset({"which", "what"})
 _PLACES = frozenset({"in", "at", "on"})
 
 
@@ -107,7 +109,7 @@ def relate(state: ParseState, request: ThingRequest) -> None:
     elif current is not None and _possesses(state, current):
         request.links.append(Link(current, None, False, False, evidence))
         current.nested = True
-    elif current is not None and _ties(state, negation):
+    elif current is not None and (_ties(state, negation) or _went_through(state, request)):
         request.nested = True
         _reject_count(state, request)
         state.parents[id(request)] = current
@@ -170,6 +172,20 @@ def _ties(state: ParseState, negation: Mention | None) -> bool:
     verb = state.verb is not None or state.relative
     tied = state.cue is not None or verb or negation is not None or asked
     return tied and not (state.boundary and state.cue is None)
+
+
+def _went_through(state: ParseState, request: ThingRequest) -> bool:
+    """Return whether what is said of the noun is the verb: "which boxes failed a check"."""
+    opening = state.mentions[0]  # "how many" has been taken out: it counts
+    asks = opening.first > 0 or words.fold(opening.text) in _ASKING_WHICH
+    if state.boundary or not asks or len(request.modifiers) != 1:
+        return False
+    (said,) = request.modifiers
+    between = state.mentions[state.mentions.index(said.mention) + 1 : state.at]
+    if not all(words.fold(each.text) in _ONE for each in between):
+        return False  # "passed all checks" says more than that it passed one
+    of = [value for value in said.mention.values if value.entity == request.entity]
+    return said.before and any(state.catalogue.attribute(value).shape.is_boolean for value in of)
 
 
 def _is_scope(state: ParseState, current: ThingRequest | None) -> bool:
