@@ -56,8 +56,13 @@ class Approval:
         self._run = run
 
 
-Approver: TypeAlias = Callable[[ExecutionPlan], Approval | Awaitable[Approval | None] | None]
-"""Called with a plan that needs an approval; returns one, or None to refuse. May be async."""
+Approver: TypeAlias = Callable[
+    [ExecutionPlan], Approval | bool | Awaitable[Approval | bool | None] | None
+]
+"""Called with a plan that needs an approval; returns one or True, or None or False to refuse.
+
+It may be async. True approves the plan that it was called with, for this run.
+"""
 
 
 class ApprovalRequired(ToolplanError):
@@ -71,6 +76,17 @@ class ApprovalRequired(ToolplanError):
             " approval= of toolplan.run and toolplan.resume.",
         )
         self.digest = digest
+
+
+class BadApproval(ToolplanError):
+    """What was asked for an approval returned something else; no call was made."""
+
+    def __init__(self, given: object) -> None:
+        super().__init__(
+            "bad-approval",
+            f"The approver returned a value of type {type(given).__name__}.",
+            "Return toolplan.approve(plan) or True to approve the plan, None or False to refuse.",
+        )
 
 
 class ApprovalUsed(ToolplanError):

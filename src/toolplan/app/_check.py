@@ -20,24 +20,30 @@ PlanArgument: TypeAlias = ExecutionPlan | AskResult | CheckResult | Plan | str |
 
 
 def check(plan: PlanArgument, dialect: str, setup: Setup) -> CheckResult:
-    """Check a plan; one that was checked already is returned as it is.
+    """Check a plan; one that passed the check of this app already is not checked again.
+
+    A plan that another app checked is: its tools, its policy or its rules may be others.
 
     Raises:
         ToolplanError: `plan` is not a plan, or there is no such dialect.
     """
     if isinstance(plan, CheckResult):
-        return plan
+        if plan.plan is None or plan.plan.digest in setup.passed:
+            return plan
+        plan = plan.plan
     if isinstance(plan, AskResult):
         if plan.plan is None:
             raise ToolplanError("no-plan", f"There is no plan to run: {plan.reason}")
         plan = plan.plan
     if isinstance(plan, ExecutionPlan):
-        return CheckResult(
-            plan,
-            (),
-            marks=effect_marks(plan.plan, setup.tools),
-            unchecked_references=plan.unchecked_references,
-        )
+        if plan.digest in setup.passed:
+            return CheckResult(
+                plan,
+                (),
+                marks=effect_marks(plan.plan, setup.tools),
+                unchecked_references=plan.unchecked_references,
+            )
+        plan = plan.plan
     if isinstance(plan, Plan):
         plan, dialect = dump(plan), "toolplan"
     text = _text(plan)
@@ -51,6 +57,7 @@ def check(plan: PlanArgument, dialect: str, setup: Setup) -> CheckResult:
         rules=setup.rules,
     )
     found = compiled.diagnostics
+    setup.keep_passed(compiled.plan)
     return CheckResult(
         compiled.plan,
         found,

@@ -42,6 +42,7 @@ from toolplan.tools import Toolbox
 logger = logging.getLogger("toolplan")
 
 _MOST_REASONS: Final = 3
+_MOST_PASSED: Final = 1_000
 
 _UNKNOWN: Final = frozenset(
     ("timeout", "outcome-unknown", "result-type", "result-schema", "result-too-large")
@@ -63,6 +64,15 @@ class Setup:
     clock: Callable[[], float]
     new_id: Callable[[], str]
     thresholds: Thresholds
+    passed: set[str] = field(init=False, default_factory=set[str], compare=False)
+    """digests of plans that passed the check here; they cover the tools and the policy"""
+
+    def keep_passed(self, plan: ExecutionPlan | None) -> None:
+        """Note that `plan` passed the check with these tools, policy and rules."""
+        if plan is not None:
+            if len(self.passed) >= _MOST_PASSED:
+                self.passed.clear()  # they are checked again
+            self.passed.add(plan.digest)
 
     def answer(self, plan: ExecutionPlan, ended: Run) -> Answer:
         """Return what a run found."""
@@ -265,6 +275,7 @@ class Loop:
             )
             compiled = self._noted(compiled, draft.planner, asked.question)
             attempt = Attempt(draft, compiled.diagnostics)
+        setup.keep_passed(compiled.plan)
         return replace(asked, compiled=compiled, attempts=(*asked.attempts, attempt))
 
     async def _start(self, steps: ReportedSteps) -> Run:

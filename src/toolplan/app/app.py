@@ -30,6 +30,7 @@ from toolplan.app._runs import (
     summarised,
 )
 from toolplan.app._toolset import ADVICE
+from toolplan.app._under_way import UnderWay, counted
 from toolplan.app._wait import wait
 from toolplan.app.limits import NO_LIMITS, Concurrency, LimitOptions, run_options
 from toolplan.app.notes import estimate, foreseen, noted
@@ -120,7 +121,7 @@ class App:
             self.tools, self.insights, policy, limits, rules, attempts, assess, clock, new_id,
             self.thresholds,
         )  # fmt: skip
-        self._options, self._metadata = options, dict(metadata)
+        self._options, self._metadata, self.under_way = options, dict(metadata), UnderWay()
         self._on_note = on_note
         self._kept = Kept(journal, memory, self._user.data, self._note, self._user.resources)
         self.workers = Workers(self._setup, self._kept, self._user, metadata, self.run_options)
@@ -131,7 +132,8 @@ class App:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        await self.under_way.leave(cancel=kind is not None)
         await in_thread(self.close)
 
     def __enter__(self) -> Self:
@@ -152,6 +154,7 @@ class App:
         """
         return wait(work)
 
+    @counted
     async def plan(
         self,
         question: str,
@@ -175,11 +178,12 @@ class App:
         Raises:
             ModelError: a model is asked and gives no complete reply.
         """
-        journal, watchers = await self._kept.journal_so_far(), Watchers(on_step)
+        journal = await self._kept.journal_so_far()
         new = await self._asked(question, today, context, conversation)
-        loop = self._loop(conversation, journal, NO_LIMITS, watchers)
+        loop = self._loop(conversation, journal, NO_LIMITS, Watchers(on_step))
         return await self._finished(await loop.plan(replace(new, attempts=(*tried,))), conversation)
 
+    @counted
     async def ask(
         self,
         question: str,
@@ -275,6 +279,7 @@ class App:
         on_event: Callable[[Event], None] | None = ...,
     ) -> RunResult: ...
 
+    @counted
     async def run(
         self,
         plan: PlanArgument,
@@ -326,6 +331,7 @@ class App:
         checked, ended = await started(self._setup, checked, run_id, journal, start)
         return await in_thread(self._ended, checked, ended)
 
+    @counted
     async def resume(
         self,
         run: str,
@@ -450,11 +456,10 @@ class App:
     async def _finished(self, asked: AskResult, conversation: str | None) -> AskResult:
         if conversation is not None:
             await self._kept.remember(conversation, asked, self.tools, self._setup.clock())
-        if asked.plan is None:
-            return asked
-        if asked.run is not None:
+        if asked.plan is not None and asked.run is not None:
             await in_thread(self._kept.learn, asked.plan, asked.run, self.tools)
-        return replace(asked, marks=effect_marks(asked.plan.plan, self.tools))
+        marks = None if asked.plan is None else effect_marks(asked.plan.plan, self.tools)
+        return asked if marks is None else replace(asked, marks=marks)
 
     def _ended(self, plan: ExecutionPlan, ended: Run) -> RunResult:
         self._kept.learn(plan, ended, self.tools)

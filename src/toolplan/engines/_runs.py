@@ -7,12 +7,13 @@ import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from toolplan.approval import (
     Approval,
     ApprovalRequired,
     Approver,
+    BadApproval,
     approve,
     decider,
     digest_of,
@@ -336,14 +337,19 @@ async def ask(execution: Execution, runnable: Runnable) -> Approval:
     """Call the approver with the plan, and return its approval, which is then on disk.
 
     Raises:
-        ApprovalRequired: it returns None, or an approval of another plan.
+        ApprovalRequired: it refuses, or returns an approval of another plan.
         ApprovalUsed: it returns an approval that another run has used.
+        BadApproval: it returns something else.
     """
     approver = execution.approval
     answer = approver(runnable.plan) if callable(approver) else None
-    given = await answer if inspect.isawaitable(answer) else answer
-    if given is None:
+    given = cast("object", await answer if inspect.isawaitable(answer) else answer)
+    if given is None or given is False:
         raise ApprovalRequired(runnable.plan.digest)
+    if given is True:
+        given = approve(runnable.plan)
+    if not isinstance(given, Approval):
+        raise BadApproval(given)
     granted = _bound(given, execution, runnable)
     await execution.recorder.approve(_approved(granted, execution.clock))
     return granted
@@ -357,7 +363,7 @@ async def _ask_or_end(execution: Execution, runnable: Runnable) -> Approval:
     """Call the approver; if it does not approve, record the end of the run."""
     try:
         return await ask(execution, runnable)
-    except ApprovalRequired:
+    except (ApprovalRequired, BadApproval):
         execution.recorder.add(RunEnded(RunState.CANCELLED, None, execution.clock()))
         raise
 

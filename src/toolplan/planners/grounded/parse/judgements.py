@@ -13,6 +13,7 @@ from typing import Final
 from toolplan.planners.grounded.language.phrases import FINITE, WordClass
 from toolplan.planners.grounded.language.words import fold, word_set
 from toolplan.planners.grounded.parse.mentions import Code, Mention, Name, Number, Time
+from toolplan.planners.grounded.parse.noun_phrase import opens_clause
 
 _AUXILIARIES: Final = word_set("is are was were do does did has have had")
 _SPEAKERS: Final = word_set("we you i there")
@@ -81,9 +82,12 @@ def said_of_each(mentions: Sequence[Mention]) -> Iterator[Mention]:
         tied = next((at for at in range(len(clause)) if _ties_others(clause, at)), None)
         if tied is None:
             continue
+        relative = _is_relative(clause[tied])
+        # "boxes that broke all seals": what was done to them stands in one word with "that"
+        first = tied + 1 if clause[tied].does(WordClass.RELATIVE) else tied
         for at, mention in enumerate(clause[tied + 1 :], tied + 1):
             one_of_them = mention.does(WordClass.LATEST, WordClass.OLDEST, WordClass.FIRST)
-            if clause[tied].does(WordClass.RELATIVE) and one_of_them:
+            if relative and one_of_them:
                 yield mention  # "boxes whose last letter is red"
             if fold(mention.text) not in _MOST_OR_ALL or fold(clause[at - 1].text) == "the":
                 continue
@@ -92,9 +96,9 @@ def said_of_each(mentions: Sequence[Mention]) -> Iterator[Mention]:
                 continue  # "both red and blue ones"
             nouns = [i for i, m in enumerate(behind) if m.nouns]
             stated = behind[nouns[0] + 1 :] if nouns else behind
-            before = clause[tied].does(WordClass.RELATIVE) and nouns[:1] == [0]
+            before = relative and nouns[:1] == [0]
             if any(m.values for m in stated) or (
-                before and any(m.values for m in clause[tied + 1 : at])
+                before and any(m.values for m in clause[first:at])
             ):
                 yield mention
 
@@ -102,8 +106,12 @@ def said_of_each(mentions: Sequence[Mention]) -> Iterator[Mention]:
 def _ties_others(clause: Sequence[Mention], at: int) -> bool:
     """Return whether behind `at` it is said what a thing before it has."""
     mention = clause[at]
-    tie = mention.does(WordClass.RELATIVE, WordClass.HAVE) or mention.cue == "with"
+    tie = _is_relative(mention) or mention.does(WordClass.HAVE) or mention.cue == "with"
     return tie and any(m.nouns or m.columns for m in clause[:at])
+
+
+def _is_relative(mention: Mention) -> bool:
+    return mention.does(WordClass.RELATIVE) or (bool(mention.values) and opens_clause(mention))
 
 
 def judges(message: str, mentions: Sequence[Mention], chosen: bool) -> bool:

@@ -29,14 +29,19 @@ def noun_from(state: ParseState, at: int, current: ThingRequest | None) -> int |
             entity = mention.nouns[0]
             fits = all(_accepts(state, entity, value) for value in values)
             return index if fits and not _stays(state, entity, values, current) else None
-        opens_clause = index > at and words.fold(mention.text).split()[0] in _RELATIVE
-        if opens_clause or not _may_stand_before(state, mention, previous, index, at):
+        clause = index > at and opens_clause(mention)
+        if clause or not _may_stand_before(state, mention, previous, index, at):
             return None
         if mention.is_value and not mention.does(WordClass.FILLER):
             values.append(mention)
         if not mention.does(WordClass.FILLER):
             previous = mention
     return None
+
+
+def opens_clause(mention: Mention) -> bool:
+    """Return whether a relative clause begins with `mention`: "that broke", which is a value."""
+    return words.fold(mention.text).split()[0] in _RELATIVE
 
 
 def _accepts(state: ParseState, entity: str, mention: Mention) -> bool:

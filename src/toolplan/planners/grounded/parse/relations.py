@@ -15,7 +15,7 @@ from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.parse.linker import Linker
 from toolplan.planners.grounded.parse.mentions import Code, Mention, Time, present
-from toolplan.planners.grounded.parse.noun_phrase import asks_for_details
+from toolplan.planners.grounded.parse.noun_phrase import asks_for_details, opens_clause
 from toolplan.planners.grounded.parse.requests import Link, Modifier, ThingRequest
 from toolplan.planners.grounded.parse.state import VERBS, ParseState
 
@@ -106,10 +106,12 @@ def relate(state: ParseState, request: ThingRequest) -> None:
         said = present(state.their, state.each)
         request.links.extend(Link(f, None, False, False, said) for f in (state.scope,) if f)
         state.apply_leading(request)
-    elif current is not None and _possesses(state, current):
+    elif current is not None and _possesses(state, current, request):
         request.links.append(Link(current, None, False, False, evidence))
         current.nested = True
-    elif current is not None and (_ties(state, negation) or _went_through(state, request)):
+    elif current is not None and (
+        _ties(state, negation) or _begins_clause(request) or _went_through(state, request)
+    ):
         request.nested = True
         _reject_count(state, request)
         state.parents[id(request)] = current
@@ -194,14 +196,21 @@ def _is_scope(state: ParseState, current: ThingRequest | None) -> bool:
     )
 
 
-def _possesses(state: ParseState, current: ThingRequest) -> bool:
+def _possesses(state: ParseState, current: ThingRequest, request: ThingRequest) -> bool:
     """Return whether the noun follows an identity directly: "loan L1's copies"."""
     return (
         not state.boundary
+        and not state.relative
+        and not _begins_clause(request)
         and state.cue is None
         and state.verb is None
         and any(isinstance(m.mention.what, Code) for m in current.modifiers)
     )
+
+
+def _begins_clause(request: ThingRequest) -> bool:
+    """Return whether the noun stands in a clause on what is before: "that failed a check"."""
+    return any(modifier.before and opens_clause(modifier.mention) for modifier in request.modifiers)
 
 
 def _relate_main(
@@ -216,8 +225,9 @@ def _relate_main(
     if not state.boundary and request.noun is not None:
         state.mark_unexplained(request.noun)
         return
-    if current.nested and not state.verb_at_boundary and state.then is None:
-        # "a of b and c": c may stand beside a or b
+    if (current.nested or _says_with(state, current, request)) and (
+        not state.verb_at_boundary and state.then is None
+    ):  # "a of b and c": c may stand beside a or b; "a with red lids and c" may have c
         state.parsed.problem = f"'{_name(request)}'"
     details = request.noun is not None and asks_for_details(request.noun, state.following())
     if state.then is not None or details:
@@ -228,6 +238,23 @@ def _relate_main(
             state.shared.append((request, last))
         if state.verb_at_boundary and state.mentions[state.at - 1].text.casefold() == "the":
             state.definite.append(request)
+
+
+def _says_with(state: ParseState, current: ThingRequest, request: ThingRequest) -> bool:
+    """Return whether "with" opens what is said of the thing before, up to an "and" here.
+
+    "And all boxes" begins anew.
+    """
+    before = [state.mentions.index(m.mention) for m in request.modifiers if m.before]
+    opening = state.mentions[min([state.at, *before]) - 1]
+    if words.fold(opening.text).split()[-1] in ("all", "the"):
+        return False
+    start = 0 if current.noun is None else state.mentions.index(current.noun)
+    said = state.mentions[start : state.at]
+    opened = [at for at, mention in enumerate(said) if mention.cue == "with"]
+    return bool(opened) and not any(
+        m.does(WordClass.COMMA, WordClass.STOP) for m in said[opened[-1] :]
+    )
 
 
 def settle_definite(state: ParseState) -> None:
