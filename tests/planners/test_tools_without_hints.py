@@ -326,3 +326,45 @@ def test_rows_of_a_kind_are_counted_by_their_identity() -> None:
 )
 def test_a_name_is_no_identity_and_no_effect_follows_from_inferred_hints(text: str) -> None:
     assert not isinstance(proposed(text, CUSTOMERS), Draft)
+
+
+def get_person(name: str) -> dict[str, str]:
+    """Return the person with this name."""
+    return {"name": name}
+
+
+def save_person(person: dict[str, str]) -> bool:
+    """Store a person."""
+    return bool(person)
+
+
+PEOPLE = Toolbox(
+    [toolplan.tool(effects="read")(get_person), toolplan.tool(effects="write")(save_person)]
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Save person", "Save the person", "Please save person", "save person", "Person save",
+        "Email person", "Fire person", "Add person", "Archive person", "Update person",
+        "Drop person",
+    ],
+)  # fmt: skip
+def test_a_demand_is_no_name(text: str) -> None:
+    proposal = GroundedPlanner().plan(Question(text, TODAY), PEOPLE)
+    assert not isinstance(proposal, Draft)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Person Ann", "Ann"), ("Ann person", "Ann"), ("Person called Save", "Save"),
+        ('get person "Save"', "Save"), ("Find person Grace", "Grace"),
+    ],
+)  # fmt: skip
+def test_a_name_stays_one(text: str, name: str) -> None:
+    proposal = GroundedPlanner().plan(Question(text, TODAY), PEOPLE)
+    assert isinstance(proposal, Draft)
+    (step,) = json.loads(proposal.text)["steps"]
+    assert (step["tool"], step["args"]) == ("get_person", {"name": name})

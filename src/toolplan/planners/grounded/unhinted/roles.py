@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Final
 
 from toolplan.path import Json
-from toolplan.planners.grounded.language.phrases import PHRASES
+from toolplan.planners.grounded.language.phrases import LEADING_IMPERATIVES, PHRASES
 from toolplan.planners.grounded.language.verbs import IMPERATIVE_VERBS
 from toolplan.planners.grounded.language.words import keys, word_set
 from toolplan.planners.grounded.unhinted.cards import CUES, NEUTRAL, PlainCard, Takes
@@ -24,6 +24,10 @@ _FILLERS: Final = word_set("""
     """)
 AND: Final = frozenset({"and", "&", ","})
 _CUE_WORDS: Final = frozenset(CUES) | NEUTRAL | AND
+_DEMANDING: Final = frozenset({*IMPERATIVE_VERBS, *LEADING_IMPERATIVES}) | word_set("""
+    add create insert append update change modify calculate compute filter count rank mute greet
+    review vote wake arrest marry
+    """)
 _INSIDE_NAMES: Final = word_set("de van von da del la le den der el al bin di du")
 _POLITE: Final = r"hi|hello|hey|ok|okay|please|kindly|just|also|now|then|thanks|quickly"
 _OPENING: Final = re.compile(
@@ -145,6 +149,9 @@ class _Marker:
                 piece = replace(piece, key=self._labelled(piece) or piece.key)
             self.roles.append((piece, role))
             return at + 1
+        if self._demands(at):
+            self.roles.append((piece, Role.UNKNOWN))
+            return at + 1
         end = self._run(at)
         opened = self._said[at].is_capital or self._is_opened()
         general = any(map(_is_general, self._said[at:end]))
@@ -152,6 +159,19 @@ class _Marker:
             self.roles.extend((each, Role.UNKNOWN) for each in self._said[at:end])
             return end
         return self._value(at, end)
+
+    def _demands(self, at: int) -> bool:
+        """Return whether it is a verb that another tool would have to obey, and no value.
+
+        "Save person", "person save": a capital at the beginning makes no name of it.
+        """
+        piece = self._said[at]
+        if piece.key not in _DEMANDING:
+            return False
+        if _OPENING.fullmatch(" ".join(p.key for p in self._said[:at] if not p.is_quiet)):
+            return True
+        last = next((r for p, r in reversed(self.roles) if p.key not in ("a", "an", "the")), None)
+        return not piece.is_capital and last in (Role.NOUN, Role.VERB)
 
     def _role(self, at: int) -> Role:
         piece, card = self._said[at], self._card
