@@ -191,3 +191,14 @@ def test_leaving_an_app_after_an_error_cancels_what_is_under_way(tmp_path: Path)
         (entry,) = again.runs()
         assert entry.status in ("cancelled", "interrupted")
         assert again.wait(again.resume(entry.run)).succeeded
+
+
+def test_an_answer_says_why_the_only_plan_is_refused() -> None:
+    @rule()
+    def closed(_context: PlanContext) -> tuple[Problem, ...]:
+        """Say that Berlin is closed."""
+        return (Problem("Berlin is closed.", "/steps/0"),)
+
+    with toolplan.open("toolplan.demo:TOOLS", rules=[closed], on_note=lambda _: None) as app:
+        asked = app.wait(app.ask("Get facilities in Berlin"))
+    assert "Berlin is closed." in str(asked)

@@ -368,3 +368,15 @@ def test_a_name_stays_one(text: str, name: str) -> None:
     assert isinstance(proposal, Draft)
     (step,) = json.loads(proposal.text)["steps"]
     assert (step["tool"], step["args"]) == ("get_person", {"name": name})
+
+
+def test_a_verb_of_a_tool_without_hints_is_not_said_to_be_beyond_all_tools() -> None:
+    tools = demo_tools(date(2026, 11, 20), rows=5).with_tools(toolplan.tool(effects="write")(lend))
+    proposal = GroundedPlanner().plan(Question("Lend Notes", TODAY), tools)
+    assert isinstance(proposal, Clarification)
+    assert "lend(title, to)" in proposal.question
+
+
+def lend(title: str, to: str) -> str:
+    """Lend a book to somebody."""
+    return f"{title} {to}"

@@ -30,6 +30,7 @@ from toolplan.planners.grounded.catalogue.kinds import SQL_TOOL, Catalogue
 from toolplan.planners.grounded.catalogue.lexicon import compile_catalogue
 from toolplan.planners.grounded.dates import Weeks, find_bad_dates
 from toolplan.planners.grounded.examples import example_questions
+from toolplan.planners.grounded.language.words import key
 from toolplan.planners.grounded.parse.mentions import Imperative, Name, Unknown
 from toolplan.planners.grounded.parse.reader import Reader
 from toolplan.planners.grounded.unhinted import PlainCard, plain_cards, propose_call
@@ -63,12 +64,10 @@ class GroundedPlanner:
     ) -> Proposal:
         """Return a draft, a question back, or a refusal; a draft in `attempts` is not repeated."""
         proposal = self.plan(question, tools)
-        if isinstance(proposal, Draft) and any(a.draft.text == proposal.text for a in attempts):
-            return Clarification(
-                question="The only plan for these words has been tried. Please ask in other words.",
-                partial_plan=json.loads(proposal.text),
-            )
-        return proposal
+        if not isinstance(proposal, Draft):
+            return proposal
+        tried = next((each for each in attempts if each.draft.text == proposal.text), None)
+        return proposal if tried is None else _tried(tried)
 
     def plan(self, question: Question, tools: Toolbox) -> Proposal:
         """Return what `propose` returns where nothing was tried, without awaiting."""
@@ -101,6 +100,8 @@ class GroundedPlanner:
             case DraftPlan() as draft:
                 return Draft(self._text(question, draft))
             case Clarification() as asked:
+                if isinstance(proposal, Clarification) and _demands(proposal.unexplained, cards):
+                    return asked
                 hinted = len(cards) < len(tools) - (SQL_TOOL in tools)
                 return proposal if hinted or isinstance(proposal, Refusal) else asked
 
@@ -173,6 +174,20 @@ class GroundedPlanner:
             "planner": NAME,
         }
         return json.dumps(dump(draft.plan(metadata)), ensure_ascii=False, indent=2)
+
+
+def _demands(unexplained: Sequence[str], cards: Sequence[PlainCard]) -> bool:
+    """Return whether words that were not understood are the verb of a tool without hints."""
+    return not {key(word) for word in unexplained}.isdisjoint(card.verb for card in cards)
+
+
+def _tried(attempt: Attempt) -> Clarification:
+    """Return why the only plan for a question is not proposed again."""
+    refused = next((each.message for each in attempt.diagnostics if each.blocks), None)
+    said = "The only plan for these words has been tried. Please ask in other words."
+    if refused is not None:
+        said = f"The only plan for these words does not pass the check: {refused}"
+    return Clarification(question=said, partial_plan=json.loads(attempt.draft.text))
 
 
 def grounded(context: PlannerContext) -> GroundedPlanner:
