@@ -1,7 +1,8 @@
 """What installed packages add to toolplan: dialects, rules, sources of tools, planners.
 
 A package offers them as entry points in the groups `toolplan.dialects`, `toolplan.rules`,
-`toolplan.sources` and `toolplan.planners`. The built-in ones come in by the same entry points.
+`toolplan.sources`, `toolplan.planners` and `toolplan.models`. The built-in ones come in by the same
+entry points. What another package offers is used behind a guard: its faults name it.
 """
 
 from __future__ import annotations
@@ -10,16 +11,25 @@ import functools
 import importlib
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from functools import cached_property
-from typing import Final, Generic, NamedTuple, TypeVar, cast
+from typing import Final, Generic, NamedTuple, ParamSpec, TypeVar, cast
 
-from toolplan.errors import ToolplanError
+from toolplan.errors import ToolplanError, sentence
 
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 _OURS: Final = "toolplan"
 _PREFIX: Final = f"{_OURS}."
 _FILE: Final = "entry_points.txt"
+KINDS: Final[Mapping[str, str]] = {
+    "toolplan.dialects": "dialect",
+    "toolplan.rules": "rule",
+    "toolplan.sources": "source",
+    "toolplan.planners": "planner",
+    "toolplan.models": "provider",
+}
+"""What one entry point of a group is called."""
 
 
 class ExtensionError(ToolplanError):
@@ -46,6 +56,84 @@ class EntryPoint(NamedTuple):
             getattr, filter(None, attributes.split(".")), importlib.import_module(module)
         )
 
+    @property
+    def label(self) -> str:
+        """Its kind, its name and its package."""
+        kind = KINDS.get(self.group, f"{self.group} entry point")
+        return f"{kind} {self.name!r} of the package {self.package}"
+
+    def call(self, function: Callable[_P, _T], *args: _P.args, **options: _P.kwargs) -> _T:
+        """Return what a function of the package returns.
+
+        Raises:
+            ExtensionError: it raises what is no error of toolplan.
+        """
+        try:
+            return function(*args, **options)
+        except ToolplanError:
+            raise  # on purpose
+        except Exception as error:  # the code of another package may raise anything
+            raise self.fault(error) from error
+
+    def fault(self, error: BaseException) -> ExtensionError:
+        """Return the error that says what the package raised, and where."""
+        shown = " ".join(str(error).split())
+        reason = type(error).__name__ + (f": {shown}" if shown else "")
+        place = self._place(error)
+        help_ = f"Upgrade {self.package}, or uninstall it; --debug shows the traceback."
+        if place is not None:
+            help_ = f"It failed at {place}. {help_}"
+        return ExtensionError(
+            "bad-extension", sentence(f"The {self.label} failed: {reason}"), help_
+        )
+
+    def wrong(self, clause: str, help: str | None = None) -> ExtensionError:
+        """Return the error that says what is wrong with what the package offers or returns."""
+        help = help or f"Upgrade {self.package}, or uninstall it."
+        return ExtensionError("bad-extension", f"The {self.label} {clause}.", help)
+
+    def returned(self, value: object, *kinds: type[_T], by: str) -> _T:
+        """Return `value`, which `by` of the package returned and must be one of `kinds`.
+
+        Raises:
+            ExtensionError: it is not.
+        """
+        if isinstance(value, kinds):
+            return value
+        names = " or ".join(each.__name__.replace("NoneType", "None") for each in kinds)
+        what = described(value)
+        if isinstance(value, Coroutine):
+            value.close()  # nothing awaits it
+        raise self.wrong(f"returned {what} from `{by}`, where {names} is needed")
+
+    def instance(self, value: object, methods: str, texts: str = "", flags: str = "") -> None:
+        """Check that `value` is an instance with these members.
+
+        Raises:
+            ExtensionError: it is a class, or a member is missing or of another kind.
+        """
+        if isinstance(value, type):
+            made = f"Name an instance in its entry point: {self.value}()."
+            raise self.wrong(f"is the class {value.__name__}, not an instance of it", made)
+        for name in methods.split():
+            if not callable(self.call(getattr, value, name, None)):
+                raise self.wrong(f"has no method `{name}`")
+        for names, kind, what in ((texts, str, "text"), (flags, bool, "flag")):
+            for name in names.split():
+                if not isinstance(self.call(getattr, value, name, None), kind):
+                    raise self.wrong(f"has no {what} `{name}`")
+
+    def _place(self, error: BaseException) -> str | None:
+        """Return `FILE:LINE` of the last frame in the package of the entry point."""
+        top, place = self.value.partition(":")[0].strip().partition(".")[0], None
+        trace = error.__traceback__
+        while trace is not None:
+            module = str(trace.tb_frame.f_globals.get("__name__", ""))
+            if module.partition(".")[0] == top:
+                place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+            trace = trace.tb_next
+        return place
+
 
 class Extensions(Mapping[str, _T], Generic[_T]):
     """What installed packages offer under one group, by name; each is loaded when first asked for.
@@ -54,8 +142,13 @@ class Extensions(Mapping[str, _T], Generic[_T]):
     cannot be taken by another package.
     """
 
-    def __init__(self, group: str) -> None:
+    def __init__(self, group: str, guard: Callable[[EntryPoint, object], _T] | None = None) -> None:
+        """Read the entry points of `group`.
+
+        `guard` checks what another package offers, and returns it in a form whose faults name it.
+        """
         self._group = group
+        self._guard = guard
         self._loaded: dict[str, _T] = {}
 
     def __getitem__(self, name: str) -> _T:
@@ -78,6 +171,10 @@ class Extensions(Mapping[str, _T], Generic[_T]):
     def __contains__(self, name: object) -> bool:
         return name in self._offers  # without loading it
 
+    def entries(self) -> tuple[EntryPoint, ...]:
+        """Return the entry points, all of them where several packages offer one name."""
+        return tuple(entry for offers in self._offers.values() for entry in offers)
+
     @cached_property
     def _offers(self) -> dict[str, tuple[EntryPoint, ...]]:
         found: dict[str, tuple[EntryPoint, ...]] = {}
@@ -97,7 +194,7 @@ class Extensions(Mapping[str, _T], Generic[_T]):
                 "bad-extension", f"The {kind} is offered by {packages}.", "Uninstall one of them."
             )
         try:
-            return cast("_T", first.load())
+            loaded = first.load()
         except Exception as error:  # the module of another package may raise anything
             if first.is_ours:
                 raise
@@ -107,6 +204,14 @@ class Extensions(Mapping[str, _T], Generic[_T]):
                 f"The {kind} of the package {first.package} cannot be loaded: {reason}.",
                 f"Upgrade {first.package}, or uninstall it.",
             ) from error
+        if first.is_ours or self._guard is None:
+            return cast("_T", loaded)
+        return self._guard(first, loaded)
+
+
+def described(value: object) -> str:
+    """Return what `value` is, as an error says it."""
+    return "None" if value is None else f"a value of type {type(value).__name__}"
 
 
 @functools.cache

@@ -34,6 +34,7 @@ from toolplan.flows import Policy
 from toolplan.path import Json
 from toolplan.plan import Limits, Step
 from toolplan.planners import Attempt, Draft, Planner, Question, Remembering
+from toolplan.planners.guarded import proposed
 from toolplan.providers import ModelError
 from toolplan.rules import Rule
 from toolplan.storage.journal import Store
@@ -190,11 +191,12 @@ class Loop:
             streamed: StreamedDraft | None = None
             try:
                 with traces.span("plan", {traces.OPERATION: "plan"}):
-                    proposal = await self.planner.propose(
+                    proposal = await proposed(
+                        self.planner,
                         asked.question,
                         self.setup.tools,
                         asked.attempts,
-                        on_text=None if streaming is None else streaming.add,
+                        None if streaming is None else streaming.add,
                     )
                 if streaming is not None and isinstance(proposal, Draft):
                     streamed = await streaming.ended(proposal)

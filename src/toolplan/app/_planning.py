@@ -16,12 +16,13 @@ from toolplan.flows import Policy
 from toolplan.planners import Planner
 from toolplan.planners.context import PlannerContext, PlannerFactory
 from toolplan.planners.fallback import Escalation, FallbackChain
+from toolplan.planners.guarded import guarded_factory
 from toolplan.providers import Model, UsageTracker, open_model
 
 Weeks: TypeAlias = Literal["rolling", "calendar"]
 
 DEFAULT_ATTEMPTS: Final = 3
-PLANNERS: Final = Extensions[PlannerFactory]("toolplan.planners")
+PLANNERS: Final = Extensions[PlannerFactory]("toolplan.planners", guarded_factory)
 _MISSING: Final = {
     "llm": (
         "no-model",

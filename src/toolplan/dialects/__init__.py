@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from toolplan.dialects._base import Choosing, Dialect, StepStream, has_key
+from toolplan.dialects._guarded import guarded_dialect
 from toolplan.errors import ToolplanError
 from toolplan.extensions import Extensions
 
-DIALECTS: Final[Mapping[str, Dialect]] = Extensions[Dialect]("toolplan.dialects")
+DIALECTS: Final[Mapping[str, Dialect]] = Extensions[Dialect]("toolplan.dialects", guarded_dialect)
 """Every dialect by its name."""
 
 

@@ -18,11 +18,12 @@ from toolplan.providers._breaker import Breaker
 from toolplan.providers._chain import Chain, Link
 from toolplan.providers._endpoint import Endpoint, Manner, OpensEndpoint, Part
 from toolplan.providers._failures import Failure
+from toolplan.providers._guarded import guarded_provider
 from toolplan.providers._retry import RetryPolicy, Runtime
 from toolplan.providers._specs import Spec, origin, read_spec
 from toolplan.providers._usage import UsageTracker
 
-MODELS: Final = Extensions[OpensEndpoint]("toolplan.models")
+MODELS: Final = Extensions[OpensEndpoint]("toolplan.models", guarded_provider)
 """What opens the endpoints of a provider, by its name. It is loaded when a model is first asked."""
 
 _AT_URL: Final = "http"

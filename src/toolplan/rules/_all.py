@@ -10,6 +10,7 @@ from toolplan.diagnostics import Diagnostic
 from toolplan.errors import ToolplanError
 from toolplan.extensions import Extensions
 from toolplan.rules._context import PlanContext
+from toolplan.rules._guarded import guarded_rules
 from toolplan.rules._rule import Rule
 from toolplan.rules._syntax import SYNTAX_PAGES
 from toolplan.rules.argument_type import argument_type
@@ -98,7 +99,7 @@ def all_rules() -> tuple[Rule, ...]:
             code of another rule.
     """
     found: dict[str, Rule] = {}
-    for name, offered in Extensions[object]("toolplan.rules").items():
+    for name, offered in Extensions[object]("toolplan.rules", guarded_rules).items():
         for each in cast(
             "tuple[object, ...]", offered if isinstance(offered, tuple) else (offered,)
         ):

@@ -7,9 +7,10 @@ from typing import Final
 
 from toolplan.extensions import Extensions
 from toolplan.sources._base import SourceContext, ToolSource
+from toolplan.sources._guarded import guarded_source
 from toolplan.tools import Toolbox, ToolObjectError
 
-SOURCES: Final = Extensions[ToolSource]("toolplan.sources")
+SOURCES: Final = Extensions[ToolSource]("toolplan.sources", guarded_source)
 """The sources of installed packages and our own, by name."""
 
 _OTHERS: Final = ""

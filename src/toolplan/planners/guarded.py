@@ -1,0 +1,132 @@
+"""Planners that are not ours: what they raise or return wrongly names them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Final, TypeGuard, cast
+
+from toolplan.errors import ToolplanError
+from toolplan.extensions import EntryPoint, described
+from toolplan.planners._base import (
+    Attempt,
+    Clarification,
+    Draft,
+    DraftText,
+    OnText,
+    Planner,
+    Proposal,
+    Question,
+    Refusal,
+    Remembering,
+)
+from toolplan.planners.context import PlannerContext, PlannerFactory
+from toolplan.tools import Toolbox
+
+_PROPOSALS: Final = "Return a Draft, a Clarification or a Refusal (toolplan.planners)."
+
+
+async def proposed(
+    planner: Planner,
+    question: Question,
+    tools: Toolbox,
+    attempts: Sequence[Attempt],
+    on_text: OnText | None,
+) -> Proposal:
+    """Return what `planner` proposes.
+
+    Raises:
+        ToolplanError: its `propose` is no async function, or returns what is no proposal.
+    """
+    name = type(planner).__name__
+    proposing: object = planner.propose(question, tools, attempts, on_text=on_text)
+    if not inspect.isawaitable(proposing):
+        said = f"The `propose` of the planner {name} is no async function."
+        raise ToolplanError("bad-planner", said, "Write it with `async def`.")
+    proposal = cast("object", await proposing)
+    if _is_proposal(proposal):
+        return proposal
+    raise ToolplanError("bad-planner", f"The planner {name} {_returned(proposal)}.", _PROPOSALS)
+
+
+def guarded_factory(entry: EntryPoint, offered: object) -> PlannerFactory:
+    """Return the factory of planners that a package offers, with a guard around it.
+
+    Raises:
+        ExtensionError: it cannot be called.
+    """
+    if not callable(offered):
+        raise entry.wrong("is no function that makes a planner")
+    make = cast("PlannerFactory", offered)
+
+    def made(context: PlannerContext) -> Planner | None:
+        planner = entry.call(make, context)
+        if planner is None:
+            return None
+        if isinstance(planner, type) or not callable(getattr(planner, "propose", None)):
+            raise entry.wrong("was made without a method `propose`")
+        kind = _GuardedRemembering if isinstance(planner, Remembering) else _Guarded
+        return kind(entry, planner)
+
+    return made
+
+
+class _Guarded:
+    def __init__(self, entry: EntryPoint, inner: Planner) -> None:
+        self._entry = entry
+        self._inner = inner
+
+    async def propose(
+        self,
+        question: Question,
+        tools: Toolbox,
+        attempts: Sequence[Attempt],
+        *,
+        on_text: OnText | None = None,
+    ) -> Proposal:
+        heard: list[BaseException] = []
+
+        def hear(text: DraftText) -> None:
+            try:
+                if on_text is not None:
+                    on_text(text)
+            except BaseException as error:
+                heard.append(error)
+                raise
+
+        hearing = None if on_text is None else hear
+        try:
+            proposing: object = self._inner.propose(question, tools, attempts, on_text=hearing)
+            if not inspect.isawaitable(proposing):
+                raise self._entry.wrong("has a `propose` that is no async function")
+            proposal = cast("object", await proposing)
+        except ToolplanError:
+            raise  # on purpose
+        except Exception as error:  # the code of another package may raise anything
+            if any(error is each for each in heard):
+                raise  # it is of who listens
+            raise self._entry.fault(error) from error
+        if _is_proposal(proposal):
+            return proposal
+        raise self._entry.wrong(_returned(proposal), _PROPOSALS)
+
+
+class _GuardedRemembering(_Guarded):
+    def keep(self, question: Question, tools: Toolbox, draft: Draft) -> None:
+        self._entry.call(cast("Remembering", self._inner).keep, question, tools, draft)
+
+    def drop(self, question: Question, tools: Toolbox, draft: Draft) -> None:
+        self._entry.call(cast("Remembering", self._inner).drop, question, tools, draft)
+
+
+def _is_proposal(value: object) -> TypeGuard[Proposal]:
+    if isinstance(value, Draft):
+        written = (cast("object", value.text), cast("object", value.dialect))
+        return all(isinstance(each, str) for each in written)
+    return isinstance(value, Clarification | Refusal)
+
+
+def _returned(value: object) -> str:
+    if isinstance(value, Draft):
+        return "returned a Draft whose text or dialect is no text"
+    return f"returned {described(value)} from `propose`"

@@ -1,0 +1,73 @@
+"""A source of tools of another package: what it raises or returns wrongly names it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import cast
+
+from toolplan.errors import ToolplanError
+from toolplan.extensions import EntryPoint
+from toolplan.sources._base import OpenedTools, SourceContext, ToolSource
+from toolplan.tools import Toolbox, ToolObjectError
+
+
+def guarded_source(entry: EntryPoint, offered: object) -> ToolSource:
+    """Return the source that a package offers, with a guard around it.
+
+    Raises:
+        ExtensionError: it is no source.
+    """
+    entry.instance(offered, "recognises open", texts="help", flags="takes_base_url")
+    return _Guarded(entry, cast("ToolSource", offered))
+
+
+class _Guarded:
+    def __init__(self, entry: EntryPoint, inner: ToolSource) -> None:
+        self._entry = entry
+        self._inner = inner
+        self.takes_base_url = inner.takes_base_url
+        self.help = inner.help
+
+    def recognises(self, spec: str, folder: Path) -> bool:
+        found = self._entry.call(self._inner.recognises, spec, folder)
+        return self._entry.returned(found, bool, by="recognises")
+
+    @contextmanager
+    def open(self, spec: str, context: SourceContext) -> Generator[OpenedTools]:
+        raised: list[BaseException] = []
+        try:
+            with self._opening(spec, context) as opened:
+                found = self._checked(opened)
+                try:
+                    yield found
+                except BaseException as error:
+                    raised.append(error)
+                    raise
+        except ToolplanError:
+            raise
+        except Exception as error:
+            if any(error is each for each in raised):
+                raise  # it is of what uses the tools
+            if isinstance(error, FileNotFoundError) and error.filename is not None:
+                raise self._no_file(error.filename) from error
+            raise self._entry.fault(error) from error
+
+    def _opening(self, spec: str, context: SourceContext) -> AbstractContextManager[object]:
+        manager = cast("object", self._inner.open(spec, context))
+        if isinstance(manager, AbstractContextManager):
+            return cast("AbstractContextManager[object]", manager)
+        raise self._entry.wrong(
+            "returned from `open` what is no context manager",
+            "Decorate its `open` with `@contextlib.contextmanager`.",
+        )
+
+    def _no_file(self, name: object) -> ToolObjectError:
+        said = f"There is no file {str(name)!r}, which the {self._entry.label} opens."
+        return ToolObjectError(said, self.help or None)
+
+    def _checked(self, opened: object) -> OpenedTools:
+        found = self._entry.returned(opened, OpenedTools, by="open")
+        self._entry.returned(found.tools, Toolbox, by="open")
+        return found
