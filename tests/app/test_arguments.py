@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -313,3 +314,42 @@ def test_an_error_ends_with_one_full_stop() -> None:
     for text in ("One", "One.", "One.."):
         assert sentence(text) == "One."
     assert sentence("One?") == "One?"
+
+
+async def _hears(_: object) -> None:
+    pass
+
+
+class _Hearing:
+    async def __call__(self, _: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("name", ["on_step", "on_plan", "on_delta", "on_event", "on_note"])
+@pytest.mark.parametrize(
+    "listener",
+    [_hears, partial(_hears), _Hearing(), _Hearing().__call__],
+    ids=["function", "partial", "object", "method"],
+)
+def test_a_listener_that_nothing_would_await_is_refused(name: str, listener: object) -> None:
+    with pytest.raises(ToolplanError, match=f"{name} is an async function") as raised:
+        check_arguments(**{name: listener})
+    assert raised.value.code == "usage"
+    assert raised.value.help
+
+
+def test_an_async_listener_is_refused_before_anything_runs() -> None:
+    called: list[str] = []
+
+    @toolplan.tool(effects="read")
+    def listed() -> str:
+        """List."""
+        called.append("listed")
+        return "it"
+
+    plan = {"toolplan": 1, "steps": [{"id": "a", "tool": "listed"}]}
+    with opened(listed) as app, pytest.raises(ToolplanError, match="on_event is an async function"):
+        asyncio.run(app.run(plan, on_event=_hears))  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ToolplanError, match="on_note is an async function"):
+        opened(listed, on_note=_hears)
+    assert called == []

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Final, ParamSpec, TypeVar, cast, get_args
 
 from toolplan.app._approve import VALUES, ByPlan
@@ -85,6 +85,8 @@ def check_arguments(**given: object) -> None:
             continue
         if isinstance(value, str) or (kind is _WHOLE and _is_number(value)):
             said = f"{name}={value!r:.200} cannot be used."
+        elif kind.help == _LISTENER.help and _is_async(value):
+            said = f"{name} is an async function, which nothing would await."
         else:
             said = f"{name} is a value of type {type(value).__name__}."
         raise ToolplanError("usage", said, kind.help)
@@ -101,6 +103,15 @@ def _is_flag(value: object) -> bool:
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str) and value != ""
+
+
+def _is_async(value: object) -> bool:
+    while isinstance(value, partial):
+        value = cast("partial[object]", value).func
+    functions = (value, getattr(value, "__call__", None))  # noqa: B004
+    return any(
+        inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each) for each in functions
+    )
 
 
 def _is_json(value: object) -> bool:
@@ -153,6 +164,10 @@ def _has_names(*names: str) -> Callable[[object], bool]:
 _FLAG: Final = _Kind(_is_flag, "Give True or False.")
 _TEXT: Final = _Kind(_is_text, "Give a text that is not empty.")
 _FUNCTION: Final = _Kind(callable, "Give a function, or leave it out.")
+_LISTENER: Final = _Kind(
+    lambda value: callable(value) and not _is_async(value),
+    "Give a function that is not async, or leave it out.",
+)
 _CALLS: Final = _each(_is_text, "Give texts such as `mail` or `mail:2`.")
 _WAITING: Final = _each(
     lambda value: _is_text(value) or isinstance(value, Effect),
@@ -168,7 +183,7 @@ KINDS: Final[Mapping[str, _Kind]] = {
     **dict.fromkeys(("dialect", "run"), _TEXT),
     **dict.fromkeys(("conversation", "run_id", "toolbox"), _or_none(_TEXT)),
     **dict.fromkeys(
-        ("on_step", "on_plan", "on_delta", "on_event", "on_note", "assess"), _or_none(_FUNCTION)
+        ("on_step", "on_plan", "on_delta", "on_event", "on_note", "assess"), _or_none(_LISTENER)
     ),
     **dict.fromkeys(("clock", "new_id"), _FUNCTION),
     **dict.fromkeys(("retry", "abort", "contracts"), _CALLS),
