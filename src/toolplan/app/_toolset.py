@@ -51,7 +51,7 @@ class Toolset(NamedTuple):
         insights: functions that find sentences in what the tools return.
         advice: what the tools were opened with, so that a resumed run can open them again.
         accept: pins the tools as they are now; None where they cannot change by themselves.
-        faults: which servers could not be used, and why.
+        faults: which servers or operations cannot be used, and why.
         address: the URL of the service, where the user has set it.
         servers: the servers that were asked for tools, and who is signed in to them.
         pins: where the tools are pinned, as a clause; empty where they cannot change.

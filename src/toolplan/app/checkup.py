@@ -5,9 +5,10 @@ from __future__ import annotations
 import platform
 import socket
 import sys
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
 from enum import Enum
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
@@ -18,18 +19,34 @@ from toolplan.app._journal_place import journal_at, journal_place
 from toolplan.app._policy import FILE as POLICY
 from toolplan.app._policy import policy_of
 from toolplan.app._stranded import stranded_texts
-from toolplan.app._toolset import open_tools
+from toolplan.app._toolset import Toolset, open_toolbox, open_tools
 from toolplan.app.limits import run_options
 from toolplan.app.retention import retention
 from toolplan.app.settings import Settings, read_settings
+from toolplan.dialects._guarded import guarded_dialect
 from toolplan.errors import ToolplanError
+from toolplan.extensions import KINDS, EntryPoint, Extensions
 from toolplan.extras import extras, install_command
+from toolplan.planners.guarded import guarded_factory
 from toolplan.providers import configured_models
+from toolplan.providers._guarded import guarded_provider
 from toolplan.render.printable import count_text
+from toolplan.rules import all_rules
+from toolplan.rules._guarded import guarded_rules
+from toolplan.sources._guarded import guarded_source
 from toolplan.storage.journal import Store
 from toolplan.storage.queue import dispatch_of
 from toolplan.tools import Toolbox
 
+_BUILTIN: Final = "builtin"
+_RULES: Final = "toolplan.rules"
+_GUARDS: Final[Mapping[str, Callable[[EntryPoint, object], object]]] = {
+    "toolplan.dialects": guarded_dialect,
+    _RULES: guarded_rules,
+    "toolplan.sources": guarded_source,
+    "toolplan.planners": guarded_factory,
+    "toolplan.models": guarded_provider,
+}
 _CONNECT_S: Final = 3.0
 _PORTS: Final = {"http": 80, "https": 443}
 
@@ -56,12 +73,15 @@ class Finding(NamedTuple):
 def check_up(tools: Sequence[str] = ()) -> Iterator[Finding]:
     """Look at what is installed and configured, and at `tools`, each as `--tools` takes it.
 
-    Nothing on the network is asked but what is configured: servers of `tools`, and the addresses of
+    Extensions of other packages are loaded, and toolboxes of the settings are opened.
+
+    Nothing on the network is asked but what is configured: servers of tools, and the addresses of
     models and services, to which a connection is opened and closed again.
     """
     yield Finding("python", State.FINE, f"{platform.python_version()}, {sys.executable}")
     yield Finding("toolplan", State.FINE, _own_version())
     yield from _extras()
+    yield from _extensions()
     settings = yield from _settings()
     yield from _policy(settings)
     yield from _models(settings)
@@ -69,7 +89,9 @@ def check_up(tools: Sequence[str] = ()) -> Iterator[Finding]:
     if not tools:
         yield Finding("tools", State.ABSENT, "None are named.", "Name them: --tools TOOLS.")
     for spec in tools:
-        yield from _tools(spec, settings)
+        yield from _tools(f"tools {spec}", partial(open_tools, spec, settings, _ignore))
+    for name in settings.table("toolboxes"):
+        yield from _tools(f"toolbox {name}", partial(open_toolbox, name, settings, _ignore))
 
 
 def _own_version() -> str:
@@ -89,6 +111,29 @@ def _extras() -> Iterator[Finding]:
         else:
             found = ", ".join(f"{name} {found}" for name, found in extra.libraries.items())
             yield Finding(subject, State.FINE, found)
+
+
+def _extensions() -> Iterator[Finding]:
+    """Load what other packages add to toolplan."""
+    for group, guard in _GUARDS.items():
+        offered = Extensions[object](group, guard)
+        entries = [entry for entry in offered.entries() if not entry.is_ours]
+        faults = 0
+        for name in dict.fromkeys(entry.name for entry in entries):
+            packages = [entry.package for entry in entries if entry.name == name]
+            subject = f"{KINDS[group]} {name}"
+            try:
+                _ = offered[name]
+            except ToolplanError as error:
+                faults += 1
+                yield _faulty(subject, error)
+            else:
+                yield Finding(subject, State.FINE, f"of the package {packages[0]}")
+        if group == _RULES and entries and not faults:
+            try:
+                all_rules()
+            except ToolplanError as error:
+                yield _faulty("rules", error)
 
 
 def _settings() -> Generator[Finding, None, Settings]:
@@ -192,15 +237,20 @@ def _workers(journal: Store) -> Iterator[Finding]:
         yield Finding("workers", State.FAULTY, text, help_)
 
 
-def _tools(spec: str, settings: Settings) -> Iterator[Finding]:
-    subject = f"tools {spec}"
+def _tools(
+    subject: str, opening: Callable[[], AbstractContextManager[Toolset]]
+) -> Iterator[Finding]:
     try:
-        with open_tools(spec, settings, _ignore) as opened:
-            tools = opened.tools
+        with opening() as opened:
+            tools = [tool for tool in opened.tools.values() if tool.source != _BUILTIN]
+            shown = {server.text for server in opened.servers}
+            for text in dict.fromkeys(opened.faults):
+                if text not in shown:
+                    yield Finding(subject, State.FAULTY, text)
             for name, text, is_usable in opened.servers:
                 state = State.FINE if is_usable else State.FAULTY
                 yield Finding(f"server {name}", state, text)
-            refused = [f"{tool.name}: {tool.unusable}" for tool in tools.values() if tool.unusable]
+            refused = [f"{tool.name}: {tool.unusable}" for tool in tools if tool.unusable]
             for text in refused:
                 yield Finding(subject, State.FAULTY, text)
             pins = f", {opened.pins}" if opened.pins else ""

@@ -20,10 +20,11 @@ _SIGNS: Final = {State.FINE: ("✓", ""), State.ABSENT: ("–", "dim"), State.FA
 
 
 def doctor_command(*, tools: ToolsOptions = (), as_json: JsonFlag = False) -> int:
-    """Check what is installed and configured: extras, settings, models, the journal, TOOLS.
+    """Check what is installed and configured: extras, extensions, settings, models, TOOLS.
 
-    Servers of TOOLS are started, and a connection to each address that is configured is opened and
-    closed again. No secret is printed. Exits 1 where something that is configured does not work.
+    Servers of TOOLS and of toolboxes are started, and a connection to each address that is
+    configured is opened and closed again. The journal is read. No secret is printed. Exits 1 where
+    something that is configured does not work.
     """
     findings: list[Finding] = []
     for each in check_up(tools):

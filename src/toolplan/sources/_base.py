@@ -59,9 +59,9 @@ class OpenedTools(NamedTuple):
 
     `insights` are functions that find sentences in what the tools return (`toolplan.answer`).
     `accept` pins all tools as they are now, or the one of that name, and returns the lock file; it
-    is None where tools cannot change by themselves. `faults` say which servers could not be used,
-    and why. `address` is the URL of the service, where the user has set it. `servers` are all
-    that were asked for tools. `pins` says in a clause where the tools are pinned.
+    is None where tools cannot change by themselves. `faults` say which servers or operations
+    cannot be used, and why. `address` is the URL of the service, where the user has set it.
+    `servers` are all that were asked for tools. `pins` says in a clause where the tools are pinned.
     """
 
     tools: Toolbox

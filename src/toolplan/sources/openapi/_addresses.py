@@ -151,6 +151,17 @@ class Guard:
             raise HostBlocked(f"The host {host!r} has no address.")
         return tuple(addresses)
 
+    def objects(self, host: str) -> str | None:
+        """Return why `host` is never connected to; None where that is not known without asking."""
+        address = _address(host)
+        if address is None and not _is_this_machine(host):
+            return None
+        try:
+            self.admit(host, ["127.0.0.1" if address is None else host])
+        except HostBlocked as error:
+            return str(error)
+        return None
+
     def trusts(self, origin: Origin) -> bool:
         """Return whether the user named the host, so that credentials may go to it over `http`."""
         address = _address(origin.host)

@@ -31,15 +31,22 @@ _FROM_A_FILE: Final = "Give base_url: the document does not say on which host th
 class OpenApiToolbox(Toolbox):
     """The tools of a document; `faults` are the parts of it that could not be used.
 
+    `blocked` says which hosts of its servers no call will be made to, and why.
+
     `async with` keeps connections open from one call to the next.
     """
 
     def __init__(
-        self, tools: Iterable[Tool], faults: Iterable[Fault], transport: Transport
+        self,
+        tools: Iterable[Tool],
+        faults: Iterable[Fault],
+        transport: Transport,
+        blocked: Iterable[str] = (),
     ) -> None:
         """Hold `tools`, which send through `transport`."""
         super().__init__(tools)
         self.faults = tuple(faults)
+        self.blocked = tuple(blocked)
         self._transport = transport
 
     async def __aenter__(self) -> OpenApiToolbox:
@@ -103,6 +110,7 @@ def openapi_toolbox(
     servers = _Servers(read, base)
     faults = list(read.faults)
     tools: list[Tool] = []
+    hosts: dict[str, None] = {}
     for operation in read.operations:
         server = servers.of(operation)
         if isinstance(server, Fault):
@@ -110,11 +118,13 @@ def openapi_toolbox(
                 faults.append(server)
             tools.append(_tool(operation, read.title, None, None))
             continue
+        hosts[server.origin.host] = None
         at_home = server.origin == servers.home
         credentials = chosen(operation.security, known if at_home else {})
         call = _call(operation, server, credentials, sender)
         tools.append(_tool(operation, read.title, server, call))
-    return OpenApiToolbox(tools, faults, sender)
+    blocked = [why for host in hosts if transport is None and (why := guard.objects(host))]
+    return OpenApiToolbox(tools, faults, sender, blocked)
 
 
 class _Servers:

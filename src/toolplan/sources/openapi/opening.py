@@ -70,9 +70,10 @@ class OpenApiToolSource:
             environment=context.environment,
             allow_hosts=settings.allow_hosts,
         )
-        for fault in tools.faults:
-            context.note(f"{path.name}: {fault}")
-        yield OpenedTools(tools, address=address)
+        faults = [f"{path.name}: {fault}" for fault in tools.faults]
+        for fault in faults:
+            context.note(fault)
+        yield OpenedTools(tools, faults=(*faults, *tools.blocked), address=address)
 
 
 def _settings(name: str, context: SourceContext) -> ServiceSettings:
