@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import StrEnum
 from functools import cached_property
-from typing import Final, NamedTuple, Protocol, TypeAlias, cast
+from typing import ClassVar, Final, NamedTuple, Protocol, TypeAlias, cast
 
 from toolplan.errors import ToolplanError
 from toolplan.path import Json, Path
@@ -45,8 +45,10 @@ EGRESS: Final = "egress"
 class ToolError(ToolplanError):
     """Raised by a tool whose call failed; the message is for the person who reads the run."""
 
+    _code: ClassVar[str] = "tool-error"
+
     def __init__(self, message: object = "", help: str | None = None) -> None:
-        super().__init__("tool-error", str(message), help)
+        super().__init__(self._code, str(message), help)
 
 
 class OutcomeUnknown(ToolError):
@@ -56,11 +58,12 @@ class OutcomeUnknown(ToolError):
     is what came back and cannot be used, if anything did: a tuple of one; the person is shown it.
     """
 
+    _code = "outcome-unknown"
+
     def __init__(
         self, message: object = "", help: str | None = None, *, returned: tuple[object, ...] = ()
     ) -> None:
         super().__init__(message, help)
-        self.code = "outcome-unknown"
         self.returned = returned
 
 
@@ -70,9 +73,10 @@ class ResultUnusable(OutcomeUnknown):
     A call with effects that may not be repeated is then in doubt; any other one failed.
     """
 
+    _code = "tool-error"
+
     def __init__(self, message: object, returned: object) -> None:
         super().__init__(message, returned=(returned,))
-        self.code = "tool-error"
 
 
 class ToolCall(NamedTuple):
@@ -163,8 +167,8 @@ def state_label(*, untrusted: bool = False, secret: bool = False) -> None:
 class ToolObjectError(ToolplanError, ValueError):
     """A tool object or a toolbox cannot be used; the message names the tool and the reason."""
 
-    def __init__(self, message: str, help: str | None = None) -> None:
-        super().__init__("tool-object", message, help)
+    def __init__(self, message: str, help: str | None = None, code: str = "tool-object") -> None:
+        super().__init__(code, message, help)
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,8 +57,8 @@ class SignInNeeded(ToolObjectError):
     """No tools can be used before somebody signs in; the message holds the command."""
 
     def __init__(self, message: str, help: str | None = None) -> None:
-        super().__init__(message, help or "Sign in with the command above, then run this again.")
-        self.code = "sign-in-needed"
+        help = help or "Sign in with the command above, then run this again."
+        super().__init__(message, help, "sign-in-needed")
 
 
 class McpSource:

@@ -1,0 +1,40 @@
+"""What Python prints of an error that nobody catches."""
+
+from __future__ import annotations
+
+import traceback
+
+import pytest
+
+from toolplan.cli._terminal import CommandError
+from toolplan.errors import ToolplanError
+from toolplan.sources.mcp.source import SignInNeeded
+from toolplan.tools import OutcomeUnknown, ToolError
+
+
+def printed(error: ToolplanError) -> list[str]:
+    return "".join(traceback.format_exception_only(error)).splitlines()
+
+
+def test_code_and_help_stand_below_the_message() -> None:
+    error = ToolplanError("running-loop", "A loop is running.", "Write `await app.ask(…)`.")
+    assert printed(error) == [
+        "toolplan.errors.ToolplanError: A loop is running.",
+        "help: Write `await app.ask(…)`. [running-loop]",
+    ]
+    assert str(error) == "A loop is running."
+
+
+@pytest.mark.parametrize(
+    ("error", "note"),
+    [
+        (ToolplanError("usage", "No."), "[usage]"),
+        (CommandError("bad-plan", "No.", "Look."), "help: Look. [bad-plan]"),
+        (ToolError("No."), "[tool-error]"),
+        (OutcomeUnknown("No.", "Look."), "help: Look. [outcome-unknown]"),
+        (SignInNeeded("No.", "Look."), "help: Look. [sign-in-needed]"),
+    ],
+)
+def test_every_kind_of_error_has_its_own_code_there(error: ToolplanError, note: str) -> None:
+    assert printed(error)[-1] == note
+    assert f"[{error.code}]" in note
