@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Final
 
 from toolplan.diagnostics import Severity
+from toolplan.error_pages import ERROR_PAGES
 from toolplan.rules import RULES, SYNTAX_PAGES
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 FOLDER: Final = ROOT / "docs" / "rules"
 WARNINGS: Final = frozenset({"noise", "confusable-id", "undeclared-dependency"})
+_ERRORS_HEAD: Final = "| code | what it says | how to fix it |\n|---|---|---|"
 
 
 def pages() -> dict[str, str]:
@@ -37,7 +39,14 @@ def pages() -> dict[str, str]:
         "What `toolplan explain CODE` prints; `python tools/generate.py` makes it.\n\n"
         "| code | severity | what it says |\n|---|---|---|\n"
     )
-    return {"README.md": head + "".join(f"{row}\n" for row in rows), **written}
+    errors = [f"| {code} | {_one_line(page)} |" for code, page in ERROR_PAGES.items()]
+    body = [*rows, "\n## The codes of errors\n", _ERRORS_HEAD, *errors]
+    return {"README.md": head + "".join(f"{row}\n" for row in body), **written}
+
+
+def _one_line(page: str) -> str:
+    means, _, fix = page.partition("\n\nHow to fix: ")
+    return f"{means} | {fix[0].upper()}{fix[1:]}"
 
 
 def main(arguments: list[str]) -> int:

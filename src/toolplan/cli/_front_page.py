@@ -33,7 +33,7 @@ COMMANDS: Final = {
     "schema": "Print the JSON Schema of plans.",
     "test": "Compare the plans of questions with what is expected.",
     "policy": "Write a policy, or show what one decides about a plan.",
-    "explain": "Explain the code of a problem.",
+    "explain": "Explain the code of a problem or an error.",
     "init": "Write first files: tools, settings, an MCP configuration, a plan test.",
     "doctor": "Check what is installed and configured.",
     "studio": "Open the page on which plans are approved and watched.",

@@ -5,12 +5,13 @@ from __future__ import annotations
 from toolplan.cli._options import JsonFlag
 from toolplan.cli._terminal import CommandError, Exit, out, print_json
 from toolplan.diagnostics import did_you_mean, near
+from toolplan.error_pages import ERROR_PAGES
 from toolplan.rules import rule_pages
 
 
 def explain_command(code: str | None = None, *, as_json: JsonFlag = False) -> int:
-    """Explain the code of a problem and how to fix it; without CODE, list all codes."""
-    pages = rule_pages()
+    """Explain the code of a problem or an error; without CODE, list all codes."""
+    pages = {**ERROR_PAGES, **rule_pages()}
     if code is None:
         if as_json:
             print_json({name: page.partition("\n")[0] for name, page in pages.items()})

@@ -30,6 +30,7 @@ from toolplan.app.limits import Concurrency
 from toolplan.app.results import AskResult, CheckResult
 from toolplan.approval import Approver
 from toolplan.diagnostics import did_you_mean, near
+from toolplan.error_pages import ERROR_PAGES
 from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._approval import ApprovalPrompt
@@ -52,7 +53,7 @@ from toolplan.render.printable import cut, printable
 from toolplan.rules import RULES, SYNTAX_PAGES
 from toolplan.tools import Toolbox
 
-PAGES: Final = {**SYNTAX_PAGES, **{rule.code: rule.page for rule in RULES}}
+PAGES: Final = {**ERROR_PAGES, **SYNTAX_PAGES, **{rule.code: rule.page for rule in RULES}}
 
 _INSTRUCTIONS: Final = (
     "Turns questions into plans of tool calls, checks a whole plan before anything runs, and runs "

@@ -356,7 +356,7 @@ RESUME: Final = Tool(
 EXPLAIN: Final = Tool(
     name="explain",
     title="Explain a code",
-    description="Explain the code of a diagnostic and how to fix it; without one, list all codes.",
+    description="Explain the code of a diagnostic or an error; without one, list all codes.",
     input_schema=_object({"code": {"type": "string", "maxLength": 100}}),
     output_schema={
         "type": "object",
