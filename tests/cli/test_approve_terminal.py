@@ -53,10 +53,10 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self.main, text.encode())
 
-    def until(self, words: str) -> None:
-        """Read until `words` are shown."""
+    def until(self, words: str, times: int = 1) -> None:
+        """Read until `words` are shown, so many times."""
         end = time.monotonic() + _PATIENCE
-        while words not in self.shown:
+        while self.shown.count(words) < times:
             assert time.monotonic() < end, self.shown
             assert self._read(), self.shown
 
@@ -169,6 +169,21 @@ def test_a_run_of_a_file_asks_too_and_no_is_no(
     assert terminal.ended() == 1
     assert f"not {plan.digest}" not in terminal.shown
     assert not sent(folder)
+
+
+@pytest.mark.parametrize(("then", "code"), [("y", 0), ("", 1), ("no", 1)])
+def test_what_is_no_answer_is_asked_again(
+    folder: Path, at: Callable[..., Terminal], then: str, code: int
+) -> None:
+    terminal = at("run", "plan.json")
+    terminal.until(QUESTION)
+    terminal.type("maybe\n")
+    terminal.until(QUESTION, 2)
+    assert "'maybe' is not an answer." in terminal.shown
+    assert not sent(folder)
+    terminal.type(f"{then}\n")
+    assert terminal.ended() == code
+    assert sent(folder) == (code == 0)
 
 
 def test_yes_is_not_asked_but_shown(

@@ -28,6 +28,7 @@ from toolplan.cli._values import ValuesQuestion
 from toolplan.consent import ValueApproval, has_values_of_tools
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.render.approval_view import ApprovalView, approval_json
+from toolplan.render.printable import printable
 from toolplan.storage.journal import JournalError
 
 
@@ -186,11 +187,9 @@ class RunGuard:
         if not asks:
             self.display.resume()
             return approve(plan)
-        discard_input()
-        err().print("Run it? [y/N] ", end="")
-        said = await _line()
+        agreed = await _agreed()
         self.display.resume()
-        if said.strip().lower() in ("y", "yes"):
+        if agreed:
             return approve(plan)
         self._refusal = _refused("The plan was not approved; nothing was run.")
         return None
@@ -198,6 +197,19 @@ class RunGuard:
 
 def _refused(message: str, help: str | None = None) -> CommandError:
     return CommandError("approval-required", message, help)
+
+
+async def _agreed() -> bool:
+    """Ask until the person says yes or no; nothing is a no."""
+    while True:
+        discard_input()
+        err().print("Run it? [y/N] ", end="", markup=False)
+        said = (await _line()).strip()
+        if said.lower() in ("y", "yes"):
+            return True
+        if said.lower() in ("", "n", "no"):
+            return False
+        err().print(f"{printable(repr(said))} is not an answer.", markup=False)
 
 
 async def _line() -> str:

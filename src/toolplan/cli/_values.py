@@ -30,33 +30,55 @@ class ValuesQuestion:
             view = EffectsView(calls)
             await asyncio.to_thread(show_long, err(), view)
             err().print(view)
-            discard_input()
-            what = "this call"
-            if len(calls) > 1:
-                what = f"these {len(calls)} calls"
-                err().print("y except 0, 2 leaves calls 0 and 2 out, which is another plan.")
-            words = f"Make {what}? y, or n and why; Enter leaves it for later: "
-            err().print(words, end="", markup=False)
-            answers[step] = _answer(await self._line(), calls)
+            answers[step] = await self._asked(calls)
         self._display.resume()
         return answers
 
+    async def _asked(self, calls: Sequence[Effect]) -> Answer:
+        """Ask about the calls of a step until there is an answer."""
+        what = "this call"
+        if len(calls) > 1:
+            what = f"these {len(calls)} calls"
+            left = calls[-1].item
+            err().print(f"y except {left} leaves call {left} out, which is another plan.")
+        while True:
+            discard_input()
+            words = f"Make {what}? y, or n and why; Enter leaves it for later: "
+            err().print(words, end="", markup=False)
+            said = (await self._line()).strip()
+            try:
+                return _answer(said, calls)
+            except ValueError:
+                err().print(f"{printable(repr(said))} is not an answer.", markup=False)
+
 
 def _answer(said: str, calls: Sequence[Effect]) -> Answer:
-    word, _, reason = said.strip().partition(" ")
+    """Return what `said` decides about `calls`.
+
+    Raises:
+        ValueError: it is no answer.
+    """
+    word, _, reason = said.partition(" ")
+    if not word:
+        return None
     if word.lower() in ("y", "yes"):
         return True if not reason else _some(reason, {each.item for each in calls})
     if word.lower().rstrip(",.:") in ("n", "no"):
         return Denied(reason.strip())
-    return None
+    raise ValueError(said)
 
 
 def _some(said: str, items: set[int | None]) -> Answer:
-    """Return the answer of `except 0, 2`; what cannot be read makes no call."""
+    """Return the answer of `except 0, 2`.
+
+    Raises:
+        ValueError: it cannot be read, or names a call that is not there.
+    """
     word, *numbers = said.replace(",", " ").split()
-    if word.lower() != "except" or not all(each in map(str, items) for each in numbers):
-        return None
-    return LeaveOut(tuple(map(int, numbers))) if numbers and None not in items else None
+    known = {str(each) for each in items if each is not None}
+    if word.lower() != "except" or not numbers or not known.issuperset(numbers):
+        raise ValueError(said)
+    return LeaveOut(tuple(map(int, numbers)))
 
 
 def print_waiting(run: Run) -> None:
