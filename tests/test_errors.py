@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import traceback
+from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -10,6 +14,8 @@ from toolplan.cli._terminal import CommandError
 from toolplan.errors import ToolplanError
 from toolplan.sources.mcp.source import SignInNeeded
 from toolplan.tools import OutcomeUnknown, ToolError
+
+APP: Final = Path(__file__).parents[1] / "src" / "toolplan" / "app"
 
 
 def printed(error: ToolplanError) -> list[str]:
@@ -38,3 +44,17 @@ def test_code_and_help_stand_below_the_message() -> None:
 def test_every_kind_of_error_has_its_own_code_there(error: ToolplanError, note: str) -> None:
     assert printed(error)[-1] == note
     assert f"[{error.code}]" in note
+
+
+def test_messages_of_the_app_name_no_options_of_the_command_line() -> None:
+    """They are read in Python, too, where `today=` is an argument."""
+    messages = [
+        ast.unparse(node.args[1])
+        for path in APP.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) == "ToolplanError"
+        and len(node.args) > 1
+    ]
+    assert messages
+    assert [each for each in messages if re.search(r"--[a-z]", each)] == []

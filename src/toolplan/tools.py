@@ -405,7 +405,7 @@ class Toolbox(Mapping[str, Tool]):
             if not isinstance(tool, Tool):
                 raise ToolObjectError(f"{repr(tool)[:100]} is not a tool.", _GIVE_TOOLS)
             if tool.name in self._tools:
-                raise ToolObjectError(f"Two tools are named {tool.name!r}.")
+                raise ToolObjectError(f"Two tools are named {tool.name!r}.", "Rename one of them.")
             self._tools[tool.name] = tool
         self._aliases = {
             alias: tool.name

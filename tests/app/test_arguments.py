@@ -58,7 +58,8 @@ def test_tools_may_be_one_or_a_dict(tools: object, name: str) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"tools": {}}, "values that are no tools"),
+        ({"tools": {}}, "This dict is empty"),
+        ({"tools": {"name": 3}}, "The 'name' of a tool is text, not 3"),
         ({"tools": {"a": 1}}, "values that are no tools"),
         ({"tools": {"mcpServers": {}}}, "read from a file"),
         ({"tools": ""}, "empty"),
@@ -94,10 +95,10 @@ def test_one_label_may_be_a_text() -> None:
     [
         (None, {}, "question is a value of type NoneType"),
         (3, {}, "question is a value of type int"),
-        (QUESTION, {"today": 3}, "--today 3 is not a date"),
-        (QUESTION, {"concurrency": 3.5}, "--concurrency '3.5' is not a valid limit"),
+        (QUESTION, {"today": 3}, "today 3 is not a date"),
+        (QUESTION, {"concurrency": 3.5}, "concurrency '3.5' is not a valid limit"),
         (QUESTION, {"concurrency": object()}, "is not a valid limit"),
-        (QUESTION, {"timeout": "x"}, "--timeout 'x' is not a valid time"),
+        (QUESTION, {"timeout": "x"}, "timeout 'x' is not a valid time"),
         (QUESTION, {"conversation": 3}, "conversation is a value of type int"),
     ],
 )
@@ -119,6 +120,27 @@ def test_a_dict_that_is_no_json_is_no_plan() -> None:
     with opened(demo_tools()) as app, pytest.raises(ToolplanError) as caught:
         app.check({"toolplan": 1, "steps": [{"id": "a", "tool": "sql", "args": {"x": {1, 2}}}]})
     assert caught.value.code == "no-plan"
+
+
+@pytest.mark.parametrize("name", ["plan.json", "my plans/plan 1.yaml", Path("plan.json")])
+def test_the_name_of_a_file_is_no_plan(name: Any) -> None:
+    with opened([SENT]) as app, pytest.raises(ToolplanError, match="the name of a file") as caught:
+        app.check(name)
+    assert "read_text" in str(caught.value.help)
+
+
+def test_what_a_compiler_returns_is_no_plan() -> None:
+    compiled: Any = toolplan.compile_plan("{}", tools=[])
+    with opened([SENT]) as app, pytest.raises(ToolplanError, match="this is Compiled") as caught:
+        app.check(compiled)
+    assert "`plan`" in str(caught.value.help)
+
+
+@pytest.mark.parametrize("work", [3, None, "x"])
+def test_only_what_is_awaited_is_waited_for(work: Any) -> None:
+    with opened([SENT]) as app, pytest.raises(ToolplanError, match="what is awaited") as caught:
+        app.wait(work)
+    assert "app.wait(app.ask(" in str(caught.value.help)
 
 
 def test_only_an_execution_plan_is_approved() -> None:

@@ -198,6 +198,7 @@ def test_convert_goes_both_ways(call: Call, plan_file: Any) -> None:
 def test_convert_names_what_a_dialect_cannot_say(call: Call, plan_file: Any) -> None:
     step = {"id": "a", "tool": "t", "when": {"value": 1, "is": {"const": 1}}}
     said = call("convert", plan_file({"toolplan": 1, "steps": [step]}), "--to", "clear")
+    assert "can: --to toolplan." in said.err
     assert said.code == 1
     assert "when" in said.err
 

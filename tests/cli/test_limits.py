@@ -133,14 +133,14 @@ def test_a_call_has_no_more_time_than_was_asked_for(folder: Path, call: Call) ->
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--concurrency", "0"], "--concurrency '0' is not a valid limit"),
-        (["--concurrency", "fetch=-1"], "--concurrency 'fetch=-1' is not a valid limit"),
-        (["--concurrency", "fetch="], "--concurrency 'fetch=' is not a valid limit"),
+        (["--concurrency", "0"], "concurrency '0' is not a valid limit"),
+        (["--concurrency", "fetch=-1"], "concurrency 'fetch=-1' is not a valid limit"),
+        (["--concurrency", "fetch="], "concurrency 'fetch=' is not a valid limit"),
         (["--concurrency", "99999999"], "is not a valid limit"),
         (["--concurrency", "fetsch=1"], "Did you mean 'fetch'?"),
         (["--concurrency", "zzz=1"], "Sources: 'builtin', 'python'"),
-        (["--timeout", "0"], "--timeout 0 is not a valid time"),
-        (["--timeout", "nan"], "--timeout nan is not a valid time"),
+        (["--timeout", "0"], "timeout 0 is not a valid time"),
+        (["--timeout", "nan"], "timeout nan is not a valid time"),
         (["--timeout", "1e9"], "is not a valid time"),
     ],
 )

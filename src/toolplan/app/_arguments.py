@@ -186,7 +186,8 @@ KINDS: Final[Mapping[str, _Kind]] = {
         ("on_step", "on_plan", "on_delta", "on_event", "on_note", "assess"), _or_none(_LISTENER)
     ),
     **dict.fromkeys(("clock", "new_id"), _FUNCTION),
-    **dict.fromkeys(("retry", "abort", "contracts"), _CALLS),
+    **dict.fromkeys(("retry", "abort"), _CALLS),
+    "contracts": _each(_is_text, "Give the paths of folders and files of contracts."),
     **dict.fromkeys(("allow", "deny", "leave_out"), _WAITING),
     "resolve": _Kind(
         lambda value: _CALLS.fits(value) or _MAPPING.fits(value),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import re
 from functools import partial
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from toolplan.app._loop import Setup
 from toolplan.app.results import AskResult, CheckResult
-from toolplan.compiler import compile_plan, text_of
+from toolplan.compiler import Compiled, compile_plan, text_of
 from toolplan.dialects import known_dialect
 from toolplan.errors import ToolplanError
 from toolplan.execution_plan import ExecutionPlan
@@ -17,6 +19,9 @@ from toolplan.render.diagnostics import located
 from toolplan.render.plan_tree import effect_marks
 
 PlanArgument: TypeAlias = ExecutionPlan | AskResult | CheckResult | Plan | str | dict[str, Any]
+
+_FILE: Final = re.compile(r"""[^\n"'{}()\[\]<>=]{1,300}\.(json|ya?ml|txt|md|plan|toml)""")
+"""What is the name of a file, and a plan in no dialect."""
 
 
 def check(plan: PlanArgument, dialect: str, setup: Setup) -> CheckResult:
@@ -68,6 +73,17 @@ def check(plan: PlanArgument, dialect: str, setup: Setup) -> CheckResult:
 
 
 def _text(plan: object) -> str:
+    if isinstance(plan, os.PathLike) or (isinstance(plan, str) and _FILE.fullmatch(plan)):
+        name = os.fspath(cast("str", plan))
+        raise ToolplanError(
+            "no-plan",
+            f"{name!r} is the name of a file; the text of a plan is needed.",
+            "Read the file: `pathlib.Path(…).read_text(encoding='utf-8')`.",
+        )
+    if isinstance(plan, Compiled):
+        raise ToolplanError(
+            "no-plan", "A plan is needed, and this is Compiled.", "Give its attribute `plan`."
+        )
     if not isinstance(plan, str | dict):
         raise ToolplanError(
             "no-plan",

@@ -100,7 +100,7 @@ def _resolved(option: str) -> tuple[str, Json]:
         pass
     raise ToolplanError(
         "usage",
-        f"--resolve {option!r} cannot be read.",
+        f"resolve {option!r} cannot be read.",
         "Write STEP=JSON, as in mail='{\"sent\": true}', or STEP=null.",
     )
 
@@ -133,7 +133,7 @@ def read_day(text: object) -> date:
     if not _FIRST_DAY <= found <= _LAST_DAY:
         raise ToolplanError(
             "bad-date",
-            f"--today {text!r} is not a date from {_FIRST_DAY} to {_LAST_DAY}.",
+            f"today {text!r} is not a date from {_FIRST_DAY} to {_LAST_DAY}.",
             "Write YYYY-MM-DD, as in 2025-10-12.",
         )
     return found

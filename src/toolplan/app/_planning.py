@@ -26,13 +26,13 @@ PLANNERS: Final = Extensions[PlannerFactory]("toolplan.planners", guarded_factor
 _MISSING: Final = {
     "llm": (
         "no-model",
-        "--planner llm needs a model, and none is named.",
-        "Name one: --model ollama:mistral, --model openai:MODEL, or --model URL#MODEL.",
+        "The planner 'llm' needs a model, and none is named.",
+        "Name one as model: ollama:mistral, openai:MODEL, or URL#MODEL.",
     ),
     "contract": (
         "usage",
-        "--planner contract needs contracts.",
-        "Name them: --contracts FOLDER.",
+        "The planner 'contract' needs contracts.",
+        "Name their folder as contracts.",
     ),
 }
 
@@ -77,7 +77,7 @@ def planning(
     given = model if model is not None and not isinstance(model, str | list | tuple) else None
     if planner == "grounded" and (specs or given):
         raise ToolplanError(
-            "usage", "--planner grounded asks no model.", "Leave --model out, or --planner."
+            "usage", "The planner 'grounded' asks no model.", "Leave out the model, or the planner."
         )
     if planner not in ("grounded", "contract") and not given and (specs or settings.names_model):
         specs = specs or settings.models.models

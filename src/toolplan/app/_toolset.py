@@ -36,6 +36,7 @@ _DEMO_FOR_CONTRACTS: Final = (
     "Tools: the demo (waste management, sample data). Contracts bring no tools: name those of"
     " their agents with --tools."
 )
+_A_DICT: Final = "Give a tool object, or a dict whose values are functions or tool objects."
 _SQL: Final = "toolplan.sources.sql:sql_tool"
 _HELP: Final = (
     "Give a JSON file of tool objects, an MCP configuration, an OpenAPI document, or"
@@ -193,7 +194,7 @@ def effect_labels(effects: EffectsArgument) -> dict[str, Effects]:
         if not tool or label not in LABELS:
             raise ToolplanError(
                 "bad-effects",
-                f"--effects {f'{tool}={label}' if tool else label!r} is not a label.",
+                f"effects {f'{tool}={label}' if tool else label!r} is not a label.",
                 f"Write TOOL=LABEL; the labels are {', '.join(LABELS)}.",
             )
         found[tool] = Effects(label)
@@ -242,12 +243,19 @@ def _members(given: Mapping[object, object]) -> Iterable[object]:
     """Return the tools of a tool object, of a list as MCP gives it, or of a dict of tools."""
     if isinstance(listed := given.get("tools"), list):
         return cast("list[object]", listed)
-    if isinstance(given.get("name"), str):
+    if isinstance(name := given.get("name"), str):
         return [given]
+    if "name" in given and not callable(name) and not isinstance(name, Mapping):
+        raise ToolObjectError(f"The 'name' of a tool is text, not {name!r}.", _A_DICT)
     if "mcpServers" in given or "openapi" in given:
-        raise ToolObjectError("A document with servers is read from a file: give its path.")
+        raise ToolObjectError(
+            "A document with servers is read from a file.", "Give the path of the file."
+        )
     if not given or not all(isinstance(each, Mapping) or callable(each) for each in given.values()):
-        raise ToolObjectError("This dict has values that are no tools.")
+        raise ToolObjectError(
+            "This dict has values that are no tools." if given else "This dict is empty.",
+            _A_DICT,
+        )
     return [
         {"name": name, **cast("Mapping[str, object]", each)} if isinstance(each, Mapping) else each
         for name, each in given.items()
@@ -270,7 +278,7 @@ def _labelled(
     if absent := [tool for tool in asked if tool not in tools]:
         raise ToolplanError(
             "bad-effects",
-            f"--effects: there is no tool {absent[0]!r}.",
+            f"effects: there is no tool {absent[0]!r}.",
             "`toolplan tools` lists the tools.",
         )
     known = {tool: label for tool, label in labels.items() if tool in tools}
@@ -302,6 +310,6 @@ def _sql(context: SourceContext) -> Tool | None:
 def _no_address() -> ToolplanError:
     return ToolplanError(
         "usage",
-        "--base-url is for tools that come from an OpenAPI document.",
-        "Leave it out, or name the document with --tools.",
+        "base_url is for tools that come from an OpenAPI document.",
+        "Leave it out, or name the document as the tools.",
     )

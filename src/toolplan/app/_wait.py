@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -44,12 +45,22 @@ def run_to_end(work: Coroutine[Any, Any, _T]) -> _T:
     raise RunStopped("`toolplan runs` lists the run, and `toolplan resume RUN` resumes it.")
 
 
+def _kind(value: object) -> str:
+    return "None" if value is None else f"a value of type {type(value).__name__}"
+
+
 def wait(work: Coroutine[Any, Any, _T]) -> _T:
     """Run a coroutine of an app to its end, where no event loop runs.
 
     Raises:
-        ToolplanError: one runs already.
+        ToolplanError: one runs already, or `work` is nothing that is awaited.
     """
+    if not inspect.isawaitable(work):
+        raise ToolplanError(
+            "usage",
+            f"app.wait takes what is awaited, and this is {_kind(work)}.",
+            "Write `app.wait(app.ask(…))`; what `app.check(…)` and `app.runs()` return needs none.",
+        )
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -90,7 +90,7 @@ def run_options(settings: Settings, tools: Toolbox, *given: LimitOptions) -> Run
                 text = f"{given_s:g}" if isinstance(given_s, int | float) else repr(given_s)
                 raise ToolplanError(
                     "usage",
-                    f"--timeout {text} is not a valid time.",
+                    f"timeout {text} is not a valid time.",
                     f"Give seconds, more than 0 and at most {_LONGEST_S:g}.",
                 )
             found.timeout_s = options.timeout_s
@@ -107,7 +107,7 @@ def _add(found: _Found, text: str, tools: Toolbox) -> None:
     if not _is_limit(number):
         raise ToolplanError(
             "usage",
-            f"--concurrency {text!r} is not a valid limit.",
+            f"concurrency {text!r} is not a valid limit.",
             f"Write a number from 1 to {_MOST_CALLS:,}, or NAME=NUMBER for a tool or a source.",
         )
     sources = {tool.source for tool in tools.values()}
@@ -121,7 +121,7 @@ def _add(found: _Found, text: str, tools: Toolbox) -> None:
         known = ", ".join(sorted(map(repr, sources - {""})))
         raise ToolplanError(
             "usage",
-            f"--concurrency: there is no tool and no source {name!r}.",
+            f"concurrency: there is no tool and no source {name!r}.",
             did_you_mean(near(name, [*tools, *sources]))
             or f"`toolplan tools` lists the tools. Sources: {known}.",
         )

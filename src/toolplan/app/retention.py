@@ -42,10 +42,10 @@ def retention(
             )
     if keep is not None and not _is_number(keep):
         raise ToolplanError(
-            "usage", f"--keep {keep} is not a number of runs.", "Give 0 or a larger whole number."
+            "usage", f"keep {keep} is not a number of runs.", "Give 0 or a larger whole number."
         )
     if older_than is not None and _AGE.fullmatch(older_than) is None:
-        raise ToolplanError("usage", f"--older-than {older_than!r} is not an age.", _FORM)
+        raise ToolplanError("usage", f"older_than {older_than!r} is not an age.", _FORM)
     age, number = older_than or table.get("older_than"), keep
     if number is None:
         number = table.get("keep")

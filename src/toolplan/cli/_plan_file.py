@@ -121,7 +121,9 @@ def whole_plan(plan: object, diagnostics: Sequence[Diagnostic]) -> bool:
     return plan is not None and not any(each.blocks for each in diagnostics)
 
 
-def plan_text(plan: Plan, dialect: str, tools: Toolbox | None = None) -> str:
+def plan_text(
+    plan: Plan, dialect: str, tools: Toolbox | None = None, option: str = "--dialect"
+) -> str:
     """Return `plan` as `dialect` writes it, with a final line break.
 
     Metadata is left out, with a note, where the dialect cannot express it: it does not run.
@@ -139,7 +141,7 @@ def plan_text(plan: Plan, dialect: str, tools: Toolbox | None = None) -> str:
         raise CommandError(
             "cannot-express",
             f"The dialect {dialect!r} cannot express this plan: {reasons}",
-            "The dialect `toolplan` can: --dialect toolplan, or --to toolplan.",
+            f"The dialect `toolplan` can: {option} toolplan.",
         ) from None
     if known_dialect(dialect).json:
         text = harmless_json(text)
@@ -170,12 +172,14 @@ def print_plan(plan: Plan, tools: Toolbox | None, *, marks: Mapping[str, str]) -
     note("The plan is written as JSON, since this is no terminal; `toolplan show FILE` draws it.")
 
 
-def plan_document(plan: Plan, dialect: str, tools: Toolbox | None = None) -> str:
+def plan_document(
+    plan: Plan, dialect: str, tools: Toolbox | None = None, option: str = "--dialect"
+) -> str:
     """Return what `--json` prints of a plan.
 
     A JSON dialect as it is, another one as text in JSON.
     """
-    text = plan_text(plan, dialect, tools)
+    text = plan_text(plan, dialect, tools, option)
     if known_dialect(dialect).json:
         return text
     document = json.dumps({"dialect": dialect, "text": text}, indent=2, ensure_ascii=False)

@@ -53,6 +53,6 @@ def convert_command(
                 diagnostics=[to_json(each) for each in parsed.diagnostics],
             )
         write = plan_document if as_json else plan_text
-        text = write(parsed.plan, to, known)
+        text = write(parsed.plan, to, known, "--to")
         sys.stdout.write(text)
         return Exit.FINE.value

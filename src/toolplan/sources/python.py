@@ -145,7 +145,7 @@ def tool(
     """
 
     def make(function: Function) -> Tool:
-        called = name or _name_of(function)
+        called = _checked_name(function, name, effects, hints, inject)
         signature = _signature(called, function)
         parameters = _parameters(called, signature, inject, _descriptions(function))
         returned = _returned(called, signature)
@@ -164,6 +164,53 @@ def tool(
         )
 
     return make if function is None else make(function)
+
+
+def _checked_name(
+    function: Function, name: str | None, effects: object, hints: object, inject: object
+) -> str:
+    """Return the name of the tool.
+
+    Raises:
+        ToolObjectError: `function` is none, or an option of the tool cannot be used.
+    """
+    _check_function(function)
+    called = name or _name_of(function)
+    _check_options(called, effects, hints, inject)
+    return called
+
+
+def _check_function(function: object) -> None:
+    if isinstance(function, Tool):
+        raise ToolObjectError(f"{function.name!r} is a tool already.", "Decorate it once.")
+    if not callable(function):
+        raise ToolObjectError(
+            f"A value of type {type(function).__name__} cannot be a tool.",
+            "Decorate a function: @toolplan.tool above its `def`.",
+        )
+
+
+def _check_options(name: str, effects: object, hints: object, inject: object) -> None:
+    if effects is not None and effects not in tuple(Effects):
+        raise ToolObjectError(
+            f"Tool {name!r}: effects={effects!r:.100} is not a label.",
+            f"The labels are {', '.join(Effects)}.",
+        )
+    if hints is not None and not isinstance(hints, Mapping):
+        raise ToolObjectError(
+            f"Tool {name!r}: hints is a value of type {type(hints).__name__}.",
+            'Give a dict, as in hints={"x-entity": "book"}.',
+        )
+    functions = cast("Mapping[object, object]", inject).values() if _is_mapping(inject) else ()
+    if not _is_mapping(inject) or not all(map(callable, functions)):
+        raise ToolObjectError(
+            f"Tool {name!r}: inject is not a dict of functions.",
+            "Give the function that provides each parameter: inject={'db': open_database}.",
+        )
+
+
+def _is_mapping(value: object) -> bool:
+    return isinstance(value, Mapping)
 
 
 def _call(

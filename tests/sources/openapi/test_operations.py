@@ -367,7 +367,10 @@ def test_an_odd_server_is_a_fault_with_and_without_a_base_url(url: str) -> None:
         ({"openapi": 3.1}, "It is not an OpenAPI document: it has no 'openapi'"),
         ({"swagger": "2.0"}, "It is a Swagger 2.0 document; OpenAPI 3.0 and 3.1 are read."),
         ({"openapi": "4.0.0"}, "It is an OpenAPI '4.0.0' document; 3.0 and 3.1 are read."),
-        ({"openapi": "3.1.0"}, "The document has no operation that can be used. It has no paths."),
+        (
+            {"openapi": "3.1.0"},
+            "The document has no operation that can be used. Its 'paths' hold none.",
+        ),
         (
             {"openapi": "3.1.0", "paths": {"/x": {"$ref": "#/nowhere"}}},
             "/paths/~1x: It refers to '#/nowhere', which is not in the document.",

@@ -99,7 +99,7 @@ def openapi_toolbox(
     """
     read = read_openapi(document)
     if not read.operations:
-        reason = str(read.faults[0]) if read.faults else "It has no paths."
+        reason = str(read.faults[0]) if read.faults else "Its 'paths' hold none."
         raise ToolObjectError(f"The document has no operation that can be used. {reason}")
     base = _base(base_url)
     known = read_credentials(read.schemes, auth, environment)
