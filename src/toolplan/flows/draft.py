@@ -29,7 +29,7 @@ _HEAD: Final = """\
 #
 # Labels, the greatest first: said (written in the plan), trusted, listed, untrusted.
 # What is not named here is untrusted; an argument of a tool with effects needs to be trusted, and a
-# person is asked where it is not.
+# person is asked where it is not, unless --yes or --approve approves the plan as it stands.
 """
 
 
