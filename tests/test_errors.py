@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 
+import toolplan
 from toolplan.cli._terminal import CommandError
 from toolplan.errors import ToolplanError
 from toolplan.sources.mcp.source import SignInNeeded
@@ -58,3 +59,7 @@ def test_messages_of_the_app_name_no_options_of_the_command_line() -> None:
     ]
     assert messages
     assert [each for each in messages if re.search(r"--[a-z]", each)] == []
+
+
+def test_the_package_lists_its_public_names_only() -> None:
+    assert [name for name in dir(toolplan) if not name.startswith("__")] == sorted(toolplan.__all__)

@@ -379,3 +379,10 @@ def test_metadata_is_no_reason_why_a_dialect_cannot_express_a_plan(
     said = call("convert", plan_file(document), "--to", "llmcompiler")
     assert "LLMCompiler has no 'when'." in said.err
     assert "metadata" not in said.err
+
+
+def test_words_that_are_too_many_are_named(call: Call) -> None:
+    said = call("ask", "List", "facilities")
+    assert said.code == 2
+    assert "These words are too many: 'facilities'." in said.err
+    assert "Put the question in quotes." in said.err

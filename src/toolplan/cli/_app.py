@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         ArgumentCollection,
         CycloptsError,
         UnknownOptionError,
+        UnusedCliTokensError,
         ValidationError,
     )
 
@@ -130,8 +131,11 @@ def _usage(error: CycloptsError, words: list[str]) -> ToolplanError:
     help_ = f"See `toolplan {command} --help`." if command else "See `toolplan --help`."
     message = str(error)
     library: Any = import_module("cyclopts")
-    if isinstance(error, library.UnusedCliTokensError) and command in ("ask", "plan"):
-        help_ = "Put the question in quotes."
+    if isinstance(error, library.UnusedCliTokensError):
+        unused = " ".join(cast("UnusedCliTokensError", error).unused_tokens or ())
+        message = f"These words are too many: {unused!r}."
+        if command in ("ask", "plan"):
+            help_ = "Put the question in quotes."
     elif isinstance(error, library.UnknownOptionError):
         unknown = cast("UnknownOptionError", error)
         option = unknown.token.keyword or unknown.token.value
