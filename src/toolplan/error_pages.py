@@ -60,6 +60,10 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         "The approval was used by another run; it holds for one.",
         "approve the plan again.",
     ),
+    "bad-approval": (
+        "What was asked for an approval returned something else, and nothing was run.",
+        "return `toolplan.approve(plan)` or True to approve the plan, None or False to refuse it.",
+    ),
     "bad-answer": (
         "The decision about calls names calls that do not wait, or is none.",
         "look at the calls that wait with `toolplan show RUN`, and decide about those.",
@@ -149,6 +153,10 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         "the message says why; schemas are never fetched, and have limits of size.",
     ),
     "no-example": ("No sample value fits a schema.", "give the schema an example that fits it."),
+    "bad-planner": (
+        "A planner is not async, or proposes something that is no proposal.",
+        "write `propose` with `async def`; return a Draft, a Clarification or a Refusal.",
+    ),
     "bad-extension": (
         "An installed package offers something that cannot be used.",
         "repair or remove the package that the message names.",
