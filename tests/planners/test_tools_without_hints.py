@@ -380,3 +380,15 @@ def test_a_verb_of_a_tool_without_hints_is_not_said_to_be_beyond_all_tools() -> 
 def lend(title: str, to: str) -> str:
     """Lend a book to somebody."""
     return f"{title} {to}"
+
+
+def sql(statement: str) -> str:
+    """Run a statement in a database of one's own."""
+    return statement
+
+
+def test_a_tool_of_ones_own_that_is_called_sql_is_not_used_to_compute() -> None:
+    tools = Toolbox(each for each in demo_tools(date(2026, 11, 20), rows=5).values())
+    own = Toolbox([*(t for t in tools.values() if t.name != "sql"), toolplan.tool(sql)])
+    proposal = GroundedPlanner().plan(Question("How many shipments are there?", TODAY), own)
+    assert isinstance(proposal, Clarification)

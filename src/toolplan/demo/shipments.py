@@ -80,6 +80,8 @@ STATUS: Final[Node] = {
             "under way",
             "underway",
             "en route",
+            "on the road",
+            "on the move",
         ],
         "delivered": ["arrived", "completed"],
         "rejected": ["refused", "turned away", "declined", "sent back"],
@@ -183,6 +185,7 @@ _DESTINATION: Final = named(
             "destined for",
             "sent to",
             "delivered to",
+            "into",
         ],
     },
 )

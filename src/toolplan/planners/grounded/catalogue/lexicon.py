@@ -65,7 +65,8 @@ def compile_catalogue(tools: Toolbox) -> Catalogue:
         stems=_stems(frozen),
         verbs=_verbs_of_nouns(frozen),
         longest=max(map(len, frozen), default=0),
-        computes=SQL_TOOL in tools,
+        # another tool of that name takes other arguments
+        computes=SQL_TOOL in tools and tools[SQL_TOOL].compute_output is not None,
     )
 
 

@@ -184,7 +184,9 @@ _PHRASES: Final[dict[WordClass, str]] = {
         average|mean|avg|total|sum|sum of|maximum|max|minimum|min|median|typical|combined|overall
         |summed|averaged
     """,
-    WordClass.RATE: "rate|percentage|share|proportion|fraction|percent|ratio|percentage of|%",
+    WordClass.RATE: """
+        rate|percentage|share|proportion|portion|fraction|percent|ratio|percentage of|%
+    """,
     WordClass.HIGHEST: "highest|largest|biggest|greatest|maximal|higher",
     WordClass.WORST: "worst",
     WordClass.LOWEST: "lowest|smallest|least|minimal|lower|bottom",
