@@ -35,9 +35,9 @@ def test_code_and_help_stand_below_the_message() -> None:
 @pytest.mark.parametrize(
     ("error", "note"),
     [
-        (ToolplanError("usage", "No."), "[usage]"),
+        (ToolplanError("usage", "No.", "Look."), "help: Look. [usage]"),
         (CommandError("bad-plan", "No.", "Look."), "help: Look. [bad-plan]"),
-        (ToolError("No."), "[tool-error]"),
+        (ToolError("No.", "Look."), "help: Look. [tool-error]"),
         (OutcomeUnknown("No.", "Look."), "help: Look. [outcome-unknown]"),
         (SignInNeeded("No.", "Look."), "help: Look. [sign-in-needed]"),
     ],
@@ -45,6 +45,10 @@ def test_code_and_help_stand_below_the_message() -> None:
 def test_every_kind_of_error_has_its_own_code_there(error: ToolplanError, note: str) -> None:
     assert printed(error)[-1] == note
     assert f"[{error.code}]" in note
+
+
+def test_an_error_without_help_has_its_message_alone() -> None:
+    assert printed(ToolplanError("usage", "No.")) == ["toolplan.errors.ToolplanError: No."]
 
 
 def test_messages_of_the_app_name_no_options_of_the_command_line() -> None:

@@ -14,7 +14,7 @@ class ToolplanError(Exception):
     """The base of every public error.
 
     `code` is a kebab-case name that stays the same from release to release, `message` one sentence
-    of fact, and `help` says what to do, or is None. Python prints code and help under the message
+    of fact, and `help` says what to do, or is None. Python prints help and code under the message
     of an error that nobody catches, in a notebook too: they are its note.
     """
 
@@ -25,7 +25,8 @@ class ToolplanError(Exception):
         self.code = code
         self.message = message
         self.help = help
-        self.add_note(f"help: {help} [{code}]" if help else f"[{code}]")
+        if help is not None:
+            self.add_note(f"help: {help} [{code}]")
 
     def __str__(self) -> str:
         return self.message

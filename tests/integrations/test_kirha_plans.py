@@ -141,8 +141,9 @@ def test_an_answer_without_choices_is_no_response(body: bytes) -> None:
     """F002-3: what the endpoint did is in the help."""
     with ScriptedModelServer([Raw(body, "application/json")]) as server:
         asked = Planner(server.url).generate_plan("Paris?", tools=[WEATHER])
-        with pytest.raises(PlannerError, match=r"^No response from model$") as raised:
+        with pytest.raises(PlannerError) as raised:
             asyncio.run(asked)
+    assert str(raised.value) == "No response from model"
     assert raised.value.help is not None
     assert "kirha/planner" in raised.value.help
 
