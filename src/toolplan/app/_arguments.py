@@ -85,7 +85,7 @@ def check_arguments(**given: object) -> None:
             continue
         if isinstance(value, str) or (kind is _WHOLE and _is_number(value)):
             said = f"{name}={value!r:.200} cannot be used."
-        elif kind.help == _LISTENER.help and _is_async(value):
+        elif name in _LISTENERS and _is_async(value):
             said = f"{name} is an async function, which nothing would await."
         else:
             said = f"{name} is a value of type {type(value).__name__}."
@@ -108,7 +108,7 @@ def _is_text(value: object) -> bool:
 def _is_async(value: object) -> bool:
     while isinstance(value, partial):
         value = cast("partial[object]", value).func
-    functions = (value, getattr(value, "__call__", None))  # noqa: B004
+    functions = (value, cast("Any", value).__call__) if callable(value) else ()
     return any(
         inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each) for each in functions
     )
@@ -164,6 +164,7 @@ def _has_names(*names: str) -> Callable[[object], bool]:
 _FLAG: Final = _Kind(_is_flag, "Give True or False.")
 _TEXT: Final = _Kind(_is_text, "Give a text that is not empty.")
 _FUNCTION: Final = _Kind(callable, "Give a function, or leave it out.")
+_LISTENERS: Final = ("on_step", "on_plan", "on_delta", "on_event", "on_note", "assess")
 _LISTENER: Final = _Kind(
     lambda value: callable(value) and not _is_async(value),
     "Give a function that is not async, or leave it out.",
@@ -182,9 +183,7 @@ KINDS: Final[Mapping[str, _Kind]] = {
     **dict.fromkeys(("plan_only", "yes", "eager", "replan", "dry_run"), _FLAG),
     **dict.fromkeys(("dialect", "run"), _TEXT),
     **dict.fromkeys(("conversation", "run_id", "toolbox"), _or_none(_TEXT)),
-    **dict.fromkeys(
-        ("on_step", "on_plan", "on_delta", "on_event", "on_note", "assess"), _or_none(_LISTENER)
-    ),
+    **dict.fromkeys(_LISTENERS, _or_none(_LISTENER)),
     **dict.fromkeys(("clock", "new_id"), _FUNCTION),
     **dict.fromkeys(("retry", "abort"), _CALLS),
     "contracts": _each(_is_text, "Give the paths of folders and files of contracts."),

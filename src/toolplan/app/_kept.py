@@ -10,6 +10,7 @@ from pathlib import Path
 
 from toolplan.app._home import LEARNED, MEMORY
 from toolplan.app._learning import learn_from
+from toolplan.app._under_way import app_closed
 from toolplan.app.results import AskResult
 from toolplan.errors import ToolplanError
 from toolplan.events import Run
@@ -53,7 +54,7 @@ class Kept:
             ToolplanError: it is closed.
         """
         if self.is_closed:
-            raise ToolplanError("app-closed", "The app is closed.", "Open another one.")
+            raise app_closed()
 
     @property
     def journal(self) -> Store | None:

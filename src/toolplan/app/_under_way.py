@@ -11,6 +11,11 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from toolplan.errors import ToolplanError
 
 
+def app_closed() -> ToolplanError:
+    """Return the error for the use of an app that is closed, or is being left."""
+    return ToolplanError("app-closed", "The app is closed.", "Open another one.")
+
+
 class UnderWay:
     """The tasks that answer questions or run plans; it refuses more once it is left."""
 
@@ -19,14 +24,14 @@ class UnderWay:
         self._left = False
 
     @contextmanager
-    def one(self) -> Generator[None]:
+    def task(self) -> Generator[None]:
         """Count the present task while the block runs.
 
         Raises:
             ToolplanError: the app is left.
         """
         if self._left:
-            raise ToolplanError("app-closed", "The app is closed.", "Open another one.")
+            raise app_closed()
         asyncio: Any = import_module("asyncio")  # slow, and there: only a loop comes here
         task = asyncio.current_task()
         self._tasks.append(task)
@@ -71,7 +76,7 @@ def counted(
 
     @wraps(method)
     async def counting(self: _L, *args: _P.args, **options: _P.kwargs) -> _T:
-        with self.under_way.one():
+        with self.under_way.task():
             return await method(self, *args, **options)
 
     return counting

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from toolplan.errors import ToolplanError
 from toolplan.event_loop import run_bounded
+from toolplan.extensions import described
 
 _T = TypeVar("_T")
 
@@ -45,10 +46,6 @@ def run_to_end(work: Coroutine[Any, Any, _T]) -> _T:
     raise RunStopped("`toolplan runs` lists the run, and `toolplan resume RUN` resumes it.")
 
 
-def _kind(value: object) -> str:
-    return "None" if value is None else f"a value of type {type(value).__name__}"
-
-
 def wait(work: Coroutine[Any, Any, _T]) -> _T:
     """Run a coroutine of an app to its end, where no event loop runs.
 
@@ -58,7 +55,7 @@ def wait(work: Coroutine[Any, Any, _T]) -> _T:
     if not inspect.isawaitable(work):
         raise ToolplanError(
             "usage",
-            f"app.wait takes what is awaited, and this is {_kind(work)}.",
+            f"app.wait takes what is awaited, and this is {described(work)}.",
             "Write `app.wait(app.ask(…))`; what `app.check(…)` and `app.runs()` return needs none.",
         )
     try:

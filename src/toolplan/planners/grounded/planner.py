@@ -100,7 +100,9 @@ class GroundedPlanner:
             case DraftPlan() as draft:
                 return Draft(self._text(question, draft))
             case Clarification() as asked:
-                if isinstance(proposal, Clarification) and _demands(proposal.unexplained, cards):
+                if isinstance(proposal, Clarification) and _are_verbs_of(
+                    proposal.unexplained, cards
+                ):
                     return asked
                 hinted = len(cards) < len(tools) - (SQL_TOOL in tools)
                 return proposal if hinted or isinstance(proposal, Refusal) else asked
@@ -176,7 +178,7 @@ class GroundedPlanner:
         return json.dumps(dump(draft.plan(metadata)), ensure_ascii=False, indent=2)
 
 
-def _demands(unexplained: Sequence[str], cards: Sequence[PlainCard]) -> bool:
+def _are_verbs_of(unexplained: Sequence[str], cards: Sequence[PlainCard]) -> bool:
     """Return whether words that were not understood are the verb of a tool without hints."""
     return not {key(word) for word in unexplained}.isdisjoint(card.verb for card in cards)
 

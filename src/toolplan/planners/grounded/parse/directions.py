@@ -16,7 +16,8 @@ from toolplan.planners.grounded.parse.mentions import Code, Mention
 
 _SENDING: Final = word_set("send sends sent ship ships shipped dispatch dispatches dispatched")
 _COMING: Final = word_set("come comes came coming originate originates originated originating")
-_BREAKS: Final = (WordClass.STOP, WordClass.COMMA, WordClass.THEN, WordClass.AND)
+BREAKS: Final = (WordClass.STOP, WordClass.COMMA, WordClass.THEN, WordClass.AND)
+"""Words at which what is said of one thing ends."""
 
 
 def misdirected(mentions: Sequence[Mention], catalogue: Catalogue) -> Iterator[tuple[Mention, str]]:
@@ -38,7 +39,7 @@ def _from(mentions: Sequence[Mention], catalogue: Catalogue) -> Iterator[tuple[M
         came = at > 0 and not _COMING.isdisjoint(fold(mentions[at - 1].text).split())
         if mention.cue == "from" and not came and not any(m.cue == "to" for m in behind):
             continue
-        place = takewhile(lambda m: m.cue is None and not m.does(*_BREAKS), behind)
+        place = takewhile(lambda m: m.cue is None and not m.does(*BREAKS), behind)
         named = next((m for m in place if m.nouns or isinstance(m.what, Code)), None)
         for entity in _entities(spoken):
             column = _column_from(entity, mention, catalogue)

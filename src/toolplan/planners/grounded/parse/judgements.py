@@ -143,13 +143,16 @@ def only_some(mentions: Sequence[Mention], lists: Collection[str]) -> Iterator[M
 
 def _only_behind(mentions: Sequence[Mention], at: int) -> bool:
     """Return whether "only" stands behind what other things have: "towns with red boxes only"."""
-    ties = [i for i, m in enumerate(mentions[:at]) if m.does(WordClass.HAVE) or m.cue == "with"]
-    just_with = at + 1 < len(mentions) and mentions[at + 1].cue == "with"
-    if just_with:  # "boxes just with letters"
-        ties = [at]
-    things = {entity for m in mentions[: ties[-1]] for entity in m.nouns} if ties else set[str]()
-    said = mentions[at + 2 :] if just_with else mentions[ties[-1] + 1 : at] if ties else ()
-    if not things or (said and isinstance(said[-1].what, Time) and not just_with):
+    if at + 1 < len(mentions) and mentions[at + 1].cue == "with":  # "boxes just with letters"
+        tie, said = at, mentions[at + 2 :]
+    else:
+        ties = [i for i, m in enumerate(mentions[:at]) if m.does(WordClass.HAVE) or m.cue == "with"]
+        tie = ties[-1] if ties else 0
+        said = mentions[tie + 1 : at]
+        if said and isinstance(said[-1].what, Time):
+            return False  # of that time only
+    things = {entity for m in mentions[:tie] for entity in m.nouns}
+    if not things:
         return False
     return any(
         not things.issuperset(m.nouns)

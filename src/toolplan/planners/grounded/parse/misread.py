@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from toolplan.planners.grounded.catalogue.kinds import Catalogue, ColumnOf, Noun
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.language.words import fold, key, word_set
-from toolplan.planners.grounded.parse.directions import misdirected
+from toolplan.planners.grounded.parse.directions import BREAKS, misdirected
 from toolplan.planners.grounded.parse.groups import DIFFERENT
 from toolplan.planners.grounded.parse.mentions import Code, Mention, Name, Number, Phrase, Time
 from toolplan.planners.grounded.parse.noun_phrase import is_singular
@@ -47,7 +47,6 @@ _OF: Final = word_set("of to by from at in")
 _KINDS: Final = frozenset(
     {"kinds of", "what kinds of", "what kind of", "sorts of", "what sorts of"}
 )
-_BREAKS: Final = (WordClass.STOP, WordClass.COMMA, WordClass.THEN, WordClass.AND)
 
 
 def misread(
@@ -79,7 +78,7 @@ def misread(
     yield from _kinds_of_things(mentions)
     yield from misdirected(mentions, catalogue)
     yield from _never_of_names(mentions, catalogue)
-    yield from _the_most_so(mentions)
+    yield from _superlative_of_one(mentions)
     if computation is None:
         yield from _unknown_one(mentions)
 
@@ -131,7 +130,7 @@ def _did_not(mentions: Sequence[Mention]) -> Iterator[Misread]:
         if before not in _DOING and fold(mention.text) not in ("never", *_DOING):
             continue
         behind = [m for m in mentions[at + 1 :] if not m.does(WordClass.FILLER)]
-        clause = list(takewhile(lambda m: not m.does(*_BREAKS), behind))
+        clause = list(takewhile(lambda m: not m.does(*BREAKS), behind))
         if clause and clause[0].values and any(m.nouns for m in clause[1:]):
             yield mention, NONE_SHOWN
 
@@ -206,7 +205,7 @@ def _done_by(mentions: Sequence[Mention], catalogue: Catalogue) -> Iterator[Misr
         if not people or not following.values or not fold(following.text).endswith("ed"):
             continue
         for behind in mentions[at + 2 :]:
-            if behind.does(*_BREAKS):
+            if behind.does(*BREAKS):
                 break
             if behind.nouns and people.isdisjoint(behind.nouns):
                 yield following, f'"{following.text}" may be said of either: ask for one of them'
@@ -403,7 +402,7 @@ def _never_of_names(mentions: Sequence[Mention], catalogue: Catalogue) -> Iterat
         return
     for at, mention in enumerate(mentions[subject + 1 :], subject + 1):
         behind = mentions[at + 1 :]
-        clause = list(takewhile(lambda m: m.cue is None and not m.does(*_BREAKS), behind))
+        clause = list(takewhile(lambda m: m.cue is None and not m.does(*BREAKS), behind))
         said, denies = fold(mention.text), mention.does(WordClass.NOT)
         found = len(behind) > 1 and behind[0].does(WordClass.LINK) and behind[1].cue is not None
         but = fold(mentions[at - 1].text) == "but" and bool(behind) and behind[0].cue is not None
@@ -415,7 +414,7 @@ def _never_of_names(mentions: Sequence[Mention], catalogue: Catalogue) -> Iterat
             yield mention, "ask for each alone"
 
 
-def _the_most_so(mentions: Sequence[Mention]) -> Iterator[Misread]:
+def _superlative_of_one(mentions: Sequence[Mention]) -> Iterator[Misread]:
     """Yield the "most red" of "the most red box", where the red ones would be listed."""
     for mention, following in pairwise(mentions):
         superlative = mention.values and fold(mention.text).split()[0] == "most"

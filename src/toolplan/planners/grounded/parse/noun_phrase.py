@@ -28,7 +28,11 @@ def noun_from(state: ParseState, at: int, current: ThingRequest | None) -> int |
         if mention.nouns and not (values and _names_value(mention, values[-1])):
             entity = mention.nouns[0]
             fits = all(_accepts(state, entity, value) for value in values)
-            return index if fits and not _stays(state, entity, values, current) else None
+            return (
+                index
+                if fits and not _belongs_to_the_one_before(state, entity, values, current)
+                else None
+            )
         clause = index > at and opens_clause(mention)
         if clause or not _may_stand_before(state, mention, previous, index, at):
             return None
@@ -52,7 +56,7 @@ def _accepts(state: ParseState, entity: str, mention: Mention) -> bool:
     )
 
 
-def _stays(
+def _belongs_to_the_one_before(
     state: ParseState, entity: str, values: list[Mention], current: ThingRequest | None
 ) -> bool:
     """Return whether the first of `values` is said of the thing before, not of an `entity`.

@@ -110,7 +110,7 @@ def relate(state: ParseState, request: ThingRequest) -> None:
         request.links.append(Link(current, None, False, False, evidence))
         current.nested = True
     elif current is not None and (
-        _ties(state, negation) or _begins_clause(request) or _went_through(state, request)
+        _ties(state, negation) or _begins_clause(request) or _state_is_verb(state, request)
     ):
         request.nested = True
         _reject_count(state, request)
@@ -176,7 +176,7 @@ def _ties(state: ParseState, negation: Mention | None) -> bool:
     return tied and not (state.boundary and state.cue is None)
 
 
-def _went_through(state: ParseState, request: ThingRequest) -> bool:
+def _state_is_verb(state: ParseState, request: ThingRequest) -> bool:
     """Return whether what is said of the noun is the verb: "which boxes failed a check"."""
     opening = state.mentions[0]  # "how many" has been taken out: it counts
     asks = opening.first > 0 or words.fold(opening.text) in _ASKING_WHICH
@@ -225,7 +225,7 @@ def _relate_main(
     if not state.boundary and request.noun is not None:
         state.mark_unexplained(request.noun)
         return
-    if (current.nested or _says_with(state, current, request)) and (
+    if (current.nested or _follows_with(state, current, request)) and (
         not state.verb_at_boundary and state.then is None
     ):  # "a of b and c": c may stand beside a or b; "a with red lids and c" may have c
         state.parsed.problem = f"'{_name(request)}'"
@@ -240,7 +240,7 @@ def _relate_main(
             state.definite.append(request)
 
 
-def _says_with(state: ParseState, current: ThingRequest, request: ThingRequest) -> bool:
+def _follows_with(state: ParseState, current: ThingRequest, request: ThingRequest) -> bool:
     """Return whether "with" opens what is said of the thing before, up to an "and" here.
 
     "And all boxes" begins anew.

@@ -170,8 +170,7 @@ class _Marker:
             return False
         if _OPENING.fullmatch(" ".join(p.key for p in self._said[:at] if not p.is_quiet)):
             return True
-        last = next((r for p, r in reversed(self.roles) if p.key not in ("a", "an", "the")), None)
-        return not piece.is_capital and last in (Role.NOUN, Role.VERB)
+        return not piece.is_capital and self._last_role() in (Role.NOUN, Role.VERB)
 
     def _role(self, at: int) -> Role:
         piece, card = self._said[at], self._card
@@ -234,8 +233,11 @@ class _Marker:
 
     def _is_opened(self) -> bool:
         """Return whether words in small letters may be a value here: behind a cue or a label."""
-        last = next((r for p, r in reversed(self.roles) if p.key not in ("a", "an", "the")), None)
-        return last in (Role.CUE, Role.LABEL, Role.NOUN, Role.VERB)
+        return self._last_role() in (Role.CUE, Role.LABEL, Role.NOUN, Role.VERB)
+
+    def _last_role(self) -> Role | None:
+        """Return the role of the last piece that is no article."""
+        return next((r for p, r in reversed(self.roles) if p.key not in ("a", "an", "the")), None)
 
     def _value(self, at: int, end: int, choices: tuple[tuple[str, Json], ...] = ()) -> int:
         found = tuple(self._said[at:end])
