@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.plans_strategy import plans
 from toolplan.comparison import ABSENT, Change, StepChange, compare_plans

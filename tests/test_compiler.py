@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 import pydoc
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import toolplan
 from toolplan import Policy, Tool, Toolbox

@@ -6,7 +6,6 @@ Issue 4, part 6.
 import asyncio
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from statistics import quantiles
 from types import MappingProxyType
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.engines._running import zeros
 from tests.plans_strategy import execution_plan, plans, scripted_tools

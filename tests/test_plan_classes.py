@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import json
 import unicodedata
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from toolplan.approval import Approval, ApprovalRequired, approve
 from toolplan.cli._plan_file import read_plan

@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from benchmarks.agentdojo.world import TEXT, Outsiders, output
 from toolplan.approval import Approval, approve, needs_no_approval

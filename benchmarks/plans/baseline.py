@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Final
 
 import json_repair
+from msgspec.structs import replace
 
 from toolplan.compiler import parse
 from toolplan.plan import Plan, Step, Value

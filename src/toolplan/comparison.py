@@ -10,10 +10,12 @@ import hashlib
 import json
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from typing import Final, Literal, NamedTuple, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.path import Json
 from toolplan.plan import Plan, Step, escape_pointer, needs, rename_steps, step_refs
@@ -53,8 +55,7 @@ class StepChange(NamedTuple):
     changes: tuple[Change, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """What differs between two plans.
 
     Attributes:
@@ -125,8 +126,7 @@ class _Both(NamedTuple):
     shared: Json | Absent
 
 
-@dataclass(frozen=True)
-class _Side:
+class _Side(Struct, frozen=True):
     """One of the two plans."""
 
     steps: Mapping[str, _Both]

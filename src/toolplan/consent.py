@@ -11,11 +11,11 @@ import inspect
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias, cast
 
 import rfc8785
+from msgspec import Struct
 
 from toolplan.errors import ToolplanError
 from toolplan.events import CallWaiting
@@ -46,8 +46,7 @@ class Origin(NamedTuple):
     sources: tuple[Source, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(Struct, frozen=True):
     """A call that waits for a person, with its values.
 
     Attributes:
@@ -125,8 +124,7 @@ For a condition the value is True, because it holds; for a list of items it is t
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ValueApproval:
+class ValueApproval(Struct, frozen=True):
     """Approves each call with effects once its values are known, and not before.
 
     Attributes:

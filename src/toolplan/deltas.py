@@ -10,8 +10,10 @@ import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.events import (
     CallIntended,
@@ -29,8 +31,7 @@ _NOT_OF_CALL: Final = (*_NOT_OF_STEP, "after", "retries", "timeout_s", "on_error
 """Fields of a step that change when or how often it is called, but not what is called."""
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
+class Delta(Struct, frozen=True):
     """How a new plan continues the run of an old one.
 
     Attributes:

@@ -14,6 +14,8 @@ from enum import StrEnum
 from itertools import groupby, islice
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+
 from toolplan.errors import ToolplanError
 from toolplan.path import Json
 from toolplan.shown import Shown, short
@@ -60,8 +62,7 @@ class Edit:
     old: Json | Removed = field(default=REMOVED, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(Struct, frozen=True):
     """Edits that correct one problem.
 
     A `safe` fix leaves no doubt about what the writer meant; only safe fixes are applied without
@@ -72,8 +73,7 @@ class Fix:
     edits: tuple[Edit, ...]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Diagnostic(Shown):
+class Diagnostic(Shown, Struct, frozen=True):
     """One problem: `code` names its kind, `pointer` its place in the canonical plan.
 
     `step` is the id of the step, where the problem is in one. `help` says what to do.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from toolplan.flows import Flow
 from toolplan.path import Json
@@ -15,8 +16,7 @@ def _any_tool() -> dict[str, Json]:
     return {"allow": None}
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class ExecutionPlan(Shown):
+class ExecutionPlan(Shown, Struct, frozen=True):
     """A plan that passed the check. Only the compiler makes one.
 
     Attributes:

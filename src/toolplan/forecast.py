@@ -10,10 +10,12 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from hashlib import shake_256
 from types import MappingProxyType
 from typing import Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from toolplan.approval import known_calls, most_calls
 from toolplan.execution_plan import ExecutionPlan
@@ -27,8 +29,7 @@ _NO_LIMITS: Final[Mapping[str, int]] = MappingProxyType({})
 _NO_SOURCES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
+class Forecast(Struct, frozen=True):
     """The expected time and calls of a run; times are in seconds.
 
     Conditions are assumed to hold, and calls to succeed at the first attempt. Where tools are

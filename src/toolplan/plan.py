@@ -7,10 +7,11 @@ any reference is always one `Literal`, so that two plans that say the same are e
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from types import MemberDescriptorType
 from typing import Final, NamedTuple, TypeAlias
 from typing import Literal as OneOf
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from toolplan.path import Json, Path
 from toolplan.shown import Shown, counted, listed
@@ -49,14 +50,10 @@ class Signature(NamedTuple):
     outputs: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False, init=False)
-class Literal:
+class Literal(Struct, frozen=True, eq=False):
     """A JSON value that holds no reference."""
 
     value: Json
-
-    def __init__(self, value: Json) -> None:
-        _set_value(self, value)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Literal) and _same(self.value, other.value)
@@ -65,37 +62,29 @@ class Literal:
         return hash(_key(self.value))
 
 
-@dataclass(frozen=True, slots=True, init=False)
-class Ref:
+class Ref(Struct, frozen=True):
     """The output of another step, or the part of it at `path`.
 
     `step` is a step's id, or `item` or `index` inside a step with `for_each`.
     """
 
     step: str
-    path: Path
-
-    def __init__(self, step: str, path: Path = ()) -> None:
-        _set_step(self, step)
-        _set_path(self, path)
+    path: Path = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Struct, frozen=True):
     """Text with references in it; renders to text. No two text parts are neighbours."""
 
     parts: tuple[str | Ref, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Array:
+class Array(Struct, frozen=True):
     """A list that holds at least one reference somewhere."""
 
     items: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Object:
+class Object(Struct, frozen=True):
     """An object that holds at least one reference somewhere. Keys are never references."""
 
     fields: tuple[tuple[str, Value], ...]
@@ -104,16 +93,14 @@ class Object:
 Value: TypeAlias = Literal | Ref | Template | Array | Object
 
 
-@dataclass(frozen=True, slots=True)
-class When:
+class When(Struct, frozen=True):
     """The step runs only if `value` fits the JSON Schema `schema`."""
 
     value: Value
     schema: Json
 
 
-@dataclass(frozen=True, slots=True, init=False)
-class Step:
+class Step(Struct, frozen=True):
     """One call of one tool, or one call for each item of a list.
 
     `timeout_s` is in seconds and holds for each try. `after` is order that no reference shows.
@@ -121,72 +108,18 @@ class Step:
 
     id: str
     tool: str
-    args: Mapping[str, Value]
-    after: tuple[str, ...]
-    for_each: Value | None
-    max_items: int
-    when: When | None
-    on_error: OnError
-    timeout_s: float | None
-    retries: int
-    thought: str | None
-
-    # written out, because the one that `dataclass` makes takes twice as long, and
-    # steps are made whenever a plan is read
-    def __init__(
-        self,
-        id: str,
-        tool: str,
-        args: Mapping[str, Value] | None = None,
-        after: tuple[str, ...] = (),
-        for_each: Value | None = None,
-        max_items: int = DEFAULT_MAX_ITEMS,
-        when: When | None = None,
-        on_error: OnError = "fail",
-        timeout_s: float | None = None,
-        retries: int = 0,
-        thought: str | None = None,
-    ) -> None:
-        _set_id(self, id)
-        _set_tool(self, tool)
-        _set_args(self, {} if args is None else args)
-        _set_after(self, after)
-        _set_for_each(self, for_each)
-        _set_max_items(self, max_items)
-        _set_when(self, when)
-        _set_on_error(self, on_error)
-        _set_timeout_s(self, timeout_s)
-        _set_retries(self, retries)
-        _set_thought(self, thought)
+    args: Mapping[str, Value] = field(default_factory=dict[str, Value])
+    after: tuple[str, ...] = ()
+    for_each: Value | None = None
+    max_items: int = DEFAULT_MAX_ITEMS
+    when: When | None = None
+    on_error: OnError = "fail"
+    timeout_s: float | None = None
+    retries: int = 0
+    thought: str | None = None
 
 
-def _setter(kind: type, name: str) -> Callable[[object, object], None]:
-    """Return what sets one field of a frozen value that is being made.
-
-    The `__init__` that `dataclass` writes goes a longer way, and every plan is made of these.
-    """
-    slot: MemberDescriptorType = vars(kind)[name]
-    return slot.__set__
-
-
-_set_value = _setter(Literal, "value")
-_set_step = _setter(Ref, "step")
-_set_path = _setter(Ref, "path")
-_set_id = _setter(Step, "id")
-_set_tool = _setter(Step, "tool")
-_set_args = _setter(Step, "args")
-_set_after = _setter(Step, "after")
-_set_for_each = _setter(Step, "for_each")
-_set_max_items = _setter(Step, "max_items")
-_set_when = _setter(Step, "when")
-_set_on_error = _setter(Step, "on_error")
-_set_timeout_s = _setter(Step, "timeout_s")
-_set_retries = _setter(Step, "retries")
-_set_thought = _setter(Step, "thought")
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Plan(Shown):
+class Plan(Shown, Struct, frozen=True):
     """Steps in the order in which they were written, and what the plan gives.
 
     `output` None means: the outputs of the steps that nothing refers to. `metadata` is advice for

@@ -11,11 +11,13 @@ import json
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import StrEnum
 from functools import cached_property
 from typing import ClassVar, Final, NamedTuple, Protocol, TypeAlias, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from toolplan.errors import ToolplanError
 from toolplan.path import Json, Path
@@ -171,8 +173,7 @@ class ToolObjectError(ToolplanError, ValueError):
         super().__init__(code, message, help)
 
 
-@dataclass(frozen=True, slots=True)
-class ComputedOutput:
+class ComputedOutput(Struct, frozen=True):
     """The output schema that a tool computes for one call before it is made.
 
     `schema` is None if it is not known yet. `problems` are faults of the arguments, each a pointer
@@ -222,8 +223,7 @@ None where it cannot be followed: then each part depends on all arguments.
 """
 
 
-@dataclass(frozen=True)
-class Tool:
+class Tool(Struct, frozen=True, dict=True):
     """A named function with schemas.
 
     `call` is None if only the description is known, which is enough to plan and check. `raw_output`

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 import toolplan
 from toolplan.errors import ToolplanError
@@ -204,7 +204,7 @@ def test_what_cannot_be_left_out_is_refused_and_the_run_still_waits(tmp_path: Pa
             app.wait(app.resume("r1", leave_out=["each:0", "each:1"]))
         with pytest.raises(toolplan.CannotRun, match="No call 7"):
             app.wait(app.resume("r1", leave_out=["each:7"]))
-        other = dataclasses.replace(shown[0], digest="0" * 64)
+        other = replace(shown[0], digest="0" * 64)
         with pytest.raises(toolplan.CannotRun, match="not the one that was shown"):
             app.wait(app.resume("r1", leave_out=[other]))
         with pytest.raises(ToolplanError, match="names no item"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Generator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 from flask import Flask, Response, jsonify, request
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from werkzeug.serving import make_server
 
 import toolplan

@@ -1,8 +1,8 @@
 """The report of a dry run."""
 
 import io
-from dataclasses import replace
 
+from msgspec.structs import replace
 from rich.console import Console
 
 from toolplan.dry_run import (

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import copy
 import random
-from dataclasses import replace
 from typing import Final, cast
 
 import pytest
+from msgspec.structs import replace
 
 from tests.plans_strategy import execution_plan
 from tests.sizes import share_of

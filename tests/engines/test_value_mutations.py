@@ -6,11 +6,11 @@ import copy
 import json
 import random
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final, cast
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.engines.test_approval_mutations import mutated
 from tests.engines.test_staged import World, staged, step

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from tests.flows.mails import OBJECTS, POLICY, arguments, flows, step
 from toolplan.compiler import compile_plan, flows_of

@@ -12,11 +12,11 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Final, cast
 
 import duckdb
 import pytest
+from msgspec.structs import replace
 
 from tests.flows.mails import TOOLS, step
 from toolplan.approval import approve

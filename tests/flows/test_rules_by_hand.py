@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
 
 import pytest
+from msgspec.structs import replace
 
 from tests.flows.mails import POLICY, TOOLS, flows, step, verdicts
 from toolplan.flows import (

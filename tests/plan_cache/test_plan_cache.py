@@ -6,10 +6,10 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from toolplan.storage.plan_cache import CacheStats, Entry, PlanCache
 from toolplan.storage.plan_cache._database import APPLICATION_ID

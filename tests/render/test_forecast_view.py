@@ -1,6 +1,6 @@
 """A forecast in one line, and what a run took beside it."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from toolplan.forecast import Forecast
 from toolplan.render.forecast_view import compared_text, forecast_text

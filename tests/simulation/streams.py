@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from typing import Final, NamedTuple
+
+from msgspec.structs import replace
 
 from tests.simulation.world import Breach
 from toolplan.engines import CannotRun, StreamRefused

@@ -7,11 +7,11 @@ here. Those that had no test elsewhere stand below.
 import ast
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import replace
 
 from tests.postgres import Server
 from tests.workers._office import (

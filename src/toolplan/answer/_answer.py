@@ -7,8 +7,9 @@ It reads neither the question nor knows a domain: names come from the schemas (`
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from toolplan.answer.hints import Hints, hints
 from toolplan.answer.insights import InsightFunction
@@ -32,8 +33,7 @@ _MESSAGE_WIDTH: Final = 300
 _OPEN: Final = frozenset({StepState.PENDING, StepState.RUNNING})
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """A step that did not succeed.
 
     `code` is that of the failure, or the state if there is none. `fatal` is false if the plan
@@ -58,8 +58,7 @@ class Problem:
         return self.state is StepState.SUCCEEDED
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Answer(Shown):
+class Answer(Shown, Struct, frozen=True):
     """The answer to a question, as the user reads it.
 
     Attributes:

@@ -10,9 +10,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.answer.hints import Hints
 from toolplan.answer.shape import Row
@@ -26,50 +27,43 @@ _MONTH = re.compile(r"\d{4}-\d{2}")
 _IDENTITY = re.compile(r"(?i:(?:.*[_-])?(?:ids?|uuid))|.*[a-z]Ids?")
 
 
-@dataclass(frozen=True, slots=True)
-class Empty:
+class Empty(Struct, frozen=True):
     """No row has a value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Struct, frozen=True):
     """Every row has this value."""
 
     value: bool | int | float | str
 
 
-@dataclass(frozen=True, slots=True)
-class Categories:
+class Categories(Struct, frozen=True):
     """Few values in many rows, with their counts, most frequent first."""
 
     counts: tuple[tuple[bool | str, int], ...]
     missing: int
 
 
-@dataclass(frozen=True, slots=True)
-class Numbers:
+class Numbers(Struct, frozen=True):
     """Finite numbers; `at` are the indexes of their rows."""
 
     numbers: tuple[float, ...]
     at: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Dates:
+class Dates(Struct, frozen=True):
     """Calendar days, in the order of the rows."""
 
     days: tuple[date, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Identities:
+class Identities(Struct, frozen=True):
     """Identities, which are not counted."""
 
     unique: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Free:
+class Free(Struct, frozen=True):
     """Texts, nested values, mixtures."""
 
     nested: bool
@@ -78,8 +72,7 @@ class Free:
 Reading: TypeAlias = Empty | Constant | Categories | Numbers | Dates | Identities | Free
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A field over all rows."""
 
     name: str

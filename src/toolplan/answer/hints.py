@@ -5,16 +5,16 @@ Nothing here raises: a tool may declare anything.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from toolplan.path import Every, Json, Path, Segment
 
 _MOST_HOPS: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Hints:
+class Hints(Struct, frozen=True):
     """A place in a schema.
 
     `nodes` are the schema at the place and those that it refers to (`$ref` within `root`, the first

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date
 from statistics import fmean, median, pstdev, quantiles
 from typing import Final, NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.answer.columns import (
     Categories,
@@ -39,8 +40,7 @@ _RATIO_WORDS: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Insight:
+class Insight(Struct, frozen=True):
     """A sentence about the `columns` of a step's rows."""
 
     text: str

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.answer.columns import (
     Column,
@@ -47,8 +49,7 @@ _FIELD_WIDTH: Final = 72
 _SENTENCE_WIDTH: Final = 300
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """An output of the plan.
 
     Attributes:

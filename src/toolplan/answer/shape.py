@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final, TypeAlias
+
+from msgspec import Struct, field
 
 from toolplan.answer.hints import Hints
 from toolplan.path import EVERY, Json
@@ -22,8 +23,7 @@ VALUE: Final = "value"
 Row: TypeAlias = dict[str, Json]
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(Struct, frozen=True):
     """A list; `hints` are those of one row.
 
     `beside` are the values beside the list in its object. `counted` is the tool's own count if it
@@ -39,16 +39,14 @@ class Rows:
     plain: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """One object."""
 
     fields: Row
     hints: Hints
 
 
-@dataclass(frozen=True, slots=True)
-class Single:
+class Single(Struct, frozen=True):
     """A text, a number, a boolean or null."""
 
     value: bool | int | float | str | None

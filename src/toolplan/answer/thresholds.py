@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from toolplan.errors import ToolplanError
 
@@ -12,8 +14,7 @@ _LEAST: Final = {"fewest": 3}
 _MOST: Final = {"correlation": 1.0}
 
 
-@dataclass(frozen=True, slots=True)
-class Thresholds:
+class Thresholds(Struct, frozen=True):
     """What makes an outlier, and what makes a trend.
 
     Attributes:
@@ -35,9 +36,8 @@ class Thresholds:
     correlation: float = 0.5
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value: object = getattr(self, each.name)
-            least, most = _LEAST.get(each.name, 0), _MOST.get(each.name, math.inf)
+        for name, value in asdict(self).items():
+            least, most = _LEAST.get(name, 0), _MOST.get(name, math.inf)
             if (
                 isinstance(value, bool)
                 or not isinstance(value, int | float)
@@ -46,7 +46,7 @@ class Thresholds:
             ):
                 to = "or more" if math.isinf(most) else f"to {most:g}"
                 raise ToolplanError(
-                    "bad-threshold", f"{each.name} is {value!r}, not a number of {least} {to}."
+                    "bad-threshold", f"{name} is {value!r}, not a number of {least} {to}."
                 )
 
 

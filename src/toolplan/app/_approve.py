@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.approval import Approval, ApprovalRequired, Approver, approve
 from toolplan.consent import ValueApproval
 from toolplan.execution_plan import ExecutionPlan
 
 
-@dataclass(frozen=True, slots=True)
-class DigestApprover:
+class DigestApprover(Struct, frozen=True):
     """Approves the plan with `digest` after `ask`, which shows it, has approved it too."""
 
     digest: str
@@ -26,8 +26,7 @@ class DigestApprover:
 VALUES: Final = "values"
 
 
-@dataclass(frozen=True, slots=True)
-class ByPlan:
+class ByPlan(Struct, frozen=True):
     """Lets the plan decide who approves: `choose` gets it; `otherwise` is for an unwritten one."""
 
     choose: Callable[[ExecutionPlan], Approver | ValueApproval]

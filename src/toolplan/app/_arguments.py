@@ -6,9 +6,10 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial, wraps
 from typing import Any, Final, ParamSpec, TypeVar, cast, get_args
+
+from msgspec import Struct
 
 from toolplan.app._approve import VALUES, ByPlan
 from toolplan.app._runs import User
@@ -29,8 +30,7 @@ _DIGEST: Final = re.compile("[0-9a-f]{64}")
 FORMATS: Final = ("plain", "markdown", "json")
 
 
-@dataclass(frozen=True)
-class _Kind:
+class _Kind(Struct, frozen=True):
     fits: Callable[[object], bool]
     help: str
 

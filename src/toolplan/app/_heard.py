@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from toolplan.app._approve import Approve, ByPlan, by_values
 from toolplan.approval import Approver

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from toolplan import sources  # what learns is loaded where tools declare no output
 from toolplan.events import Run

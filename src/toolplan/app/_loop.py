@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from toolplan import traces
 from toolplan.answer import Answer, InsightFunction, Thresholds, answer
@@ -51,8 +53,7 @@ _UNKNOWN: Final = frozenset(
 """Codes of failures of calls that may have taken effect."""
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
+class Setup(Struct, frozen=True):
     """What all questions of an app have in common; see `App`."""
 
     tools: Toolbox
@@ -65,7 +66,7 @@ class Setup:
     clock: Callable[[], float]
     new_id: Callable[[], str]
     thresholds: Thresholds
-    passed: set[str] = field(init=False, default_factory=set[str], compare=False)
+    passed: set[str] = field(default_factory=set[str])
     """digests of plans that passed the check here; they cover the tools and the policy"""
 
     def keep_passed(self, plan: ExecutionPlan | None) -> None:
@@ -104,8 +105,7 @@ class _Ran(NamedTuple):
     is_lacking: bool
 
 
-@dataclass(slots=True)
-class Loop:
+class Loop(Struct):
     """Answers one question. Each question has its own, so an app can answer several at once."""
 
     setup: Setup

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.app._traced_model import TracedModel
 from toolplan.app.settings import ModelSettings, Settings
@@ -37,8 +39,7 @@ _MISSING: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Planning:
+class Planning(Struct, frozen=True):
     """What proposes plans.
 
     Attributes:

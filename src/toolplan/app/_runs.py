@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from toolplan import summary as summaries  # loaded by the first summary
 from toolplan.answer import answer
@@ -38,8 +40,7 @@ if TYPE_CHECKING:
     from toolplan.summary import Format
 
 
-@dataclass(frozen=True)
-class User:
+class User(Struct, frozen=True):
     """The settings and folders of a user; without arguments, there are none.
 
     Attributes:

@@ -6,11 +6,12 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
+
+from msgspec.structs import replace
 
 from toolplan.answer import InsightFunction
 from toolplan.app._approve import Approve

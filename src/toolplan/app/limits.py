@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias, cast
+
+from msgspec import Struct, field
 
 from toolplan.app.settings import Settings, SettingsError
 from toolplan.diagnostics import did_you_mean, near
@@ -66,8 +67,7 @@ class LimitOptions(NamedTuple):
 NO_LIMITS: Final = LimitOptions()
 
 
-@dataclass
-class _Found:
+class _Found(Struct):
     concurrency: int = RunOptions().concurrency
     timeout_s: float = RunOptions().timeout_s
     tools: dict[str, int] = field(default_factory=dict[str, int])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from toolplan.engines import RunOptions
 from toolplan.execution_plan import ExecutionPlan

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Self
+
+from msgspec import Struct, field
 
 from toolplan.answer import Answer
 from toolplan.compiler import Compiled
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
     from toolplan.summary import Summary
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class AskResult(Shown):
+class AskResult(Shown, Struct, frozen=True):
     """The result of a question, as far as it went.
 
     Attributes:
@@ -101,8 +101,7 @@ class AskResult(Shown):
                 return diagnostics_text([Located(each) for each in found]).rstrip()
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class RunResult(Run):
+class RunResult(Run, frozen=True):
     """A run, with the plan that ran and the answer that it gives."""
 
     plan: ExecutionPlan | None = None
@@ -111,7 +110,7 @@ class RunResult(Run):
     @classmethod
     def of(cls, run: Run, plan: ExecutionPlan | None, answer: Answer | None) -> Self:
         """Return `run` with its plan and answer."""
-        own = {each.name: getattr(run, each.name) for each in fields(Run)}
+        own = {name: getattr(run, name) for name in Run.__struct_fields__}
         return cls(**own, plan=plan, answer=answer)
 
     @property
@@ -126,8 +125,7 @@ class RunResult(Run):
         return f"RunResult({self.run!r}, {self.status.value}, {counted(len(self.steps), 'step')})"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class CheckResult(Shown):
+class CheckResult(Shown, Struct, frozen=True):
     """What is wrong with a plan; `plan` may run, and is None where an error is left."""
 
     plan: ExecutionPlan | None

@@ -322,7 +322,7 @@ class Settings:
         Raises:
             SettingsError: a name is unknown, or its value means nothing.
         """
-        table, known = self.table("answer"), [each.name for each in fields(Thresholds)]
+        table, known = self.table("answer"), Thresholds.__struct_fields__
         for name in table:
             if name not in known:
                 names = ", ".join(known)

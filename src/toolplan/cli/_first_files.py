@@ -15,7 +15,7 @@ TESTS: Final = "books.plans.yaml"
 _TOOLS: Final = '''\
 """Tools of a small library: change them, or put your own in their place."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 from typing import Annotated
 
 from pydantic import Field
@@ -23,8 +23,7 @@ from pydantic import Field
 import toolplan
 
 
-@dataclass
-class Book:
+class Book(Struct):
     """A row of the results. Plans are checked against its fields before anything runs."""
 
     title: str

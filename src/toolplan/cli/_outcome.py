@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from toolplan.answer import Answer
 from toolplan.cli._terminal import Exit, note, out, print_json

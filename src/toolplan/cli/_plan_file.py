@@ -7,12 +7,12 @@ import os
 import stat
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import NamedTuple
 
+from msgspec.structs import replace
 from rich.console import Console
 
 from toolplan.cli._terminal import CommandError, note, out

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Final, NamedTuple, NoReturn, TypeAlias
+
+from msgspec.structs import replace
 
 from toolplan.approval import digest_of
 from toolplan.diagnostics import ABOUT_KEYS, REMOVED, Diagnostic, Edit, Fix, Removed, Severity
@@ -251,7 +252,10 @@ def _with_old_values(plan: Plan, found: Sequence[Diagnostic]) -> Iterator[Diagno
         if each.fix is None or not each.fix.safe:
             yield each
             continue
-        edits = (replace(edit, old=_value_at(document, edit.pointer)) for edit in each.fix.edits)
+        edits = (
+            Edit(edit.pointer, edit.value, _value_at(document, edit.pointer))
+            for edit in each.fix.edits
+        )
         yield replace(each, fix=replace(each.fix, edits=tuple(edits)))
 
 

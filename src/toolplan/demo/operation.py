@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.demo.database import Database, Row, SqlValue
 from toolplan.path import Json
@@ -18,8 +19,7 @@ Answer: TypeAlias = Callable[[Database, Arguments], Json]
 SOURCE: Final = "demo"
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """A tool before it has a database. `answer` may raise `ToolError`; it runs in a thread."""
 
     name: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.tools import Tool, Toolbox
@@ -12,8 +13,7 @@ from toolplan.tools import Tool, Toolbox
 PREFIX: Final = "/api"
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Struct, frozen=True):
     """A method and a path below PREFIX, and the tool that answers."""
 
     method: str

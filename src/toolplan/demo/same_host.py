@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -19,8 +19,7 @@ THIS_MACHINE: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _HOST: Final = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[^\[\]:/@\s]+)(:[0-9]{1,5})?")
 
 
-@dataclass(frozen=True, slots=True)
-class SameHost:
+class SameHost(Struct, frozen=True):
     """An ASGI application that passes requests on, if they name one of its hosts.
 
     A request with an `Origin` must come from the very server that it names, port included.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final, TypeAlias
+
+from msgspec import Struct, field
 
 from toolplan.dialects import _values
 from toolplan.path import EVERY, Json, Path
@@ -43,8 +44,7 @@ _HELP: Final = (
 )
 
 
-@dataclass
-class Scope:
+class Scope(Struct):
     """What expressions refer to: the values of inputs, and the outputs so far.
 
     `outputs` are those of this workflow's steps, `workflows` those of the workflows before. `own`

@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from toolplan.dialects import _arazzo_expressions as expressions
 from toolplan.dialects import _arazzo_operations as operations
@@ -61,8 +63,7 @@ def refuse_unknown(
     report.unknown_fields(rest, known, pointer, None, {})
 
 
-@dataclass
-class Reading:
+class Reading(Struct):
     """What the workflows of one document share while they become one plan."""
 
     root: Mapping[str, Json]

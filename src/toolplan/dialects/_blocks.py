@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 from toolplan.source import LINE_TOKEN, TOKEN, Span
 
@@ -68,8 +69,7 @@ class Blocks(NamedTuple):
     is_spoilt: bool = False
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     """An open bracket, and the blocks that have ended inside of it."""
 
     mark: str

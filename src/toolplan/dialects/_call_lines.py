@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 from toolplan.diagnostics import Diagnostic
 from toolplan.dialects._characters import syntax
@@ -199,8 +200,7 @@ def _report_no_calls(text: str, lines: Outline, written: Syntax, report: Report)
     report.add(syntax(text, start, "The text holds no numbered call", help=help_))
 
 
-@dataclass(slots=True)
-class _Lines:
+class _Lines(Struct):
     """What was found so far. `in_thought` says that what comes next belongs to a thought."""
 
     text: str

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.diagnostics import CannotExpress, Diagnostic, Severity
 from toolplan.dialects import _json
@@ -49,8 +51,7 @@ def by_position(plan: Plan) -> Plan:
     return replace(plan, steps=tuple(map(without_implied, plan.steps)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionDialect:
+class FunctionDialect(Struct, frozen=True, kw_only=True):
     """A dialect made of functions.
 
     `unsaid` returns what the dialect cannot say of a plan. `write` writes a plan of which nothing

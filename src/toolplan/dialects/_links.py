@@ -10,8 +10,9 @@ import re
 from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
+
+from msgspec.structs import replace
 
 from toolplan.diagnostics import Diagnostic, Edit, Fix, Severity
 from toolplan.dialects._form import number_of

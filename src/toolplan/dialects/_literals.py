@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.dialects._characters import not_text, replaced
 from toolplan.path import Json
@@ -90,8 +91,7 @@ class Argument(NamedTuple):
     value: Value
 
 
-@dataclass(slots=True)
-class Search:
+class Search(Struct):
     """Looks for the place of the value that `wanted` leads to, while the text is read again.
 
     `found` is the place of the deepest value on the path, `depth` how deep that is.
@@ -147,8 +147,7 @@ def print_literal(value: Json, print_string: Callable[[str], str] = print_quoted
             return repr(value)
 
 
-@dataclass(slots=True)
-class ArgumentReader:
+class ArgumentReader(Struct):
     """Reads the arguments of one call: `text` from `at` to `end`.
 
     `read_text` gives what a quoted text says, `read_bare` what stands at an offset without quotes,

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.plan import (
@@ -38,8 +39,7 @@ def _no_reference(_: Mapping[str, Json]) -> ParsedText | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Syntax:
+class Syntax(Struct, frozen=True):
     """How a dialect writes references.
 
     `read_text` takes a string, `read_object` an object, and returns None for one that is no

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from toolplan.diagnostics import Diagnostic, suggest
 from toolplan.dialects import _form, _json, _values

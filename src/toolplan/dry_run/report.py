@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from toolplan.dry_run.scenarios import (
     CallBounds,
@@ -34,8 +35,7 @@ _MOST_LINES: Final = 50
 _MESSAGE_WIDTH: Final = 400
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class DryRun(Shown):
+class DryRun(Shown, Struct, frozen=True):
     """The result of a dry run.
 
     Attributes:

@@ -9,9 +9,10 @@ about the plan, and is reported as unchecked.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, NamedTuple
+
+from msgspec.structs import replace
 
 from toolplan.dry_run.call_bounds import call_bounds
 from toolplan.dry_run.certainty import Certainty

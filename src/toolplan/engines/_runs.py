@@ -6,8 +6,9 @@ import asyncio
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final, NamedTuple, cast
+
+from msgspec.structs import replace
 
 from toolplan.approval import (
     Approval,

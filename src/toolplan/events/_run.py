@@ -6,8 +6,10 @@ There is no other state: `fold(events)` returns the run of all events, `apply(ru
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from toolplan.events._kinds import (
     ApprovalStaged,
@@ -69,8 +71,7 @@ class StepRun(NamedTuple):
 _PENDING = StepRun()
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Run(Shown):
+class Run(Shown, Struct, frozen=True):
     """The state of a run; `steps` are in plan order; `error` is why `output` is not complete."""
 
     run: str = ""

@@ -13,10 +13,10 @@ import ipaddress
 import json
 import re
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qsl, unquote
 
+from msgspec import Struct
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOOPBACK_NAMES: Final = frozenset(("localhost", "127.0.0.1", "[::1]"))
@@ -54,8 +54,7 @@ class _Refused(Exception):
         self.code = code
 
 
-@dataclass(frozen=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """The rules for requests.
 
     Attributes:

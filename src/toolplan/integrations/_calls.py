@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import replace
 from functools import partial
 from typing import TypeVar, TypeVarTuple, cast
+
+from msgspec.structs import replace
 
 from toolplan.path import Json, copied
 from toolplan.threads import run_in_thread, threads_of

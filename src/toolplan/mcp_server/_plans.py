@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import logging
 from collections import OrderedDict
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from toolplan.app.app import App
 from toolplan.app.results import AskResult, CheckResult

@@ -7,9 +7,10 @@ import uuid
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Literal, Self, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 from toolplan.app._approve import VALUES
 from toolplan.app.app import App
@@ -42,8 +43,7 @@ Values: TypeAlias = Literal["values"]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class ActiveRun:
+class ActiveRun(Struct, frozen=True):
     """A run that was started here; `task` ends with it."""
 
     run: str

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.errors import ToolplanError
@@ -29,8 +30,7 @@ class CaseError(ToolplanError):
         super().__init__("bad-plan-test", message, help)
 
 
-@dataclass(frozen=True, slots=True)
-class Expectation:
+class Expectation(Struct, frozen=True):
     """What is expected of a plan; None or empty: anything.
 
     Attributes:

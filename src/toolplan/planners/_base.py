@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
+from msgspec import Struct
+
 from toolplan.diagnostics import Diagnostic
 from toolplan.events import Event
 from toolplan.path import Json
@@ -21,8 +23,7 @@ class Draft:
     planner: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Clarification:
+class Clarification(Struct, frozen=True):
     """A question back: what a planner must know before it can propose a plan.
 
     Attributes:
@@ -38,11 +39,10 @@ class Clarification:
     options: tuple[str, ...] = ()
     unexplained: tuple[str, ...] = ()
     partial_plan: Json = None
-    examples: tuple[str, ...] = field(default=(), kw_only=True)
+    examples: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """The reason why no plan can do what was asked: no tool has that effect, for instance."""
 
     reason: str
@@ -59,8 +59,7 @@ class Attempt(NamedTuple):
     events: tuple[Event, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """A question, its day and its context.
 
     Attributes:
@@ -73,7 +72,7 @@ class Question:
 
     text: str
     today: str
-    context: Json = field(default=None)
+    context: Json = None
 
 
 class DraftText(NamedTuple):

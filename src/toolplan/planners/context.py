@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.flows import Policy
 from toolplan.planners._base import Planner
 from toolplan.providers import Model
 
 
-@dataclass(frozen=True, slots=True)
-class PlannerContext:
+class PlannerContext(Struct, frozen=True):
     """What a planner is made with.
 
     Attributes:

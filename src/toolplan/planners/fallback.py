@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple, TypeAlias
+
+from msgspec.structs import replace
 
 from toolplan.path import Json
 from toolplan.planners._base import (
@@ -81,7 +82,7 @@ class FallbackChain:
                 continue
             match proposal:
                 case Draft():
-                    return replace(proposal, planner=proposal.planner or name)
+                    return Draft(proposal.text, proposal.dialect, proposal.planner or name)
                 case Refusal():
                     return proposal
                 case Clarification() if name == last:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.errors import ToolplanError
 from toolplan.path import Json
@@ -18,8 +19,7 @@ class Message(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
+class ModelRequest(Struct, frozen=True):
     """A request to a model.
 
     Attributes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from toolplan.providers import _faults
 from toolplan.providers._base import (
@@ -24,8 +25,7 @@ from toolplan.providers._text_bounds import TextBounds, most_chars
 from toolplan.providers._usage import UsageTracker, total
 
 
-@dataclass(slots=True)
-class Link:
+class Link(Struct):
     """One model of a chain.
 
     Attributes:
@@ -43,8 +43,7 @@ class Link:
     plain: bool = False
 
 
-@dataclass(slots=True)
-class _Asked:
+class _Asked(Struct):
     """The state of one request."""
 
     request: ModelRequest

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+from msgspec import Struct
 
 from toolplan.errors import ToolplanError
 from toolplan.providers._base import ModelError, Usage
@@ -43,8 +44,7 @@ _OF_THE_ENDPOINT: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """Why a call gave no whole reply.
 
     Attributes:

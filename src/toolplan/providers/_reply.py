@@ -7,8 +7,9 @@ protocol requires. A stream that just stops is not a short reply.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Final, NamedTuple, cast
+
+from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.providers import _faults
@@ -184,8 +185,7 @@ class ReplyReader:
         return "sent text after the end of its reply" if self._seen.late else ""
 
 
-@dataclass(slots=True)
-class Seen:
+class Seen(Struct):
     """What a reply has said, in the form of chat completions (OpenAI) or messages (Anthropic).
 
     Attributes:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from toolplan.providers import _faults
 from toolplan.providers._endpoint import Part
@@ -22,8 +23,7 @@ class Runtime(NamedTuple):
     chance: Callable[[], float]
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(Struct, frozen=True):
     """Deadlines in seconds, and how often a model is asked.
 
     Attributes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from toolplan.providers._base import ModelError, Usage
 
@@ -26,8 +27,7 @@ def total(usages: Iterable[Usage]) -> Usage:
     return Usage(calls, taken, given, cost)
 
 
-@dataclass(slots=True)
-class ModelCall:
+class ModelCall(Struct):
     """A call to a model that is made at the moment.
 
     Attributes:

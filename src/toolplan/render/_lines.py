@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, NamedTuple, TypeAlias
 
+from msgspec import Struct
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
@@ -61,8 +61,7 @@ class Screen(NamedTuple):
         return fit_encoding(text, self.encoding)
 
 
-@dataclass(frozen=True)
-class Prose:
+class Prose(Struct, frozen=True):
     """Sentences for a rich console, a paragraph for each line of `text`."""
 
     text: str

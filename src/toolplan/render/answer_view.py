@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
+from msgspec import Struct
 from rich.console import Console, ConsoleOptions, RenderResult
 
 from toolplan.render._lines import Screen, styled
@@ -20,8 +20,7 @@ class Documented(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class AnswerView:
+class AnswerView(Struct, frozen=True):
     """A document for a rich console."""
 
     document: Document

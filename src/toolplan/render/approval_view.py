@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from msgspec import Struct
 from rich.console import Console, ConsoleOptions, RenderResult
 
 from toolplan.approval import EffectStep
@@ -28,8 +28,7 @@ Shown: TypeAlias = Iterator[tuple[str, str]]
 """Lines of text, each with its style."""
 
 
-@dataclass(frozen=True)
-class ApprovalView:
+class ApprovalView(Struct, frozen=True):
     """The steps of a plan that may change something, and the plan's digest, for a rich console.
 
     Nothing is left out or rounded: a fixed value is shown as JSON that reads back as the same

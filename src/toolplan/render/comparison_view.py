@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct, field
 from rich.console import Console, ConsoleOptions, RenderResult
 
 from toolplan.comparison import Absent, Change, Comparison, StepChange
@@ -17,8 +17,7 @@ from toolplan.render.printable import count_text, fit_encoding, printable, visib
 _SIGNS: Final = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}
 
 
-@dataclass(frozen=True)
-class ComparisonView:
+class ComparisonView(Struct, frozen=True):
     """A comparison, for a rich console.
 
     `before` and `after` are marks of steps, by id (`toolplan.render.plan_tree.effect_marks`).

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
+from msgspec import Struct
 from rich.console import Console, ConsoleOptions, RenderResult
 
 from toolplan.diagnostics import ABOUT_KEYS, Diagnostic, Fix, Removed, Severity, renamed
@@ -63,8 +63,7 @@ def located(diagnostics: Sequence[Diagnostic], locate: Locate) -> tuple[Located,
     return (*found, *map(Located, diagnostics[MOST_LOCATED:]))
 
 
-@dataclass(frozen=True)
-class DiagnosticView:
+class DiagnosticView(Struct, frozen=True):
     """Diagnostics for a rich console, the same words as `diagnostics_text` gives.
 
     `advice` says what to do about errors with an auto-fix.

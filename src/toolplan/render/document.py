@@ -7,8 +7,9 @@ to show (`toolplan.render.printable`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.render._grid import GAP, grid_lines, grid_widths, pair_lines
 from toolplan.render._lines import WIDTH, Line, Piece, Screen, plain, wrapped
@@ -16,45 +17,39 @@ from toolplan.render._lines import WIDTH, Line, Piece, Screen, plain, wrapped
 _FEWEST_COLUMNS: Final = 3  # of a table with fewer, each row is a list of its fields
 
 
-@dataclass(frozen=True, slots=True)
-class Lead:
+class Lead(Struct, frozen=True):
     """The main sentence; `bad` if it reports a failure."""
 
     text: str
     bad: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(Struct, frozen=True):
     """The heading of a part of the document."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """A remark on the block before it."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Bullets:
+class Bullets(Struct, frozen=True):
     """Sentences, one a line; `bad` if they report failures."""
 
     items: tuple[str, ...]
     bad: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Fields:
+class Fields(Struct, frozen=True):
     """Names with their values, one a line."""
 
     pairs: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """Rows of cells, which are shown whole.
 
     Where there is no room for all columns, those of the highest rank are left out and named; where

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
+from msgspec import Struct
 from rich.console import Console, ConsoleOptions, RenderResult
 
 from toolplan.consent import Effect, Origin
@@ -19,8 +19,7 @@ from toolplan.render.printable import fit_encoding
 _BELOW = " " * 8
 
 
-@dataclass(frozen=True)
-class EffectsView:
+class EffectsView(Struct, frozen=True):
     """Calls that wait, for a rich console: every value whole and exact.
 
     What is less than its place needs is marked with `!`.

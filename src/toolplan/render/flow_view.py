@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
@@ -17,8 +17,7 @@ from toolplan.render.printable import printable
 _COLUMNS = ("from", "into", "label", "needs", "verdict")
 
 
-@dataclass(frozen=True)
-class FlowsView:
+class FlowsView(Struct, frozen=True):
     """Flows for a rich console, a row each; where rows are too wide, a list of fields each."""
 
     flows: Sequence[Flow]

@@ -7,9 +7,9 @@ Nothing that decides what runs is left out: arguments as they are written, condi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from msgspec import Struct, field
 from rich.console import Console, ConsoleOptions, RenderResult
 
 from toolplan.plan import Plan, Step, needs
@@ -45,8 +45,7 @@ _MOST_NOTES: Final = 12
 _Marks = Mapping[str, str]
 
 
-@dataclass(slots=True)
-class _Node:
+class _Node(Struct):
     """A step in the tree. `is_clear` says that the tree alone shows what it needs."""
 
     step: Step
@@ -64,8 +63,7 @@ class _Drawn(NamedTuple):
     below: str
 
 
-@dataclass(frozen=True)
-class PlanTree:
+class PlanTree(Struct, frozen=True):
     """A plan for a rich console. `marks` are labels of steps, by id: `{"s1": "writes"}`."""
 
     plan: Plan

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
+from msgspec import Struct
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 
@@ -153,8 +153,7 @@ class RunProgress:
         return f"{self._status.value.replace('_', ' ')}: {', '.join(parts) or 'no steps'}"
 
 
-@dataclass(frozen=True)
-class ProgressView:
+class ProgressView(Struct, frozen=True):
     """The steps of a run in progress, each with what it does, and how many are in which state."""
 
     rows: Sequence[Sequence[Piece]]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from msgspec import Struct
 from rich.console import Console, ConsoleOptions, RenderResult
 
 from toolplan.events import Run, RunState, StepRun, StepState
@@ -39,8 +39,7 @@ class RunLine(NamedTuple):
     is_left: bool
 
 
-@dataclass(frozen=True)
-class RunsView:
+class RunsView(Struct, frozen=True):
     """The runs of a journal, for a rich console."""
 
     entries: Sequence[RunLine]

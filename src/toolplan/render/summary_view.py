@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
+from msgspec import Struct
 from rich.console import Console, ConsoleOptions, RenderResult
 
 from toolplan.render._lines import Line, Piece, Prose, Screen, styled, wrapped
@@ -42,8 +42,7 @@ class Summarised(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class SummaryView:
+class SummaryView(Struct, frozen=True):
     """A summary for a rich console. A mark is never a colour alone."""
 
     summary: Summarised

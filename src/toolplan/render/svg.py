@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from toolplan.events import StepState
 from toolplan.plan import Plan, Step, needs, step_refs
@@ -53,8 +54,7 @@ class _Row(NamedTuple):
     bottom: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Drawing:
+class _Drawing(Struct, frozen=True):
     boxes: Mapping[str, _Box]
     rows: Sequence[_Row]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from rich.console import Console, ConsoleOptions, RenderResult
 
 from toolplan.render._grid import hanging_rows
@@ -14,8 +14,7 @@ from toolplan.schema import Schema, accepted, at, describe, required
 from toolplan.tools import Tool
 
 
-@dataclass(frozen=True)
-class ToolsView:
+class ToolsView(Struct, frozen=True):
     """Tools for a rich console, a line or two for each."""
 
     tools: Sequence[Tool]
@@ -27,8 +26,7 @@ class ToolsView:
         yield from styled(_rows(rows, screen))
 
 
-@dataclass(frozen=True)
-class ToolView:
+class ToolView(Struct, frozen=True):
     """A tool with its arguments and its output, for a rich console."""
 
     tool: Tool

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.diagnostics import Diagnostic, Fix, Severity
 from toolplan.rules._context import PlanContext
@@ -24,8 +25,7 @@ class Problem(NamedTuple):
 RuleFunction: TypeAlias = Callable[[PlanContext], Iterable[Problem]]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Rule:
+class Rule(Struct, frozen=True):
     """A check of plans. `code` is its name; `page` is what `toolplan explain CODE` prints."""
 
     code: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from toolplan.diagnostics import Edit, Fix, available, did_you_mean
 from toolplan.plan import RESERVED_IDS, Ref, located_refs, map_refs, value_at

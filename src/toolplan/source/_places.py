@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from toolplan.source._tokens import TOKEN, unquoted
 
@@ -133,8 +134,7 @@ def _places(text: str, wanted: Callable[[Found], bool], most: int) -> list[Place
     return places
 
 
-@dataclass(slots=True)
-class Frame:
+class Frame(Struct):
     """An open list or object, and the key or the index in it that is being read."""
 
     start: int
@@ -144,8 +144,7 @@ class Frame:
     expects_key: bool = False
 
 
-@dataclass(slots=True)
-class Found:
+class Found(Struct):
     """A value that has ended, or a key. `frames` is the reader's own stack."""
 
     frames: list[Frame]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
+
+from msgspec import Struct, field
 
 from toolplan.tools import Toolbox
 
@@ -15,8 +16,7 @@ def _ignore(_: str) -> None:
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class SourceContext:
+class SourceContext(Struct, frozen=True):
     """What a source may use when it opens tools.
 
     Attributes:

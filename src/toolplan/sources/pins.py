@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias, cast
 
 import rfc8785
+from msgspec import Struct, field
 
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import Json
@@ -43,8 +43,7 @@ ABSENT: Final = Absent()
 Shown: TypeAlias = "Json | Absent"
 
 
-@dataclass(frozen=True)
-class SourcedTool(Tool):
+class SourcedTool(Tool, frozen=True, dict=True):
     """A tool, with its object as the source sent it.
 
     Attributes:
@@ -65,8 +64,7 @@ class SourcedTool(Tool):
         return {**super().to_json(), "pin": self.pin}
 
 
-@dataclass(frozen=True)
-class RefusedTool(SourcedTool):
+class RefusedTool(SourcedTool, frozen=True, dict=True):
     """A tool that may not be called, and why: plans over it are not valid.
 
     Attributes:
@@ -135,8 +133,7 @@ class Pin(NamedTuple):
     digest: str
 
 
-@dataclass(frozen=True)
-class Pins:
+class Pins(Struct, frozen=True):
     """The pins of a lock file. Values: what is accepted gives new pins, and `save` keeps them."""
 
     path: Path

@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, TypeAlias, cast, overload
 
 import docstring_parser
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
@@ -62,8 +62,7 @@ class _Schemas(GenerateJsonSchema):
         """Say nothing: a default that JSON cannot say is just left out of the schema."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Parameters:
+class _Parameters(Struct, frozen=True):
     """The parameters of a function, as a model whose fields have names of their own.
 
     The names of the parameters are aliases: a parameter may be called `schema` or `_id`, a field

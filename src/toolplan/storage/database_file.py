@@ -11,9 +11,10 @@ import sqlite3
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 from toolplan.errors import ToolplanError
 
@@ -70,8 +71,7 @@ class ForgettableConnection(sqlite3.Connection):
             self.close()
 
 
-@dataclass(frozen=True, slots=True)
-class DatabaseFile:
+class DatabaseFile(Struct, frozen=True):
     """A kind of file.
 
     Attributes:
@@ -223,8 +223,7 @@ def fault_of(error: sqlite3.Error | OSError) -> tuple[FaultKind, str]:
     return _SQLITE_KINDS.get(primary, "unavailable"), str(error)
 
 
-@dataclass(frozen=True, slots=True)
-class Store:
+class Store(Struct, frozen=True):
     """A file whose faults are errors of its own.
 
     Attributes:

@@ -8,11 +8,11 @@ import re
 import secrets
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from msgspec.structs import replace
 from starlette.types import ASGIApp
 
 from toolplan.app._home import home

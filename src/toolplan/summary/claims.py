@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from toolplan.summary.dates import Moment, moments
 from toolplan.summary.evidence import Evidence, Origin, Place, blanked, folded
@@ -51,8 +52,7 @@ class ClaimKind(StrEnum):
     NAME = "name"
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """A figure, date or name of a text.
 
     `span` is its start and end in the text; `where` is None if it was not found.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from toolplan.summary.words import word_set
 
@@ -59,8 +60,7 @@ _YEAR_ALONE = re.compile(
 _SURE: Final = word_set("in since during until till year early late mid through throughout (")
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(Struct, frozen=True):
     """A date, or a part of one, at `start` to `end` of a text.
 
     Missing parts are None. `swapped` is the other reading of an ambiguous date as 07/10/2025.

@@ -11,11 +11,12 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
 from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias
+
+from msgspec import Struct, field
 
 from toolplan.answer import Answer
 from toolplan.answer.sections import Section
@@ -60,8 +61,7 @@ class Place(NamedTuple):
     pointer: str = ""
 
 
-@dataclass
-class Evidence:
+class Evidence(Struct, dict=True):
     """Everything that a text may contain, by value; see `evidence_of`.
 
     `texts` are whole values, folded; `words` are names of fields, tools and sections, and the words

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from toolplan.summary.words import is_ordinary
 
@@ -24,8 +25,7 @@ _MOST_IN_HEADING: Final = 10
 _POSSESSIVE = re.compile(r"['’]s$")
 
 
-@dataclass(frozen=True, slots=True)
-class Naming:
+class Naming(Struct, frozen=True):
     """A name at `start` to `end` of a text.
 
     `is_code` means that it is an identity or a field name. `opening` is the length of a first word

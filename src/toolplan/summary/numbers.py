@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 _GAP: Final = "\u00a0\u202f\u2009'’"
 _MOST_DIGITS: Final = 300  # more are not finite
@@ -72,8 +74,7 @@ _COUNTS: Final = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4}
 _FRACTION_TOLERANCE: Final = 2.5  # percentage points: 38 % is not "a third"
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(Struct, frozen=True):
     """A number at `start` to `end` of a text.
 
     It is exact within `tolerance`. A `share` is in percent, an `nth` is an ordinal. `either` means

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.answer import Answer
 from toolplan.events import Run
@@ -50,8 +52,7 @@ _NO_MODEL: Final = "no model was given"
 _NO_RESULTS: Final = "the run has no results to summarise"
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(Struct, frozen=True):
     """A summary.
 
     Attributes:

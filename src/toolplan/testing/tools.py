@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.tools import Arguments, Effects, Tool, Toolbox
@@ -15,8 +16,7 @@ OPEN: Final[Json] = {"type": "object"}
 """An input schema that accepts any object."""
 
 
-@dataclass(frozen=True, slots=True)
-class Gives:
+class Gives(Struct, frozen=True):
     """The call returns `value`, after `delay_s` seconds, and not before `until` is set."""
 
     value: Json
@@ -24,8 +24,7 @@ class Gives:
     until: asyncio.Event | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Raises:
+class Raises(Struct, frozen=True):
     """The call raises `error`, after `delay_s` seconds, and not before `until` is set."""
 
     error: BaseException
@@ -33,8 +32,7 @@ class Raises:
     until: asyncio.Event | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Computes:
+class Computes(Struct, frozen=True):
     """The call returns `function(arguments)`, which may raise or return no JSON."""
 
     function: Callable[[Arguments], Any]
@@ -42,8 +40,7 @@ class Computes:
     until: asyncio.Event | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Hangs:
+class Hangs(Struct, frozen=True):
     """The call never ends by itself.
 
     With `ignores_cancellation` it ignores cancellation, and returns null when `until` is set.

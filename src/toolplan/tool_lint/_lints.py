@@ -9,8 +9,9 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.diagnostics import words
 from toolplan.path import Json
@@ -51,8 +52,7 @@ class Report(NamedTuple):
 LintFunction: TypeAlias = Callable[[Tool, Catalogue], Iterable[Report]]
 
 
-@dataclass(frozen=True, slots=True)
-class Lint:
+class Lint(Struct, frozen=True):
     """A check of one tool; `code` is its name, and `page` explains it."""
 
     code: str

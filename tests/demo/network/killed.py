@@ -12,8 +12,9 @@ import os
 import signal
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from toolplan import Journal, Toolbox
 from toolplan.app.app import App

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from toolplan.answer import Answer, InsightFunction, answer
 from toolplan.demo.insights import insights as domain_insights
@@ -19,8 +20,7 @@ from toolplan.plan import Plan as TypedPlan
 NOTHING: Final = "No successful results to analyze"
 
 
-@dataclass(frozen=True, slots=True)
-class Analysis:
+class Analysis(Struct, frozen=True):
     """The analysis of a run's results.
 
     Attributes:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
+
+from msgspec import Struct
 
 from toolplan.integrations._calls import call_user
 from toolplan.providers import Ended, Model, ModelError, ModelRequest, Piece, Text, Usage
@@ -31,8 +32,7 @@ class Provider(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderModel:
+class ProviderModel(Struct, frozen=True):
     """A provider as a `Model`.
 
     Attributes:

@@ -10,9 +10,10 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
+
+from msgspec.structs import replace
 
 from toolplan.approval import Approver
 from toolplan.compiler import compile_plan, output_schemas

@@ -11,9 +11,10 @@ import asyncio
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date
 from typing import Final, NamedTuple, Protocol, TypeVar, TypeVarTuple
+
+from msgspec import Struct, field
 
 from toolplan.app.app import App
 from toolplan.approval import ApprovalRequired, ApprovalUsed
@@ -90,8 +91,7 @@ class _Reply(NamedTuple):
     clarification: Clarification | None = None
 
 
-@dataclass(slots=True)
-class _Request:
+class _Request(Struct):
     """A query that is being answered."""
 
     id: str

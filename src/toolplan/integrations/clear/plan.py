@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, cast
+
+from msgspec import Struct, field
 
 from toolplan.compiler import parse, to_text
 from toolplan.diagnostics import Diagnostic
@@ -25,8 +26,7 @@ DIALECT: Final = "clear"
 _EXPRESSED: Final = frozenset({"id", "tool", "args", "after", "thought"})
 
 
-@dataclass(frozen=True, slots=True)
-class PlanStep:
+class PlanStep(Struct, frozen=True):
     """One step, as Clear AI writes it.
 
     Attributes:
@@ -55,8 +55,7 @@ class PlanStep:
         return {**document, "more": copied(dict(self.more))} if self.more else document
 
 
-@dataclass(frozen=True, slots=True)
-class PlanMetadata:
+class PlanMetadata(Struct, frozen=True):
     """Metadata of a plan.
 
     Attributes:
@@ -77,8 +76,7 @@ class PlanMetadata:
         return document
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Struct, frozen=True, dict=True):
     """Steps and metadata. `typed` is the plan that runs.
 
     `problems` are the diagnostics of a plan that was returned under lax validation.

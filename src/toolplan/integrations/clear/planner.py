@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import date
 from typing import Final, Protocol, TypeAlias, runtime_checkable
+
+from msgspec.structs import replace
 
 from toolplan.app.app import App
 from toolplan.app.results import AskResult
@@ -279,7 +280,8 @@ def _recognised(proposal: Proposal) -> Proposal:
     """Return a draft in Clear AI's dialect if only that can read it, as for steps without ids."""
     if not isinstance(proposal, Draft) or _reads(proposal.text, proposal.dialect):
         return proposal
-    return replace(proposal, dialect=DIALECT) if _reads(proposal.text, DIALECT) else proposal
+    reads = _reads(proposal.text, DIALECT)
+    return Draft(proposal.text, DIALECT, proposal.planner) if reads else proposal
 
 
 def _reads(text: str, dialect: str) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.integrations.clear.analysis import Analysis
 from toolplan.integrations.clear.plan import Plan
@@ -28,8 +29,7 @@ class Progress(NamedTuple):
 OnProgress: TypeAlias = Callable[[Progress], None]
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseMetadata:
+class ResponseMetadata(Struct, frozen=True):
     """Metadata of a response.
 
     Attributes:
@@ -47,8 +47,7 @@ class ResponseMetadata:
     degraded: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Struct, frozen=True):
     """The response to a query.
 
     Attributes:

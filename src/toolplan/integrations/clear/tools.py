@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import ClassVar, Final, NamedTuple, TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from toolplan.demo import TOOLS
 from toolplan.integrations.clear.settings import ToolInfo
@@ -51,8 +53,7 @@ class ResultMetadata(NamedTuple):
     retries: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(Struct, frozen=True):
     """The result of one step.
 
     Attributes:

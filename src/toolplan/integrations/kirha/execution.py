@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.approval import Approver
 from toolplan.compiler import compile_plan
@@ -40,8 +41,7 @@ _UNRESOLVED: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class StepResult:
+class StepResult(Struct, frozen=True):
     """The result of one step.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from toolplan.approval import Approver
 from toolplan.compiler import parse, to_text
@@ -19,8 +20,7 @@ from toolplan.plan import rename_steps
 DIALECT = "kirha"
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Struct, frozen=True, dict=True):
     """A plan that can be shown, validated and executed. `typed` is the plan that runs."""
 
     typed: TypedPlan

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal as Choice
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from toolplan.errors import ToolplanError
 from toolplan.integrations.kirha.values import ValueSyntaxError, output_key, read, shown
@@ -17,8 +18,7 @@ from toolplan.plan import Step as TypedStep
 Status: TypeAlias = Choice["pending", "executing", "done", "failed", "skipped", "timeout"]
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One step of a plan, before it runs. `typed` is the step that runs."""
 
     typed: TypedStep

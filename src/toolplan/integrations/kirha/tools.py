@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.engines.lost import may_have_happened
 from toolplan.integrations._calls import call_user
@@ -27,8 +29,7 @@ Handler: TypeAlias = Callable[[Any], Any]
 _STATED: Final = frozenset({"read", "write", "destructive"})
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """A tool with its handler.
 
     Attributes:

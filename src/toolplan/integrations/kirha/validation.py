@@ -14,8 +14,10 @@ with underscores.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from toolplan.compiler import fix
 from toolplan.diagnostics import ABOUT_KEYS, Diagnostic
@@ -56,8 +58,7 @@ _WIRE_NAMES: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PlanValidationError:
+class PlanValidationError(Struct, frozen=True):
     """One error of a plan.
 
     Attributes:
@@ -84,16 +85,14 @@ class PlanValidationError:
 
     def to_json(self) -> dict[str, Json]:
         """Return the wire form, without fields that are None."""
-        document: dict[str, Json] = {}
-        for each in fields(self):
-            value: str | None = getattr(self, each.name)
-            if value is not None:
-                document[_WIRE_NAMES.get(each.name, each.name)] = value
-        return document
+        return {
+            _WIRE_NAMES.get(name, name): value
+            for name, value in asdict(self).items()
+            if value is not None
+        }
 
 
-@dataclass(frozen=True, slots=True)
-class PlanValidationResult:
+class PlanValidationResult(Struct, frozen=True):
     """Whether a plan is valid, and all its errors."""
 
     valid: bool

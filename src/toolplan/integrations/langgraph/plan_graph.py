@@ -7,12 +7,12 @@ LangGraph adds a checkpoint after each round of steps, streams and drawings.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from typing import Annotated, NotRequired, TypeAlias, TypedDict
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START
 from langgraph.graph.state import CompiledStateGraph
+from msgspec.structs import replace
 
 from toolplan.engines import run
 from toolplan.engines._values import filled_output

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from toolplan.planners._base import DraftText, OnText, Proposal
 
 
-@dataclass(slots=True, eq=False)
-class _InFlight:
+class _InFlight(Struct, eq=False):
     """A call in flight, the text that it has streamed so far, and the callers that wait for it."""
 
     task: asyncio.Task[Proposal] | None = None

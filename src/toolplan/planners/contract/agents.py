@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.planners.contract.contracts import (
@@ -59,8 +60,7 @@ _REQUIRED_DATA_SCHEMA: Final[Json] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Briefing:
+class Briefing(Struct, frozen=True):
     """The task of an agent, and the outputs of earlier tasks.
 
     Attributes:

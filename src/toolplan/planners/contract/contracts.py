@@ -7,10 +7,11 @@ which class of intent, and, since each data path has one producer, which agents 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from toolplan.errors import ToolplanError
 from toolplan.path import Json
@@ -38,8 +39,7 @@ class Priority(StrEnum):
     OPTIONAL = "optional"
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(Struct, frozen=True):
     """A piece of data that a skill uses.
 
     `data_path` is dotted: `assessment_context.assets.configs`. `min_count` is the least number of
@@ -65,8 +65,7 @@ class Need:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """The evidence in a question for a skill, or, below zero, against it.
 
     `words` are weights of words and phrases, `entities` weights of types of entities.
@@ -76,8 +75,7 @@ class Evidence:
     entities: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
-@dataclass(frozen=True, slots=True)
-class Skill:
+class Skill(Struct, frozen=True):
     """One thing that a domain agent can do.
 
     Attributes:
@@ -101,8 +99,7 @@ class Skill:
     answer: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Contract:
+class Contract(Struct, frozen=True):
     """One agent.
 
     Attributes:

@@ -7,9 +7,10 @@ The planner reads `intent`. It writes `plan.tasks` and `plan.routing`, and appen
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from toolplan.errors import ToolplanError
 from toolplan.path import Json, copied, json_type
@@ -94,8 +95,7 @@ class Entity(NamedTuple):
         return {"type": self.type, "value": self.value, "confidence": self.confidence}
 
 
-@dataclass(frozen=True, slots=True)
-class Intent:
+class Intent(Struct, frozen=True):
     """The intent of a question, as far as planning reads it."""
 
     intent_class: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.planners.contract.contracts import (
@@ -30,8 +31,7 @@ class Source(NamedTuple):
     required: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Struct, frozen=True):
     """One piece of work of one agent.
 
     Attributes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from toolplan.path import Json
@@ -99,7 +98,7 @@ class LLMPlanner:
                 f"{self.model.name} repeated a plan that was refused{_why(attempts)}.",
                 "Ask in other words, or name another model with --model.",
             )
-        return replace(proposal, planner=self.name)
+        return Draft(proposal.text, proposal.dialect, self.name)
 
     def _request(
         self, question: Question, tools: Toolbox, attempts: Sequence[Attempt]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
 import anyio
@@ -24,6 +23,7 @@ from mcp.types import (
     RequestParamsMeta,
     ToolListChangedNotification,
 )
+from msgspec import Struct
 from pydantic import TypeAdapter
 
 from toolplan.path import Json
@@ -48,8 +48,7 @@ _LOUDEST: Final = "info"
 _CLIENT: Final = Implementation(name="toolplan", version="1")
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(Struct, frozen=True):
     """How servers are treated; seconds.
 
     Attributes:

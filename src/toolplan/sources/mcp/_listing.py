@@ -7,9 +7,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias, cast
+
+from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.sources.mcp.notices import ToolRefused
@@ -54,8 +55,7 @@ class Listed(NamedTuple):
     print: bytes
 
 
-@dataclass(frozen=True)
-class Listing:
+class Listing(Struct, frozen=True, dict=True):
     """What a server lists: tools by its own names, and what is not offered."""
 
     tools: Mapping[str, Listed]

@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, NamedTuple, cast
 
 import anyio
 from mcp import MCPError
 from mcp.types import CONNECTION_CLOSED, REQUEST_TIMEOUT, InputRequiredResult, RequestParamsMeta
+from msgspec import Struct
 from pydantic import ValidationError
 
 from toolplan.path import Json
@@ -75,8 +75,7 @@ class Unreachable(ToolError):
     """A server cannot be started or reached; nothing was sent."""
 
 
-@dataclass
-class _Start:
+class _Start(Struct):
     """A start that calls wait for: a link, or why there is none."""
 
     settled: anyio.Event

@@ -10,9 +10,10 @@ import asyncio
 import ipaddress
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 from urllib.parse import SplitResult, urlsplit
+
+from msgspec import Struct
 
 from toolplan.tools import ToolError, ToolObjectError
 
@@ -30,8 +31,7 @@ class HostBlocked(ToolError):
     """A host that a document or a redirect leads to may not be asked (OPENAPI_HOST_BLOCKED)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """Scheme, host and port: what credentials and redirects are bound to."""
 
     scheme: str
@@ -86,8 +86,7 @@ def way_to_allow(host: str) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Guard:
+class Guard(Struct, frozen=True):
     """Which addresses may be connected to.
 
     `literal` are addresses that the user wrote out: they are open whatever they are. `names` are

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from email.message import Message
 from typing import Final
+
+from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.sources.openapi._request import Request
@@ -19,8 +20,7 @@ _UNSURE: Final = frozenset({301, 302, 303, 408, 502, 504})
 _REASONS: Final = ("message", "detail", "error_description", "title", "error", "reason")
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Struct, frozen=True):
     """A response, read to its end. The names of `headers` are in lower case."""
 
     status: int

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from toolplan.path import Json
 from toolplan.sources.openapi._document import Document, Node, Place, Unusable
@@ -41,8 +43,7 @@ _OF_A_PLAIN_OBJECT: Final = frozenset(
 Kind: TypeAlias = Literal["json", "form", "multipart", "text"]
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(Struct, frozen=True):
     """The body of a request.
 
     `fields` are the arguments that are properties of it, with their names there; None where one
@@ -150,8 +151,7 @@ def _kinds(content: Node) -> Iterator[tuple[Kind, str]]:
                 yield kind, media_type
 
 
-@dataclass(frozen=True, slots=True)
-class _Plain:
+class _Plain(Struct, frozen=True):
     """An object whose properties may stand beside the parameters."""
 
     properties: Mapping[str, Place]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.plan import escape_pointer
@@ -20,8 +21,7 @@ class RemoteReference(ToolObjectError):
     """A document refers to something outside of itself; nothing was fetched."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """A part of a document that cannot be used: a JSON pointer to it, and why."""
 
     pointer: str
@@ -39,8 +39,7 @@ class Unusable(Exception):
         self.fault = Fault(pointer, message)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A part of the document, and the JSON pointer that leads to it."""
 
     value: Json

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.sources.openapi._bodies import Body, read_body, read_output
@@ -43,8 +44,7 @@ _LONGEST_ALIAS: Final = 200
 _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """One operation of a document.
 
     Attributes:
@@ -79,8 +79,7 @@ class Operation:
     pointer: str
 
 
-@dataclass(frozen=True, slots=True)
-class Operations:
+class Operations(Struct, frozen=True):
     """What a document offers, and what of it cannot be used; `server` is the URL of it all."""
 
     title: str

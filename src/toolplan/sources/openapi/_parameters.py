@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.path import Json
 from toolplan.sources.openapi._document import Document, Node, Place, Unusable
@@ -41,8 +43,7 @@ _NEVER_SENT: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """A parameter: where it stands, how it is written, and the schema of its argument."""
 
     spot: Spot
@@ -51,8 +52,7 @@ class Parameter:
     schema: Json
 
 
-@dataclass(frozen=True, slots=True)
-class Parameters:
+class Parameters(Struct, frozen=True):
     """The parameters of an operation; `key_header` is the name of the one that takes the key."""
 
     listed: tuple[Parameter, ...] = ()

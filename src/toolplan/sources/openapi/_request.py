@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from toolplan.path import Json
 from toolplan.sources.openapi._addresses import Origin
@@ -22,8 +23,7 @@ _COOKIE_VALUE: Final = re.compile(r"[!#-+\--:<-\[\]-~]*")
 _KEPT_IN_A_TEMPLATE: Final = "/:@!$&'()*+,;=-._~"
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """What is sent: `target` is path and query without `credentials`, which are put in last.
 
     `may_repeat` says that sending it twice does no harm (GET and HEAD), `has_effects` that a call

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.plan import escape_pointer
@@ -47,8 +48,7 @@ class Use(StrEnum):
     RESPONSE = "response"
 
 
-@dataclass(slots=True)
-class _Definition:
+class _Definition(Struct):
     """A converted part: what it refers to, and how many JSON values it has."""
 
     node: Json

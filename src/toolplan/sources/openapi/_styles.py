@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from toolplan.path import Json, json_type
 from toolplan.tools import ToolError
@@ -41,8 +42,7 @@ _DELIMITERS: Final[dict[Style, Pair]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Writing:
+class Writing(Struct, frozen=True):
     """How one parameter, or one field of a form, is written.
 
     `argument` is its name among the tool's arguments, `name` the one on the wire. `as_json` stands

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.sources.openapi._addresses import Guard, Origin, origin_of
@@ -59,8 +60,7 @@ class OpenApiToolbox(Toolbox):
         await self._transport.__aexit__(*raised)
 
 
-@dataclass(frozen=True, slots=True)
-class _Server:
+class _Server(Struct, frozen=True):
     """Where an operation is: the origin, and what comes before its path."""
 
     origin: Origin

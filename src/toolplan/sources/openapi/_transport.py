@@ -13,13 +13,14 @@ import time
 import zlib
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Final, Protocol, TypeAlias
 from urllib.parse import urljoin
 
 import httpx2
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from toolplan.sources.openapi._addresses import (
     Guard,
@@ -52,8 +53,7 @@ _SENT: Final = (
 """Errors that occur only after a request was sent, at least in part."""
 
 
-@dataclass(frozen=True, slots=True)
-class HttpLimits:
+class HttpLimits(Struct, frozen=True):
     """Bounds on one call.
 
     Attributes:
@@ -92,8 +92,7 @@ class Transport(Protocol):
     async def __aexit__(self, *raised: object) -> None: ...
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     """The connections of one event loop, by origin, and how many hold them open."""
 
     users: int = 0
@@ -102,8 +101,7 @@ class _Open:
     )
 
 
-@dataclass(slots=True)
-class _Sending:
+class _Sending(Struct):
     """How far one try is: whether any byte of the request may have reached the service."""
 
     sent: bool = False

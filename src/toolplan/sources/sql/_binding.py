@@ -9,9 +9,11 @@ combination that the database can bind the statement with is taken.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from itertools import combinations, islice, product
 from typing import Final, TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from toolplan.sources.sql._database import Database, ResultColumn
 from toolplan.sources.sql._faults import MissingColumn, SqlFault, Stopped
@@ -26,8 +28,7 @@ _MOST_FOUND: Final = 200
 _Change: TypeAlias = tuple[str, str, ColumnType]
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """What is known of a table before the statement is bound.
 
     `readings` gives for each column the types that it may have, the best first. `is_open`: it may
@@ -40,8 +41,7 @@ class Table:
     is_open: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(Struct, frozen=True):
     """A statement bound: the type of each column of each table, and the columns of the result.
 
     `guessed`: what the statement reads was not wholly known, so that types of the result are not.

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Final, TypeAlias
+
+from msgspec import Struct, field
 
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import Json, Path
@@ -48,8 +49,7 @@ _COMPARED_BY_VALUE: Final[frozenset[ColumnType]] = frozenset(
 _COUNT: Final[Json] = {"type": "integer", "minimum": 0}
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
+class _Given(Struct, frozen=True):
     """What is known of one table.
 
     `rows` are there where they stand in the plan; `row` is what the schema of a reference says of

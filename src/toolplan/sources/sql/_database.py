@@ -21,7 +21,7 @@ from toolplan.sources.sql._types import (
     ListOf,
     MapOf,
     Scalar,
-    Struct,
+    StructOf,
     quoted,
     sql_type,
     structure,
@@ -349,6 +349,6 @@ def _column_type(described: Json) -> ColumnType | None:
             pairs = [
                 (str(name), _column_type(each)) for name, each in cast("list[list[Json]]", fields)
             ]
-            return Struct(tuple((n, Scalar.JSON if t is None else t) for n, t in pairs))
+            return StructOf(tuple((n, Scalar.JSON if t is None else t) for n, t in pairs))
         case _:
             return None

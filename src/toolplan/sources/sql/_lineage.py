@@ -8,8 +8,9 @@ understood depends on everything.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
+
+from msgspec.structs import replace
 
 from toolplan.path import EVERY, Json, Path
 from toolplan.sources.sql._relations import (

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from toolplan.path import EVERY, Path
 from toolplan.tools import Lineage
@@ -21,8 +23,7 @@ class Item(NamedTuple):
     lineage: Lineage
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
+class Relation(Struct, frozen=True):
     """Rows with columns.
 
     `items` are the columns in order; `base` is the table that has more of them than these.
@@ -75,8 +76,7 @@ class Relation:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """What names stand for at a place of the statement."""
 
     relations: tuple[Relation, ...] = ()

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final, TypeAlias
+
+from msgspec import Struct, field
 
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import Json
@@ -102,8 +103,7 @@ _NO_USE: Final = Use()
 _WIDE_FORMAT: Final = re.compile(r"[0-9]{4}|\*|\{[^}]*\{")
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """A statement, and what its syntax tree says.
 
     Attributes:

@@ -20,8 +20,9 @@ Nothing here knows a database; `toolplan.sources.sql._database` speaks to one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.schema import Absent, Schema, at, elements, types_of
@@ -36,15 +37,13 @@ MISSING: Final = "__missing__"
 _UNDECLARED: Final = "\x00undeclared"
 
 
-@dataclass(frozen=True, slots=True)
-class ListOf:
+class ListOf(Struct, frozen=True):
     """A list whose elements have one type."""
 
     item: ColumnType
 
 
-@dataclass(frozen=True, slots=True)
-class Struct:
+class StructOf(Struct, frozen=True):
     """An object with declared fields, in order.
 
     `is_partial`: some objects lack some of them, which each object then keeps in a hidden field.
@@ -54,14 +53,13 @@ class Struct:
     is_partial: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class MapOf:
+class MapOf(Struct, frozen=True):
     """An object whose keys are data, and whose values have one type."""
 
     value: ColumnType
 
 
-ColumnType: TypeAlias = Scalar | ListOf | Struct | MapOf
+ColumnType: TypeAlias = Scalar | ListOf | StructOf | MapOf
 Columns: TypeAlias = Mapping[str, ColumnType]
 
 _SQL: Final[Mapping[Scalar, str]] = {
@@ -101,7 +99,7 @@ def sql_type(column: ColumnType) -> str:
             return f"{sql_type(item)}[]"
         case MapOf(value):
             return f"MAP(VARCHAR, {sql_type(value)})"
-        case Struct(fields):
+        case StructOf(fields):
             inner = [f"{quoted(name)} {sql_type(each)}" for name, each in fields]
             if column.is_partial:
                 inner.append(f"{quoted(MISSING)} VARCHAR[]")
@@ -119,7 +117,7 @@ def structure(column: ColumnType) -> Json:
             return [structure(item)]
         case MapOf(value):
             return sql_type(MapOf(Scalar.JSON if value is Scalar.UNKNOWN else value))
-        case Struct(fields):
+        case StructOf(fields):
             parts: dict[str, Json] = {name: structure(each) for name, each in fields}
             return {**parts, MISSING: ["VARCHAR"]} if column.is_partial else parts
 
@@ -133,7 +131,7 @@ def describe(column: ColumnType) -> str:
             return f"list of {describe(item)}"
         case MapOf(value):
             return f"object of {describe(value)}"
-        case Struct(fields):
+        case StructOf(fields):
             return "object with " + ", ".join(f"{name}: {describe(each)}" for name, each in fields)
 
 
@@ -150,7 +148,7 @@ def schema_of(column: ColumnType, *, nullable: bool = True) -> dict[str, Json]:
             return {**_typed("array", nullable), "items": schema_of(item)}
         case MapOf(value):
             return {**_typed("object", nullable), "additionalProperties": schema_of(value)}
-        case Struct(fields):
+        case StructOf(fields):
             return {**_typed("object", nullable), **_closed(fields)}
 
 
@@ -179,8 +177,7 @@ def _closed(fields: tuple[tuple[str, ColumnType], ...]) -> dict[str, Json]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class RowType:
+class RowType(Struct, frozen=True):
     """What a schema says of the rows of a table; `is_open`: there may be columns besides."""
 
     columns: Columns
@@ -226,7 +223,7 @@ def _object_type(schema: Schema, depth: int) -> ColumnType:
     if not names or is_open or clashing(names) is not None:
         return Scalar.JSON
     fields = ((name, _type_at(schema, name, depth + 1)) for name in names)
-    return Struct(tuple((n, Scalar.JSON if t is Scalar.UNKNOWN else t) for n, t in fields))
+    return StructOf(tuple((n, Scalar.JSON if t is Scalar.UNKNOWN else t) for n, t in fields))
 
 
 def _type_at(schema: Schema, name: str, depth: int) -> ColumnType:
@@ -317,14 +314,14 @@ def parts_of(column: ColumnType) -> Iterator[ColumnType]:
             yield from parts_of(item)
         case MapOf(value):
             yield from parts_of(value)
-        case Struct(fields):
+        case StructOf(fields):
             for _, each in fields:
                 yield from parts_of(each)
 
 
 def is_partial(column: ColumnType) -> bool:
     """Return whether some objects of `column` lack keys that others have."""
-    return any(isinstance(part, Struct) and part.is_partial for part in parts_of(column))
+    return any(isinstance(part, StructOf) and part.is_partial for part in parts_of(column))
 
 
 def agrees(declared: ColumnType, known: ColumnType) -> bool:
@@ -342,11 +339,11 @@ def agrees(declared: ColumnType, known: ColumnType) -> bool:
             return agrees(item, other)
         case MapOf(value), MapOf(other):
             return agrees(value, other)
-        case MapOf(value), Struct(fields):
+        case MapOf(value), StructOf(fields):
             return all(agrees(value, each) for _, each in fields)
-        case Struct(fields), MapOf(other):
+        case StructOf(fields), MapOf(other):
             return all(agrees(each, other) for _, each in fields)
-        case Struct(fields), Struct(others):
+        case StructOf(fields), StructOf(others):
             theirs = dict(others)
             return all(agrees(each, theirs.get(name, Scalar.UNKNOWN)) for name, each in fields)
         case _:

@@ -19,7 +19,7 @@ from toolplan.sources.sql._types import (
     ListOf,
     MapOf,
     Scalar,
-    Struct,
+    StructOf,
     clashing,
     is_partial,
     parts_of,
@@ -160,7 +160,9 @@ def _struct_reading(values: Sequence[dict[str, Json]], depth: int) -> ColumnType
         return Scalar.JSON
     fields = ((name, value_type(each, depth + 1)) for name, each in columns.items())
     partial = any(len(value) < len(columns) for value in values)
-    return Struct(tuple((n, Scalar.JSON if t is Scalar.UNKNOWN else t) for n, t in fields), partial)
+    return StructOf(
+        tuple((n, Scalar.JSON if t is Scalar.UNKNOWN else t) for n, t in fields), partial
+    )
 
 
 def _map_reading(values: Sequence[dict[str, Json]], depth: int) -> ColumnType:
@@ -182,13 +184,13 @@ def marked(column: ColumnType, values: Iterable[Json]) -> ColumnType:
         case MapOf(value):
             inner = [v for each in seen if isinstance(each, dict) for v in each.values()]
             return MapOf(marked(value, inner))
-        case Struct(fields):
+        case StructOf(fields):
             objects = [each for each in seen if isinstance(each, dict)]
             parts = tuple(
                 (name, marked(each, [value.get(name) for value in objects]))
                 for name, each in fields
             )
-            return Struct(parts, any(len(value) < len(fields) for value in objects))
+            return StructOf(parts, any(len(value) < len(fields) for value in objects))
 
 
 def _is_date(text: str) -> bool:
@@ -223,7 +225,7 @@ def _fits(column: ColumnType) -> Callable[[Json], bool]:
             return lambda value: isinstance(value, list) and misfit(value, item) is None
         case MapOf(each):
             return lambda value: isinstance(value, dict) and misfit([*value.values()], each) is None
-        case Struct(fields):
+        case StructOf(fields):
             names = {name for name, _ in fields}
             return lambda value: (
                 isinstance(value, dict)
@@ -272,7 +274,7 @@ def storable(values: Sequence[Json], column: ColumnType) -> Sequence[Json]:
                 else v
                 for v in values
             ]
-        case Struct():
+        case StructOf():
             return [_with_all_fields(v, column) if isinstance(v, dict) else v for v in values]
 
 
@@ -289,7 +291,7 @@ def _in_utc(text: str) -> str:
         return moment.replace(tzinfo=None).isoformat()  # the first and the last day of the calendar
 
 
-def _with_all_fields(value: dict[str, Json], column: Struct) -> dict[str, Json]:
+def _with_all_fields(value: dict[str, Json], column: StructOf) -> dict[str, Json]:
     stored = {name: storable([value.get(name)], each)[0] for name, each in column.fields}
     if column.is_partial:
         stored[MISSING] = [name for name, _ in column.fields if name not in value]

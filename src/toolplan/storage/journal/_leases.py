@@ -8,8 +8,9 @@ lasts whether the owner still writes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from toolplan.storage.journal._errors import LeaseHeld
 from toolplan.storage.journal._processes import (
@@ -28,8 +29,7 @@ _OWN_SHARE: Final = 0.8
 """The share of that time in which the owner itself relies on its lease."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(Struct, frozen=True):
     """The right to write a run. `token` grows with each owner; an older one is refused.
 
     `at` is the position of the next record when the lease was taken. `before` is the process that

@@ -7,8 +7,9 @@ processes, recover to the same state.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct, field
 
 from toolplan.events import (
     ApprovalStaged,
@@ -45,8 +46,7 @@ class Doubt(NamedTuple):
     result: Json
 
 
-@dataclass(frozen=True, slots=True)
-class Recovered:
+class Recovered(Struct, frozen=True):
     """How far a run has come.
 
     Attributes:

@@ -6,9 +6,11 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Final, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import asdict, astuple
 
 from toolplan.path import Json
 from toolplan.storage.database_file import transaction
@@ -20,8 +22,7 @@ DEFAULT_TTL_S: Final = 3600.0
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A draft that worked, and the question that it was made for.
 
     Attributes:
@@ -41,8 +42,7 @@ class Entry:
     planner: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CacheStats:
+class CacheStats(Struct, frozen=True):
     """The size of the cache, and how often it had a plan.
 
     Attributes:
@@ -63,7 +63,7 @@ class CacheStats:
 
     def to_json(self) -> dict[str, Json]:
         """Return the wire form."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        return asdict(self)
 
 
 _BY_KEY: Final = """

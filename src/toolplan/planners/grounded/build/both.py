@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from toolplan.planners.grounded.build.drafts import DraftPlan
 from toolplan.planners.grounded.catalogue.connections import column_of, shown

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 from toolplan.path import EVERY, Json, Path
 from toolplan.plan import ITEM, RESERVED_IDS, Plan, Ref, Step, Value, escape_pointer
@@ -35,16 +36,14 @@ class Source(NamedTuple):
         return Ref(self.step, (*self.list_path, *within, name))
 
 
-@dataclass(slots=True)
-class Argument:
+class Argument(Struct):
     """The value of an argument, and why it is that: JSON as it will stand in the provenance."""
 
     value: Value
     reason: Json
 
 
-@dataclass(slots=True)
-class DraftPlan:
+class DraftPlan(Struct):
     """Steps so far, in an order in which they can be read."""
 
     question: str
@@ -115,8 +114,7 @@ class DraftPlan:
         )
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(Struct):
     """Steps, and what stands in the way of calling them a plan.
 
     `unexplained` are mentions that were not understood; `reasons` say in words what could not be

@@ -8,9 +8,11 @@ leads to it is put before it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from toolplan.extras import install_command
 from toolplan.path import Json
@@ -45,8 +47,7 @@ _HELD = phrases.HOLDING | {"with", "carrying"}
 _TIES = frozenset({None, "of", "from", "in", "for", "on", "at"})
 
 
-@dataclass(slots=True)
-class Built:
+class Built(Struct):
     """The result of building a request: rows of each call, and what no argument could express."""
 
     sources: list[Source]
@@ -58,8 +59,7 @@ class Built:
     """further tables that the conditions speak of"""
 
 
-@dataclass(slots=True)
-class Bound:
+class Bound(Struct):
     """What is said of one request, bound to its tool."""
 
     links: list[Link]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from toolplan.planners.grounded.build.drafts import Source
 from toolplan.planners.grounded.build.selection import first_places
@@ -13,8 +13,7 @@ from toolplan.planners.grounded.parse.conditions import identifier, literal, qua
 from toolplan.planners.grounded.parse.requests import ByPeriod, Computation
 
 
-@dataclass(slots=True)
-class Statement:
+class Statement(Struct):
     """The parts of a SELECT while they are gathered."""
 
     table: str

@@ -6,7 +6,8 @@ Only tools without hints that read get them, and only where a tool lists or gets
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from toolplan.path import Json
 from toolplan.planners.grounded.catalogue.kinds import Verb, name_of_kind

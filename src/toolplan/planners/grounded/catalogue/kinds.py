@@ -8,9 +8,11 @@ tool returns, arguments by which that tool filters, or both in one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from toolplan.path import Json
 from toolplan.planners.grounded.catalogue.schemas import (
@@ -50,8 +52,7 @@ _VERB_WORDS: Final[Mapping[str, Verb]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCard:
+class ToolCard(Struct, frozen=True):
     """One tool as a planner sees it."""
 
     name: str
@@ -68,8 +69,7 @@ class ToolCard:
         return next((name for name, each in self.arguments.items() if each.role == role), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Attribute:
+class Attribute(Struct, frozen=True):
     """Something that may be said of a kind of thing.
 
     `column` is the name in the rows, None where rows do not show it. `equal`, `minimum`, `maximum`,
@@ -93,8 +93,7 @@ class Attribute:
         return self.shape.role in ("from", "to")
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """A kind of thing, in the singular, and the tools that know it."""
 
     entity: str
@@ -175,8 +174,7 @@ class VerbOf(NamedTuple):
 Reading = Noun | ValueOf | ColumnOf | ReportOf | CueOf | VerbOf
 
 
-@dataclass(frozen=True, slots=True)
-class Catalogue:
+class Catalogue(Struct, frozen=True):
     """All that a planner knows of a toolbox.
 
     `lexicon` maps phrases, as keys of words, to all that they may mean; `longest` is the length of

@@ -7,8 +7,9 @@ had not been said.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.path import Json, Path
 from toolplan.planners.grounded.language.words import keys
@@ -18,8 +19,7 @@ Node: TypeAlias = Mapping[str, Json]
 _DEEPEST: Final = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """What a schema says of one value, be it an argument or a column.
 
     `types` are JSON types, those of a list's elements among them; `takes_one` and `takes_many` say
@@ -71,8 +71,7 @@ class Shape:
         return self.types == frozenset(["string"]) and not self.is_date
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(Struct, frozen=True):
     """Where the rows are in the output of a tool.
 
     `list_path` leads to the list of rows, or to the one record where `many` is False.

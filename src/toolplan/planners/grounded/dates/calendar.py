@@ -7,9 +7,10 @@ mentions turns into a bad date.
 from __future__ import annotations
 
 from calendar import monthrange
-from dataclasses import dataclass
 from datetime import MAXYEAR, MINYEAR, date, timedelta
 from typing import Final, Literal, NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.planners.grounded.dates.words import MONTH_NAMES
 
@@ -31,8 +32,7 @@ class Days(NamedTuple):
         return cls(day, day)
 
 
-@dataclass(frozen=True, slots=True)
-class Period:
+class Period(Struct, frozen=True):
     """The days that a phrase names, before words such as *since* are looked at.
 
     `why` says how the days were chosen, for the user. `floating`: the phrase left the year (or the
@@ -50,8 +50,7 @@ class Period:
     open_start: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Impossible:
+class Impossible(Struct, frozen=True):
     """A phrase that has the form of a date and is none. `relative`: on another day it may be."""
 
     why: str
@@ -61,8 +60,7 @@ class Impossible:
 Reading: TypeAlias = Period | Impossible | None
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
+class Clock(Struct, frozen=True):
     """Today, and what is known about a phrase from its runtime.
 
     `weeks` defines *last week*. `year` is the year to take where none is said; `not_before`

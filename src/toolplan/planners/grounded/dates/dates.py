@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date
 from typing import Final, cast
+
+from msgspec.structs import replace
 
 from toolplan.planners.grounded.dates import calendar, words
 from toolplan.planners.grounded.dates.calendar import Clock, Days, Impossible, Period, Reading, Unit

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from enum import Enum
 from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.planners.grounded.dates.calendar import DAY, Clock, Days, Impossible, Period, Weeks
 from toolplan.planners.grounded.dates.neighbours import is_denied
@@ -23,8 +25,7 @@ class DateRange(NamedTuple):
     end: date | None
 
 
-@dataclass(frozen=True, slots=True)
-class TimeMention:
+class TimeMention(Struct, frozen=True):
     """A time that a text speaks of.
 
     `start` and `end` are offsets into the text, `end` exclusive; the words that belong to the time

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final, NamedTuple, cast
+
+from msgspec.structs import replace
 
 from toolplan.planners.grounded.dates import calendar, words
 from toolplan.planners.grounded.dates.calendar import (

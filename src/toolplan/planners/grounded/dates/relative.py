@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from typing import Final
+
+from msgspec.structs import replace
 
 from toolplan.planners.grounded.dates import calendar, words
 from toolplan.planners.grounded.dates.calendar import DAY, Clock, Days, Period, Reading, Unit

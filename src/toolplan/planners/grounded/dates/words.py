@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from string import ascii_lowercase, ascii_uppercase
 from typing import Final
+
+from msgspec import Struct
 
 _FOLDED: Final = str.maketrans(
     ascii_uppercase + "‘’ʼ′" + "‐‑‒–—−" + "\u00a0\u2009\u202f",  # the last three are blanks
@@ -142,8 +143,7 @@ def ordinal_number(word: str) -> int:
     return int(word[:-2]) if word[0].isdecimal() else ORDINALS[word]
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """A question as it was asked, and folded."""
 
     original: str
@@ -163,8 +163,7 @@ class Text:
 _LAST_WORD: Final = re.compile(r"([\w%']+)[\s-]*\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """Where a pattern matched, with the cue word that stands before it (`""` for none)."""
 
     match: re.Match[str]

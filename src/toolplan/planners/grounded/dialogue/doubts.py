@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from toolplan.plan import Literal, Plan
 from toolplan.planners.grounded.catalogue.kinds import SQL_TOOL, Catalogue

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from toolplan.plan import Plan
 from toolplan.plan_json import load
@@ -16,8 +17,7 @@ from toolplan.planners.grounded.dialogue.turns import Turn
 from toolplan.tools import Toolbox
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(Struct, frozen=True):
     """A message, the turn before it, and the planner for its new parts."""
 
     question: Question
@@ -53,8 +53,7 @@ class Exchange:
         return self.words.catalogue
 
 
-@dataclass(frozen=True, slots=True)
-class Revised:
+class Revised(Struct, frozen=True):
     """The plan that a follow-up makes of the previous one.
 
     Attributes:
@@ -72,8 +71,7 @@ class Revised:
     source: Draft | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Unsure:
+class Unsure(Struct, frozen=True):
     """A question back about an ambiguous message; `plan` is what a *yes* proposes."""
 
     question: str

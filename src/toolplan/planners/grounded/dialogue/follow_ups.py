@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from toolplan.path import Json
 from toolplan.plan import Plan, sinks
@@ -58,8 +60,7 @@ _VERB: Final = re.compile(
 )
 
 
-@dataclass(slots=True)
-class _State:
+class _State(Struct):
     """The state of a follow-up: its message, the plan so far, the words of new arguments."""
 
     exchange: Exchange

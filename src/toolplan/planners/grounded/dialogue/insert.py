@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeAlias
 from typing import Literal as OneOf
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.path import Json
 from toolplan.plan import Literal, Plan, Step, Value, needs, rename_steps, sinks, step_refs
@@ -23,8 +25,7 @@ _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 RANGE: Final = ("range.start", "range.end")
 
 
-@dataclass(frozen=True, slots=True)
-class Anchor:
+class Anchor(Struct, frozen=True):
     """Things in the result of a plan, which a follow-up may refer to.
 
     Attributes:

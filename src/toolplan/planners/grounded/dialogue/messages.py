@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from toolplan.planners.grounded.dialogue.insert import Mode
 from toolplan.planners.grounded.dialogue.reading import Placed, Words
@@ -80,8 +81,7 @@ _GENERAL: Final = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """A follow-up, read.
 
     Attributes:

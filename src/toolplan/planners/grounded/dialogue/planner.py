@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import date
 from typing import Final, NamedTuple
+
+from msgspec.structs import replace
 
 from toolplan.plan import Step
 from toolplan.plan_json import dump_value
@@ -198,7 +199,11 @@ class DialoguePlanner:
         if len(pending.options) == 1:
             return await self._answered(request, before, pending, pending.options[0])
         return AskedBack(
-            pending.asked, pending.options, pending.unexplained, pending.plan, pending.question
+            pending.asked,
+            pending.options,
+            pending.unexplained,
+            pending.plan,
+            about=pending.question,
         )
 
     async def _answered(
@@ -216,7 +221,11 @@ class DialoguePlanner:
             request.question.text, self._catalogue(request.tools)
         ):  # "how many?" is about what is still open
             return AskedBack(
-                pending.asked, pending.options, pending.unexplained, pending.plan, pending.question
+                pending.asked,
+                pending.options,
+                pending.unexplained,
+                pending.plan,
+                about=pending.question,
             )
         if chosen is None and self._goes_on(request.question.text, request.tools, before, pending):
             return await self._message(request._replace(attempts=()), before)
@@ -418,9 +427,13 @@ def _about(proposal: Clarification, text: str) -> Clarification:
         return proposal
     said = proposal
     return AskedBack(
-        said.question, said.options, said.unexplained, said.partial_plan, text,
-        examples=said.examples,
-    )  # fmt: skip
+        said.question,
+        said.options,
+        said.unexplained,
+        said.partial_plan,
+        said.examples,
+        about=text,
+    )
 
 
 def _spelled(step: Step) -> str:

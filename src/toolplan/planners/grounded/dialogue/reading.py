@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from toolplan.planners.grounded.catalogue.kinds import Catalogue
 from toolplan.planners.grounded.catalogue.lexicon import compile_catalogue
@@ -28,8 +29,7 @@ class Placed(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(Struct, frozen=True):
     """What a text is read with: the words of the tools, and the day of the question."""
 
     catalogue: Catalogue

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.planners.grounded.catalogue.kinds import Catalogue
 from toolplan.planners.grounded.dialogue.entities import read_entities
@@ -12,8 +14,7 @@ from toolplan.storage.memory import Episode
 from toolplan.tools import Toolbox
 
 
-@dataclass(frozen=True, slots=True)
-class EntityCount:
+class EntityCount(Struct, frozen=True):
     """An entity, and the number of messages that name it.
 
     `first` and `last` are the times of the first and the latest of them, or empty; `kind` is what

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from toolplan.planners.grounded.catalogue.kinds import SQL_TOOL
 from toolplan.planners.grounded.dialogue.exchange import Exchange, Revision, Unsure

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.path import Json
 from toolplan.plan import Plan
@@ -26,8 +28,7 @@ YES: Final = "yes"
 NO: Final = "no"
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """A turn with a plan: its message, and the whole question where it is known."""
 
     query: str
@@ -35,8 +36,7 @@ class Turn:
     whole: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(Struct, frozen=True):
     """A clarification without an answer yet: the part `pending` of a question's context.
 
     Attributes:
@@ -92,8 +92,7 @@ def read_conversation(recalled: Json) -> Conversation:
     return Conversation(turns[0] if turns else None, _pending(node.get("pending")), asked)
 
 
-@dataclass(frozen=True, slots=True)
-class AskedBack(Clarification):
+class AskedBack(Clarification, frozen=True):
     """A clarification about another question than the user's last message."""
 
     about: str = ""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from toolplan.planners.grounded.catalogue.kinds import Catalogue, ColumnOf
 from toolplan.planners.grounded.language import words
@@ -19,8 +20,7 @@ PERIODS = {
 }  # fmt: skip
 
 
-@dataclass(slots=True, eq=False)
-class ComputationState:
+class ComputationState(Struct, eq=False):
     """The mentions of one question, the computation `found` in them so far, and what it used up.
 
     `taken` are the indexes of the mentions that are used up. An index may lie outside of the

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import date
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.planners.grounded.language.words import word_set
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(Struct, frozen=True):
     """A column compared with a number; `operator` is SQL's."""
 
     column: str
@@ -20,8 +20,7 @@ class Compared:
     value: float
 
 
-@dataclass(frozen=True, slots=True)
-class Among:
+class Among(Struct, frozen=True):
     """A column that is, or is not, one of `values`. A null is never one of them."""
 
     column: str
@@ -30,8 +29,7 @@ class Among:
     nullable: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Contains:
+class Contains(Struct, frozen=True):
     """A list in a column that holds, or does not hold, any of `values`; with `every` all.
 
     Where it is `nullable`, no list holds nothing.
@@ -44,8 +42,7 @@ class Contains:
     nullable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Within:
+class Within(Struct, frozen=True):
     """A column between two numbers or days, both included; an open side is None."""
 
     column: str
@@ -53,8 +50,7 @@ class Within:
     high: float | date | None
 
 
-@dataclass(frozen=True, slots=True)
-class Linked:
+class Linked(Struct, frozen=True):
     """A column whose value occurs, or occurs nowhere, in the column `its` of the table `other`.
 
     Where it is `nullable`, no value occurs nowhere.
@@ -67,16 +63,14 @@ class Linked:
     nullable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(Struct, frozen=True):
     """A column without a value, or with one where `wanted` is False."""
 
     column: str
     wanted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Struct, frozen=True):
     """A column compared with a share of another one; `operator` is SQL's."""
 
     column: str

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from itertools import pairwise
 from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.path import Json
 from toolplan.planners.grounded.catalogue.connections import (
@@ -64,8 +66,7 @@ _ABOUT: Final = frozenset({"of", "for", "about", "on"})
 """Words before an identity that say no more than that it is meant."""
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """Arguments that say it; several sets of them where one call cannot say all alternatives."""
 
     attribute: Attribute
@@ -76,8 +77,7 @@ class Filter:
     """what the words leave out and the arguments let in: the bound of "over 5 kg" itself"""
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
+class Where(Struct, frozen=True):
     """A condition on rows: no argument says it, a computing step can."""
 
     attribute: Attribute

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.planners.grounded.catalogue.kinds import (
     ColumnOf,
@@ -33,59 +34,51 @@ class Token(NamedTuple):
     word: int
 
 
-@dataclass(frozen=True, slots=True)
-class Phrase:
+class Phrase(Struct, frozen=True):
     """Words that the catalogue or general English knows, with all that they may mean."""
 
     readings: tuple[Reading, ...]
     classes: frozenset[WordClass]
 
 
-@dataclass(frozen=True, slots=True)
-class Time:
+class Time(Struct, frozen=True):
     """A time, already read against today."""
 
     mention: TimeMention
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(Struct, frozen=True):
     """A number, with its unit's name where one stands behind it."""
 
     value: float
     unit: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(Struct, frozen=True):
     """Letters with digits, such as identities are."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Quoted:
+class Quoted(Struct, frozen=True):
     """Text in quotation marks, without them."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Struct, frozen=True):
     """Words with capitals that nothing knows."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(Struct, frozen=True):
     """A word that nothing knows."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Imperative:
+class Imperative(Struct, frozen=True):
     """A verb that demands an action for which no tool is known.
 
     `known`: the word has other meanings too, and only its place makes it a verb.
@@ -99,8 +92,7 @@ class Imperative:
 What: TypeAlias = Phrase | Time | Number | Code | Quoted | Name | Unknown | Imperative
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+class Mention(Struct, frozen=True):
     """Tokens `first` to `end` (exclusive), and what they are; `text` is as it was written."""
 
     first: int

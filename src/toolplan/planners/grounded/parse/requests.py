@@ -7,9 +7,10 @@ has kept in the end is what was not understood.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal, NamedTuple, TypeAlias
+
+from msgspec import Struct, field
 
 from toolplan.planners.grounded.catalogue.kinds import ColumnOf, ValueOf
 from toolplan.planners.grounded.parse.mentions import Mention
@@ -17,8 +18,7 @@ from toolplan.planners.grounded.parse.mentions import Mention
 Operator: TypeAlias = Literal["=", ">=", "<="]
 
 
-@dataclass(frozen=True, slots=True)
-class Modifier:
+class Modifier(Struct, frozen=True):
     """Something said of a thing.
 
     `cue` is the word before it, as keys; `column` names the attribute, where the question does;
@@ -48,8 +48,7 @@ class Modifier:
         return tuple(sorted({*self.values, *self.evidence}, key=lambda each: each.first))
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(Struct, frozen=True):
     """How many of the rows are wanted: the first ones of the order, or the last."""
 
     count: int | None
@@ -58,8 +57,7 @@ class Cut:
     mentions: tuple[Mention, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """Another thing that it belongs to. `loose`: only order or a pronoun says so."""
 
     to: ThingRequest
@@ -69,8 +67,7 @@ class Link:
     mentions: tuple[Mention, ...]
 
 
-@dataclass(slots=True, eq=False)
-class ThingRequest:
+class ThingRequest(Struct, eq=False):
     """One thing that is asked for, while a question is being read."""
 
     entity: str
@@ -96,13 +93,11 @@ class ThingRequest:
             yield from self.cut.mentions
 
 
-@dataclass(frozen=True, slots=True)
-class Count:
+class Count(Struct, frozen=True):
     """How many rows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Statistic:
+class Statistic(Struct, frozen=True):
     """A statistic of a number: `function` is SQL's name of it; `unit` the one that is wanted."""
 
     function: str
@@ -110,30 +105,26 @@ class Statistic:
     unit: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(Struct, frozen=True):
     """The share of rows with one of the values `having`; if empty, with what is said last."""
 
     having: tuple[ValueOf, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Struct, frozen=True):
     """The rows themselves, ordered by a column, or by date if there is none."""
 
     columns: tuple[ColumnOf, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Distinct:
+class Distinct(Struct, frozen=True):
     """Each value that occurs."""
 
 
 Measure: TypeAlias = Count | Statistic | Rate | Listed | Distinct
 
 
-@dataclass(frozen=True, slots=True)
-class ByColumn:
+class ByColumn(Struct, frozen=True):
     """Groups of equal values; `columns` are the readings of what was said, `of` its noun's kind."""
 
     columns: tuple[ColumnOf, ...]
@@ -141,8 +132,7 @@ class ByColumn:
     said: Mention
 
 
-@dataclass(frozen=True, slots=True)
-class ByPeriod:
+class ByPeriod(Struct, frozen=True):
     """Groups of days, weeks, months …; None where only "over time" was said."""
 
     period: str | None
@@ -157,8 +147,7 @@ class Span(NamedTuple):
     last: date
 
 
-@dataclass(frozen=True, slots=True)
-class BySpans:
+class BySpans(Struct, frozen=True):
     """Groups of times that are set side by side."""
 
     spans: tuple[Span, ...]
@@ -174,8 +163,7 @@ class Least(NamedTuple):
     value: float
 
 
-@dataclass(slots=True)
-class Computation:
+class Computation(Struct):
     """What is to be computed from rows."""
 
     measure: Measure | None = None
@@ -192,8 +180,7 @@ class Computation:
     mentions: list[Mention] = field(default_factory=list[Mention])
 
 
-@dataclass(slots=True)
-class ParsedQuestion:
+class ParsedQuestion(Struct):
     """All that a question asks for."""
 
     requests: list[ThingRequest] = field(default_factory=list[ThingRequest])

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 from typing import Final
+
+from msgspec.structs import replace
 
 from toolplan.planners.grounded.dates import DateRange
 from toolplan.planners.grounded.parse.conditions import literal

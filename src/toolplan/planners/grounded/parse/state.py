@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from toolplan.planners.grounded.catalogue.kinds import Catalogue
 from toolplan.planners.grounded.language.phrases import WordClass
@@ -13,8 +14,7 @@ from toolplan.planners.grounded.parse.requests import Cut, Modifier, ParsedQuest
 VERBS = (WordClass.LINK, WordClass.HAVE, WordClass.BE, WordClass.RELATIVE)
 
 
-@dataclass(slots=True, eq=False)
-class ParseState:
+class ParseState(Struct, eq=False):
     """The mentions of one question, the place `at` which parsing is, and what is not placed yet."""
 
     mentions: Sequence[Mention]

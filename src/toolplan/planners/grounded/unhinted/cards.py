@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import Final
+
+from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.planners.grounded.catalogue.schemas import (
@@ -103,8 +104,7 @@ NEUTRAL: Final = frozenset({"of", "for", "is", ":", ""})
 """Words before a value that say nothing of where it belongs."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlainArgument:
+class PlainArgument(Struct, frozen=True):
     """An argument: the keys of the words of its name, and what it takes."""
 
     name: str
@@ -126,8 +126,7 @@ class PlainArgument:
         )
 
 
-@dataclass(frozen=True)
-class PlainCard:
+class PlainCard(Struct, frozen=True, dict=True):
     """A tool without hints."""
 
     tool: Tool

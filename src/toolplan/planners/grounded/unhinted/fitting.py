@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 from toolplan.path import Json
 from toolplan.planners.grounded.dates import TimeMention
@@ -35,8 +36,7 @@ class Given(NamedTuple):
     pieces: tuple[Piece, ...]
 
 
-@dataclass
-class Fit:
+class Fit(Struct):
     """How one tool fits a question.
 
     Attributes:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.path import Json
 from toolplan.planners.grounded.language.phrases import LEADING_IMPERATIVES, PHRASES
@@ -56,8 +58,7 @@ class Role(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(Struct, frozen=True):
     """A value in a question, and what stands around it.
 
     Attributes:
@@ -87,8 +88,7 @@ class Value:
         return self.pieces[0].form if len(self.pieces) == 1 else Form.WORD
 
 
-@dataclass(frozen=True, slots=True)
-class Marked:
+class Marked(Struct, frozen=True):
     """A question as one tool sees it: the role of each piece, and the values."""
 
     roles: tuple[tuple[Piece, Role], ...]

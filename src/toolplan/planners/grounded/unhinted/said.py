@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from toolplan.planners.grounded.dates import TimeMention, Weeks, find_times
 from toolplan.planners.grounded.language.words import NUMBER_WORDS, fold, key
@@ -44,8 +45,7 @@ _CLITICS: Final = ("'s", "'re", "'d", "'ll", "'m")
 _QUIET: Final = frozenset(".?!,;:#")
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """A piece of a question, at characters `start` to `end`; `word` is the index of its word."""
 
     text: str
