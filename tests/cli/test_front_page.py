@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from tests.cli.calls import Call
-from toolplan.cli._app import commands
 from toolplan.cli._front_page import COMMANDS, front_page
+from toolplan.cli._library import commands
 
 PROGRAM = """
 import sys

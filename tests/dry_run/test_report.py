@@ -17,6 +17,7 @@ from toolplan.dry_run import (
     dry_view,
 )
 from toolplan.events import StepState
+from toolplan.render.console import Rendered
 from toolplan.render.document import document_text
 from toolplan.tools import Effects
 
@@ -100,7 +101,7 @@ def test_a_plan_without_fault_is_reported_in_a_few_lines() -> None:
 
 def test_a_console_shows_it_and_is_not_steered_by_it() -> None:
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii", newline="\n")
-    Console(file=stream, width=60, color_system=None).print(dry_view(DRY))
+    Console(file=stream, width=60, color_system=None).print(Rendered(dry_view(DRY)))
     stream.flush()
     stream.seek(0)
     text = stream.read()

@@ -23,6 +23,9 @@ from toolplan.planners.grounded.dates import (
     find_bad_dates,
     find_times,
 )
+from toolplan.planners.grounded.dates.dates import PHRASES as DATES
+from toolplan.planners.grounded.dates.relative import PHRASES as RELATIVE
+from toolplan.planners.grounded.dates.words import pattern, stems
 
 
 class Phrase(TypedDict):
@@ -310,3 +313,14 @@ def test_the_document_lists_what_is_not_read() -> None:
     assert len(unread) > 15
     for phrase in unread:
         assert (phrase, found(phrase)) == (phrase, [])
+
+
+@pytest.mark.parametrize("spelling", [phrase.spelling for phrase in (*RELATIVE, *DATES)])
+def test_what_a_phrase_matches_has_one_of_its_stems(spelling: str) -> None:
+    """A phrase is compiled for the first text that has one; without them it is not looked for."""
+
+    @given(st.from_regex(pattern(spelling)))
+    def law(text: str) -> None:
+        assert any(stem in text for stem in stems(spelling))
+
+    law()

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from toolplan.diagnostics import Diagnostic, Severity
+from toolplan.render.console import Rendered
 from toolplan.render.diagnostics import (
     DiagnosticView,
     Located,
@@ -90,7 +91,9 @@ def test_all_are_shown_and_counted() -> None:
 def test_messages_reach_a_console_literally() -> None:
     loud = Diagnostic("x", Severity.ERROR, "There is no tool '[red]\x1b[2Jx[/red]'.")
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii", newline="\n")
-    Console(file=stream, width=100).print(DiagnosticView((Located(loud, Span(0, 1)),), "ä…"))
+    Console(file=stream, width=100).print(
+        Rendered(DiagnosticView((Located(loud, Span(0, 1)),), "ä…"))
+    )
     stream.flush()
     stream.seek(0)
     shown = stream.read()
@@ -134,7 +137,7 @@ def test_a_severity_has_its_colour(severity: Severity, fixed: bool, colour: str)
     problem = Diagnostic("x", severity, "No.", fixed=fixed)
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, color_system="standard", width=80)
-    console.print(DiagnosticView((Located(problem, Span(0, 1)),), "abc"))
+    console.print(Rendered(DiagnosticView((Located(problem, Span(0, 1)),), "abc")))
     head, *_, underline, _, _ = stream.getvalue().splitlines()
     assert f"\x1b[1;{colour}m{severity.value}[x]" in head
     assert f"\x1b[1;{colour}m^" in underline

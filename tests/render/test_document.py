@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from toolplan.render.answer_view import AnswerView
+from toolplan.render.console import Rendered
 from toolplan.render.document import (
     Bullets,
     Document,
@@ -32,7 +33,7 @@ DOCUMENT: Document = (
 
 def on_console(document: Document, *, width: int = 100, encoding: str = "utf-8") -> str:
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="\n")
-    Console(file=stream, width=width, color_system=None).print(AnswerView(document))
+    Console(file=stream, width=width, color_system=None).print(Rendered(AnswerView(document)))
     stream.flush()
     stream.seek(0)
     return stream.read()

@@ -16,6 +16,7 @@ from toolplan.approval import EffectStep
 from toolplan.path import Json
 from toolplan.plan import Array, Literal, Object, Ref, Template, Value
 from toolplan.render.approval_view import ApprovalView, approval_text
+from toolplan.render.console import Rendered
 from toolplan.render.exact import exact_lines, exact_name, exact_text, mixed_scripts
 from toolplan.render.printable import text_width
 from toolplan.tools import Effects
@@ -166,7 +167,9 @@ def screen(args: dict[str, Value], width: int = 80) -> str:
         "mail", "send", Effects.WRITE, args, None, conditional=False, calls=1, exact=True
     )
     out = io.StringIO()
-    Console(file=out, width=width, color_system=None).print(ApprovalView((step,), "d" * 64))
+    Console(file=out, width=width, color_system=None).print(
+        Rendered(ApprovalView((step,), "d" * 64))
+    )
     return out.getvalue()
 
 

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from toolplan.path import EVERY
 from toolplan.plan import Literal, Object, Plan, Ref, Step, Template, Value, When
+from toolplan.render.console import Rendered
 from toolplan.render.plan_tree import effect_marks, plan_text, plan_tree
 from toolplan.tools import Effects, Tool
 
@@ -37,7 +38,7 @@ PLAN = Plan(
 
 def on_console(plan: Plan, *, width: int = 100, encoding: str = "utf-8") -> str:
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="\n")
-    Console(file=stream, width=width, color_system=None).print(plan_tree(plan))
+    Console(file=stream, width=width, color_system=None).print(Rendered(plan_tree(plan)))
     stream.flush()
     stream.seek(0)
     return stream.read()

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rich.console import Console, RenderableType
+from rich.console import Console
 
 import toolplan.render
 from tests.sizes import share_of
@@ -38,16 +38,17 @@ from toolplan.events import (
 from toolplan.flows import Flow, Label, Need, Source, Trust, Verdict
 from toolplan.path import EVERY, Json
 from toolplan.plan import Array, Literal, Plan, Ref, Step, Template, When
-from toolplan.render._lines import Prose
+from toolplan.render._lines import Prose, View
 from toolplan.render.answer_view import AnswerView
 from toolplan.render.approval_view import ApprovalView
 from toolplan.render.comparison_view import ComparisonView
-from toolplan.render.console import PlainConsole
+from toolplan.render.console import TerminalOutput
 from toolplan.render.diagnostics import DiagnosticView, Located
 from toolplan.render.document import Bullets, Document, Fields, Heading, Lead, Note, Table
 from toolplan.render.doubt_view import doubt_lines
 from toolplan.render.effects_view import EffectsView
 from toolplan.render.flow_view import FlowsView
+from toolplan.render.output import FileOutput
 from toolplan.render.plan_tree import PlanTree
 from toolplan.render.printable import text_width
 from toolplan.render.run_progress import RunProgress
@@ -75,10 +76,16 @@ WORDS = st.sampled_from(("the", "shipment", "of", "was rejected,", "weighs", "æ
 SENTENCES = st.lists(st.one_of(VALUES, WORDS), min_size=1, max_size=25).map(" ".join)
 
 
-def shown(view: RenderableType, width: int) -> str:
-    stream = io.StringIO()
-    PlainConsole(stream, width).print(view)
-    return stream.getvalue()
+def shown(view: View, width: int) -> str:
+    styled, plain = io.StringIO(), io.StringIO()
+    TerminalOutput.of(styled, width).print(view)
+    FileOutput(plain, width).print(view)
+    assert stripped(styled.getvalue()) == stripped(plain.getvalue())
+    return styled.getvalue()
+
+
+def stripped(text: str) -> list[str]:
+    return [line.rstrip(" ") for line in text.split("\n")]
 
 
 def assert_whole(text: str, width: int) -> None:
@@ -129,12 +136,12 @@ def plans(data: DRAW) -> Plan:
     return Plan(tuple(steps), Ref(names[-1]), {"notes": [*notes]})
 
 
-def tree(data: DRAW) -> RenderableType:
+def tree(data: DRAW) -> View:
     plan = plans(data)
     return PlanTree(plan, {plan.steps[0].id: data.draw(SENTENCES)})
 
 
-def diagnostics(data: DRAW) -> RenderableType:
+def diagnostics(data: DRAW) -> View:
     values = data.draw(st.lists(VALUES, min_size=1, max_size=12))
     separators = data.draw(st.sampled_from(((",", ":"), None)))
     source = json.dumps({"steps": values}, separators=separators)
@@ -151,7 +158,7 @@ def diagnostics(data: DRAW) -> RenderableType:
     return DiagnosticView(tuple(Located(found, span) for span in spans), source, "plan.json")
 
 
-def approval(data: DRAW) -> RenderableType:
+def approval(data: DRAW) -> View:
     def step() -> EffectStep:
         text = Literal(data.draw(SENTENCES.filter(str.isascii)))
         listed = Literal(data.draw(st.lists(VALUES, max_size=9)))
@@ -164,7 +171,7 @@ def approval(data: DRAW) -> RenderableType:
     return ApprovalView((step(), step()), "0cda34e8459e4316a463a84ebc26e0d3")
 
 
-def effects(data: DRAW) -> RenderableType:
+def effects(data: DRAW) -> View:
     def origin() -> Origin:
         label = data.draw(st.sampled_from(Trust))
         source = Source(data.draw(IDS), data.draw(IDS), (data.draw(IDS),))
@@ -200,17 +207,17 @@ def progress(names: list[str], happened: tuple[Event, ...], width: int) -> str:
     stream = io.StringIO()
     console = Console(file=stream, width=width, color_system=None)
     plan = Plan(tuple(Step(name, name) for name in names))
-    shows = RunProgress(plan, console, clock=lambda: 102.0)
+    shows = RunProgress(plan, TerminalOutput(console), clock=lambda: 102.0)
     for event in happened:
         shows(event)
     return stream.getvalue() + shown(shows.view(), width)
 
 
-def doubts(data: DRAW) -> RenderableType:
+def doubts(data: DRAW) -> View:
     return Prose("\n".join(doubt_lines(fold(events(data)[1]))))
 
 
-def runs(data: DRAW) -> RenderableType:
+def runs(data: DRAW) -> View:
     lines = data.draw(st.lists(st.tuples(st.sampled_from(RunState), SENTENCES), min_size=1))
     return RunsView(
         [RunLine("0cda34e8459e4316", 1e9, state, subject, False) for state, subject in lines]
@@ -236,7 +243,7 @@ def tool(data: DRAW) -> Tool:
     return Tool(data.draw(VALUES), described, {"type": "object", "properties": properties})
 
 
-def flows(data: DRAW) -> RenderableType:
+def flows(data: DRAW) -> View:
     def source() -> Source:
         return Source(data.draw(IDS), data.draw(IDS), ("data", EVERY, data.draw(IDS)))
 
@@ -249,11 +256,11 @@ def flows(data: DRAW) -> RenderableType:
     return FlowsView([flow() for _ in range(data.draw(st.integers(1, 3)))])
 
 
-def comparison(data: DRAW) -> RenderableType:
+def comparison(data: DRAW) -> View:
     return ComparisonView(compare_plans(plans(data), plans(data)))
 
 
-VIEWS: Mapping[type, Callable[[DRAW], RenderableType]] = {
+VIEWS: Mapping[type, Callable[[DRAW], View]] = {
     AnswerView: lambda data: AnswerView(tables(data)),
     PlanTree: tree,
     DiagnosticView: diagnostics,
@@ -291,9 +298,28 @@ def test_every_view_is_looked_at() -> None:
     for module in pkgutil.iter_modules(toolplan.render.__path__, "toolplan.render."):
         loaded = importlib.import_module(module.name)
         for name, value in vars(loaded).items():
-            if hasattr(value, "__rich_console__") and value.__module__ == module.name:
+            if (
+                isinstance(value, type)
+                and callable(vars(value).get("lines"))
+                and value.__module__ == module.name
+            ):
                 found.add(name)
-    assert found == {kind.__name__ for kind in VIEWS} | {"ProgressView"}
+    assert found == {kind.__name__ for kind in VIEWS} | {"ProgressView", "View"}
+
+
+@pytest.mark.parametrize("kind", VIEWS)
+@settings(max_examples=share_of(40), deadline=None)
+@given(data=st.data())
+def test_a_file_without_a_width_gets_what_the_console_would_print(kind: type, data: DRAW) -> None:
+    view = VIEWS[kind](data)
+    styled, plain = io.StringIO(), io.StringIO()
+    for output in (TerminalOutput.of(styled), FileOutput(plain)):
+        output.print(view)
+        output.print("a sentence", "another\tone\nof two", style="dim")
+        output.print()
+        output.print("Go on? ", end="")
+        output.print("word " * 40, soft_wrap=True)
+    assert stripped(styled.getvalue()) == stripped(plain.getvalue())
 
 
 def test_an_amount_stays_beside_its_unit() -> None:

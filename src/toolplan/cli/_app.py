@@ -2,65 +2,23 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Final
 
 from toolplan.cli import _terminal
-from toolplan.cli._front_page import (
-    ABOUT,
-    COMMANDS,
-    COMPLETION,
-    COMPLETION_SUMMARY,
-    EPILOGUE,
-    SERVER_EPILOGUE,
-    SERVERS,
-    print_front_page,
-)
+from toolplan.cli._front_page import COMMANDS, print_front_page
 from toolplan.cli._terminal import Exit
 from toolplan.errors import ToolplanError
 from toolplan.release import own_version
 
-if TYPE_CHECKING:
-    from cyclopts import (
-        App,
-        ArgumentCollection,
-        CycloptsError,
-        UnknownOptionError,
-        UnusedCliTokensError,
-        ValidationError,
-    )
+_BETWEEN_COLLECTIONS: Final = 50_000
+"""Objects that are made before garbage is looked for: loading modules makes many, all of them kept.
 
-
-def _shown(default: object) -> str | None:
-    """Return a default as the help shows it: nothing where there is none."""
-    return None if default is None or default is False or default == () else str(default)
-
-
-def commands() -> App:
-    """Return the commands, as cyclopts reads them."""
-    library: Any = import_module("cyclopts")  # not for the front page, which needs no commands
-    app: App = library.App(
-        name="toolplan",
-        help=ABOUT,
-        version=own_version,
-        help_epilogue=EPILOGUE,
-        help_format="plaintext",
-        result_action="return_value",
-        default_parameter=library.Parameter(show_default=_shown),
-    )
-    for name, summary in COMMANDS.items():
-        # a name of a module, not the module: it is imported when its command runs
-        app.command(
-            f"toolplan.cli.{name}:{name}_command",
-            name=name,
-            help=summary,
-            help_epilogue=SERVER_EPILOGUE if name in SERVERS else EPILOGUE,
-        )
-    app.command(
-        "toolplan.cli._completion:install_completion", name=COMPLETION, help=COMPLETION_SUMMARY
-    )
-    return app
+With the usual 700 a tenth of a short command is spent looking.
+"""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -74,6 +32,7 @@ def main(arguments: list[str] | None = None) -> None:
     debug = "--debug" in _options(words)
     if debug:
         words.remove("--debug")
+    gc.set_threshold(_BETWEEN_COLLECTIONS)
     _terminal.prepare_streams()
     try:
         code = _call(words, debug=debug)
@@ -115,52 +74,21 @@ def _call(words: list[str], *, debug: bool) -> object:
     if words == ["--version"]:
         print(own_version())
         return None
-    app = commands()
-    library: Any = import_module("cyclopts")
-    faults: Any = import_module("toolplan.cli._faults")  # as the commands: not for the front page
-    try:
-        with faults.faults_reported(debug=debug, as_json="--json" in words):
-            return app(words, exit_on_error=False, print_error=False)
-    except library.CycloptsError as error:
-        raise _usage(error, words) from None
+    # none of this is for the front page, and most calls need no library
+    faults: Any = import_module("toolplan.cli._faults")
+    with faults.faults_reported(debug=debug, as_json="--json" in words):
+        call = _plain_call(words)
+        if call is not None:
+            return call()
+        library: Any = import_module("toolplan.cli._library")
+        return library.call(words)
 
 
-def _usage(error: CycloptsError, words: list[str]) -> ToolplanError:
-    """Return what is wrong with the words of the call, and where the help is."""
-    command = words[0] if words and words[0] in COMMANDS else ""
-    help_ = f"See `toolplan {command} --help`." if command else "See `toolplan --help`."
-    message = str(error)
-    library: Any = import_module("cyclopts")
-    if isinstance(error, library.UnusedCliTokensError):
-        unused = " ".join(cast("UnusedCliTokensError", error).unused_tokens or ())
-        message = f"These words are too many: {unused!r}."
-        if command in ("ask", "plan"):
-            help_ = "Put the question in quotes."
-    elif isinstance(error, library.UnknownOptionError):
-        unknown = cast("UnknownOptionError", error)
-        option = unknown.token.keyword or unknown.token.value
-        message = _unknown_option(option, unknown.argument_collection)
-    elif isinstance(error, library.ValidationError) and error.app is not None:
-        option = str(cast("ValidationError", error).exception_message)
-        if option.startswith("-"):  # as `refuse_options` says
-            message = _unknown_option(option, error.app.assemble_argument_collection())
-    elif isinstance(error, library.MissingArgumentError) and error.argument is not None:
-        message = f"{error.argument.name.removeprefix('--').upper()} is missing."
-        if error.argument.name == "--tools":
-            needed = (
-                "name the MCP configuration that has the server"
-                if command in ("login", "logout")
-                else "a plan needs the tools that it names"
-            )
-            message = f"--tools is missing: {needed}."
-    return ToolplanError("usage", message, help_)
-
-
-def _unknown_option(word: str, known: ArgumentCollection) -> str:
-    """Return a sentence on an unknown option, with those of the command that are like it."""
-    option = word.partition("=")[0]
-    names = {name.lstrip("-"): name for each in known for name in each.names}
-    diagnostics: Any = import_module("toolplan.diagnostics")  # not for `toolplan --help`
-    meant = [names[name] for name in diagnostics.near(option.lstrip("-"), names)]
-    hint = f" Did you mean {' or '.join(meant)}?" if meant else ""
-    return f"Unknown option: {option}.{hint}"
+def _plain_call(words: list[str]) -> Callable[[], object] | None:
+    """Return the call that the words are, None where they need the library."""
+    name, *rest = words
+    if name not in COMMANDS:
+        return None
+    reader: Any = import_module("toolplan.cli._plain_call")
+    module = import_module(f"toolplan.cli.{name}")
+    return reader.plain_call(getattr(module, f"{name}_command"), rest)

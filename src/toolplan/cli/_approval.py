@@ -203,13 +203,13 @@ async def _agreed() -> bool:
     """Ask until the person says yes or no; nothing is a no."""
     while True:
         discard_input()
-        err().print("Run it? [y/N] ", end="", markup=False)
+        err().print("Run it? [y/N] ", end="")
         said = (await _line()).strip()
         if said.lower() in ("y", "yes"):
             return True
         if said.lower() in ("", "n", "no"):
             return False
-        err().print(f"{printable(repr(said))} is not an answer.", markup=False)
+        err().print(f"{printable(repr(said))} is not an answer.")
 
 
 async def _line() -> str:

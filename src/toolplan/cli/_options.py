@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Final, Literal, TypeAlias, TypedDict
 
-from cyclopts import Parameter
-
+from toolplan.cli._parameter import Parameter
 from toolplan.cli._terminal import CommandError
 from toolplan.dialects import DIALECTS
 
@@ -35,7 +34,7 @@ PlanFileArgument: TypeAlias = Annotated[
     ),
 ]
 JsonFlag: TypeAlias = Annotated[
-    bool, Parameter(name="--json", negative="", help="Print JSON on standard output.")
+    bool, Parameter(name="--json", help="Print JSON on standard output.")
 ]
 ToolsOption: TypeAlias = Annotated[str | None, Parameter(name="--tools", help=TOOLS_HELP)]
 DialectOption: TypeAlias = Annotated[
@@ -68,7 +67,6 @@ ContractsOption: TypeAlias = Annotated[
     tuple[str, ...],
     Parameter(
         name="--contracts",
-        negative="",
         help="A file or folder of contracts: which agent does what, and needs what (repeatable).",
     ),
 ]
@@ -76,7 +74,6 @@ ModelOption: TypeAlias = Annotated[
     tuple[str, ...],
     Parameter(
         name="--model",
-        negative="",
         help="A model: openai:MODEL, anthropic:MODEL, ollama:MODEL, URL#MODEL. Repeatable: the "
         "next one is asked where one fails. The model is called only when it is needed.",
     ),
@@ -116,13 +113,12 @@ PolicyOption: TypeAlias = Annotated[
 ]
 YesFlag: TypeAlias = Annotated[
     bool,
-    Parameter(name="--yes", negative="", help="Approve a plan with effects without asking."),
+    Parameter(name="--yes", help="Approve a plan with effects without asking."),
 ]
 ApproveValuesFlag: TypeAlias = Annotated[
     bool,
     Parameter(
         name="--approve-values",
-        negative="",
         help="Run what only reads first, then ask about each call with effects with its values.",
     ),
 ]
@@ -130,7 +126,6 @@ ConcurrencyOption: TypeAlias = Annotated[
     tuple[str, ...],
     Parameter(
         name="--concurrency",
-        negative="",
         help="N: the most calls at the same time (32). NAME=N: of one tool, or of all tools of one "
         "source (repeatable). When a limit is reached, steps on the critical path start first.",
     ),
@@ -163,7 +158,6 @@ EffectsOption: TypeAlias = Annotated[
     tuple[str, ...],
     Parameter(
         name="--effects",
-        negative="",
         help="TOOL=LABEL: what a tool may change, whatever its source says (repeatable).",
     ),
 ]

@@ -13,7 +13,6 @@ from tempfile import NamedTemporaryFile
 from typing import NamedTuple
 
 from msgspec.structs import replace
-from rich.console import Console
 
 from toolplan.cli._terminal import CommandError, note, out
 from toolplan.compiler import to_text
@@ -22,6 +21,7 @@ from toolplan.dialects import dialect_of, known_dialect
 from toolplan.plan import Limits, Plan
 from toolplan.render.diagnostics import DiagnosticView, Located, located
 from toolplan.render.harmless import harmless_json
+from toolplan.render.output import Output
 from toolplan.render.plan_tree import plan_tree
 from toolplan.tools import Toolbox
 
@@ -100,7 +100,7 @@ def _written_beside(path: Path, raw: bytes) -> Path:
 
 
 def print_diagnostics(
-    console: Console, file: PlanFile, diagnostics: Sequence[Diagnostic], advice: str = ""
+    console: Output, file: PlanFile, diagnostics: Sequence[Diagnostic], advice: str = ""
 ) -> None:
     """Print `diagnostics` with their places underlined, and count them.
 

@@ -10,14 +10,14 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from toolplan.errors import ToolplanError
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-
     from toolplan.path import Json
+    from toolplan.render._lines import View
+    from toolplan.render.output import Output
 from toolplan.render.harmless import harmless_json
 
 if sys.platform == "win32":
@@ -53,6 +53,9 @@ _FAILED: Final = frozenset(
 _STORAGE: Final = frozenset(("run-exists", "storage", "unwritable-file"))
 _USAGE_OF_MODELS: Final = frozenset(("llm-missing", "llm-spec"))
 
+
+_STYLED: Final = frozenset(("FORCE_COLOR", "TTY_COMPATIBLE"))
+"""Variables by which a user wants the output of a terminal in a file."""
 
 _MAKING_WAY: Final[list[Callable[[], None]]] = []
 
@@ -105,25 +108,21 @@ def abandon_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def out() -> Console:
+def out() -> Output:
     """Return standard output as it is now: plain text, 100 wide, where it is not a terminal."""
     return _stream(sys.stdout)
 
 
-def err() -> Console:
+def err() -> Output:
     """Return standard error as it is now."""
     return _stream(sys.stderr)
 
 
-def show_long(console: Console, view: RenderableType) -> None:
+def show_long(output: Output, view: View) -> None:
     """Show `view` in the pager of the terminal, if it is longer than the terminal."""
     screen = sys.__stdout__  # where a pager writes
-    if screen is None or not screen.isatty() or not console.is_terminal:
-        return
-    lines = console.render_lines(view, pad=False)
-    if len(lines) >= console.height:
-        with console.pager():
-            console.print(view)
+    if screen is not None and screen.isatty() and output.is_terminal:
+        output.page(view)
 
 
 def discard_input() -> None:
@@ -148,18 +147,15 @@ def making_way(call: Callable[[], None]) -> Generator[None]:
         _MAKING_WAY.remove(call)
 
 
-def _stream(file: TextIO) -> Console:
+def _stream(file: TextIO) -> Output:
     columns = os.environ.get("COLUMNS", "")
     width = int(columns) if columns.isdecimal() and columns.isascii() and int(columns) else None
-    library: Any = import_module("toolplan.render.console")  # loaded when the first line is styled
-    console: Console = library.PlainConsole(file, width)
-    console.on_broken_pipe = _raise_broken_pipe  # the library's own would just exit
-    return console
-
-
-def _raise_broken_pipe() -> NoReturn:
-    """Let the command end as any program whose reader has gone."""
-    raise BrokenPipeError
+    # loaded when something is printed, and the library for terminals only where there is one
+    if file.isatty() or _STYLED.intersection(os.environ):
+        terminal: Any = import_module("toolplan.render.console")
+        return terminal.TerminalOutput.of(file, width)
+    plain: Any = import_module("toolplan.render.output")
+    return plain.FileOutput(file, width)
 
 
 def print_json(value: Json) -> None:

@@ -44,12 +44,12 @@ class ValuesQuestion:
         while True:
             discard_input()
             words = f"Make {what}? y, or n and why; Enter leaves it for later: "
-            err().print(words, end="", markup=False)
+            err().print(words, end="")
             said = (await self._line()).strip()
             try:
                 return _answer(said, calls)
             except ValueError:
-                err().print(f"{printable(repr(said))} is not an answer.", markup=False)
+                err().print(f"{printable(repr(said))} is not an answer.")
 
 
 def _answer(said: str, calls: Sequence[Effect]) -> Answer:

@@ -6,13 +6,12 @@ import sys
 from contextlib import closing
 from typing import Annotated
 
-from cyclopts import Parameter
-
 from toolplan.app._wait import run_to_end
 from toolplan.app.resume import plan_of
 from toolplan.approval import effect_steps
 from toolplan.cli._journal import opened_journal
 from toolplan.cli._options import JournalOption, JsonFlag
+from toolplan.cli._parameter import Parameter
 from toolplan.cli._placed import reached, report_placed, user_name
 from toolplan.cli._terminal import CommandError, Exit, discard_input, err, note, print_json
 from toolplan.cli.resume import RunArgument
@@ -20,9 +19,7 @@ from toolplan.render.approval_view import ApprovalView
 from toolplan.render.runs_view import SHORT
 
 DigestArgument = Annotated[str, Parameter(help="The digest of its plan, as it was shown.")]
-UnaskedFlag = Annotated[
-    bool, Parameter(name="--yes", negative="", help="Do not ask on the terminal.")
-]
+UnaskedFlag = Annotated[bool, Parameter(name="--yes", help="Do not ask on the terminal.")]
 
 
 def approve_command(

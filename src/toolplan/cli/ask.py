@@ -7,8 +7,6 @@ from contextlib import closing
 from functools import partial
 from typing import Annotated, Literal
 
-from cyclopts import Parameter
-
 from toolplan.app._open import open
 from toolplan.app._wait import run_to_end
 from toolplan.app.app import App
@@ -35,6 +33,7 @@ from toolplan.cli._options import (
     YesFlag,
 )
 from toolplan.cli._outcome import print_run, report_comparison, report_forecast, report_usage
+from toolplan.cli._parameter import Parameter
 from toolplan.cli._plan_file import plan_document, print_plan
 from toolplan.cli._proposal import report_no_plan
 from toolplan.cli._terminal import Exit, err, note
@@ -46,14 +45,11 @@ from toolplan.plan import Step
 from toolplan.render.diagnostics import DiagnosticView, Located
 from toolplan.render.printable import printable
 
-PlanOnly = Annotated[
-    bool, Parameter(name="--plan-only", negative="", help="Show the plan, and run nothing.")
-]
+PlanOnly = Annotated[bool, Parameter(name="--plan-only", help="Show the plan, and run nothing.")]
 EagerFlag = Annotated[
     bool,
     Parameter(
         name="--eager",
-        negative="",
         help="Start steps that only read while a model still writes the plan.",
     ),
 ]
@@ -61,7 +57,6 @@ ReplanFlag = Annotated[
     bool,
     Parameter(
         name="--replan",
-        negative="",
         help="After a failed run with effects continue with another plan; what is done stays done.",
     ),
 ]

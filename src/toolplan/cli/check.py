@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal
 
-from cyclopts import Parameter
-
 from toolplan.app._home import home
 from toolplan.app._policy import policy_of
 from toolplan.app.settings import FILE
@@ -17,6 +15,7 @@ from toolplan.cli._options import (
     PolicyOption,
     ToolsOption,
 )
+from toolplan.cli._parameter import Parameter
 from toolplan.cli._plan_file import PlanFile, print_diagnostics, read_plan, write_plan
 from toolplan.cli._terminal import CommandError, Exit, err, note, out, print_json
 from toolplan.cli._tools import opened_if_given
@@ -31,9 +30,7 @@ from toolplan.render.sarif import sarif
 from toolplan.rules import rule_pages
 from toolplan.tools import Toolbox
 
-FixFlag = Annotated[
-    bool, Parameter(name="--fix", negative="", help="Save the safe fixes in the file.")
-]
+FixFlag = Annotated[bool, Parameter(name="--fix", help="Save the safe fixes in the file.")]
 FormatOption = Annotated[
     Literal["text", "json", "sarif"], Parameter(name="--format", help="The form of the report.")
 ]

@@ -6,10 +6,9 @@ import asyncio
 import socket
 from typing import Annotated, Final
 
-from cyclopts import Parameter
-
 from toolplan.app._decisions import read_day
 from toolplan.cli._options import PortOption, TodayOption, known_port
+from toolplan.cli._parameter import Parameter
 from toolplan.cli._terminal import CommandError, Exit, note
 from toolplan.demo.changes import reset as forget_changes
 from toolplan.demo.rest import DOCUMENT_PATH
@@ -21,18 +20,14 @@ from toolplan.tools import ToolObjectError
 
 DEFAULT_PORT: Final = 8765
 
-McpFlag = Annotated[
-    bool, Parameter(name="--mcp", negative="", help="An MCP server over stdio; the default.")
-]
+McpFlag = Annotated[bool, Parameter(name="--mcp", help="An MCP server over stdio; the default.")]
 McpHttpFlag = Annotated[
-    bool, Parameter(name="--mcp-http", negative="", help="An MCP server over streamable HTTP.")
+    bool, Parameter(name="--mcp-http", help="An MCP server over streamable HTTP.")
 ]
-HttpFlag = Annotated[
-    bool, Parameter(name="--http", negative="", help="A REST API with its OpenAPI document.")
-]
+HttpFlag = Annotated[bool, Parameter(name="--http", help="A REST API with its OpenAPI document.")]
 ResetFlag = Annotated[
     bool,
-    Parameter(name="--reset", negative="", help="Forget what tools have changed in its data."),
+    Parameter(name="--reset", help="Forget what tools have changed in its data."),
 ]
 RowsOption = Annotated[int | None, Parameter(name="--rows", help="The number of shipments, about.")]
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from cyclopts import Parameter
-
 from toolplan.app.checkup import Finding, State, check_up
 from toolplan.cli._options import TOOLS_HELP, JsonFlag
+from toolplan.cli._parameter import Parameter
 from toolplan.cli._terminal import Exit, out, print_json
 from toolplan.path import Json
 from toolplan.render._lines import Prose
 from toolplan.render.printable import count_text, printable
 
 ToolsOptions = Annotated[
-    tuple[str, ...], Parameter(name="--tools", negative="", help=f"{TOOLS_HELP} Repeatable.")
+    tuple[str, ...], Parameter(name="--tools", help=f"{TOOLS_HELP} Repeatable.")
 ]
 _SIGNS: Final = {State.FINE: ("✓", ""), State.ABSENT: ("–", "dim"), State.FAULTY: ("✗", "bold red")}
 

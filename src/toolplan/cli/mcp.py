@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from typing import Annotated, Final
 
-from cyclopts import Parameter
-
 from toolplan.app._open import open
 from toolplan.app._wait import run_to_end
 from toolplan.cli._options import (
@@ -24,14 +22,13 @@ from toolplan.cli._options import (
     WeeksOption,
     known_port,
 )
+from toolplan.cli._parameter import Parameter
 from toolplan.cli._terminal import CommandError, Exit, note
 from toolplan.mcp_server import DEFAULT_PORT, CannotServe, serve
 
 BEARER: Final = "TOOLPLAN_MCP_TOKEN"
 
-HttpFlag = Annotated[
-    bool, Parameter(name="--http", negative="", help="Streamable HTTP instead of stdio.")
-]
+HttpFlag = Annotated[bool, Parameter(name="--http", help="Streamable HTTP instead of stdio.")]
 HostOption = Annotated[
     str,
     Parameter(name="--host", help=f"The address to listen on; all but loopback need {BEARER}."),
@@ -40,7 +37,6 @@ ElicitFlag = Annotated[
     bool,
     Parameter(
         name="--elicit",
-        negative="",
         help="Let clients ask their user for approvals. A client that lies can approve by itself.",
     ),
 ]

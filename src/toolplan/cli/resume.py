@@ -7,8 +7,6 @@ from contextlib import closing
 from functools import partial
 from typing import Annotated
 
-from cyclopts import Parameter
-
 from toolplan.app._decisions import consents_of, decisions_of, left_out_items
 from toolplan.app._open import open
 from toolplan.app._toolset import effect_labels, reopening
@@ -31,6 +29,7 @@ from toolplan.cli._options import (
     for_given_plans,
 )
 from toolplan.cli._outcome import print_run
+from toolplan.cli._parameter import Parameter
 from toolplan.cli._placed import Decisions, placed, refuse_values, send
 from toolplan.cli._terminal import CommandError, note
 from toolplan.engines import CannotRun
@@ -41,34 +40,32 @@ from toolplan.render.runs_view import SHORT
 RunArgument = Annotated[str, Parameter(help="The run, or the beginning of its name.")]
 RetryOption = Annotated[
     tuple[str, ...],
-    Parameter(name="--retry", negative="", help="STEP or STEP:ITEM: make the call again."),
+    Parameter(name="--retry", help="STEP or STEP:ITEM: make the call again."),
 ]
 ResolveOption = Annotated[
     tuple[str, ...],
     Parameter(
         name="--resolve",
-        negative="",
         help="STEP=JSON or STEP:ITEM=JSON: the call succeeded, with this result.",
     ),
 ]
 AbortOption = Annotated[
     tuple[str, ...],
-    Parameter(name="--abort", negative="", help="STEP or STEP:ITEM: the call failed."),
+    Parameter(name="--abort", help="STEP or STEP:ITEM: the call failed."),
 ]
 
 AllowOption = Annotated[
     tuple[str, ...],
-    Parameter(name="--allow", negative="", help="STEP: make its calls that wait, as shown."),
+    Parameter(name="--allow", help="STEP: make its calls that wait, as shown."),
 ]
 DenyOption = Annotated[
     tuple[str, ...],
-    Parameter(name="--deny", negative="", help="STEP: its calls that wait are not made."),
+    Parameter(name="--deny", help="STEP: its calls that wait are not made."),
 ]
 LeaveOutOption = Annotated[
     tuple[str, ...],
     Parameter(
         name="--leave-out",
-        negative="",
         help="STEP:ITEM: leave this call out; another plan makes the others.",
     ),
 ]

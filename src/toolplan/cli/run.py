@@ -5,8 +5,6 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Annotated
 
-from cyclopts import Parameter
-
 from toolplan.app._open import open
 from toolplan.app._wait import run_to_end
 from toolplan.app.app import App
@@ -32,6 +30,7 @@ from toolplan.cli._options import (
     for_given_plans,
 )
 from toolplan.cli._outcome import print_run, report_comparison, report_forecast, report_usage
+from toolplan.cli._parameter import Parameter
 from toolplan.cli._plan_file import read_plan
 from toolplan.cli._terminal import Exit, note, out, print_json
 from toolplan.dry_run import dry_view
@@ -42,7 +41,7 @@ from toolplan.render.plan_tree import effect_marks, plan_tree
 NeededTools = Annotated[str, Parameter(name="--tools", help=TOOLS_HELP)]
 DryFlag = Annotated[
     bool,
-    Parameter(name="--dry-run", negative="", help="Call no tool; report what would go wrong."),
+    Parameter(name="--dry-run", help="Call no tool; report what would go wrong."),
 ]
 
 

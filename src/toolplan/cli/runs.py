@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
 from rich.filesize import decimal
 
 from toolplan.app._home import home
@@ -16,6 +15,7 @@ from toolplan.app.retention import Retention, retention
 from toolplan.app.settings import read_settings
 from toolplan.cli._journal import opened_journal
 from toolplan.cli._options import JournalOption, JsonFlag
+from toolplan.cli._parameter import Parameter
 from toolplan.cli._placed import report_placed, without_worker
 from toolplan.cli._terminal import CommandError, Exit, note, out, print_json
 from toolplan.path import Json
@@ -32,7 +32,6 @@ PruneFlag = Annotated[
     bool,
     Parameter(
         name="--prune",
-        negative="",
         help="Remove older runs: show which, or remove them with --yes.",
     ),
 ]
@@ -45,7 +44,7 @@ KeepOption = Annotated[
 ]
 ApplyFlag = Annotated[
     bool,
-    Parameter(name=("--yes", "--apply"), negative="", help="With --prune: remove them."),
+    Parameter(name=("--yes", "--apply"), help="With --prune: remove them."),
 ]
 BackupOption = Annotated[
     str | None,

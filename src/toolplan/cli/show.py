@@ -9,8 +9,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
-from cyclopts import Parameter
-
 from toolplan.answer import Answer, answer
 from toolplan.app._journal_place import existing_journal
 from toolplan.app._toolset import DEMO, Toolset, reopening
@@ -24,6 +22,7 @@ from toolplan.cli._options import (
     refuse_options,
 )
 from toolplan.cli._outcome import print_doubts
+from toolplan.cli._parameter import Parameter
 from toolplan.cli._placed import placed, report_placed, without_worker
 from toolplan.cli._plan_file import print_diagnostics, read_plan, whole_plan
 from toolplan.cli._terminal import CommandError, Exit, err, note, out, print_json
@@ -44,10 +43,8 @@ from toolplan.render.runs_view import SHORT, items_text, run_marks, status_text
 from toolplan.render.svg import svg as as_svg
 from toolplan.storage.journal import JournalError
 
-MermaidFlag = Annotated[
-    bool, Parameter(name="--mermaid", negative="", help="Print a Mermaid flowchart.")
-]
-SvgFlag = Annotated[bool, Parameter(name="--svg", negative="", help="Print an SVG drawing.")]
+MermaidFlag = Annotated[bool, Parameter(name="--mermaid", help="Print a Mermaid flowchart.")]
+SvgFlag = Annotated[bool, Parameter(name="--svg", help="Print an SVG drawing.")]
 
 _Form: TypeAlias = Literal["text", "json", "mermaid", "svg"]
 _Items: TypeAlias = dict[str, dict[int, StepState]]

@@ -9,8 +9,6 @@ from importlib import import_module
 from types import ModuleType
 from typing import Annotated
 
-from cyclopts import Parameter
-
 from toolplan.app._open import open
 from toolplan.app._wait import run_to_end
 from toolplan.cli._options import (
@@ -25,11 +23,12 @@ from toolplan.cli._options import (
     WeeksOption,
     known_port,
 )
+from toolplan.cli._parameter import Parameter
 from toolplan.cli._terminal import CommandError, Exit, note
 from toolplan.extras import install_command
 
 NoOpenFlag = Annotated[
-    bool, Parameter(name="--no-open", negative="", help="Print the address; open no browser.")
+    bool, Parameter(name="--no-open", help="Print the address; open no browser.")
 ]
 HostOption = Annotated[
     str,
@@ -42,7 +41,6 @@ OriginOption = Annotated[
     tuple[str, ...],
     Parameter(
         name="--origin",
-        negative="",
         help="Another address of the studio, as https://plans.example (repeatable).",
     ),
 ]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from cyclopts import Parameter
-
 from toolplan.app._open import open
 from toolplan.app._wait import run_to_end
 from toolplan.app.app import App
@@ -25,6 +23,7 @@ from toolplan.cli._options import (
     YesFlag,
 )
 from toolplan.cli._outcome import print_run
+from toolplan.cli._parameter import Parameter
 from toolplan.cli._placed import report_placed
 from toolplan.cli._plan_file import read_plan
 from toolplan.cli._terminal import Exit, err, note, out, print_json
@@ -36,7 +35,7 @@ from toolplan.render.runs_view import SHORT
 
 WaitFlag = Annotated[
     bool,
-    Parameter(name="--wait", negative="", help="Wait until the run is over, and print its result."),
+    Parameter(name="--wait", help="Wait until the run is over, and print its result."),
 ]
 
 
@@ -44,7 +43,6 @@ WithValuesFlag = Annotated[
     bool,
     Parameter(
         name="--approve-values",
-        negative="",
         help="Run what only reads first; each call with effects then waits with its values.",
     ),
 ]

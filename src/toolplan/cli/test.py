@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
-from cyclopts import Parameter
-
 from toolplan.app.app import App
 from toolplan.cli._options import ContractsOption, JsonFlag, ModelOption, ToolsOption
+from toolplan.cli._parameter import Parameter
 from toolplan.cli._terminal import CommandError, Exit, note, out, print_json
 from toolplan.path import Json
 from toolplan.plan_json import dump
@@ -36,7 +35,6 @@ RecordFlag = Annotated[
     bool,
     Parameter(
         name="--record",
-        negative="",
         help="Record the plans of questions without `expect`, beside the file: FILE.plans.json.",
     ),
 ]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from cyclopts import Parameter
-
 from toolplan.app._toolset import Toolset
 from toolplan.cli._options import BaseUrlOption, EffectsOption, JsonFlag, ToolsOption
+from toolplan.cli._parameter import Parameter
 from toolplan.cli._terminal import CommandError, Exit, note, out, print_json
 from toolplan.cli._tools import opened
 from toolplan.diagnostics import did_you_mean, near
@@ -21,13 +20,12 @@ AcceptFlag = Annotated[
     bool,
     Parameter(
         name="--accept",
-        negative="",
         help="Accept the tools as they are now, all of them or the one named.",
     ),
 ]
 LintFlag = Annotated[
     bool,
-    Parameter(name="--lint", negative="", help="Report what makes tools hard to plan with."),
+    Parameter(name="--lint", help="Report what makes tools hard to plan with."),
 ]
 
 

@@ -9,11 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.text import Text
 
 from toolplan.render.printable import fit_encoding, text_width
 
@@ -50,41 +48,37 @@ class Screen(NamedTuple):
     prose: int | None = None
     encoding: str = "utf-8"
 
-    @classmethod
-    def of(cls, options: ConsoleOptions) -> Screen:
-        """Return the screen of a rich console; one that does not wrap takes sentences whole."""
-        prose = None if options.no_wrap else options.max_width
-        return cls(options.max_width, prose, options.encoding)
-
     def fit(self, text: str) -> str:
         """Return `text` with what the screen cannot show replaced."""
         return fit_encoding(text, self.encoding)
 
 
+class View(Protocol):
+    """What is printed: lines that depend on where they are shown."""
+
+    def lines(self, screen: Screen) -> Iterable[Line]:
+        """Return what is shown on `screen`."""
+        ...
+
+
 class Prose(Struct, frozen=True):
-    """Sentences for a rich console, a paragraph for each line of `text`."""
+    """Sentences, a paragraph for each line of `text`."""
 
     text: str
     style: str = ""
     below: str = ""
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        screen = Screen.of(options)
+    def lines(self, screen: Screen) -> Iterator[Line]:
+        """Yield what is shown on `screen`."""
         for paragraph in self.text.split("\n"):
             indent = paragraph[: len(paragraph) - len(paragraph.lstrip())]
             line = (Piece(screen.fit(paragraph), self.style),)
-            yield from styled(wrapped(line, screen.prose, below=self.below + indent))
+            yield from wrapped(line, screen.prose, below=self.below + indent)
 
 
 def plain(lines: Iterable[Line]) -> str:
     """Return `lines` as plain text."""
     return "\n".join("".join(piece.text for piece in line).rstrip() for line in lines)
-
-
-def styled(lines: Iterable[Line]) -> Iterator[Text]:
-    """Yield `lines` for a rich console, as they are."""
-    for line in lines:
-        yield Text.assemble(*line, no_wrap=True, overflow="ignore")
 
 
 def line_width(line: Iterable[Piece]) -> int:
@@ -119,13 +113,13 @@ def wrapped(
     yield _merged(row)
 
 
-def shown_lines(lines: Iterable[Line], screen: Screen) -> Iterator[Text]:
-    """Yield `lines` for a rich console, wrapped below their own indentation."""
+def shown_lines(lines: Iterable[Line], screen: Screen) -> Iterator[Line]:
+    """Yield `lines` wrapped below their own indentation."""
     for line in lines:
         fitting = tuple(Piece(screen.fit(text), style) for text, style in line)
         text = _text(fitting)
         indent = text[: len(text) - len(text.lstrip())]
-        yield from styled(wrapped(fitting, screen.prose, below=indent + "  "))
+        yield from wrapped(fitting, screen.prose, below=indent + "  ")
 
 
 def _merged(row: Iterable[Piece]) -> Line:

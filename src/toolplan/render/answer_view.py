@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
 from msgspec import Struct
-from rich.console import Console, ConsoleOptions, RenderResult
 
-from toolplan.render._lines import Screen, styled
+from toolplan.render._lines import Line, Screen
 from toolplan.render.document import Document, document_lines
 
 
@@ -25,8 +25,9 @@ class AnswerView(Struct, frozen=True):
 
     document: Document
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield from styled(document_lines(self.document, Screen.of(options)))
+    def lines(self, screen: Screen) -> Iterator[Line]:
+        """Yield what is shown on `screen`."""
+        yield from document_lines(self.document, screen)
 
 
 def answer_view(answer: Documented) -> AnswerView:

@@ -7,15 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct
-from rich.console import Console, ConsoleOptions, RenderResult
 
 from toolplan.approval import EffectStep
 from toolplan.path import Json
 from toolplan.plan import Literal, Value
 from toolplan.plan_json import dump_value
-from toolplan.render._lines import Piece, styled, wrapped
+from toolplan.render._lines import Line, Piece, Screen, wrapped
 from toolplan.render.exact import exact_lines, exact_name, exact_text, mixed_scripts
-from toolplan.render.printable import count_text, fit_encoding, text_width
+from toolplan.render.printable import count_text, text_width
 from toolplan.tools import Effects
 
 _INDENT: Final = "    "
@@ -38,13 +37,14 @@ class ApprovalView(Struct, frozen=True):
     steps: tuple[EffectStep, ...]
     digest: str
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        lines = approval_lines(self.steps, self.digest, options.max_width, options.encoding)
+    def lines(self, screen: Screen) -> Iterator[Line]:
+        """Yield what is shown on `screen`."""
+        lines = approval_lines(self.steps, self.digest, screen.width, screen.encoding)
         for text, style in lines:
-            line = (Piece(fit_encoding(text, options.encoding), style),)
+            line = (Piece(screen.fit(text), style),)
             below = text[: len(text) - len(text.lstrip())] + "  "
-            width = options.max_width if style else None  # lines of values are as they are
-            yield from styled(wrapped(line, width, below=below))
+            width = screen.width if style else None  # lines of values are as they are
+            yield from wrapped(line, width, below=below)
 
 
 def approval_text(steps: Sequence[EffectStep], digest: str) -> str:

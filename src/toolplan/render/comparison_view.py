@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct, field
-from rich.console import Console, ConsoleOptions, RenderResult
 
 from toolplan.comparison import Absent, Change, Comparison, StepChange
 from toolplan.path import Json
@@ -27,8 +26,9 @@ class ComparisonView(Struct, frozen=True):
     before: Mapping[str, str] = field(default_factory=dict[str, str])
     after: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield from shown_lines(_lines(self), Screen.of(options))
+    def lines(self, screen: Screen) -> Iterator[Line]:
+        """Yield what is shown on `screen`."""
+        yield from shown_lines(_lines(self), screen)
 
     def text(self, encoding: str = "utf-8") -> str:
         """Return the same as plain text."""

@@ -8,12 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct
-from rich.console import Console, ConsoleOptions, RenderResult
 
 from toolplan.diagnostics import ABOUT_KEYS, Diagnostic, Fix, Removed, Severity, renamed
 from toolplan.path import Json, print_path
 from toolplan.plan import split_pointer
-from toolplan.render._lines import WIDTH, Line, Piece, Screen, plain, styled, wrapped
+from toolplan.render._lines import WIDTH, Line, Piece, Screen, plain, wrapped
 from toolplan.render.printable import ELLIPSIS, cut, fitting, number_text, printable, text_width
 from toolplan.source import Span, line_and_column
 
@@ -74,11 +73,10 @@ class DiagnosticView(Struct, frozen=True):
     name: str = "plan"
     advice: str = ""
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        screen = Screen.of(options)
+    def lines(self, screen: Screen) -> Iterator[Line]:
+        """Yield what is shown on `screen`."""
         screen = screen._replace(width=min(screen.width, WIDTH))
-        lines = _all_lines(self.located, self.source_text, self.name, screen, self.advice)
-        yield from styled(lines)
+        yield from _all_lines(self.located, self.source_text, self.name, screen, self.advice)
 
 
 def diagnostic_text(

@@ -7,14 +7,12 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from msgspec import Struct
-from rich.console import Console, ConsoleOptions, RenderResult
 
 from toolplan.consent import Effect, Origin
 from toolplan.flows import Trust
-from toolplan.render._lines import Piece, styled, wrapped
+from toolplan.render._lines import Line, Piece, Screen, wrapped
 from toolplan.render.approval_view import Shown, script_warnings, value_lines
 from toolplan.render.exact import exact_name, exact_text
-from toolplan.render.printable import fit_encoding
 
 _BELOW = " " * 8
 
@@ -27,12 +25,13 @@ class EffectsView(Struct, frozen=True):
 
     effects: tuple[Effect, ...]
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for text, style in effects_lines(self.effects, options.max_width, options.encoding):
-            line = (Piece(fit_encoding(text, options.encoding), style),)
+    def lines(self, screen: Screen) -> Iterator[Line]:
+        """Yield what is shown on `screen`."""
+        for text, style in effects_lines(self.effects, screen.width, screen.encoding):
+            line = (Piece(screen.fit(text), style),)
             below = text[: len(text) - len(text.lstrip())] + "  "
-            width = options.max_width if style else None  # lines of values are as they are
-            yield from styled(wrapped(line, width, below=below))
+            width = screen.width if style else None  # lines of values are as they are
+            yield from wrapped(line, width, below=below)
 
 
 def effects_text(effects: Sequence[Effect]) -> str:

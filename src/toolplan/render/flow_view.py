@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.text import Text
 
 from toolplan.flows import Flow
 from toolplan.path import Json, print_path
 from toolplan.render._grid import grid_lines, grid_width, pair_lines
-from toolplan.render._lines import Piece, Screen, styled
+from toolplan.render._lines import Line, Piece, Screen
 from toolplan.render.printable import printable
 
 _COLUMNS = ("from", "into", "label", "needs", "verdict")
@@ -22,17 +20,17 @@ class FlowsView(Struct, frozen=True):
 
     flows: Sequence[Flow]
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        screen = Screen.of(options)
+    def lines(self, screen: Screen) -> Iterator[Line]:
+        """Yield what is shown on `screen`."""
         cells = [_COLUMNS, *(_row(flow) for flow in self.flows)]
         rows = [[Piece(screen.fit(printable(cell))) for cell in row] for row in cells]
         head, *rest = rows
         if grid_width(rows) <= screen.width:
-            yield from styled(grid_lines(rows))
+            yield from grid_lines(rows)
             return
         for row in rest:
-            yield from styled(pair_lines([*zip(head, row, strict=True)], screen))
-            yield Text()
+            yield from pair_lines([*zip(head, row, strict=True)], screen)
+            yield ()
 
 
 def flow_to_json(flow: Flow) -> dict[str, Json]:

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from msgspec import Struct, field
-from rich.console import Console, ConsoleOptions, RenderResult
 
 from toolplan.plan import Plan, Step, needs
 from toolplan.render._lines import (
@@ -20,7 +19,6 @@ from toolplan.render._lines import (
     Screen,
     line_width,
     plain,
-    styled,
     wrapped,
 )
 from toolplan.render.printable import (
@@ -69,8 +67,9 @@ class PlanTree(Struct, frozen=True):
     plan: Plan
     marks: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield from styled(_lines(self.plan, self.marks, Screen.of(options)))
+    def lines(self, screen: Screen) -> Iterator[Line]:
+        """Yield what is shown on `screen`."""
+        yield from _lines(self.plan, self.marks, screen)
 
 
 def plan_tree(plan: Plan, *, marks: Mapping[str, str] | None = None) -> PlanTree:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Final, Self
 
 from msgspec import Struct
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.live import Live
 
 from toolplan import events
 from toolplan.plan import Plan
 from toolplan.render._grid import hanging_rows
-from toolplan.render._lines import Piece, Prose, Screen, styled
+from toolplan.render._lines import Line, Piece, Prose, Screen
+from toolplan.render.output import Drawn, Output
 from toolplan.render.printable import count_text, cut, number_text, printable
 
 _MOST_ROWS: Final = 16
@@ -57,7 +56,7 @@ class RunProgress:
     def __init__(
         self,
         plan: Plan,
-        console: Console,
+        console: Output,
         *,
         clock: Callable[[], float] | None = None,
         before: Sequence[events.Event] = (),
@@ -73,7 +72,7 @@ class RunProgress:
         self._messages: dict[str, str] = {}
         self._clock = clock
         self._latest = 0.0
-        self._live: Live | None = None
+        self._live: Drawn | None = None
 
     def __enter__(self) -> Self:
         self._is_open = True
@@ -107,15 +106,11 @@ class RunProgress:
             self._is_at_rest = False
             self._start_live()
         if self._live is None and (line := _event_line(event, self._steps)):
-            self._console.print(Prose(line), crop=False)
+            self._console.print(line)
 
     def _start_live(self) -> None:
         if self._is_open and not self._is_at_rest and self._console.is_terminal:
-            self._live = Live(
-                console=self._console,
-                get_renderable=self.view,
-                refresh_per_second=_PER_SECOND,
-            )
+            self._live = self._console.live(self.view, _PER_SECOND)
             self._live.start()
 
     def view(self) -> ProgressView:
@@ -159,12 +154,12 @@ class ProgressView(Struct, frozen=True):
     rows: Sequence[Sequence[Piece]]
     counts: str
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        screen = Screen.of(options)
+    def lines(self, screen: Screen) -> Iterator[Line]:
+        """Yield what is shown on `screen`."""
         rows = [[Piece(screen.fit(text), style) for text, style in row] for row in self.rows]
         lines = hanging_rows([(row[:-1], row[-1]) for row in rows], screen)
-        yield from styled(lines)
-        yield Prose(self.counts, "bold")
+        yield from lines
+        yield from Prose(self.counts, "bold").lines(screen)
 
 
 def duration_text(seconds: float) -> str:

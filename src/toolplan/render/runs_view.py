@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
 from msgspec import Struct
-from rich.console import Console, ConsoleOptions, RenderResult
 
 from toolplan.events import Run, RunState, StepRun, StepState
 from toolplan.render._grid import hanging_rows
-from toolplan.render._lines import Piece, Screen, styled
+from toolplan.render._lines import Line, Piece, Screen
 from toolplan.render.printable import cut, printable
 from toolplan.render.run_progress import duration_text
 
@@ -44,8 +43,8 @@ class RunsView(Struct, frozen=True):
 
     entries: Sequence[RunLine]
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        screen = Screen.of(options)
+    def lines(self, screen: Screen) -> Iterator[Line]:
+        """Yield what is shown on `screen`."""
         rows = [
             (
                 (
@@ -57,7 +56,7 @@ class RunsView(Struct, frozen=True):
             )
             for entry in self.entries
         ]
-        yield from styled(hanging_rows(rows, screen))
+        yield from hanging_rows(rows, screen)
 
 
 def run_marks(run: Run) -> dict[str, str]:

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from msgspec import Struct
-from rich.console import Console, ConsoleOptions, RenderResult
 
-from toolplan.render._lines import Line, Piece, Prose, Screen, styled, wrapped
+from toolplan.render._lines import Line, Piece, Prose, Screen, wrapped
 
 _MARK = " [?]"
 
@@ -47,21 +46,21 @@ class SummaryView(Struct, frozen=True):
 
     summary: Summarised
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+    def lines(self, screen: Screen) -> Iterator[Line]:
+        """Yield what is shown on `screen`."""
         if not self.summary.said:
-            yield Prose(self.summary.text)
+            yield from Prose(self.summary.text).lines(screen)
             return
         for line in self.summary.head:
-            yield Prose(f"• {line}", "red", below="  ")
+            yield from Prose(f"• {line}", "red", below="  ").lines(screen)
         if self.summary.head:
-            yield Prose("")
-        screen = Screen.of(options)
+            yield ()
         for line in _paragraphs(self.summary, screen):
-            yield from styled(wrapped(line, screen.prose, below=""))
+            yield from wrapped(line, screen.prose, below="")
         if self.summary.notes:
-            yield Prose("")
+            yield ()
         for note in self.summary.notes:
-            yield Prose(note, "dim")
+            yield from Prose(note, "dim").lines(screen)
 
 
 def summary_view(summary: Summarised) -> SummaryView:

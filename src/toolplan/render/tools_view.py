@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
-from rich.console import Console, ConsoleOptions, RenderResult
 
 from toolplan.render._grid import hanging_rows
-from toolplan.render._lines import Line, Piece, Screen, styled, wrapped
+from toolplan.render._lines import Line, Piece, Screen, wrapped
 from toolplan.render.printable import printable
 from toolplan.schema import Schema, accepted, at, describe, required
 from toolplan.tools import Tool
@@ -19,11 +18,11 @@ class ToolsView(Struct, frozen=True):
 
     tools: Sequence[Tool]
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        screen = Screen.of(options)
+    def lines(self, screen: Screen) -> Iterator[Line]:
+        """Yield what is shown on `screen`."""
         rows = [("tool", "effects", "what it does")]
         rows += [(tool.name, tool.effects.value, _first_sentence(tool)) for tool in self.tools]
-        yield from styled(_rows(rows, screen))
+        yield from _rows(rows, screen)
 
 
 class ToolView(Struct, frozen=True):
@@ -31,19 +30,20 @@ class ToolView(Struct, frozen=True):
 
     tool: Tool
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        screen, tool = Screen.of(options), self.tool
+    def lines(self, screen: Screen) -> Iterator[Line]:
+        """Yield what is shown on `screen`."""
+        tool = self.tool
 
         def prose(text: str, style: str = "") -> Iterator[Line]:
             return wrapped((Piece(screen.fit(text), style),), screen.prose, below="")
 
-        yield from styled(prose(f"{printable(tool.name)}  ({tool.effects.value})", "bold"))
-        yield from styled(prose(printable(tool.description)))
+        yield from prose(f"{printable(tool.name)}  ({tool.effects.value})", "bold")
+        yield from prose(printable(tool.description))
         if tool.unusable is None:
-            yield from styled(_rows([("argument", "needed", "takes"), *_arguments(tool)], screen))
+            yield from _rows([("argument", "needed", "takes"), *_arguments(tool)], screen)
         else:
-            yield from styled(prose(f"It cannot be used: {printable(tool.unusable)}."))
-        yield from styled(prose(f"gives: {printable(_gives(tool))}"))
+            yield from prose(f"It cannot be used: {printable(tool.unusable)}.")
+        yield from prose(f"gives: {printable(_gives(tool))}")
 
 
 def _rows(rows: Sequence[tuple[str, str, str]], screen: Screen) -> Iterator[Line]:

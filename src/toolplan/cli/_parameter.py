@@ -1,0 +1,30 @@
+"""How an option or an argument of a command is declared, without the library that reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+
+class Parameter(Struct, frozen=True, kw_only=True):
+    """What a command says of one of its parameters, beside its type.
+
+    Attributes:
+        name: the option, or its names; without one the parameter is an argument.
+        help: what the help says of it.
+        validator: gets the type and the value; a ValueError refuses the value.
+        allow_leading_hyphen: whether `-` is a value.
+    """
+
+    name: str | tuple[str, ...] = ()
+    help: str = ""
+    validator: Callable[[Any, Any], None] | None = None
+    allow_leading_hyphen: bool = False
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The names with hyphens; none where the parameter is an argument."""
+        names = (self.name,) if isinstance(self.name, str) else self.name
+        return tuple(name for name in names if name.startswith("-"))

@@ -1,0 +1,209 @@
+"""Read the words of a plain call, without the library that knows every other.
+
+Most calls name known options, each with a value of its type. They are read here, from what the
+command declares, and the library (a third of the time that a short command takes) is not loaded.
+Whatever is not plain is left to the library: help, errors, abbreviations, values of other forms. A
+test compares the two.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NamedTuple,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from toolplan.cli._parameter import Parameter
+
+_WHOLE: Final = re.compile("[0-9]{1,9}")
+_NUMBER: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+_NOTHING: Final = ("none", "null")
+"""What the library reads as no value where there may be none."""
+
+
+class _NotPlain(Exception):
+    """The library has to read these words."""
+
+
+class _Declared(NamedTuple):
+    """A parameter of a command."""
+
+    own: inspect.Parameter
+    type: object
+    said: Parameter
+
+    @property
+    def is_argument(self) -> bool:
+        return self.own.kind is not inspect.Parameter.KEYWORD_ONLY
+
+    @property
+    def is_repeated(self) -> bool:
+        return get_origin(self.type) is tuple
+
+    def read(self, text: str) -> object:
+        """Return the value that `text` is, of the parameter's type.
+
+        Raises:
+            _NotPlain: it is of another form.
+        """
+        kind = get_args(self.type)[0] if self.is_repeated else self.type
+        value = _value(kind, text, is_listed=self.is_repeated)
+        self.validate((value,) if self.is_repeated else value)
+        return value
+
+    def validate(self, value: object) -> None:
+        if self.said.validator is not None:
+            try:
+                self.said.validator(self.type, value)
+            except ValueError:
+                raise _NotPlain from None
+
+
+def plain_call(command: Callable[..., object], words: Sequence[str]) -> Callable[[], object] | None:
+    """Return the call of `command` with these words, None where they are not plain.
+
+    Raises:
+        ToolplanError: a validator refuses a value in its own words.
+    """
+    declared = _declared(command)
+    try:
+        options, arguments = _sorted(declared, words)
+        places = _places(declared, arguments)
+    except _NotPlain:
+        return None
+    required = (
+        each.own.name
+        for each in declared
+        if not each.is_argument and each.own.default is inspect.Parameter.empty
+    )
+    if not options.keys() >= set(required):
+        return None
+    return partial(command, *places, **options)
+
+
+def _declared(command: Callable[..., object]) -> list[_Declared]:
+    hints = get_type_hints(command, include_extras=True)
+    declared: list[_Declared] = []
+    for own in inspect.signature(command).parameters.values():
+        hint = hints[own.name]
+        said = [each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Parameter)]
+        kind = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+        declared.append(_Declared(own, kind, said[0] if said else Parameter()))
+    return declared
+
+
+def _sorted(
+    declared: Sequence[_Declared], words: Sequence[str]
+) -> tuple[dict[str, object], list[str]]:
+    """Return the values of the options by name of parameter, and the words besides."""
+    known = {name: each for each in declared if not each.is_argument for name in each.said.options}
+    options: dict[str, object] = {}
+    arguments: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            arguments += rest
+        elif word.startswith("-") and word != "-":
+            _read_option(word, known, rest, options)
+        else:
+            arguments.append(word)
+    return options, arguments
+
+
+def _read_option(
+    word: str, known: Mapping[str, _Declared], rest: Iterator[str], options: dict[str, object]
+) -> None:
+    option, joined, text = word.partition("=")
+    each = known.get(option)
+    if each is None:
+        raise _NotPlain
+    name = each.own.name
+    if each.type is bool:
+        if joined or name in options:
+            raise _NotPlain
+        options[name] = True
+        return
+    if not joined:
+        text = next(rest, "")
+        if text.startswith("-"):
+            raise _NotPlain
+    value = each.read(text)
+    if each.is_repeated:
+        options[name] = (*cast("tuple[object, ...]", options.get(name, ())), value)
+    elif name in options:
+        raise _NotPlain
+    else:
+        options[name] = value
+
+
+def _places(declared: Sequence[_Declared], arguments: Sequence[str]) -> list[object]:
+    """Return the values of the arguments, in order."""
+    places: list[object] = []
+    rest = iter(arguments)
+    for each in declared:
+        if not each.is_argument:
+            continue
+        texts = [*rest] if each.own.kind is inspect.Parameter.VAR_POSITIONAL else [next(rest, None)]
+        for text in texts:
+            if text is None:
+                if each.own.default is inspect.Parameter.empty:
+                    raise _NotPlain
+                return places
+            if text.startswith("-") and not (text == "-" and each.said.allow_leading_hyphen):
+                raise _NotPlain
+            places.append(each.read(text))
+    if next(rest, None) is not None:
+        raise _NotPlain
+    return places
+
+
+def _value(kind: object, text: str, *, is_listed: bool) -> object:
+    """Return the value of `kind` that `text` is."""
+    if not text or (is_listed and text.startswith("[")):
+        raise _NotPlain
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        kinds = [part for part in parts if part is not NoneType]
+        if len(kinds) != 1 or text.lower() in _NOTHING:
+            raise _NotPlain
+        return _value(kinds[0], text, is_listed=is_listed)
+    if origin is Literal and text in parts:
+        return text
+    reads: Any = _READS.get(kind)
+    if reads is None:
+        raise _NotPlain
+    return reads(text)
+
+
+def _whole(text: str) -> int:
+    if not _WHOLE.fullmatch(text):
+        raise _NotPlain
+    return int(text)
+
+
+def _number(text: str) -> float:
+    if not _NUMBER.fullmatch(text):
+        raise _NotPlain
+    return float(text)
+
+
+_READS: Final[Mapping[object, Callable[[str], object]]] = {
+    str: str,
+    Path: Path,
+    int: _whole,
+    float: _number,
+}

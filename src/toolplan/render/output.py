@@ -1,0 +1,96 @@
+"""Where views are printed: a terminal, or a file or pipe, which needs no library for terminals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol, TextIO
+
+from toolplan.render._lines import WIDTH, Prose, Screen, View, plain
+
+_CONTROLS: Final[Mapping[int, None]] = dict.fromkeys((7, 8, 11, 12, 13))
+"""The characters that a terminal does not get either: bell, backspace, ends of other kinds."""
+_TAB: Final = 8
+
+
+class Drawn(Protocol):
+    """A view that is drawn again and again, until it is stopped."""
+
+    def start(self) -> None:
+        """Draw it."""
+        ...
+
+    def stop(self) -> None:
+        """Draw it for the last time."""
+        ...
+
+
+class Output(Protocol):
+    """What views and sentences are printed on."""
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a person may be looking at it."""
+        ...
+
+    @property
+    def is_dumb_terminal(self) -> bool:
+        """Whether it is a terminal on which nothing can be drawn again."""
+        ...
+
+    @property
+    def width(self) -> int:
+        """The columns of tables and trees."""
+        ...
+
+    @property
+    def encoding(self) -> str:
+        """What characters are written in."""
+        ...
+
+    def print(
+        self, *shown: View | str, style: str = "", soft_wrap: bool | None = None, end: str = "\n"
+    ) -> None:
+        """Print views and sentences. With `soft_wrap` sentences are not wrapped."""
+        ...
+
+    def page(self, view: View) -> None:
+        """Show `view` in the pager of the terminal, if it is longer than the terminal."""
+        ...
+
+    def live(self, view: Callable[[], View], per_second: float) -> Drawn:
+        """Return what draws the view as it is, so many times a second; for terminals only."""
+        ...
+
+
+class FileOutput:
+    """A file or a pipe: plain text. Sentences are whole lines where no `width` is given."""
+
+    is_terminal = False
+    is_dumb_terminal = False
+
+    def __init__(self, file: TextIO, width: int | None = None) -> None:
+        self._file = file
+        self.encoding = (file.encoding or "utf-8").lower()
+        self.width = WIDTH if width is None else width
+        self._screen = Screen(self.width, width, self.encoding)
+
+    def print(
+        self, *shown: View | str, style: str = "", soft_wrap: bool | None = None, end: str = "\n"
+    ) -> None:
+        """Print views and sentences; `style` is for terminals."""
+        screen = self._screen._replace(prose=None) if soft_wrap else self._screen
+        for each in shown or ("",):
+            if end != "\n" and isinstance(each, str):
+                text = screen.fit(each)
+            else:
+                view = Prose(each) if isinstance(each, str) else each
+                text = plain(view.lines(screen))
+            self._file.write(text.translate(_CONTROLS).expandtabs(_TAB) + end)
+        self._file.flush()
+
+    def page(self, view: View) -> None:
+        """Do nothing: there is no pager."""
+
+    def live(self, view: Callable[[], View], per_second: float) -> Drawn:
+        """Raise TypeError: nothing is drawn again in a file."""
+        raise TypeError("a file is no terminal")
