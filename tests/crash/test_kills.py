@@ -133,7 +133,7 @@ def test_an_engine_that_asks_wrongly_is_found_out(
     ],
 )
 def test_an_engine_that_is_wrong_is_found_out(sabotage: str, breach: str, stores: Stores) -> None:
-    done = kills(stores, 400, before=f"from dataclasses import replace\n{sabotage}")
+    done = kills(stores, 400, before=f"from msgspec.structs import replace\n{sabotage}")
     assert "Breach: seed" in done.stderr
     assert breach in done.stderr
 

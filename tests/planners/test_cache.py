@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tests.planners.cached import Counting, ask, caching, learn, metadata_of, plan_of
 from tests.planners.planned import TODAY, demo
@@ -206,7 +206,7 @@ def test_who_wrote_a_draft_is_reported_after_it_was_kept() -> None:
     planner = caching()
     kept = learn(planner, "facilities in Berlin")
     question = Question("facilities in Berlin", TODAY)
-    planner.keep(question, demo(), replace(kept, planner="llm"))
+    planner.keep(question, demo(), Draft(kept.text, kept.dialect, "llm"))
     found = planner.recall(question, demo())
     assert found is not None
     assert found.planner == "llm"

@@ -15,7 +15,7 @@ TESTS: Final = "books.plans.yaml"
 _TOOLS: Final = '''\
 """Tools of a small library: change them, or put your own in their place."""
 
-from msgspec import Struct
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field
@@ -23,7 +23,8 @@ from pydantic import Field
 import toolplan
 
 
-class Book(Struct):
+@dataclass
+class Book:
     """A row of the results. Plans are checked against its fields before anything runs."""
 
     title: str

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, cast
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from toolplan.dialects import _arazzo_expressions as expressions
@@ -63,7 +63,8 @@ def refuse_unknown(
     report.unknown_fields(rest, known, pointer, None, {})
 
 
-class Reading(Struct):
+@dataclass
+class Reading:
     """What the workflows of one document share while they become one plan."""
 
     root: Mapping[str, Json]

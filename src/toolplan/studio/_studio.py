@@ -7,12 +7,13 @@ import logging
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from typing import Final
 
 from fastapi.sse import ServerSentEvent
+from msgspec.structs import replace
 
 from toolplan.app._approve import Approve
 from toolplan.app.app import App
