@@ -54,6 +54,10 @@ class _Declared(NamedTuple):
     def is_repeated(self) -> bool:
         return get_origin(self.type) is tuple
 
+    @property
+    def is_listed(self) -> bool:
+        return self.is_repeated or self.own.kind is inspect.Parameter.VAR_POSITIONAL
+
     def read(self, text: str) -> object:
         """Return the value that `text` is, of the parameter's type.
 
@@ -61,7 +65,9 @@ class _Declared(NamedTuple):
             _NotPlain: it is of another form.
         """
         kind = get_args(self.type)[0] if self.is_repeated else self.type
-        value = _value(kind, text, is_listed=self.is_repeated)
+        if self.is_listed and text.startswith("["):
+            raise _NotPlain  # a list as JSON
+        value = _value(kind, text)
         self.validate((value,) if self.is_repeated else value)
         return value
 
@@ -171,16 +177,16 @@ def _places(declared: Sequence[_Declared], arguments: Sequence[str]) -> list[obj
     return places
 
 
-def _value(kind: object, text: str, *, is_listed: bool) -> object:
+def _value(kind: object, text: str) -> object:
     """Return the value of `kind` that `text` is."""
-    if not text or (is_listed and text.startswith("[")):
+    if not text:
         raise _NotPlain
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         kinds = [part for part in parts if part is not NoneType]
         if len(kinds) != 1 or text.lower() in _NOTHING:
             raise _NotPlain
-        return _value(kinds[0], text, is_listed=is_listed)
+        return _value(kinds[0], text)
     if origin is Literal and text in parts:
         return text
     reads: Any = _READS.get(kind)
