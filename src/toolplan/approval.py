@@ -12,9 +12,10 @@ import uuid
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final, NamedTuple, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 import rfc8785
+from msgspec import Struct
 
 from toolplan.errors import ToolplanError
 from toolplan.execution_plan import ExecutionPlan
@@ -120,7 +121,7 @@ def decider() -> str:
     return _DECIDER.get()
 
 
-class EffectStep(NamedTuple):
+class EffectStep(Struct, frozen=True):
     """What a person needs to know about a step with effects to approve it.
 
     `calls` is the most calls that it can make; `exact` says that it makes exactly that many unless

@@ -45,7 +45,7 @@ class Change(NamedTuple):
     after: Json | Absent
 
 
-class StepChange(NamedTuple):
+class StepChange(Struct, frozen=True):
     """A step that only one plan has, or that differs. Each id is that of its own plan."""
 
     kind: Kind
@@ -119,7 +119,7 @@ def compare_plans(before: Plan, after: Plan) -> Comparison:
     return Comparison(tuple(found), tuple(_changes(old.output, new.output)), matched)
 
 
-class _Both(NamedTuple):
+class _Both(Struct, frozen=True):
     """A value as it is written, and the same with step ids that both plans share."""
 
     written: Json | Absent

@@ -12,7 +12,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, NamedTuple, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 import rfc8785
 from msgspec import Struct
@@ -28,7 +28,7 @@ _LOG: Final = logging.getLogger(__name__)
 _SAID: Final = Trust.SAID.word
 
 
-class Origin(NamedTuple):
+class Origin(Struct, frozen=True):
     """Where a value of a call comes from.
 
     Attributes:
@@ -85,13 +85,13 @@ class Effect(Struct, frozen=True):
         return tuple(name for name, origin in both.items() if origin.asked)
 
 
-class Denied(NamedTuple):
+class Denied(Struct, frozen=True):
     """The answer that calls are not to be made; `reason` is for the planner and the record."""
 
     reason: str = ""
 
 
-class LeaveOut(NamedTuple):
+class LeaveOut(Struct, frozen=True):
     """The answer that the calls of a `for_each` are made, except those of `items`.
 
     `items` are their positions, counted from 0. What is left is another plan, with a run of its
@@ -141,7 +141,7 @@ class ValueApproval(Struct, frozen=True):
     policy_engine: PolicyEngine | None = None
 
 
-class Consent(NamedTuple):
+class Consent(Struct, frozen=True):
     """What was decided about the calls of a step that wait.
 
     `calls` are the digests of the calls that were shown, by item; None: those that wait, as the

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import groupby, islice
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 
@@ -146,7 +146,7 @@ def _edit_to_json(edit: Edit) -> Json:
 # Suggestions
 
 
-class Suggestion(NamedTuple):
+class Suggestion(Struct, frozen=True):
     """The names that are `near`, nearest first, and the one that was surely meant, if any."""
 
     near: tuple[str, ...] = ()

@@ -13,7 +13,9 @@ import os
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from functools import cached_property
-from typing import Final, Generic, NamedTuple, ParamSpec, TypeVar, cast
+from typing import Final, Generic, ParamSpec, TypeVar, cast
+
+from msgspec import Struct
 
 from toolplan.errors import ToolplanError, sentence
 
@@ -36,7 +38,7 @@ class ExtensionError(ToolplanError):
     """An installed package offers something that cannot be used. The code is `bad-extension`."""
 
 
-class EntryPoint(NamedTuple):
+class EntryPoint(Struct, frozen=True):
     """An object that a package offers: `value` is `MODULE:ATTRIBUTE`, as the package wrote it."""
 
     package: str

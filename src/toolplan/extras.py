@@ -9,8 +9,10 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
 
 _OURS: Final = "toolplan"
 _NOT_LISTED: Final = ("all", "dev")
@@ -49,7 +51,7 @@ def extra_of(module: str) -> str | None:
     return min(bringing, key=lambda extra: len(libraries[extra]), default=None)
 
 
-class Extra(NamedTuple):
+class Extra(Struct, frozen=True):
     """An extra of toolplan: its libraries, with the version of each that is installed."""
 
     name: str

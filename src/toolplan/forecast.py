@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import shake_256
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -156,7 +156,7 @@ def _at_least_one(name: str, *numbers: int) -> None:
         raise ValueError(f"{name} is {min(numbers)}; the least is 1")
 
 
-class _Timed(NamedTuple):
+class _Timed(Struct, frozen=True):
     """A step with what its time depends on; `pool` holds the times that a call may take."""
 
     name: str

@@ -7,7 +7,9 @@ import sysconfig
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 _OURS: Final = str(Path(__file__).parent) + os.sep
 _STDLIB: Final = tuple(
@@ -16,7 +18,7 @@ _STDLIB: Final = tuple(
 _PACKAGES: Final = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 
 
-class OwnFault(NamedTuple):
+class OwnFault(Struct, frozen=True):
     """A fault in the user's own code.
 
     Attributes:

@@ -184,7 +184,7 @@ class ComputedOutput(Struct, frozen=True):
     problems: tuple[tuple[str, str], ...] = ()
 
 
-class LearnedOutput(NamedTuple):
+class LearnedOutput(Struct, frozen=True):
     """The JSON Schema of a tool's earlier results, and their number.
 
     Later results may differ, so it is used for warnings only.

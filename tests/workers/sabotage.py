@@ -55,7 +55,7 @@ def drop_messages() -> None:
 
     def read_messages(messages: Sequence[Any], *others: Any, **named: Any) -> Read:
         read = whole(messages, *others, **named)
-        return read._replace(is_approved=False, decisions={}, consents={})
+        return replace(read, is_approved=False, decisions={}, consents={})
 
     _job_runner.read_messages = read_messages
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from statistics import fmean, median, pstdev, quantiles
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
@@ -48,7 +48,7 @@ class Insight(Struct, frozen=True):
     columns: tuple[str, ...] = ()
 
 
-class Outlier(NamedTuple):
+class Outlier(Struct, frozen=True):
     """A number far from the others; `row` is its index."""
 
     number: float
@@ -56,7 +56,7 @@ class Outlier(NamedTuple):
     z_score: float
 
 
-class _Sentence(NamedTuple):
+class _Sentence(Struct, frozen=True):
     text: str
     columns: tuple[str, ...]
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from toolplan.events import Run, StepState
 from toolplan.path import Json, NotThere, Path, select
 from toolplan.plan import Array, Literal, Object, Plan, Ref, Value, refs, sinks
 
 
-class Result(NamedTuple):
+class Result(Struct, frozen=True):
     """A value of the plan's output.
 
     It is at `path` in the output of `step`; `name` is its key in the plan's output, or empty.

@@ -8,7 +8,9 @@ from datetime import date
 from enum import StrEnum
 from itertools import pairwise
 from statistics import fmean, linear_regression
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from toolplan.answer.thresholds import DEFAULT, Thresholds
 
@@ -26,7 +28,7 @@ class Direction(StrEnum):
     STEADY = "steady"
 
 
-class Trend(NamedTuple):
+class Trend(Struct, frozen=True):
     """The direction of a series.
 
     Attributes:
@@ -42,7 +44,7 @@ class Trend(NamedTuple):
     fit: float = 1.0
 
 
-class Series(NamedTuple):
+class Series(Struct, frozen=True):
     """The number of dates in each period.
 
     A period is a `day`, a `week` (7 days) or a `month` (30 days), counted from the first date,

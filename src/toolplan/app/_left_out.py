@@ -60,7 +60,7 @@ async def started(
 ) -> tuple[ExecutionPlan, Run]:
     """Run a plan, or without calls that an approver leaves out another one; see `App.run`."""
     heard = Heard(start.approve, is_kept=journal is not None)
-    start = start._replace(approve=heard.approve)
+    start = replace(start, approve=heard.approve)
     ended = await start_run(setup, plan, run_id, journal, start)
     return await continued(setup, journal, plan, ended, heard, start)
 
@@ -76,7 +76,7 @@ async def resumed(
 ) -> tuple[ExecutionPlan, Run]:
     """Resume a run, or one without the calls of `left_out` that continues it; see `App.resume`."""
     heard = Heard(start.approve, is_kept=True)
-    start = start._replace(approve=heard.approve)
+    start = replace(start, approve=heard.approve)
     plan, ended = await _resumed(setup, journal, name, plan, decided, left_out, start)
     return await continued(setup, journal, plan, ended, heard, start)
 
@@ -119,7 +119,7 @@ async def _resumed(
 async def answered(loop: Loop, asked: AskResult, start: Start) -> AskResult:
     """Answer a question; where calls are left out, with the run that continues without them."""
     setup, heard = loop.setup, Heard(start.approve, is_kept=loop.journal is not None)
-    start = start._replace(approve=heard.approve)
+    start = replace(start, approve=heard.approve)
     with on_day(start.day):
         asked = await replace(loop, approve=heard.approve).answer(asked)
     if asked.run is None or asked.compiled is None or asked.compiled.plan is None:
@@ -128,7 +128,7 @@ async def answered(loop: Loop, asked: AskResult, start: Start) -> AskResult:
     plan, ended = await continued(setup, loop.journal, before, first, heard, start)
     if ended is first:
         return asked
-    compiled = asked.compiled._replace(plan=plan)
+    compiled = replace(asked.compiled, plan=plan)
     return replace(asked, compiled=compiled, run=ended, answer=setup.answer(plan, ended))
 
 
@@ -349,5 +349,5 @@ def _same_calls(
         for at, each in enumerate(kept):
             item = None if each.item is None else at
             calls[item] = call_digest(new, step, item, each.tool, each.args)
-        found[step] = consent._replace(calls=calls)
+        found[step] = replace(consent, calls=calls)
     return found

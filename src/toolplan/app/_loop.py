@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -84,7 +84,7 @@ class Setup(Struct, frozen=True):
         )
 
 
-class Watchers(NamedTuple):
+class Watchers(Struct, frozen=True):
     """Who is called while a question is answered; see `App.ask`."""
 
     on_step: Callable[[Step], None] | None = None
@@ -93,7 +93,7 @@ class Watchers(NamedTuple):
     on_event: Callable[[Event], None] | None = None
 
 
-class _Ran(NamedTuple):
+class _Ran(Struct, frozen=True):
     """A plan that has run, its events, and how much is missing still.
 
     `is_lacking` says that the run ended, and not well enough.
@@ -327,7 +327,7 @@ class Loop(Struct):
             clock=setup.clock,
             **self.run_options.arguments(),
         )
-        last = asked.attempts[-1]._replace(events=tuple(self.events))
+        last = replace(asked.attempts[-1], events=tuple(self.events))
         found = setup.answer(plan, ended)
         return replace(asked, run=ended, answer=found, attempts=(*asked.attempts[:-1], last))
 
@@ -356,7 +356,7 @@ class Loop(Struct):
             notes |= estimate(expected)
         notes["created_at"] = created.replace("+00:00", "Z")
         plan = noted(compiled.plan, notes)
-        return compiled._replace(plan=plan, draft=plan.plan)
+        return replace(compiled, plan=plan, draft=plan.plan)
 
 
 def _is_unknown(plan: ExecutionPlan, events: Sequence[Event]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -62,7 +62,7 @@ class User(Struct, frozen=True):
     resources: ExitStack = field(default_factory=ExitStack)
 
 
-class Start(NamedTuple):
+class Start(Struct, frozen=True):
     """How a run starts or continues; see `App.run`."""
 
     day: date

@@ -6,7 +6,9 @@ import asyncio
 from asyncio import Task
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+from msgspec import Struct
 
 from toolplan.compiler import Compiled, CompileStream
 from toolplan.dialects import DIALECTS
@@ -18,7 +20,7 @@ from toolplan.planners import Draft, DraftText
 OnStep: TypeAlias = Callable[[Step], None]
 
 
-class StreamedDraft(NamedTuple):
+class StreamedDraft(Struct, frozen=True):
     """A draft that was compiled while it was written, and its run where it was started."""
 
     text: str

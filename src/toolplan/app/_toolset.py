@@ -8,7 +8,9 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, NamedTuple, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
+
+from msgspec import Struct
 
 import toolplan
 from toolplan.app._home import LEARNED, home
@@ -44,7 +46,7 @@ _HELP: Final = (
 )
 
 
-class Toolset(NamedTuple):
+class Toolset(Struct, frozen=True):
     """Open tools.
 
     Attributes:

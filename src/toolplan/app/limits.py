@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 from msgspec import Struct, field
 
@@ -23,7 +23,7 @@ _LONGEST_S: Final = 86_400.0
 _EXAMPLE: Final = "Its table [limits] has lines such as `concurrency = 8` and `timeout = 20`."
 
 
-class LimitOptions(NamedTuple):
+class LimitOptions(Struct, frozen=True):
     """The limits that were given for one run."""
 
     concurrency: tuple[str, ...] = ()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from toolplan.app.settings import Settings, SettingsError
 from toolplan.errors import ToolplanError
@@ -16,7 +18,7 @@ _FORM: Final = "Write a number and s, m, h, d or w, as in 30d."
 _EXAMPLE: Final = 'Its table [retention] has the lines `older_than = "30d"` and `keep = 100`.'
 
 
-class Retention(NamedTuple):
+class Retention(Struct, frozen=True):
     """Runs that are older than `older_than_s` seconds may be pruned, but not the `keep` latest."""
 
     older_than_s: float = 30 * 86_400

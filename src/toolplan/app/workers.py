@@ -7,7 +7,8 @@ import json
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from toolplan.app._approve import by_values, is_other
 from toolplan.app._arguments import checked_arguments
@@ -41,7 +42,7 @@ from toolplan.threads import in_thread
 from toolplan.tools import Tool
 
 
-class Worked(NamedTuple):
+class Worked(Struct, frozen=True):
     """A run as a worker continues it: its plan, the date that counts as today, its options."""
 
     plan: ExecutionPlan

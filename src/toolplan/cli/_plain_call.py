@@ -19,13 +19,14 @@ from typing import (
     Any,
     Final,
     Literal,
-    NamedTuple,
     Union,
     cast,
     get_args,
     get_origin,
     get_type_hints,
 )
+
+from msgspec import Struct
 
 from toolplan.cli._parameter import Parameter
 
@@ -39,7 +40,7 @@ class _NotPlain(Exception):
     """The library has to read these words."""
 
 
-class _Declared(NamedTuple):
+class _Declared(Struct, frozen=True):
     """A parameter of a command."""
 
     own: inspect.Parameter

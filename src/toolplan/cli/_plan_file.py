@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.cli._terminal import CommandError, note, out
@@ -26,7 +26,7 @@ from toolplan.render.plan_tree import plan_tree
 from toolplan.tools import Toolbox
 
 
-class PlanFile(NamedTuple):
+class PlanFile(Struct, frozen=True):
     """The text of a plan, and its name in messages."""
 
     name: str

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal
 
+from msgspec.structs import replace
+
 from toolplan.app._home import home
 from toolplan.app._policy import policy_of
 from toolplan.app.settings import FILE
@@ -117,7 +119,7 @@ def _saved(file: PlanFile, tools: Toolbox | None) -> PlanFile:
             note(f"{pointer_text(each.pointer)}: {change}")
     if len(found) > _MOST_NAMED:
         note(f"… and {len(found) - _MOST_NAMED:,} more.")
-    return file._replace(text=text)
+    return replace(file, text=text)
 
 
 def _unchecked_text(count: int, plan: Plan, tools: Toolbox) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
+
+from msgspec import Struct
 
 from toolplan.app._journal_place import existing_journal
 from toolplan.cli._options import (
@@ -42,7 +44,7 @@ FileOrRun = Annotated[
 ]
 
 
-class _Side(NamedTuple):
+class _Side(Struct, frozen=True):
     """A plan, the tools that it was made for if they are known, and what is known of it."""
 
     plan: Plan

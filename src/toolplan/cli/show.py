@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.answer import Answer, answer
 from toolplan.app._journal_place import existing_journal
@@ -60,7 +62,7 @@ FileOrRun = Annotated[
 ]
 
 
-class _Shown(NamedTuple):
+class _Shown(Struct, frozen=True):
     """A run as the journal keeps it; `items` are those of steps with `for_each`.
 
     `is_placed` says that it was given to workers, and `without_worker` is its queue, where they are

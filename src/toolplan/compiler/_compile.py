@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, NoReturn, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.approval import digest_of
@@ -31,7 +32,7 @@ PlanText: TypeAlias = str | Mapping[str, object] | Sequence[object]
 _HELP: Final = "Pass the text of the plan, or its JSON as a dict; to_text(plan) is that of a Plan."
 
 
-class Compiled(NamedTuple):
+class Compiled(Struct, frozen=True):
     """The result of `compile_plan`.
 
     `plan` is None exactly when a diagnostic still blocks it. `diagnostics` describe the text as it
@@ -200,7 +201,7 @@ def flows_of(plan: Plan, tools: Tools, policy: Policy = Policy()) -> tuple[Flow,
     return _context(plan, tools, policy).flows
 
 
-class Fixed(NamedTuple):
+class Fixed(Struct, frozen=True):
     """A plan with every safe fix applied, and what was wrong with it as it was written."""
 
     plan: Plan

@@ -12,7 +12,9 @@ import weakref
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.demo import cache, changes, gazetteers, sites
 from toolplan.demo import rows as row_generator
@@ -84,7 +86,7 @@ _DOCUMENTS: Final = frozenset(
 _CITY: Final = {city.name: city for city in CITIES}
 
 
-class _Opened(NamedTuple):
+class _Opened(Struct, frozen=True):
     connection: sqlite3.Connection
     today: datetime.date
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from toolplan.demo.database import Database, SqlValue
 from toolplan.demo.gazetteers import Spelled, fold, proper
@@ -16,7 +18,7 @@ LIMIT: Final = "limit"
 _AMONG: Final = " IN (SELECT value FROM json_each(?))"
 
 
-class Filter(NamedTuple):
+class Filter(Struct, frozen=True):
     """What one argument demands: an SQL condition with one `?`, and what stands for it."""
 
     argument: str
@@ -24,7 +26,7 @@ class Filter(NamedTuple):
     value: Callable[[Json], SqlValue]
 
 
-class Listing(NamedTuple):
+class Listing(Struct, frozen=True):
     """A table that can be listed: its filters, and the order in which its rows come."""
 
     table: str

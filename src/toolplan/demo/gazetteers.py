@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 
-class City(NamedTuple):
+class City(Struct, frozen=True):
     """A city with facilities. `trade` is its share of shipments, relative to the others."""
 
     name: str
@@ -15,7 +17,7 @@ class City(NamedTuple):
     spellings: tuple[str, ...] = ()
 
 
-class Carrier(NamedTuple):
+class Carrier(Struct, frozen=True):
     """A haulier. `share` is relative; `dirt` is its probability of a contaminated shipment."""
 
     name: str
@@ -24,7 +26,7 @@ class Carrier(NamedTuple):
     spellings: tuple[str, ...] = ()
 
 
-class WasteType(NamedTuple):
+class WasteType(Struct, frozen=True):
     """A kind of waste.
 
     `code` is from the European list of wastes; `share` is relative; `dirt` multiplies the carrier's
@@ -41,7 +43,7 @@ class WasteType(NamedTuple):
     spellings: tuple[str, ...] = ()
 
 
-class ContaminantType(NamedTuple):
+class ContaminantType(Struct, frozen=True):
     """A contaminant. From `limit_ppm` on a concentration is of medium risk; `share` is relative."""
 
     name: str

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from hashlib import shake_256
 from typing import Final, Generic, NamedTuple, TypeVar
 
+from msgspec import Struct
+
 from toolplan.demo.gazetteers import (
     CARRIERS,
     CITIES,
@@ -95,14 +97,14 @@ class Inspection(NamedTuple):
     notes: str | None
 
 
-class Facility(NamedTuple):
+class Facility(Struct, frozen=True):
     """A site, and how full it is."""
 
     site: Site
     current_load_tons: int
 
 
-class Delivery(NamedTuple):
+class Delivery(Struct, frozen=True):
     """A shipment with what was found in it and who looked at it."""
 
     shipment: Shipment

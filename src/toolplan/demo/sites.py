@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 
-class Site(NamedTuple):
+class Site(Struct, frozen=True):
     """A facility as it was built.
 
     `fill` is how full it is, as a fraction of its capacity, before chance adds a little; `accepts`

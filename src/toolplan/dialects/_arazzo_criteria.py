@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from toolplan.dialects._arazzo_expressions import body_path, refusal
 from toolplan.path import Json, Path
@@ -34,7 +36,7 @@ _FILTER = re.compile(rf"\s*\$(?P<path>{_SEGMENTS})\[\s*\?\s*\(?(?P<test>@[^?]*?)
 _FILTER_TEST = re.compile(rf"\s*@{_TEST}\s*")
 
 
-class Condition(NamedTuple):
+class Condition(Struct, frozen=True):
     """A success criterion: what is looked at in the step's response, and the schema it must fit."""
 
     path: Path

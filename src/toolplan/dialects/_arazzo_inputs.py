@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple, cast
+from typing import cast
 from urllib.parse import parse_qsl
+
+from msgspec import Struct
 
 from toolplan.dialects._arazzo_places import fields_of
 from toolplan.path import Json
@@ -13,7 +15,7 @@ from toolplan.path import Json
 _SHARED = "#/components/inputs/"
 
 
-class Choice(NamedTuple):
+class Choice(Struct, frozen=True):
     """Which workflow is the plan, None for the first, and the values of its inputs as text."""
 
     workflow: str | None = None

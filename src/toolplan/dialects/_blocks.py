@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct, field
 
@@ -41,21 +41,21 @@ _JSON_OBJECT = re.compile(r"""\{\s*+(?:["']|[A-Za-z_]\w*+\s*+:|//|/\*|\#|\Z)""")
 _JSON_LIST = re.compile(r"""\[\s*+(?:[{"'\[]|//|/\*|\#|\Z)""")
 
 
-class Segment(NamedTuple):
+class Segment(Struct, frozen=True):
     """A part of the text that is read by itself: outside of `<think>`, inside of a fence or not."""
 
     span: Span
     is_fenced: bool
 
 
-class Segments(NamedTuple):
+class Segments(Struct, frozen=True):
     """The parts of a text, and what lies between them: `a code fence`, `a <think> block`."""
 
     segments: tuple[Segment, ...]
     noise: tuple[str, ...]
 
 
-class Blocks(NamedTuple):
+class Blocks(Struct, frozen=True):
     """The blocks of a segment.
 
     `cut_off` is where a value begins that the text does not end, None where there is none.

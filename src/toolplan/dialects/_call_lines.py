@@ -30,7 +30,7 @@ _CLOSE_THINK = re.compile(r"</think(?:ing)?>")
 _LINE_REST = re.compile(r"[^\n]*+")
 
 
-class Syntax(NamedTuple):
+class Syntax(Struct, frozen=True):
     """How a dialect writes the lines of a plan.
 
     `line` finds the next one; the name of its last group says what it is: `call` (with the groups
@@ -50,7 +50,7 @@ class Syntax(NamedTuple):
     form: str
 
 
-class Call(NamedTuple):
+class Call(Struct, frozen=True):
     """One call: its number, the places of its name and of what stands between its brackets.
 
     `args` is None where the call does not end. `fault` is where its line continues after it.
@@ -76,7 +76,7 @@ class Fault(NamedTuple):
     offset: int
 
 
-class Outline(NamedTuple):
+class Outline(Struct, frozen=True):
     """The calls of a plan, and what stands beside them.
 
     `closers` are the numbers of calls that are not steps. `cut_off` is where something begins that

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -120,7 +120,7 @@ class FunctionDialect(Struct, frozen=True, kw_only=True):
         return None if self.steps is None else self.steps(signatures, limits or Limits())
 
 
-class Places(NamedTuple):
+class Places(Struct, frozen=True):
     """Where a dialect keeps what the canonical plan has at `/steps/0/args/…`.
 
     `steps` are the pointers that the list of steps may have, the usual one first. `fields` gives
@@ -182,7 +182,7 @@ class Places(NamedTuple):
 CANONICAL_PLACES: Final = Places(("/steps",), {})
 
 
-class Form(NamedTuple):
+class Form(Struct, frozen=True):
     """How a dialect is read: which JSON is its plan, what that says, and where things stand."""
 
     is_plan: Callable[[Json], bool]
@@ -267,7 +267,7 @@ def _no_refusal(ref: Ref) -> str | None:
     return None
 
 
-class Says(NamedTuple):
+class Says(Struct, frozen=True):
     """What a dialect can say beside tools and arguments.
 
     `title` is its name in a sentence. `fields` are canonical names of fields of a plan or of a

@@ -13,7 +13,10 @@ import math
 import re
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.diagnostics import Diagnostic
 from toolplan.dialects._blocks import Segment, Segments, blocks, prose, segments
@@ -52,14 +55,14 @@ _BETWEEN_TEXTS = re.compile(r'"\s*+[:,\]}]|[:,\[{]\s*+"')
 _GOES_ON = re.compile(r"""\s*[\[\]{}",:\d-]""")
 
 
-class Block(NamedTuple):
+class Block(Struct, frozen=True):
     """A JSON document, and where it stands in the text."""
 
     document: Json
     span: Span
 
 
-class JsonText(NamedTuple):
+class JsonText(Struct, frozen=True):
     """What was read: the block that is the plan, None where there is none, and what is wrong."""
 
     block: Block | None
@@ -70,20 +73,20 @@ class _Irregular(Exception):
     """Strict JSON, but with a key twice or a number that no reader agrees about."""
 
 
-class _Decoded(NamedTuple):
+class _Decoded(Struct, frozen=True):
     document: Json
     strict: str  # the text that was decoded in the end: pointers are looked up in it
     is_irregular: bool
     noise: tuple[str, ...] = ()
 
 
-class _Candidate(NamedTuple):
+class _Candidate(Struct, frozen=True):
     decoded: _Decoded
     span: Span
     is_fenced: bool
 
 
-class _Search(NamedTuple):
+class _Search(Struct, frozen=True):
     """What a search for blocks found.
 
     `cut_off` is where a value begins that does not end; `is_spoilt`, that some string did not end.
@@ -205,7 +208,7 @@ def _candidate(
     if strict is None:
         return None, room
     try:
-        decoded = _decoded(strict.text)._replace(noise=strict.noise)
+        decoded = replace(_decoded(strict.text), noise=strict.noise)
         return _Candidate(decoded, span, part.is_fenced), room
     except json.JSONDecodeError:
         if len(block) > room:
@@ -221,7 +224,8 @@ def _repaired(block: str) -> _Decoded:
     # written and read again, so that its numbers are checked too
     decoded = _decoded(json.dumps(library.loads(block, skip_json_loads=True)))
     keys_lost = bool(duplicate_keys(block, most=1))
-    return decoded._replace(
+    return replace(
+        decoded,
         strict=block if keys_lost else decoded.strict,
         is_irregular=decoded.is_irregular or keys_lost,
         noise=("broken JSON, repaired by guess",),

@@ -10,8 +10,9 @@ import re
 from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.diagnostics import Diagnostic, Edit, Fix, Severity
@@ -29,7 +30,7 @@ _OTHER_NAMES: Final = {"from": "source", "to": "target"}
 _ENDS: Final = "A link names two tools of the plan."
 
 
-class Links(NamedTuple):
+class Links(Struct, frozen=True):
     """What the links of a plan say: edges, and the same as names of tools.
 
     `is_sure` says that each link can mean one edge only.

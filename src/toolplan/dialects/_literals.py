@@ -77,7 +77,7 @@ class LiteralError(ValueError):
         self.code = code
 
 
-class Bare(NamedTuple):
+class Bare(Struct, frozen=True):
     """A value without quotes that is not a literal, and where it ends."""
 
     value: Value

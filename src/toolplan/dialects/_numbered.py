@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from toolplan.diagnostics import Diagnostic, Severity
 from toolplan.dialects import _form
@@ -24,7 +26,7 @@ NUMBER: Final = re.compile(r"[0-9]++")
 _LONGEST_NUMBER: Final = 9
 
 
-class Mention(NamedTuple):
+class Mention(Struct, frozen=True):
     """A reference as it was read: the number of a step, the path in its output, where it ends.
 
     `is_sure` says that it can be nothing else: a number without a step is then a mistake, not text.
@@ -36,7 +38,7 @@ class Mention(NamedTuple):
     is_sure: bool
 
 
-class Marks(NamedTuple):
+class Marks(Struct, frozen=True):
     """How a dialect writes references.
 
     `opening` matches a run of `mark` directly before what may be a reference, `closing` one at the
@@ -53,7 +55,7 @@ class Marks(NamedTuple):
     help: str
 
 
-class Steps(NamedTuple):
+class Steps(Struct, frozen=True):
     """The steps that a plan numbers: the id of each by its number.
 
     `closers` are numbers that stand in the plan, and are not steps.
@@ -99,7 +101,7 @@ def parse_text(text: str, marks: Marks, steps: Steps) -> ParsedText:
     return ParsedText(template((*parts, "".join(literal) + text[at:])), tuple(problems))
 
 
-class ReadMention(NamedTuple):
+class ReadMention(Struct, frozen=True):
     """What stands behind a mark: a Ref, or None where it is text; where it ends."""
 
     value: Ref | None

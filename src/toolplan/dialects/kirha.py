@@ -14,7 +14,9 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from toolplan.diagnostics import Diagnostic, Severity
 from toolplan.dialects import _form, _values
@@ -84,7 +86,7 @@ def _write(plan: Plan, _: _form.Signatures | None) -> str:
     return f"{think}<plan>\n{steps}</plan>\n"
 
 
-class _Parts(NamedTuple):
+class _Parts(Struct, frozen=True):
     """A text taken apart.
 
     `plan` is the text with everything before the plan's list blanked and everything behind it cut

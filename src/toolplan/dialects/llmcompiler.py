@@ -17,7 +17,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from toolplan.diagnostics import CannotExpress, Diagnostic
 from toolplan.dialects import _call_lines, _literals, _numbered
@@ -101,7 +103,7 @@ def _find(text: str, pointer: str, key: bool) -> Span | None:
     )
 
 
-class _Reading(NamedTuple):
+class _Reading(Struct, frozen=True):
     """A text, and all that reading its calls needs to know."""
 
     text: str

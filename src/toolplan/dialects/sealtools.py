@@ -12,7 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.diagnostics import Diagnostic
 from toolplan.dialects import _form, _values
@@ -44,7 +46,7 @@ _NO_FIELD: Final = "Give the tools: they declare the fields of an output, in ord
 _Number: TypeAlias = Mapping[tuple[str, Path], int]
 
 
-class _Output(NamedTuple):
+class _Output(Struct, frozen=True):
     """A numbered output: what refers to it, and why that is not sure, None where it is."""
 
     ref: Ref

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from toolplan.dry_run.sample_values import SampleValues, Written, list_behind, pointer_of
 from toolplan.events import Failure
@@ -12,7 +13,7 @@ from toolplan.rules import Use
 from toolplan.schema import Absent, Schema, Verdict, assignable, types_of
 
 
-class GivenBy(NamedTuple):
+class GivenBy(Struct, frozen=True):
     """The tools whose recordings a step failed with; `alone` if it read no sample values."""
 
     tools: tuple[str, ...]

@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.path import EVERY, Json, Path
 from toolplan.plan import INDEX, RESERVED_IDS, Literal, Plan, Ref, Step, escape_pointer, refs
@@ -21,7 +23,7 @@ _LARGEST_INDEX: Final = 50
 _MAX_TRIES: Final = 12
 
 
-class Written(NamedTuple):
+class Written(Struct, frozen=True):
     """A value that is written in the plan itself."""
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from toolplan.events import StepState
 from toolplan.tools import Effects
 
@@ -37,7 +39,7 @@ class MayFail(NamedTuple):
     tools: tuple[str, ...]
 
 
-class Scenario(NamedTuple):
+class Scenario(Struct, frozen=True):
     """One simulated run, and the final state of each step."""
 
     description: str
@@ -51,7 +53,7 @@ class CallBounds(NamedTuple):
     most: int
 
 
-class EffectBounds(NamedTuple):
+class EffectBounds(Struct, frozen=True):
     """A step that may change something, and how often it may be called."""
 
     step: str

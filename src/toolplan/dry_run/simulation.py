@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.dry_run.call_bounds import call_bounds
@@ -91,7 +92,7 @@ async def simulate(
     )
 
 
-class _Case(NamedTuple):
+class _Case(Struct, frozen=True):
     """What a scenario assumes.
 
     The conditions of the steps in `closed` are false; the steps in `beyond` succeed whatever they
@@ -322,8 +323,10 @@ def _all_but(names: Sequence[str]) -> str:
 def _beyond(case: _Case, names: Sequence[str]) -> _Case:
     """Return `case` with the steps of these names assumed to succeed."""
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    return case._replace(
-        description=f"{case.description}, beyond step {names[0]!r}{more}", beyond=frozenset(names)
+    return replace(
+        case,
+        description=f"{case.description}, beyond step {names[0]!r}{more}",
+        beyond=frozenset(names),
     )
 
 

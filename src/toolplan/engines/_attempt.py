@@ -5,7 +5,9 @@ from __future__ import annotations
 from asyncio import Task
 from collections.abc import Awaitable
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from toolplan import traces
 from toolplan.engines._calls import CannotRun
@@ -98,7 +100,7 @@ class InFlightCall:
         self.stated = stated
 
 
-class Late(NamedTuple):
+class Late(Struct, frozen=True):
     """The outcome of a call that was given up: an answer, or what the tool raised.
 
     `returned` is what came back although the tool raised, as in `CallInDoubt`.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from toolplan.approval import Approval, ApprovalRequired, approve, decider
 from toolplan.consent import ValueApproval
@@ -29,7 +30,7 @@ from toolplan.storage.journal import RunRecord, Store, recover
 from toolplan.tools import Tool
 
 
-class Prepared(NamedTuple):
+class Prepared(Struct, frozen=True):
     """A run as a journal gets it, for another process to resume; `waits` for an approval or not."""
 
     run: str

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from types import MappingProxyType
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
+
+from msgspec import Struct
 
 _TURN: Final = 32
 _PLACE: Final = (1 << _TURN) - 1
@@ -33,7 +35,7 @@ class SharedLimit(Protocol):
         """Release what was granted."""
 
 
-class Shared(NamedTuple):
+class Shared(Struct, frozen=True):
     """The shared limits by the names of tools and sources.
 
     `on_room` is called when entries can start again.

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, cast
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.approval import (
@@ -54,7 +55,7 @@ from toolplan.tools import Tool
 _NEW: Final = Recovered()
 
 
-class Execution(NamedTuple):
+class Execution(Struct, frozen=True):
     """What a run needs besides its plan; `name` is the name of the run."""
 
     name: str
@@ -74,7 +75,7 @@ class Decided(NamedTuple):
     output: Json = None
 
 
-class Runnable(NamedTuple):
+class Runnable(Struct, frozen=True):
     """A plan as it will run; `effects` says whether it may change anything.
 
     `unasked`: it is as it was checked, and its policy lets it run without an approval.

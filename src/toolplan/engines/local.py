@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, Unpack
 
+from msgspec.structs import replace
+
 from toolplan.approval import Approval, Approver
 from toolplan.consent import NO_CONSENTS, Consent, ValueApproval
 from toolplan.engines._calls import Clock, Options, RunOptions, check_plan, tools_of
@@ -78,7 +80,7 @@ async def run(
     check_plan(plan)
     name = run_id or uuid.uuid4().hex
     execution = _execution(name, tools, journal, approval, limits, on_event, clock, options)
-    return await start(plan, execution._replace(leaving=leaving), done)
+    return await start(plan, replace(execution, leaving=leaving), done)
 
 
 async def run_stream(
@@ -167,7 +169,7 @@ async def resume(
     """
     check_plan(plan)
     execution = _execution(run_id, tools, journal, approval, limits, on_event, clock, options)
-    execution = execution._replace(leaving=leaving)
+    execution = replace(execution, leaving=leaving)
     return await continue_run(plan, execution, decisions, consents)
 
 

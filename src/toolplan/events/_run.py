@@ -6,7 +6,6 @@ There is no other state: `fold(events)` returns the run of all events, `apply(ru
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -45,7 +44,7 @@ from toolplan.path import Json
 from toolplan.shown import Shown, counted
 
 
-class StepRun(NamedTuple):
+class StepRun(Struct, frozen=True):
     """The state of a step. `items`, `items_done` and `items_failed` count calls of `for_each`."""
 
     state: StepState = StepState.PENDING
@@ -213,18 +212,19 @@ def to_json(run: Run) -> dict[str, Json]:
 def _apply_to_step(step: StepRun, event: StepEvent) -> StepRun:
     match event:
         case StepStarted(items=items, at=at):
-            return step._replace(state=StepState.RUNNING, started_at=at, items=items)
+            return replace(step, state=StepState.RUNNING, started_at=at, items=items)
         case AttemptFailed(attempt=attempt):
-            return step._replace(attempts=attempt)
+            return replace(step, attempts=attempt)
         case ItemEnded(failure=failure):
             failed = step.items_failed + (failure is not None)
-            return step._replace(items_done=step.items_done + 1, items_failed=failed)
+            return replace(step, items_done=step.items_done + 1, items_failed=failed)
         case StepProgressed() | CallIntended() | CallAnsweredLate():
             return step
         case CallInDoubt() | CallDecided() | CallWaiting() | ConsentGiven():
             return _asked_about(step, event)
         case StepSucceeded(output=output, attempts=attempts, failure=failure, at=at):
-            return step._replace(
+            return replace(
+                step,
                 state=StepState.SUCCEEDED,
                 output=output,
                 attempts=attempts,
@@ -232,13 +232,13 @@ def _apply_to_step(step: StepRun, event: StepEvent) -> StepRun:
                 ended_at=at,
             )
         case StepFailed(failure=failure, attempts=attempts, at=at):
-            return step._replace(
-                state=StepState.FAILED, error=failure, attempts=attempts, ended_at=at
+            return replace(
+                step, state=StepState.FAILED, error=failure, attempts=attempts, ended_at=at
             )
         case StepSkipped(failure=failure, at=at):
-            return step._replace(state=StepState.SKIPPED, error=failure, ended_at=at)
+            return replace(step, state=StepState.SKIPPED, error=failure, ended_at=at)
         case StepCancelled(at=at):
-            return step._replace(state=StepState.CANCELLED, ended_at=at, waiting=())
+            return replace(step, state=StepState.CANCELLED, ended_at=at, waiting=())
 
 
 def _asked_about(
@@ -260,7 +260,7 @@ def _asked_about(
         state = StepState.WAITING
     if doubts:
         state = StepState.IN_DOUBT
-    return step._replace(state=state, error=error, doubts=doubts, waiting=waiting)
+    return replace(step, state=state, error=error, doubts=doubts, waiting=waiting)
 
 
 _OVER = frozenset((StepState.SUCCEEDED, StepState.FAILED, StepState.SKIPPED))

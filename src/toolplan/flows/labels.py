@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum, StrEnum
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 from typing import Literal as OneOf
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.path import Json, Path, print_path
 
@@ -35,7 +38,7 @@ class Trust(IntEnum):
         return self.word
 
 
-class Source(NamedTuple):
+class Source(Struct, frozen=True):
     """The part of a step's output that a value comes from; `path` is one into the tool's result."""
 
     step: str
@@ -46,7 +49,7 @@ class Source(NamedTuple):
         return f"{self.step}{print_path(self.path)} ({self.tool})"
 
 
-class Label(NamedTuple):
+class Label(Struct, frozen=True):
     """How far a value is to be trusted.
 
     `sources` are the parts of outputs that make it no more than that; none for a value that stands
@@ -77,11 +80,11 @@ def picked(value: Label, by: Label) -> Label:
     if by is SAID:
         return value
     if by.trust >= Trust.TRUSTED:
-        return value._replace(secrets=_joined(value.secrets, by.secrets)) if by.secrets else value
+        return replace(value, secrets=_joined(value.secrets, by.secrets)) if by.secrets else value
     if value.trust < Trust.LISTED:
-        return value._replace(secrets=_joined(value.secrets, by.secrets)) if by.secrets else value
+        return replace(value, secrets=_joined(value.secrets, by.secrets)) if by.secrets else value
     if value.trust is Trust.LISTED:
-        return _both(value, by._replace(trust=Trust.LISTED))
+        return _both(value, replace(by, trust=Trust.LISTED))
     return Label(Trust.LISTED, by.sources, _joined(value.secrets, by.secrets))
 
 
@@ -93,7 +96,7 @@ def _both(one: Label, other: Label) -> Label:
     secrets = _joined(one.secrets, other.secrets)
     if one.trust != other.trust:
         low = one if one.trust < other.trust else other
-        return low if low.secrets == secrets else low._replace(secrets=secrets)
+        return low if low.secrets == secrets else replace(low, secrets=secrets)
     return Label(one.trust, _joined(one.sources, other.sources), secrets)
 
 
@@ -122,7 +125,7 @@ Guard: TypeAlias = Json
 """What a value is looked at for: `PLAIN` (no links, addresses or pictures), or a JSON Schema."""
 
 
-class Need(NamedTuple):
+class Need(Struct, frozen=True):
     """What a place needs: a label of at least `trust`, or a value that the guard passes.
 
     `trust` None means any label. `otherwise` is the verdict where neither is so: `ask` or `refuse`.
@@ -149,7 +152,7 @@ class Need(NamedTuple):
 FlowKind: TypeAlias = OneOf["argument", "condition", "count", "secret"]
 
 
-class Flow(NamedTuple):
+class Flow(Struct, frozen=True):
     """A value on its way into a place where it can do harm, and what is decided about it.
 
     `pointer` leads to the place in the plan: an argument, or what decides whether and how often the

@@ -7,7 +7,10 @@ nobody vouched for contain, a value with a better label is not of their making.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.flows.labels import (
     SAID,
@@ -50,7 +53,7 @@ _NO_SECRET: Final = Need(otherwise=Verdict.REFUSE)
 _UNKNOWN: Final = Label(Trust.UNTRUSTED)
 
 
-class _Known(NamedTuple):
+class _Known(Struct, frozen=True):
     """What is known of a step when those behind it are looked at.
 
     `args` is the label of all of its arguments together, `number` that of the list of its items,
@@ -69,7 +72,7 @@ class _Known(NamedTuple):
     follows: bool
 
 
-class _Sink(NamedTuple):
+class _Sink(Struct, frozen=True):
     """What a tool needs: its arguments, what decides about its calls, and whether it is read."""
 
     needs: Mapping[str, Need] | None
@@ -293,7 +296,7 @@ class PlanFlows:
             self._depth -= 1
         label = picked(made_of, by)
         if is_new and label.trust is Trust.LISTED:
-            return label._replace(trust=Trust.UNTRUSTED)
+            return replace(label, trust=Trust.UNTRUSTED)
         if is_made and label.trust is Trust.SAID:
             return Label(Trust.TRUSTED, (Source(known.step.id, known.tool, path),), label.secrets)
         return label

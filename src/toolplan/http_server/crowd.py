@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
+
+from msgspec import Struct
 
 IDLE: Final = 0
 """Nothing was asked yet, or nothing more, or a request is not all there."""
@@ -38,7 +40,7 @@ class Place(Protocol):
 _Place = TypeVar("_Place", bound=Place)
 
 
-class Bounds(NamedTuple):
+class Bounds(Struct, frozen=True):
     """The most places, of all peers together and of each."""
 
     total: int

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections import OrderedDict
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from mcp.types import (
     CallToolRequestParams,
@@ -18,6 +18,7 @@ from mcp.types import (
     InputRequiredResult,
 )
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+from msgspec import Struct
 
 from toolplan.consent import Effect, effects_of
 from toolplan.events import Run
@@ -37,7 +38,7 @@ _FORM: Final[dict[str, Any]] = {
 }
 
 
-class Decision(NamedTuple):
+class Decision(Struct, frozen=True):
     """What a person decided about the calls of a run that wait; nothing is allowed by default."""
 
     run: str
@@ -51,7 +52,7 @@ class Decision(NamedTuple):
         return not self.allow and not self.deny
 
 
-class _Question(NamedTuple):
+class _Question(Struct, frozen=True):
     call: str
     run: str
     effects: tuple[Effect, ...]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from toolplan.path import Json, copied, json_type
 from toolplan.plan import DEFAULT_MAX_ITEMS, Limits, OnError, Plan, Step, When
@@ -119,7 +121,7 @@ def _step(item: Json, pointer: str, name: str, reader: ValueReader) -> Step:
     )
 
 
-class _Fields(NamedTuple):
+class _Fields(Struct, frozen=True):
     """The fields that few steps have. What is wrong with one is reported, and read as missing."""
 
     item: Mapping[str, Json]

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+
 from toolplan.diagnostics import Severity
 from toolplan.errors import ToolplanError
 from toolplan.path import Path, PathSyntaxError, parse_path, parse_segments, print_path
@@ -72,7 +74,7 @@ class ParsedText(NamedTuple):
     problems: tuple[TextProblem, ...] = ()
 
 
-class Head(NamedTuple):
+class Head(Struct, frozen=True):
     """How a dialect names the step of a reference.
 
     `read(text, at)` gives the id of the step and the offset behind its name, or raises

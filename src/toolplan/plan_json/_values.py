@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.plan import (
@@ -29,7 +31,7 @@ _NESTED_TYPES: Final = frozenset(_NESTED)
 _MOST_POINTERS: Final = 1_000
 
 
-class ValueReader(NamedTuple):
+class ValueReader(Struct, frozen=True):
     """Reads JSON into values: references out of text, everything else as it is."""
 
     report: Report

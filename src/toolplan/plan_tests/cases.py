@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 
@@ -50,7 +50,7 @@ class Expectation(Struct, frozen=True):
     no_plan: bool = False
 
 
-class Case(NamedTuple):
+class Case(Struct, frozen=True):
     """A question; without `expect` its plan is compared with the recorded one."""
 
     question: str
@@ -58,7 +58,7 @@ class Case(NamedTuple):
     expect: Expectation | None
 
 
-class CaseFile(NamedTuple):
+class CaseFile(Struct, frozen=True):
     """A file of plan tests, and what they use: each None where the file does not say."""
 
     path: Path
@@ -139,7 +139,7 @@ def _expectation(reader: _Reader, value: Json) -> Expectation:
     )
 
 
-class _Reader(NamedTuple):
+class _Reader(Struct, frozen=True):
     """Reads fields of an object at `place` in a file."""
 
     file: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from time import perf_counter
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from toolplan.app.app import App
 from toolplan.approval import most_calls
@@ -16,7 +17,7 @@ from toolplan.plan_tests.recorded import Recorded
 from toolplan.render.comparison_view import ComparisonView
 
 
-class CaseResult(NamedTuple):
+class CaseResult(Struct, frozen=True):
     """The results of one question that was asked once or more.
 
     Attributes:

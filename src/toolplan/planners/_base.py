@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
 
@@ -51,7 +51,7 @@ class Refusal(Struct, frozen=True):
 Proposal: TypeAlias = Draft | Clarification | Refusal
 
 
-class Attempt(NamedTuple):
+class Attempt(Struct, frozen=True):
     """A draft, the diagnostics of its check, and the events of its run."""
 
     draft: Draft
@@ -75,7 +75,7 @@ class Question(Struct, frozen=True):
     context: Json = None
 
 
-class DraftText(NamedTuple):
+class DraftText(Struct, frozen=True):
     """A piece of a draft that a planner is writing.
 
     `starts` marks the beginning of a draft; what was written before it no longer counts. `planner`

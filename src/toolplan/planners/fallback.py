@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.path import Json
@@ -23,7 +24,7 @@ from toolplan.providers import ModelError
 from toolplan.tools import Toolbox
 
 
-class Escalation(NamedTuple):
+class Escalation(Struct, frozen=True):
     """A planner had no plan, and the next one was asked; `reason` is a sentence."""
 
     planner: str

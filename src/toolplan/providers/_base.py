@@ -70,7 +70,7 @@ class Ended(NamedTuple):
 Piece: TypeAlias = Text | Restarted | Ended
 
 
-class Reply(NamedTuple):
+class Reply(Struct, frozen=True):
     """A whole reply. `model` is the name of its model, as in `openai:gpt-5`."""
 
     text: str

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.providers._base import ModelRequest, Text, Usage
 from toolplan.providers._specs import Spec
 
 
-class Answered(NamedTuple):
+class Answered(Struct, frozen=True):
     """The reply is whole. `spent` is what the call has used."""
 
     spent: Usage

@@ -9,7 +9,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from functools import cached_property
 from random import SystemRandom
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from toolplan.extensions import Extensions
 from toolplan.providers import _faults
@@ -94,7 +96,7 @@ def open_model(
     return Chain(links, retry_policy=retry_policy, runtime=runtime, tracker=tracker)
 
 
-class ConfiguredModel(NamedTuple):
+class ConfiguredModel(Struct, frozen=True):
     """A model by name, the base URL of its endpoint, and why it cannot be asked, if so."""
 
     name: str

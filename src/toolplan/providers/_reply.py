@@ -7,7 +7,7 @@ protocol requires. A stream that just stops is not a short reply.
 from __future__ import annotations
 
 import json
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
 
 from msgspec import Struct
 
@@ -39,7 +39,7 @@ class TooLong(Exception):
     """The reply has more bytes than it may have."""
 
 
-class ErrorObject(NamedTuple):
+class ErrorObject(Struct, frozen=True):
     """An error as the APIs write it; a missing part is an empty text."""
 
     message: str

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.providers._base import Message, ModelRequest
@@ -17,7 +19,7 @@ _NO_TEMPERATURE: Final = re.compile(
 """Models of OpenAI and Anthropic that reason, and refuse a temperature."""
 
 
-class Written(NamedTuple):
+class Written(Struct, frozen=True):
     """A request as it is sent."""
 
     url: str

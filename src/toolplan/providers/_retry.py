@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 
@@ -15,7 +15,7 @@ from toolplan.providers._failures import CallFailed, Failure
 _FIRST_PAUSE_S: Final = 0.5
 
 
-class Runtime(NamedTuple):
+class Runtime(Struct, frozen=True):
     """The outside world: a monotonic clock in seconds, sleep, and chance from 0.0 to 1.0."""
 
     clock: Callable[[], float]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Mapping
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
 from urllib.parse import SplitResult, urlsplit
+
+from msgspec import Struct
 
 from toolplan.providers._base import ModelError
 
@@ -30,7 +32,7 @@ _HELP: Final = (
 )
 
 
-class Spec(NamedTuple):
+class Spec(Struct, frozen=True):
     """A model at an endpoint.
 
     Attributes:

@@ -35,7 +35,7 @@ class Piece(NamedTuple):
 Line: TypeAlias = tuple[Piece, ...]
 
 
-class Screen(NamedTuple):
+class Screen(Struct, frozen=True):
     """Where lines are shown.
 
     Attributes:

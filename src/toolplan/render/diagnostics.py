@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.diagnostics import ABOUT_KEYS, Diagnostic, Fix, Removed, Severity, renamed
 from toolplan.path import Json, print_path
@@ -75,7 +76,7 @@ class DiagnosticView(Struct, frozen=True):
 
     def lines(self, screen: Screen) -> Iterator[Line]:
         """Yield what is shown on `screen`."""
-        screen = screen._replace(width=min(screen.width, WIDTH))
+        screen = replace(screen, width=min(screen.width, WIDTH))
         yield from _all_lines(self.located, self.source_text, self.name, screen, self.advice)
 
 

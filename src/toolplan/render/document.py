@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.render._grid import GAP, grid_lines, grid_widths, pair_lines
 from toolplan.render._lines import WIDTH, Line, Piece, Screen, plain, wrapped
@@ -129,7 +130,7 @@ def _table_lines(table: Table, screen: Screen) -> Iterator[Line]:
             if at:
                 yield ()
             pairs = [(Piece(name.text, "dim"), cell) for name, cell in zip(names, row, strict=True)]
-            yield from pair_lines(pairs, screen._replace(prose=screen.width))
+            yield from pair_lines(pairs, replace(screen, prose=screen.width))
     else:
         kept = [[row[at] for at in shown] for row in (names, *rows)]
         widths = grid_widths(kept)

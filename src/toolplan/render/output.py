@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol, TextIO
 
+from msgspec.structs import replace
+
 from toolplan.render._lines import WIDTH, Prose, Screen, View, plain
 
 _CONTROLS: Final[Mapping[int, None]] = dict.fromkeys((7, 8, 11, 12, 13))
@@ -78,7 +80,7 @@ class FileOutput:
         self, *shown: View | str, style: str = "", soft_wrap: bool | None = None, end: str = "\n"
     ) -> None:
         """Print views and sentences; `style` is for terminals."""
-        screen = self._screen._replace(prose=None) if soft_wrap else self._screen
+        screen = replace(self._screen, prose=None) if soft_wrap else self._screen
         for each in shown or ("",):
             if end != "\n" and isinstance(each, str):
                 text = screen.fit(each)

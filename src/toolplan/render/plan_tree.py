@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from toolplan.plan import Plan, Step, needs
 from toolplan.render._lines import (
@@ -98,7 +99,7 @@ def effect_marks(plan: Plan, tools: Mapping[str, Tool]) -> dict[str, str]:
 
 
 def _lines(plan: Plan, marks: _Marks, screen: Screen) -> Iterator[Line]:
-    screen = screen._replace(width=max(screen.width, _NARROWEST))
+    screen = replace(screen, width=max(screen.width, _NARROWEST))
     count = number_text(len(plan.steps), grouped=True)
     yield (Piece(f"{count} {'step' if len(plan.steps) == 1 else 'steps'}", "bold"),)
     for drawn in _drawn(_forest(plan)):

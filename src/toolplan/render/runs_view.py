@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 
@@ -28,7 +28,7 @@ _STYLES: Final = {
 _SUBJECT_WIDTH: Final = 60
 
 
-class RunLine(NamedTuple):
+class RunLine(Struct, frozen=True):
     """One run of the list; `is_left` says that it is unfinished and no process works on it."""
 
     run: str

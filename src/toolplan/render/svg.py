@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 
@@ -33,7 +33,7 @@ _STYLE: Final = (
 )
 
 
-class _Box(NamedTuple):
+class _Box(Struct, frozen=True):
     step: Step
     lines: tuple[str, ...]
     row: int
@@ -47,7 +47,7 @@ class _Box(NamedTuple):
         return self.x + self.width / 2
 
 
-class _Row(NamedTuple):
+class _Row(Struct, frozen=True):
     """A row of boxes; `bottom` is that of its tallest."""
 
     top: float

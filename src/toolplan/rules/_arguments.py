@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
+from msgspec.structs import replace
+
 from toolplan.path import Json
 from toolplan.plan import Array, Literal, Object, Ref, Step, Template, Value, escape_pointer
 from toolplan.schema import Absent, Schema, Violation, accepted, at, required, types_of
@@ -97,7 +99,7 @@ def _of_value(value: Value, schema: Schema, pointer: str) -> Iterator[Violation]
     match value:
         case Literal(constant):
             for found in schema.violations(constant):
-                yield found._replace(pointer=pointer + found.pointer)
+                yield replace(found, pointer=pointer + found.pointer)
         case Object(fields):
             if "object" not in types_of(schema):
                 yield _wrong_type(pointer, "an object", schema)

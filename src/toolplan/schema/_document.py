@@ -7,7 +7,9 @@ work are refused before a validator sees them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.errors import ToolplanError
 from toolplan.path import Json
@@ -42,7 +44,7 @@ class SchemaError(ToolplanError):
         super().__init__("bad-schema", reason)
 
 
-class Document(NamedTuple):
+class Document(Struct, frozen=True):
     """A schema node and the definitions for its references, None where it has none.
 
     Every `$ref` in both reads `#/$defs/root/…`, so that any node beside the definitions is a schema

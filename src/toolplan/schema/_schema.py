@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import cached_property
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 import jsonschema_rs
+from msgspec import Struct
 
 from toolplan.path import Json, Path, json_type
 from toolplan.plan import escape_pointer
@@ -50,7 +51,7 @@ _OF_THE_WHOLE: Final = frozenset(
 _LINEAR = jsonschema_rs.RegexOptions()
 
 
-class Violation(NamedTuple):
+class Violation(Struct, frozen=True):
     """A value that a schema does not accept.
 
     `kind` is `type` (wrong JSON type), `missing` (a required property), `unknown` (an undeclared
@@ -64,7 +65,7 @@ class Violation(NamedTuple):
     name: str | None = None
 
 
-class Absent(NamedTuple):
+class Absent(Struct, frozen=True):
     """A path certainly does not exist in a schema.
 
     `message` says where it ends; `names` are the keys declared there. `not_a_list`: `[*]` is used

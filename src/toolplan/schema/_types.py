@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, TypeAlias
 
+from msgspec.structs import replace
+
 from toolplan.path import EVERY, Every, Json, Path, print_path
 from toolplan.schema._document import JsonType, Node, value_types
 from toolplan.schema._schema import ARTICLE, Absent, Schema
@@ -197,7 +199,7 @@ def _worded(absent: list[Absent], path: Path, index: int) -> Absent:
         return Absent(f"{place} can have no value")
     # a branch with other keys says more than one of another type
     best = max(absent, key=lambda each: (len(each.names), each.not_a_list))
-    return best._replace(message=f"{place} {best.message}")
+    return replace(best, message=f"{place} {best.message}")
 
 
 def _step_branch(branch: _Branch, segment: str | int | Every) -> tuple[Node, ...] | Absent | None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+from msgspec import Struct
 
 from toolplan.source._places import Member, Span, members
 from toolplan.source._strict import strict_json
@@ -14,14 +16,14 @@ from toolplan.source._tokens import TOKEN
 _SPACE_BEFORE = re.compile(r"\s*\Z")
 
 
-class Rename(NamedTuple):
+class Rename(Struct, frozen=True):
     """Write `name` for the key of what `pointer` names."""
 
     pointer: str
     name: str
 
 
-class Replace(NamedTuple):
+class Replace(Struct, frozen=True):
     """Write `value` for the value that `pointer` names, which is `old`."""
 
     pointer: str
@@ -29,7 +31,7 @@ class Replace(NamedTuple):
     value: object
 
 
-class Insert(NamedTuple):
+class Insert(Struct, frozen=True):
     """Add a member as the last one of the object that `pointer` names."""
 
     pointer: str

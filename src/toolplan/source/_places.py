@@ -66,7 +66,7 @@ def locate(text: str, pointer: str, *, key: bool = False) -> Span | None:
     return best.key or Span(best.span.start, best.span.start + 1)
 
 
-class Member(NamedTuple):
+class Member(Struct, frozen=True):
     """A value in a text and its key; of an object also where its last member stands."""
 
     span: Span

@@ -7,7 +7,9 @@ strings are read. Nothing is guessed and no bracket is added: text that does not
 from __future__ import annotations
 
 import json
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from toolplan.source._tokens import TOKEN, double_quoted
 
@@ -15,7 +17,7 @@ _WORDS: Final = {"True": "true", "False": "false", "None": "null"}
 _CLOSERS: Final = {"{": "}", "[": "]"}
 
 
-class Strict(NamedTuple):
+class Strict(Struct, frozen=True):
     """Strict JSON, as far as could be seen, and what had to be passed over for it."""
 
     text: str

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 # Possessive, and complete even where the closing quote is missing, so that no text makes the scan
 # go over a character twice. `dq` and `sq` take part only where a string ends well.
@@ -31,7 +33,7 @@ _START = re.compile(r"\S")
 _SINGLE_ESCAPE = re.compile(r"""\\.|["\n\r\t]""", re.DOTALL)
 
 
-class _Kind(NamedTuple):
+class _Kind(Struct, frozen=True):
     """A kind of token that may be cut: what its inside looks like, and what ends it."""
 
     name: str

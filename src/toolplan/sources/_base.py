@@ -54,7 +54,7 @@ class ServerStatus(NamedTuple):
     is_usable: bool = True
 
 
-class OpenedTools(NamedTuple):
+class OpenedTools(Struct, frozen=True):
     """Tools that can be called until their source is closed.
 
     `insights` are functions that find sentences in what the tools return (`toolplan.answer`).

@@ -19,6 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
+from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
 
 from toolplan.errors import ToolplanError
@@ -68,7 +69,7 @@ class LearnedSchema(NamedTuple):
     samples: int
 
 
-class Drift(NamedTuple):
+class Drift(Struct, frozen=True):
     """How a step's result differs from all results of its tool before."""
 
     step: str

@@ -35,7 +35,7 @@ _RESTORE: Final = "Restore it, or delete it: all tools are then new, and pinned 
 _NOTHING: Final[Mapping[str, Json]] = MappingProxyType({})
 
 
-class Absent(NamedTuple):
+class Absent(Struct, frozen=True):
     """What stands where there was, or is, nothing: null is something else."""
 
 
@@ -88,7 +88,7 @@ class RefusedTool(SourcedTool, frozen=True, dict=True):
         )
 
 
-class Difference(NamedTuple):
+class Difference(Struct, frozen=True):
     """One place that is not as it was: a JSON pointer into `{"tool": …, "server": …}`."""
 
     pointer: str
@@ -114,7 +114,7 @@ class Change(NamedTuple):
         return (*found, f"and {rest} more") if rest else tuple(found)
 
 
-class Comparison(NamedTuple):
+class Comparison(Struct, frozen=True):
     """How tools stand to the pins, names sorted.
 
     `gone` are pins without a tool; the tool's server may just not be there.
@@ -125,7 +125,7 @@ class Comparison(NamedTuple):
     gone: tuple[str, ...] = ()
 
 
-class Pin(NamedTuple):
+class Pin(Struct, frozen=True):
     """What was accepted of one tool: its object as sent, and the identity of its source."""
 
     tool: Mapping[str, Json]

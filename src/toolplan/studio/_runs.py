@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Final, Literal, NamedTuple, TypeAlias, cast
+from typing import Final, Literal, TypeAlias, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.app.app import App
 from toolplan.app.results import RunResult
@@ -54,7 +57,7 @@ _REFUSED: Final = ("refused", "cancelled")
 Allowed: TypeAlias = Literal["approve", "allow", "refuse", "decide", "cancel", "resume", "replan"]
 
 
-class Filter(NamedTuple):
+class Filter(Struct, frozen=True):
     """Which runs are listed; what is None or empty does not count."""
 
     state: RunState | None = None
@@ -138,7 +141,7 @@ def run_view(app: App, run: str, active: ActiveRuns) -> RunOut:
     # the state is that of these events and of no others: a page continues where they end
     events = journal.events(run)
     kept = app.result(run, events)
-    entry = entry._replace(status=kept.status)
+    entry = replace(entry, status=kept.status)
     written = load(journal.record(run).plan).plan
     output, is_left_out = limited(kept.output)
     plan = kept.plan

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.answer import Answer
 from toolplan.answer.hints import NO_HINTS
@@ -51,7 +53,7 @@ is marked as unsupported in front of the reader.
 """
 
 
-class Style(NamedTuple):
+class Style(Struct, frozen=True):
     """The style of a summary; `length` counts words."""
 
     length: int = 500

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from toolplan.planners._base import Attempt, Draft, OnText, Proposal, Question
 from toolplan.tools import Toolbox
 
 
-class Asked(NamedTuple):
+class Asked(Struct, frozen=True):
     """One question to a planner, with the earlier drafts and their results."""
 
     question: Question

@@ -9,7 +9,9 @@ from bisect import bisect_left
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.tool_search._terms import terms
@@ -30,7 +32,7 @@ _MOST_PROPERTIES: Final = 200
 _KEPT_INDEXES: Final = 8
 
 
-class Found(NamedTuple):
+class Found(Struct, frozen=True):
     """A tool that matches a query; a higher `score` is a better match."""
 
     tool: Tool

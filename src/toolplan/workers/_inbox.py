@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, cast, get_args
 
+from msgspec import Struct
+
 from toolplan.consent import Consent
 from toolplan.engines import Decided
 from toolplan.events import Decision
@@ -22,7 +24,7 @@ class Answer(NamedTuple):
     text: str
 
 
-class Read(NamedTuple):
+class Read(Struct, frozen=True):
     """What the messages of a run come to.
 
     Attributes:

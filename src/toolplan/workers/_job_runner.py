@@ -6,7 +6,9 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from toolplan.app.app import App
 from toolplan.app.workers import Worked
@@ -43,7 +45,7 @@ MOST_LIVES: Final = 10
 _LOG: Final = logging.getLogger(__name__)
 
 
-class _Stored(NamedTuple):
+class _Stored(Struct, frozen=True):
     """A run as the journal has it."""
 
     record: RunRecord

@@ -11,8 +11,9 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.approval import Approver
@@ -78,7 +79,7 @@ class ExecutionError(ToolplanError):
         super().__init__("step-failed", message)
 
 
-class Execution(NamedTuple):
+class Execution(Struct, frozen=True):
     """The results of a plan in the order of its steps, with the plan and its run.
 
     `plan` and `run` are None if the plan did not pass its check, and no call was made. The outputs
@@ -92,7 +93,7 @@ class Execution(NamedTuple):
     schemas: Mapping[str, Json] = MappingProxyType({})
 
 
-class _Ended(NamedTuple):
+class _Ended(Struct, frozen=True):
     """A run, whether its time was over, and the first step that failed."""
 
     run: Run
@@ -231,7 +232,7 @@ def _with_data(ran: Run, steps: Sequence[Step], tools: Mapping[str, Tool]) -> Ru
     """Return `ran` with the data of results, for whom success, tool and times are in the way."""
     known = {step.id: tools[step.tool].source for step in steps}
     outcomes = {
-        name: step._replace(output=data_only(step.output)) if known.get(name) == SOURCE else step
+        name: replace(step, output=data_only(step.output)) if known.get(name) == SOURCE else step
         for name, step in ran.steps.items()
     }
     return replace(ran, steps=outcomes)

@@ -12,9 +12,10 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import date
-from typing import Final, NamedTuple, Protocol, TypeVar, TypeVarTuple
+from typing import Final, Protocol, TypeVar, TypeVarTuple
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from toolplan.app.app import App
 from toolplan.approval import ApprovalRequired, ApprovalUsed
@@ -80,7 +81,7 @@ class SummaryMaker(Protocol):
         ...
 
 
-class _Reply(NamedTuple):
+class _Reply(Struct, frozen=True):
     """A response without its metadata."""
 
     message: str
@@ -251,7 +252,7 @@ class Orchestrator:
         else:
             reply = await self._reply(execution, request)
         request.report("storing", "Saving the question.")
-        reply = reply._replace(plan=plan)
+        reply = replace(reply, plan=plan)
         await self._save(query, session, reply, request)
         request.report("complete", "Done.")
         return reply

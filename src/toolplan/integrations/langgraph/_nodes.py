@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 from langgraph.types import interrupt
+from msgspec import Struct
 
 from toolplan.engines import CannotRun
 from toolplan.integrations.langgraph._calls import compiled_calls, failed, not_called, results
@@ -46,7 +47,7 @@ Update: TypeAlias = dict[str, object]
 _NO_PLAN: Final = "None of the experts can do this."
 
 
-class Setup(NamedTuple):
+class Setup(Struct, frozen=True):
     """The parts that the nodes use; `new_id` names messages, `clock` returns the time in UTC."""
 
     configuration: Configuration

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
+
+from msgspec import Struct
 
 from toolplan.integrations.langgraph._storable import is_storable
 from toolplan.path import Json
@@ -22,7 +24,7 @@ class NoUsableReply(Exception):
     """A model gave no valid reply in several attempts; the message says why."""
 
 
-class Form(NamedTuple):
+class Form(Struct, frozen=True):
     """The form of a role's reply: its schema, and the values of fields that may be absent."""
 
     role: str

@@ -7,9 +7,10 @@ only. An answer with another digest, or without one, is asked for again.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple, cast
+from typing import cast
 
 from langgraph.types import interrupt
+from msgspec import Struct
 
 from toolplan.approval import Approval, approve, effect_steps
 from toolplan.execution_plan import ExecutionPlan
@@ -20,7 +21,7 @@ from toolplan.render.approval_view import approval_json
 from toolplan.tools import Tool
 
 
-class Refused(NamedTuple):
+class Refused(Struct, frozen=True):
     """The user refused the plan, for `reason`."""
 
     reason: str

@@ -185,7 +185,7 @@ class _Steps:
         )
         ended = fold(events).steps[step.id]
         if self._is_stored and not is_storable(ended.output):
-            return ended._replace(state=StepState.FAILED, output=None, error=_NOT_STORABLE)
+            return replace(ended, state=StepState.FAILED, output=None, error=_NOT_STORABLE)
         return ended
 
     def _reason_to_skip(self, step: Step, results: Results) -> Failure | None:

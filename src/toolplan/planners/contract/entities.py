@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from ipaddress import ip_address
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from toolplan.planners.contract.contracts import Contracts
 from toolplan.planners.contract.fields import ENTITY_TYPES
@@ -20,7 +22,7 @@ _RANKED: Final = r"(?:severity|risks?|findings?|issues?|violations?|problems?)"
 _PERIOD: Final = r"(?:hours?|days?|weeks?|months?|quarters?|years?)"
 
 
-class _Form(NamedTuple):
+class _Form(Struct, frozen=True):
     """A pattern for entities of `type`.
 
     The value is `value`; if that is None, the first group, or the whole match without groups.

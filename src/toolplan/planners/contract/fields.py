@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
+
+from msgspec import Struct
 
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import Json, json_type
@@ -41,7 +43,7 @@ _PATH: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*"
 _MOST_COUNT: Final = 1_000_000
 
 
-class Document(NamedTuple):
+class Document(Struct, frozen=True):
     """The content of a file, and the line of each JSON pointer in it, counted from 1."""
 
     name: str

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.planners.contract.contracts import Contracts, Skill
@@ -61,7 +63,7 @@ _URGENCY: Final = (
 )
 
 
-class _Candidate(NamedTuple):
+class _Candidate(Struct, frozen=True):
     intent_class: str
     words: int
     score: int

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.planners.contract.state import Intent, MetaIntent
 
@@ -22,7 +24,7 @@ _POLICY_WORDS: Final = re.compile(
 )
 
 
-class Predicate(NamedTuple):
+class Predicate(Struct, frozen=True):
     """A reason to ask for knowledge, and its test of an intent."""
 
     name: str

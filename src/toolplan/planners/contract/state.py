@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 
@@ -83,7 +83,7 @@ _META_INTENTS: Final[Mapping[str, MetaIntent]] = {
 }
 
 
-class Entity(NamedTuple):
+class Entity(Struct, frozen=True):
     """Something that the question names; `confidence` is from 0 to 1."""
 
     type: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 
@@ -23,7 +23,7 @@ from toolplan.planners.contract.wording import described
 _RANK: Final[Mapping[Role, int]] = {Role.KNOWLEDGE: 0, Role.DATA: 1, Role.DOMAIN: 2}
 
 
-class Source(NamedTuple):
+class Source(Struct, frozen=True):
     """A task whose outputs another one reads; `required` where these are required."""
 
     task: str
@@ -82,7 +82,7 @@ class Task(Struct, frozen=True):
         return task
 
 
-class _Link(NamedTuple):
+class _Link(Struct, frozen=True):
     """`consumer` reads outputs of `producer`; `skill` and `needed` are the reason."""
 
     producer: str

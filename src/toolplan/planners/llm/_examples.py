@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
+
+from msgspec import Struct
 
 from toolplan.diagnostics import words
 from toolplan.path import EVERY, Json, Path
@@ -18,7 +20,7 @@ _LOOKED_AT: Final = 40
 _LONGEST: Final = 400
 
 
-class _Link(NamedTuple):
+class _Link(Struct, frozen=True):
     """`producer` returns at `path` what `consumer` takes as `argument`."""
 
     producer: Tool

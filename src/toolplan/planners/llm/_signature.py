@@ -6,7 +6,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.path import Json
 from toolplan.schema import Schema, SchemaError, required
@@ -25,7 +28,7 @@ _FORMATS: Final = {"date": "date", "date-time": "datetime", "time": "time"}
 _SHORT: Final = {"boolean": "bool", "integer": "int", "string": "str", "null": "null"}
 
 
-class _Scope(NamedTuple):
+class _Scope(Struct, frozen=True):
     """Where in a schema: levels left, the nodes around it, whether bounds of numbers are shown."""
 
     depth: int
@@ -33,7 +36,7 @@ class _Scope(NamedTuple):
     bounds: bool
 
     def below(self) -> _Scope:
-        return self._replace(depth=self.depth - 1)
+        return replace(self, depth=self.depth - 1)
 
 
 def signature_text(tool: Tool) -> str:
@@ -159,7 +162,7 @@ def _type(schema: Schema, node: Json, scope: _Scope) -> str:
         return "any"
     if id(node) in scope.seen or scope.depth < 0:
         return "…"
-    inside = scope._replace(seen=scope.seen | {id(node)})
+    inside = replace(scope, seen=scope.seen | {id(node)})
     if "$ref" in node:
         target = schema.target(node["$ref"])
         return "any" if target is None else _type(schema, target, inside)

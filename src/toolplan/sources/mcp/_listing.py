@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import cached_property
-from typing import Final, NamedTuple, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 from msgspec import Struct
 
@@ -28,7 +28,7 @@ class ListingError(Exception):
     """A server's tools cannot be listed; the text says why."""
 
 
-class Page(NamedTuple):
+class Page(Struct, frozen=True):
     """One page: the tools as they came, the names that the SDK lets be called, and the cursor."""
 
     tools: list[object]
@@ -40,7 +40,7 @@ Pages: TypeAlias = Callable[[str | None], Awaitable[Page]]
 """Returns the page behind a cursor; None is the first."""
 
 
-class Listed(NamedTuple):
+class Listed(Struct, frozen=True):
     """A tool as its server sent it.
 
     Attributes:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
+
+from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.sources.mcp._owner import Offer
@@ -25,7 +27,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
 _MOST_ALIASES: Final = 20
 
 
-class Target(NamedTuple):
+class Target(Struct, frozen=True):
     """What a tool of the toolbox calls: a tool of a server, as it was listed."""
 
     server: str

@@ -11,7 +11,7 @@ import asyncio
 import math
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
 
 import anyio
 from mcp import MCPError
@@ -42,7 +42,7 @@ _STDERR_WAIT_S: Final = 0.3
 _TRIES_OF_WHAT_WAS_NOT_SENT: Final = 3
 
 
-class Request(NamedTuple):
+class Request(Struct, frozen=True):
     """A call of a tool: the tool as it was listed, and what it is called with.
 
     Attributes:
@@ -64,7 +64,7 @@ class Request(NamedTuple):
     trace: Mapping[str, str] = MappingProxyType({})
 
 
-class Offer(NamedTuple):
+class Offer(Struct, frozen=True):
     """What a server has to offer: who it is, and its tools."""
 
     identity: Mapping[str, Json]

@@ -6,7 +6,7 @@ import base64
 import binascii
 import hashlib
 import json
-from typing import Final, NamedTuple, NoReturn, cast
+from typing import Final, NoReturn, cast
 
 from mcp.types import (
     AudioContent,
@@ -19,6 +19,7 @@ from mcp.types import (
     TextContent,
     TextResourceContents,
 )
+from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.sources.mcp._texts import clean
@@ -86,7 +87,7 @@ def result_of(result: CallToolResult, *, wrapped: bool) -> Json:
             return values
 
 
-class Result(NamedTuple):
+class Result(Struct, frozen=True):
     """What a call gave, as plain JSON, and the label that its server states for it."""
 
     value: Json

@@ -5,10 +5,12 @@ Texts come from servers: control characters and secrets are out of them, and the
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+from msgspec import Struct
 
 
-class ServerStarted(NamedTuple):
+class ServerStarted(Struct, frozen=True):
     """A server answers. `starts` counts: 1 for the first time, more after each death."""
 
     server: str
@@ -18,7 +20,7 @@ class ServerStarted(NamedTuple):
     starts: int
 
 
-class ServerLost(NamedTuple):
+class ServerLost(Struct, frozen=True):
     """A server is gone, or could not be started; it is started again when it is next needed."""
 
     server: str
@@ -26,7 +28,7 @@ class ServerLost(NamedTuple):
     retry_after_s: float
 
 
-class ServerSaid(NamedTuple):
+class ServerSaid(Struct, frozen=True):
     """A server logs something. `level` is MCP's, or `stderr`."""
 
     server: str
@@ -34,7 +36,7 @@ class ServerSaid(NamedTuple):
     text: str
 
 
-class ToolsChanged(NamedTuple):
+class ToolsChanged(Struct, frozen=True):
     """A server lists other tools than before; what has changed is not called any more."""
 
     server: str
@@ -43,7 +45,7 @@ class ToolsChanged(NamedTuple):
     gone: tuple[str, ...]
 
 
-class ToolRefused(NamedTuple):
+class ToolRefused(Struct, frozen=True):
     """A tool that a server lists is not offered."""
 
     server: str
@@ -51,7 +53,7 @@ class ToolRefused(NamedTuple):
     reason: str
 
 
-class RequestRefused(NamedTuple):
+class RequestRefused(Struct, frozen=True):
     """A server asked for something that a plan does not give: a model's or a person's answer."""
 
     server: str

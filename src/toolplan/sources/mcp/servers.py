@@ -9,8 +9,10 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, TypeAlias, cast
+from typing import Final, Literal, TypeAlias, cast
 from urllib.parse import SplitResult, urlsplit, urlunsplit
+
+from msgspec import Struct
 
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import Json
@@ -114,7 +116,7 @@ class LocalServer:
 Server: TypeAlias = StdioServer | HttpServer | LocalServer
 
 
-class Command(NamedTuple):
+class Command(Struct, frozen=True):
     """What would be started for a server. `digest` (SHA-256, hex) changes when the command does."""
 
     server: str

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final, NamedTuple, Self, cast
+from typing import Final, Self, cast
+
+from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.sources.sql._faults import Exhausted, SqlFault, Stopped
@@ -42,7 +44,7 @@ _SLACK_MB: Final = 64
 _FUNCTIONS: Final[list[Functions]] = []  # the one of the library, once it is known
 
 
-class ResultColumn(NamedTuple):
+class ResultColumn(Struct, frozen=True):
     """A column of a result; `type` None where JSON has no place for its values."""
 
     name: str

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 _NOT_PURE: Final = frozenset(
     {
@@ -50,7 +52,7 @@ _OF_WINDOWS: Final = frozenset(
 _OF_SYNTAX: Final = frozenset({"unnest", "grouping", "grouping_id", "coalesce", "ifnull"})
 
 
-class Functions(NamedTuple):
+class Functions(Struct, frozen=True):
     """The names of the functions that a statement may call, and of those that exist besides.
 
     `over_rows` are those that may compute over many rows: aggregates, and macros that may be.

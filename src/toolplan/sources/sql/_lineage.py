@@ -8,8 +8,9 @@ understood depends on everything.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.path import EVERY, Json, Path
@@ -39,7 +40,7 @@ class Lost(Exception):
     """The statement has something that is not understood."""
 
 
-class KnownTable(NamedTuple):
+class KnownTable(Struct, frozen=True):
     """The names of a table's columns; `is_open`: it may have more."""
 
     columns: Collection[str] = ()
@@ -186,7 +187,7 @@ class _Reader:
         made_of = read_all(self._collect(each, scope, ctes) for each in results)
         self.couplings.add(made_of.paths)
         by = read_all(self._collect(_dict(each.get("when_expr")), scope, ctes) for each in checks)
-        return read_all((made_of, by._replace(paths=NOTHING, picks=by.all)))
+        return read_all((made_of, replace(by, paths=NOTHING, picks=by.all)))
 
     def _collect(self, node: Node, scope: Scope, ctes: Mapping[str, Relation]) -> Read:
         """Return all that an expression reads."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -16,7 +16,7 @@ Paths: TypeAlias = frozenset[Path]
 NOTHING: Final[Paths] = frozenset()
 
 
-class Item(NamedTuple):
+class Item(Struct, frozen=True):
     """A column of a relation; a column without a name has one of the database's making."""
 
     name: str | None
@@ -85,7 +85,7 @@ class Scope(Struct, frozen=True):
     loose: frozenset[str] = frozenset()
 
 
-class Read(NamedTuple):
+class Read(Struct, frozen=True):
     """What an expression reads, and what decides which of it.
 
     `over_rows`: it computes over many rows; `no_columns`: it counts rows, whatever they hold.

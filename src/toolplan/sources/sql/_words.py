@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 MAX_TEXT: Final = 20_000
 """The longest statement, in characters."""
@@ -27,7 +29,7 @@ WORDS: Final = tuple(word.value for word in Scalar if word is not Scalar.UNKNOWN
 """The names that the `columns` argument of the tool may give to a type."""
 
 
-class SqlLimits(NamedTuple):
+class SqlLimits(Struct, frozen=True):
     """Bounds of one call: rows of the result, seconds, megabytes of memory."""
 
     rows: int = 100_000

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from toolplan.events import RunState
 from toolplan.path import Json
 
@@ -20,7 +22,7 @@ class RunRecord(NamedTuple):
     policy: Json
 
 
-class RunEntry(NamedTuple):
+class RunEntry(Struct, frozen=True):
     """One line of the list of runs. `question` is empty if the plan does not contain it.
 
     `tools` are those of the first steps. `is_left` says that it is not over and no process works

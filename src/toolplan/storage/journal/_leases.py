@@ -8,7 +8,7 @@ lasts whether the owner still writes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 
@@ -42,7 +42,7 @@ class Lease(Struct, frozen=True):
     before: str = ""
 
 
-class Held(NamedTuple):
+class Held(Struct, frozen=True):
     """The lease of a run in the file: its owner (empty for none), and when it was written last.
 
     `beat` is a time of the clock that `boot` names.

@@ -7,7 +7,7 @@ processes, recover to the same state.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct, field
 
@@ -38,7 +38,7 @@ Slot: TypeAlias = tuple[str, int | None]
 Over: TypeAlias = StepSucceeded | StepFailed | StepSkipped
 
 
-class Doubt(NamedTuple):
+class Doubt(Struct, frozen=True):
     """Why a call is in doubt, and what came back of it, as in `CallInDoubt`."""
 
     attempt: int

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from toolplan.events import ItemEnded, StepSucceeded
 from toolplan.path import Json
@@ -13,7 +15,7 @@ from toolplan.storage.journal._records import from_record
 _KINDS: Final = ('["step-succeeded",', '["item-ended",')
 
 
-class _Calls(NamedTuple):
+class _Calls(Struct, frozen=True):
     """The tool of a step, and whether the step has `for_each`."""
 
     tool: str

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple, cast
 
+from msgspec import Struct
+
 from toolplan.events import Event, RunApproved
 from toolplan.storage.journal._blobs import Blobs, blob_name
 from toolplan.storage.journal._checksums import checksums
@@ -21,7 +23,7 @@ KEPT_DURATIONS: Final = 200
 """The number of latest calls whose durations are kept for each tool."""
 
 
-class Group(NamedTuple):
+class Group(Struct, frozen=True):
     """Records that are committed together, as a row, and the large ones by the names of blobs."""
 
     row: tuple[str, int, str, str]

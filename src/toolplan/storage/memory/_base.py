@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -34,7 +34,7 @@ class Episode(Struct, frozen=True):
         return {"query": self.query, "timestamp": self.timestamp, "plan": self.plan}
 
 
-class Recollection(NamedTuple):
+class Recollection(Struct, frozen=True):
     """Text of an earlier turn, and the share of a query's words in it, 0 to 1."""
 
     text: str

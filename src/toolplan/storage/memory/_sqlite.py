@@ -11,7 +11,9 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.storage.database_file import transaction
@@ -24,7 +26,7 @@ _RECALLED_TURNS: Final = 5
 _RECALLED_TEXTS: Final = 3
 
 
-class MemoryLimits(NamedTuple):
+class MemoryLimits(Struct, frozen=True):
     """The most that is kept; the oldest is deleted first.
 
     `episodes` and `entities` are for each session, `sessions` for the file. Longer texts are cut to

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple, Protocol, cast, runtime_checkable
 
+from msgspec import Struct
+
 from toolplan.events import Event
 from toolplan.path import Json
 from toolplan.storage.journal import JournalError, RunRecord, Store
@@ -100,7 +102,7 @@ class Message(NamedTuple):
     answer: str | None
 
 
-class Placement(NamedTuple):
+class Placement(Struct, frozen=True):
     """The queue of a run, and why it was parked; empty if it was not."""
 
     queue: str

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.errors import ToolplanError
 
 
-class Job(NamedTuple):
+class Job(Struct, frozen=True):
     """A run in a queue that a worker has taken.
 
     Attributes:

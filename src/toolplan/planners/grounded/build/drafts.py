@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct, field
 
@@ -17,7 +17,7 @@ from toolplan.planners.grounded.parse.mentions import Mention
 _LONGEST_ID: Final = 48
 
 
-class Source(NamedTuple):
+class Source(Struct, frozen=True):
     """Rows in the output of a step: `list_path` leads to the list of them, or to the one record."""
 
     step: str

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -472,7 +471,7 @@ class PlanBuilder:
         return found
 
 
-class _Cut(NamedTuple):
+class _Cut(Struct, frozen=True):
     """How a cut is expressed: by an argument, or by a computing step that makes the `rest`."""
 
     argument: str | None = None

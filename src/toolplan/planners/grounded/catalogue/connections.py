@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from toolplan.planners.grounded.catalogue.kinds import Attribute, Catalogue, ColumnOf, Kind
 from toolplan.planners.grounded.catalogue.schemas import Shape
@@ -12,7 +14,7 @@ from toolplan.planners.grounded.language.words import key, keys
 _CAPACITY: Final = "capacity"
 
 
-class Connection(NamedTuple):
+class Connection(Struct, frozen=True):
     """`attribute` of the one takes the values of `column` of the other.
 
     `direct`: the identity is that of one of the two; otherwise both only belong to one third thing.

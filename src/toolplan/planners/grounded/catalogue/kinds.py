@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -132,13 +132,13 @@ class Kind(Struct, frozen=True):
         return self.moment.column if self.moment is not None else None
 
 
-class Noun(NamedTuple):
+class Noun(Struct, frozen=True):
     """The phrase is a word for a kind of thing."""
 
     entity: str
 
 
-class ValueOf(NamedTuple):
+class ValueOf(Struct, frozen=True):
     """The phrase says that an attribute has a value."""
 
     entity: str
@@ -146,26 +146,26 @@ class ValueOf(NamedTuple):
     value: Json
 
 
-class ColumnOf(NamedTuple):
+class ColumnOf(Struct, frozen=True):
     """The phrase names an attribute."""
 
     entity: str
     attribute: str
 
 
-class ReportOf(NamedTuple):
+class ReportOf(Struct, frozen=True):
     """The phrase asks for what a reporting tool gives."""
 
     tool: str
 
 
-class CueOf(NamedTuple):
+class CueOf(Struct, frozen=True):
     """The phrase stands before values of some argument."""
 
     phrase: str
 
 
-class VerbOf(NamedTuple):
+class VerbOf(Struct, frozen=True):
     """The word is a verb from which, or from which's noun, a word for a kind of thing is made."""
 
     entity: str

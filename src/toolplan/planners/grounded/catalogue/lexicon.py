@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from msgspec.structs import replace
+
 from toolplan.path import Json
 from toolplan.planners.grounded.catalogue.inferred import infer_hints
 from toolplan.planners.grounded.catalogue.kinds import (
@@ -123,7 +125,7 @@ def _implied(
     reading: ValueOf, value: bool, phrases: Iterable[str]
 ) -> Iterator[tuple[str, Reading]]:
     """Yield phrases that follow from those of a boolean: other verbs, and the opposite."""
-    opposite = reading._replace(value=not value)
+    opposite = replace(reading, value=not value)
     for phrase in phrases:
         first, _, rest = phrase.partition(" ")
         if first in ("with", "without") and rest:

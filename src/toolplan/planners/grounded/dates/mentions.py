@@ -58,7 +58,7 @@ _OPEN_ENDED: Final = frozenset({Bound.SINCE, Bound.FROM_ON, Bound.AFTER})
 _OPEN_STARTED: Final = frozenset({Bound.UNTIL, Bound.BEFORE})
 
 
-class _Range(NamedTuple):
+class _Range(Struct, frozen=True):
     """What a stretch of text was read as."""
 
     range: DateRange
@@ -76,14 +76,14 @@ class _NoTime(Enum):
 _Meaning: TypeAlias = _Range | Impossible | _NoTime
 
 
-class _Spot(NamedTuple):
+class _Spot(Struct, frozen=True):
     start: int
     end: int
     meaning: _Meaning
     floating: bool = False
 
 
-class _Cue(NamedTuple):
+class _Cue(Struct, frozen=True):
     pattern: re.Pattern[str]
     word: str  # what the phrases know it by; "" for the word itself
     bound: Bound
@@ -240,7 +240,7 @@ def _scan(text: Text, clock: Clock) -> Iterator[_Spot]:
             continue
         behind = spot.end
         if not isinstance(spot.meaning, Impossible) and is_denied(text, spot.start, spot.end):
-            spot = spot._replace(meaning=_NoTime.NO_TIME)
+            spot = replace(spot, meaning=_NoTime.NO_TIME)
         yield spot
 
 

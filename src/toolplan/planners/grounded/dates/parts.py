@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.planners.grounded.dates import calendar, words
@@ -37,7 +38,7 @@ _PHRASES: Final = (*RELATIVE, *DATES)
 _EDGE_CUES: Final = word_set("since until till before after by from between to starting")
 
 
-class Part(NamedTuple):
+class Part(Struct, frozen=True):
     """Words that stand before a period, and what they make of it."""
 
     prefix: re.Pattern[str]

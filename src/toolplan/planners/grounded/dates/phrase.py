@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from toolplan.planners.grounded.dates.calendar import Clock, Impossible, Reading
 from toolplan.planners.grounded.dates.words import Found, Text, pattern, stems
@@ -43,7 +44,7 @@ class Phrase:
             return Impossible("The calendar has only the years 1 to 9999.", relative=True)
 
 
-class Read(NamedTuple):
+class Read(Struct, frozen=True):
     """A phrase that was read: the offset behind it, and its meaning."""
 
     end: int

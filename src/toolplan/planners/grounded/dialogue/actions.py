@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.planners.grounded.catalogue.kinds import Catalogue
 from toolplan.planners.grounded.dialogue.entities import label_of
@@ -32,7 +34,7 @@ _COMPUTES: Final = (
 )  # fmt: skip
 
 
-class Acts(NamedTuple):
+class Acts(Struct, frozen=True):
     """The verb of a message as it is said, the act, and the operations; see `Intent`."""
 
     action: str | None
@@ -40,7 +42,7 @@ class Acts(NamedTuple):
     operations: tuple[str, ...]
 
 
-class _Verb(NamedTuple):
+class _Verb(Struct, frozen=True):
     word: str
     act: Act
 

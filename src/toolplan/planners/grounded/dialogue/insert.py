@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 from typing import Literal as OneOf
 
 from msgspec import Struct
@@ -48,7 +48,7 @@ Mode: TypeAlias = OneOf["narrows", "adds", "replaces"]
 also those that contradict the new ones."""
 
 
-class Conflict(NamedTuple):
+class Conflict(Struct, frozen=True):
     """The previous plan contradicts the follow-up: `argument` is `old` and would be `new`."""
 
     argument: str

@@ -6,8 +6,9 @@ import json
 from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import date
-from typing import Final, NamedTuple
+from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.plan import Step
@@ -64,7 +65,7 @@ _MOST_DRAFTS: Final = 64
 _FRAGMENT: Final = 0.6  # the confidence in a follow-up without a word that points back
 
 
-class _Request(NamedTuple):
+class _Request(Struct, frozen=True):
     """The arguments of one call of `propose`."""
 
     question: Question
@@ -141,7 +142,7 @@ class DialoguePlanner:
             return await self._confirmed(request, before, agrees=intent.agrees is True)
         if intent.kind == "clarification" and pending is not None and not pending.awaits_approval:
             return await self._answered(request, before, pending)
-        return await self._message(request, before._replace(pending=None))
+        return await self._message(request, replace(before, pending=None))
 
     async def _message(
         self, request: _Request, before: Conversation, *, chosen: bool = False
@@ -216,7 +217,7 @@ class DialoguePlanner:
         """Continue the question that the clarification was about."""
         if chosen is None:
             chosen = choose(pending.options, request.question.text)
-        before = before._replace(pending=None)
+        before = replace(before, pending=None)
         if chosen is None and only_points_back(
             request.question.text, self._catalogue(request.tools)
         ):  # "how many?" is about what is still open
@@ -228,12 +229,12 @@ class DialoguePlanner:
                 about=pending.question,
             )
         if chosen is None and self._goes_on(request.question.text, request.tools, before, pending):
-            return await self._message(request._replace(attempts=()), before)
+            return await self._message(replace(request, attempts=()), before)
         first: Proposal | None = None
         for text in completed(pending, request.question.text, chosen):
             resumed = replace(request.question, text=text, context=None)
             proposal = await self._message(
-                request._replace(question=resumed, attempts=()), before, chosen=chosen is not None
+                replace(request, question=resumed, attempts=()), before, chosen=chosen is not None
             )
             match proposal:
                 case Draft():
@@ -248,7 +249,7 @@ class DialoguePlanner:
                     pass
         if first is not None and (chosen is not None or self._hangs_on(request, before, pending)):
             return first
-        fresh = await self._message(request._replace(attempts=()), before)
+        fresh = await self._message(replace(request, attempts=()), before)
         return fresh if first is None or isinstance(fresh, Draft) else first
 
     def _hangs_on(self, request: _Request, before: Conversation, pending: Pending) -> bool:
@@ -372,7 +373,7 @@ class DialoguePlanner:
         whole = read_as(draft)
         if whole is not None:
             asked = replace(request.question, text=whole, context=None)
-            proposal = await self._ask(request._replace(question=asked))
+            proposal = await self._ask(replace(request, question=asked))
             if not isinstance(proposal, Draft):
                 return proposal
             text = relabelled(proposal.text, request.question.text, request.question.text, whole)
@@ -396,7 +397,7 @@ class DialoguePlanner:
     def _theirs(self, attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
         """Return the attempts with the drafts as the planner wrote them."""
         return tuple(
-            attempt._replace(draft=made[1])
+            replace(attempt, draft=made[1])
             if (made := self._made.get(attempt.draft.text)) is not None
             else attempt
             for attempt in attempts

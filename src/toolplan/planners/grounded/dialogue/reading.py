@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -21,7 +20,7 @@ def known(tools: Toolbox | Catalogue) -> Catalogue:
     return tools if isinstance(tools, Catalogue) else compile_catalogue(tools)
 
 
-class Placed(NamedTuple):
+class Placed(Struct, frozen=True):
     """A mention at the characters `start` to `end` (exclusive) of its text."""
 
     mention: Mention

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.path import Json
@@ -32,7 +33,7 @@ Changes: TypeAlias = Mapping[tuple[str, str], Json]
 """New values, by the step's id and the argument's name; None removes the argument."""
 
 
-class Spot(NamedTuple):
+class Spot(Struct, frozen=True):
     """An argument, its value, and the possible new value."""
 
     step: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import date
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -71,7 +71,7 @@ class Pending(Struct, frozen=True):
         }
 
 
-class Conversation(NamedTuple):
+class Conversation(Struct, frozen=True):
     """The last turn with a plan, the open clarification, and the latest questions."""
 
     last: Turn | None = None

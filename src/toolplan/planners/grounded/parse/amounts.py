@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.language.words import keys, phrase_list
 from toolplan.planners.grounded.parse.mentions import Mention, Number
@@ -19,7 +22,7 @@ _IS: Final = WordClass.BE
 CUTS = (WordClass.LATEST, WordClass.OLDEST, WordClass.FIRST, WordClass.TOP, WordClass.LIMIT)
 
 
-class Bound(NamedTuple):
+class Bound(Struct, frozen=True):
     """A number with its side; `said` are the words of it; `last` is the index of the last one."""
 
     number: Mention
@@ -59,7 +62,7 @@ def bound_behind(mentions: Sequence[Mention], at: int) -> Bound | None:
     if behind >= len(mentions) or not isinstance(mentions[behind].what, Number):
         return None
     bound = bound_at((mentions[at], mentions[behind]), 0)
-    return bound and bound._replace(said=(*bound.said, *ties), last=behind)
+    return bound and replace(bound, said=(*bound.said, *ties), last=behind)
 
 
 def bound_from_number(mentions: Sequence[Mention], at: int) -> Bound | None:
@@ -91,7 +94,7 @@ def _with_share(mentions: Sequence[Mention], bound: Bound) -> Bound:
         return bound
     if not following.does(WordClass.FULL):
         return bound
-    return bound._replace(said=(*bound.said, following), last=bound.last + 1)
+    return replace(bound, said=(*bound.said, following), last=bound.last + 1)
 
 
 def strictly(mention: Mention) -> bool:

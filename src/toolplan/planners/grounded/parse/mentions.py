@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -21,7 +21,7 @@ from toolplan.planners.grounded.language.verbs import Action
 from toolplan.planners.grounded.language.words import keys
 
 
-class Token(NamedTuple):
+class Token(Struct, frozen=True):
     """A word, number or sign, at characters `start` to `end` (exclusive) of the question.
 
     `word` is the index of the blank-separated word that it belongs to.

@@ -156,7 +156,7 @@ class BySpans(Struct, frozen=True):
 Group: TypeAlias = ByColumn | ByPeriod | BySpans
 
 
-class Least(NamedTuple):
+class Least(Struct, frozen=True):
     """Only groups whose figure compares so with `value`; `operator` is SQL's."""
 
     operator: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct, field
 
@@ -29,7 +29,7 @@ _NAMES: Final = word_set("name title username path file filename word term user"
 _LABEL, _CUE, _POSSIBLE = 3, 2, 1
 
 
-class Given(NamedTuple):
+class Given(Struct, frozen=True):
     """The value of an argument, and the pieces that said it."""
 
     value: Json
