@@ -12,7 +12,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, TypeAlias, cast
+from typing import Final, NamedTuple, TypeAlias, cast
 
 import rfc8785
 from msgspec import Struct
@@ -85,13 +85,13 @@ class Effect(Struct, frozen=True):
         return tuple(name for name, origin in both.items() if origin.asked)
 
 
-class Denied(Struct, frozen=True):
+class Denied(NamedTuple):
     """The answer that calls are not to be made; `reason` is for the planner and the record."""
 
     reason: str = ""
 
 
-class LeaveOut(Struct, frozen=True):
+class LeaveOut(NamedTuple):
     """The answer that the calls of a `for_each` are made, except those of `items`.
 
     `items` are their positions, counted from 0. What is left is another plan, with a run of its

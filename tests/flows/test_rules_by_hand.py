@@ -40,7 +40,9 @@ def test_what_stands_in_the_plan_is_allowed() -> None:
 
 def test_a_value_of_parts_names_what_makes_it_worse_and_keeps_each_secret() -> None:
     low, high = Label(U, (A,), (A,)), Label(T, (B,), (B,))
-    assert least((low, high)) == replace(least((high, low)), secrets=(A, B)) == (U, (A,), (A, B))
+    assert (
+        least((low, high)) == replace(least((high, low)), secrets=(A, B)) == Label(U, (A,), (A, B))
+    )
     assert least((low, Label(U, (B,), (B,)))) == Label(U, (A, B), (A, B))
     assert picked(Label(T, (A,), (A,)), Label(U, (B,), (B,))) == Label(L, (B,), (A, B))
     assert picked(Label(U, (A,)), Label(U, (B,), (B,))) == Label(U, (A,), (B,))

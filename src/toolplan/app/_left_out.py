@@ -128,7 +128,7 @@ async def answered(loop: Loop, asked: AskResult, start: Start) -> AskResult:
     plan, ended = await continued(setup, loop.journal, before, first, heard, start)
     if ended is first:
         return asked
-    compiled = replace(asked.compiled, plan=plan)
+    compiled = asked.compiled._replace(plan=plan)
     return replace(asked, compiled=compiled, run=ended, answer=setup.answer(plan, ended))
 
 

@@ -327,7 +327,7 @@ class Loop(Struct):
             clock=setup.clock,
             **self.run_options.arguments(),
         )
-        last = replace(asked.attempts[-1], events=tuple(self.events))
+        last = asked.attempts[-1]._replace(events=tuple(self.events))
         found = setup.answer(plan, ended)
         return replace(asked, run=ended, answer=found, attempts=(*asked.attempts[:-1], last))
 
@@ -356,7 +356,7 @@ class Loop(Struct):
             notes |= estimate(expected)
         notes["created_at"] = created.replace("+00:00", "Z")
         plan = noted(compiled.plan, notes)
-        return replace(compiled, plan=plan, draft=plan.plan)
+        return compiled._replace(plan=plan, draft=plan.plan)
 
 
 def _is_unknown(plan: ExecutionPlan, events: Sequence[Event]) -> bool:

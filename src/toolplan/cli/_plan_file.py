@@ -6,7 +6,7 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -14,7 +14,7 @@ from tempfile import NamedTemporaryFile
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.cli._terminal import CommandError, note, out
+from toolplan.cli._terminal import CommandError, note
 from toolplan.compiler import to_text
 from toolplan.diagnostics import CannotExpress, Diagnostic
 from toolplan.dialects import dialect_of, known_dialect
@@ -22,7 +22,6 @@ from toolplan.plan import Limits, Plan
 from toolplan.render.diagnostics import DiagnosticView, Located, located
 from toolplan.render.harmless import harmless_json
 from toolplan.render.output import Output
-from toolplan.render.plan_tree import plan_tree
 from toolplan.tools import Toolbox
 
 
@@ -161,15 +160,6 @@ def _without_advice(plan: Plan, dialect: str, tools: Toolbox | None) -> str:
 
 def _is_metadata(pointer: str) -> bool:
     return pointer.startswith("/metadata")
-
-
-def print_plan(plan: Plan, tools: Toolbox | None, *, marks: Mapping[str, str]) -> None:
-    """Show `plan` as a tree on a terminal; write it as JSON to a file or a pipe."""
-    if sys.stdout.isatty():
-        out().print(plan_tree(plan, marks=marks))
-        return
-    sys.stdout.write(plan_document(plan, "toolplan", tools))
-    note("The plan is written as JSON, since this is no terminal; `toolplan show FILE` draws it.")
 
 
 def plan_document(

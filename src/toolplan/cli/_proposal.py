@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
 from typing import NoReturn
 
 from toolplan.app.results import AskResult
-from toolplan.cli._terminal import CommandError, Exit, err, out, print_json
+from toolplan.cli._plan_file import plan_document
+from toolplan.cli._terminal import CommandError, Exit, err, note, out, print_json
 from toolplan.path import Json
+from toolplan.plan import Plan
 from toolplan.planners import Clarification, Draft, Refusal
 from toolplan.render.diagnostics import DiagnosticView, Located
+from toolplan.render.plan_tree import plan_tree
+from toolplan.tools import Toolbox
 
 
 def report_no_plan(asked: AskResult, *, as_json: bool) -> int:
@@ -45,3 +51,12 @@ def _refuse_draft(asked: AskResult) -> NoReturn:
         "The planner proposed a plan that does not pass the check; nothing was run.",
         "Ask in other words.",
     )
+
+
+def print_plan(plan: Plan, tools: Toolbox | None, *, marks: Mapping[str, str]) -> None:
+    """Show `plan` as a tree on a terminal; write it as JSON to a file or a pipe."""
+    if sys.stdout.isatty():
+        out().print(plan_tree(plan, marks=marks))
+        return
+    sys.stdout.write(plan_document(plan, "toolplan", tools))
+    note("The plan is written as JSON, since this is no terminal; `toolplan show FILE` draws it.")

@@ -34,8 +34,8 @@ from toolplan.cli._options import (
 )
 from toolplan.cli._outcome import print_run, report_comparison, report_forecast, report_usage
 from toolplan.cli._parameter import Parameter
-from toolplan.cli._plan_file import plan_document, print_plan
-from toolplan.cli._proposal import report_no_plan
+from toolplan.cli._plan_file import plan_document
+from toolplan.cli._proposal import print_plan, report_no_plan
 from toolplan.cli._terminal import Exit, err, note
 from toolplan.cli._thinking import thinking_shown
 from toolplan.compiler import Compiled

@@ -22,8 +22,8 @@ from toolplan.cli._options import (
     WeeksOption,
 )
 from toolplan.cli._outcome import report_usage
-from toolplan.cli._plan_file import plan_document, print_plan
-from toolplan.cli._proposal import report_no_plan
+from toolplan.cli._plan_file import plan_document
+from toolplan.cli._proposal import print_plan, report_no_plan
 from toolplan.cli._terminal import Exit, note
 from toolplan.cli._thinking import thinking_shown
 from toolplan.dialects import known_dialect

@@ -32,7 +32,7 @@ PlanText: TypeAlias = str | Mapping[str, object] | Sequence[object]
 _HELP: Final = "Pass the text of the plan, or its JSON as a dict; to_text(plan) is that of a Plan."
 
 
-class Compiled(Struct, frozen=True):
+class Compiled(NamedTuple):
     """The result of `compile_plan`.
 
     `plan` is None exactly when a diagnostic still blocks it. `diagnostics` describe the text as it

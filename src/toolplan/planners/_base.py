@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
 
@@ -51,7 +51,7 @@ class Refusal(Struct, frozen=True):
 Proposal: TypeAlias = Draft | Clarification | Refusal
 
 
-class Attempt(Struct, frozen=True):
+class Attempt(NamedTuple):
     """A draft, the diagnostics of its check, and the events of its run."""
 
     draft: Draft

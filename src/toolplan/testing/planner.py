@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from msgspec import Struct
+from typing import NamedTuple
 
 from toolplan.planners._base import Attempt, Draft, OnText, Proposal, Question
 from toolplan.tools import Toolbox
 
 
-class Asked(Struct, frozen=True):
+class Asked(NamedTuple):
     """One question to a planner, with the earlier drafts and their results."""
 
     question: Question

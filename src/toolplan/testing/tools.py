@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -53,7 +53,7 @@ class Hangs(Struct, frozen=True):
 Outcome: TypeAlias = Gives | Raises | Computes | Hangs
 
 
-class ScriptedCall(Struct, frozen=True):
+class ScriptedCall(NamedTuple):
     """A call: the tool's name, and a copy of its arguments."""
 
     tool: str

@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -79,7 +79,7 @@ class ExecutionError(ToolplanError):
         super().__init__("step-failed", message)
 
 
-class Execution(Struct, frozen=True):
+class Execution(NamedTuple):
     """The results of a plan in the order of its steps, with the plan and its run.
 
     `plan` and `run` are None if the plan did not pass its check, and no call was made. The outputs

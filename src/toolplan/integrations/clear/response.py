@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -17,7 +17,7 @@ Stage: TypeAlias = Literal[
 Status: TypeAlias = Literal["answered", "clarification", "failed", "timed-out", "cancelled"]
 
 
-class Progress(Struct, frozen=True):
+class Progress(NamedTuple):
     """The progress of a query: its stage, and 0 to 100 percent."""
 
     request_id: str

@@ -45,7 +45,7 @@ class ToolProblem(NamedTuple):
     details: Json = None
 
 
-class ResultMetadata(Struct, frozen=True):
+class ResultMetadata(NamedTuple):
     """Metadata of a call: milliseconds, the time of its end (ISO 8601), and the retries."""
 
     execution_time: float = 0.0
