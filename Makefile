@@ -1,5 +1,6 @@
 # make ask     sets everything up and answers a question from the demo's data (Q="…" sets it)
-# make test    sets everything up and passes the checks and the tests
+# make test    sets everything up and passes the checks and the tests, but for the slow ones
+# make slow    passes the slow tests: whole processes, kills, a browser, the documentation
 # make docs    builds the documentation into build/docs
 # make studio  builds the studio's page with node from a wheel, and opens the studio
 # make page    builds it only
@@ -17,7 +18,7 @@ export Q
 # compile the whole package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: ask docs studio wheel page page-unit test check lint types layers unit crash crash-workers simulate long \
+.PHONY: ask docs studio wheel page page-unit test check lint types layers unit slow crash crash-workers simulate long \
 	format clean
 
 ask: $(VENV)/.ask
@@ -56,7 +57,12 @@ page-unit: $(VENV)/.test
 	$(BIN)/python tools/page.py test --if-possible
 
 unit: $(VENV)/.test
-	$(BIN)/pytest -n auto -q
+	$(BIN)/pytest -n auto -q -m "not slow"
+
+# tests/slow.py says which; some open the studio's page, where it can be built
+slow: $(VENV)/.test
+	$(BIN)/python tools/page.py build --if-possible
+	$(BIN)/pytest -n auto -q -m slow
 
 # What looks harder than the tests do, for minutes or hours.
 crash: $(VENV)/.test

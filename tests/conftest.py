@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.postgres import Server, missing, server
+from tests.slow import mark_slow
 from tests.stores import Files, Stores, Tables
 
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=50)
@@ -35,6 +36,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # pytest-xdist gives its workers a width: sentences for a program are not wrapped.
 os.environ.pop("COLUMNS", None)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the slow tests, which `make test` leaves out."""
+    mark_slow(items)
 
 
 @pytest.fixture(scope="session")

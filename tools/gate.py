@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -40,7 +41,7 @@ def breaches(path: Path) -> Iterator[str]:
     lines = text.count("\n")
     if lines > MAX_MODULE:
         yield f"{path}: {lines} lines; the limit is {MAX_MODULE}: split it by what it is about"
-    for node in ast.walk(ast.parse(text)):
+    for node in _nodes(path):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         length = _length(node)
@@ -95,7 +96,6 @@ def large_classes(paths: Iterable[Path]) -> Iterator[str]:
 class _Module(NamedTuple):
     path: Path
     name: str
-    tree: ast.Module
     names: Mapping[str, str]
     """The full names of what it imports, by the names that it uses."""
 
@@ -103,17 +103,16 @@ class _Module(NamedTuple):
     def read(path: Path) -> _Module:
         parts = path.with_suffix("").parts
         name = ".".join(parts[1:] if parts[0] == "src" else parts).removesuffix(".__init__")
-        tree = ast.parse(path.read_text(encoding="utf-8"))
         names = {
             alias.asname or alias.name: f"{node.module}.{alias.name}"
-            for node in ast.walk(tree)
+            for node in _nodes(path)
             if isinstance(node, ast.ImportFrom)
             for alias in node.names
         }
-        return _Module(path, name, tree, names)
+        return _Module(path, name, names)
 
     def classes(self) -> Iterator[tuple[str, Class]]:
-        for node in ast.walk(self.tree):
+        for node in _nodes(self.path):
             if isinstance(node, ast.ClassDef):
                 written = [ast.unparse(base).partition("[")[0] for base in node.bases]
                 bases = tuple(self.names.get(base, f"{self.name}.{base}") for base in written)
@@ -121,6 +120,12 @@ class _Module(NamedTuple):
                     f"{self.name}.{node.name}",
                     Class(self.path, node.lineno, _length(node), bases),
                 )
+
+
+@cache
+def _nodes(path: Path) -> list[ast.AST]:
+    """Return the nodes of the module at `path`: reading it is most of the work here."""
+    return [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
 
 
 def _ancestors(name: str, classes: Mapping[str, Class], homes: Mapping[str, str]) -> set[str]:
