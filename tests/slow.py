@@ -1,6 +1,6 @@
 """Which tests are slow: `make test` leaves them out, `make slow` runs them, CI runs both.
 
-`slow_tests.txt` names them: those that take 0.15 s of CPU or more, the processes that they start
+`slow_tests.txt` names them: those that take 0.12 s of CPU or more, the processes that they start
 included, on average over their parameters. They are measured by
 
     pytest -n auto -p tests.slow --cpu-times FOLDER && python -m tests.slow FOLDER
@@ -22,7 +22,7 @@ from typing import Final
 
 import pytest
 
-LEAST_S: Final = 0.15
+LEAST_S: Final = 0.12
 LISTED: Final = Path(__file__).with_name("slow_tests.txt")
 _FOLDER: Final = pytest.StashKey[Path]()
 
