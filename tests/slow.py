@@ -47,6 +47,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     folder: Path | None = config.getoption("--cpu-times")
     if folder is not None:
+        if not hasattr(config, "workerinput") and folder.exists():
+            raise pytest.UsageError(f"{folder} is there; times of two runs are not to be mixed")
         folder.mkdir(exist_ok=True)
         config.stash[_FOLDER] = folder
 

@@ -119,7 +119,7 @@ def compare_plans(before: Plan, after: Plan) -> Comparison:
     return Comparison(tuple(found), tuple(_changes(old.output, new.output)), matched)
 
 
-class _Both(Struct, frozen=True):
+class _Both(NamedTuple):
     """A value as it is written, and the same with step ids that both plans share."""
 
     written: Json | Absent

@@ -223,7 +223,7 @@ None where it cannot be followed: then each part depends on all arguments.
 """
 
 
-class Tool(Struct, frozen=True, dict=True):
+class Tool(Struct, frozen=True, dict=True, weakref=True):
     """A named function with schemas.
 
     `call` is None if only the description is known, which is enough to plan and check. `raw_output`

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cli.calls import Call
 from tests.sizes import share_of
 from toolplan.cli._front_page import COMMANDS
 from toolplan.cli._library import commands
@@ -110,3 +111,20 @@ def test_usual_calls_are_plain(words: tuple[str, ...]) -> None:
 def test_what_is_not_plain_is_left_to_the_library(words: tuple[str, ...]) -> None:
     name, *rest = words
     assert as_read_plainly(name, rest) is None
+
+
+def test_each_command_is_found_by_the_library_under_a_name_of_its_own() -> None:
+    for name in COMMANDS:
+        found = vars(commands()[name].default_command)["__wrapped__"]
+        assert found is command_of(name)
+
+
+def test_a_value_that_a_validator_refuses_is_left_to_the_library() -> None:
+    assert as_read_plainly("ask", ["Who?", "--approve", " "]) is None
+
+
+@pytest.mark.parametrize("word", ["--no-fix", "--empty-effects"])
+def test_no_option_is_offered_that_there_is_not(word: str, call: Call) -> None:
+    said = call("check", "plan.json", word)
+    assert said.code == 2
+    assert word not in said.err.partition("Did you mean")[2]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from msgspec import Struct, field
 
+from toolplan import summary as summaries  # whose parts are loaded when they are needed
 from toolplan.answer import Answer
 from toolplan.compiler import Compiled
 from toolplan.consent import Effect, effects_of
@@ -19,9 +20,6 @@ from toolplan.render.diagnostics import Located, diagnostics_text
 from toolplan.render.plan_tree import plan_text
 from toolplan.render.printable import printable
 from toolplan.shown import Shown, counted
-
-if TYPE_CHECKING:
-    from toolplan.summary import Summary
 
 
 class AskResult(Shown, Struct, frozen=True):
@@ -47,7 +45,7 @@ class AskResult(Shown, Struct, frozen=True):
     attempts: tuple[Attempt, ...] = ()
     unapproved: ExecutionPlan | None = None
     marks: dict[str, str] = field(default_factory=dict[str, str])
-    summary: Summary | None = None
+    summary: summaries.Summary | None = None
 
     @property
     def plan(self) -> ExecutionPlan | None:

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from toolplan.cli import _terminal
-from toolplan.cli._front_page import COMMANDS, print_front_page
+from toolplan.cli._front_page import COMMANDS, SERVERS, print_front_page
 from toolplan.cli._terminal import Exit
 from toolplan.errors import ToolplanError
 from toolplan.release import own_version
@@ -17,7 +17,8 @@ from toolplan.release import own_version
 _BETWEEN_COLLECTIONS: Final = 50_000
 """Objects that are made before garbage is looked for: loading modules makes many, all of them kept.
 
-With the usual 700 a tenth of a short command is spent looking.
+With the usual 700 a tenth of a short command is spent looking. A server keeps the usual number: its
+runs leave cycles with large outputs in them.
 """
 
 
@@ -32,10 +33,9 @@ def main(arguments: list[str] | None = None) -> None:
     debug = "--debug" in _options(words)
     if debug:
         words.remove("--debug")
-    gc.set_threshold(_BETWEEN_COLLECTIONS)
     _terminal.prepare_streams()
     try:
-        code = _call(words, debug=debug)
+        code = _run(words, debug=debug)
         sys.stdout.flush()
     except ToolplanError as error:
         code = _terminal.report(error, as_json=as_json)
@@ -63,7 +63,7 @@ def _options(words: list[str]) -> list[str]:
     return words[: words.index("--")] if "--" in words else words
 
 
-def _call(words: list[str], *, debug: bool) -> object:
+def _run(words: list[str], *, debug: bool) -> object:
     """Run a command; return its exit code, or what else it returns.
 
     Raises:
@@ -77,14 +77,16 @@ def _call(words: list[str], *, debug: bool) -> object:
     # none of this is for the front page, and most calls need no library
     faults: Any = import_module("toolplan.cli._faults")
     with faults.faults_reported(debug=debug, as_json="--json" in words):
-        call = _plain_call(words)
+        if words[0] not in SERVERS:
+            gc.set_threshold(_BETWEEN_COLLECTIONS)
+        call = _read_plainly(words)
         if call is not None:
             return call()
         library: Any = import_module("toolplan.cli._library")
-        return library.call(words)
+        return library.run_words(words)
 
 
-def _plain_call(words: list[str]) -> Callable[[], object] | None:
+def _read_plainly(words: list[str]) -> Callable[[], object] | None:
     """Return the call that the words are, None where they need the library."""
     name, *rest = words
     if name not in COMMANDS:

@@ -203,7 +203,7 @@ async def _agreed() -> bool:
     """Ask until the person says yes or no; nothing is a no."""
     while True:
         discard_input()
-        err().print("Run it? [y/N] ", end="")
+        err().prompt("Run it? [y/N] ")
         said = (await _line()).strip()
         if said.lower() in ("y", "yes"):
             return True

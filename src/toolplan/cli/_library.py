@@ -51,11 +51,11 @@ def commands() -> App:
         help_epilogue=EPILOGUE,
         help_format="plaintext",
         result_action="return_value",
-        default_parameter=cyclopts.Parameter(show_default=_shown, negative=()),
+        default_parameter=cyclopts.Parameter(show_default=_shown),
     )
     for name, summary in COMMANDS.items():
         app.command(
-            f"{__name__}:{name}",  # `__getattr__` below
+            f"{__name__}:{name}_command",  # `__getattr__` below
             name=name,
             help=summary,
             help_epilogue=SERVER_EPILOGUE if name in SERVERS else EPILOGUE,
@@ -67,10 +67,11 @@ def commands() -> App:
 
 
 def __getattr__(name: str) -> Callable[..., object]:
-    """Return the command `name`."""
-    if name not in COMMANDS:
+    """Return the command that is called `name` in its module: `ask_command`."""
+    module = name.removesuffix("_command")
+    if module not in COMMANDS:
         raise AttributeError(name)
-    return declared(getattr(import_module(f"toolplan.cli.{name}"), f"{name}_command"))
+    return declared(getattr(import_module(f"toolplan.cli.{module}"), name))
 
 
 def declared(command: Callable[..., object]) -> Callable[..., object]:
@@ -101,13 +102,14 @@ def _parameter(said: Parameter) -> cyclopts.Parameter:
     options: dict[str, Any] = {"name": said.name} if said.name else {}
     return cyclopts.Parameter(
         help=said.help,
+        negative=(),
         validator=said.validator,
         allow_leading_hyphen=said.allow_leading_hyphen,
         **options,
     )
 
 
-def call(words: Sequence[str]) -> object:
+def run_words(words: Sequence[str]) -> object:
     """Run a command; return its exit code, or what else it returns.
 
     Raises:

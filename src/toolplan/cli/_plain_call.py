@@ -29,6 +29,7 @@ from typing import (
 from msgspec import Struct
 
 from toolplan.cli._parameter import Parameter
+from toolplan.errors import ToolplanError
 
 _WHOLE: Final = re.compile("[0-9]{1,9}")
 _NUMBER: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
@@ -41,7 +42,7 @@ class _NotPlain(Exception):
 
 
 class _Declared(Struct, frozen=True):
-    """A parameter of a command."""
+    """A parameter of a command: as Python has it, its type, and what the command says of it."""
 
     own: inspect.Parameter
     type: object
@@ -76,20 +77,16 @@ class _Declared(Struct, frozen=True):
         if self.said.validator is not None:
             try:
                 self.said.validator(self.type, value)
-            except ValueError:
+            except (ValueError, ToolplanError):  # said after what else is wrong with the words
                 raise _NotPlain from None
 
 
 def plain_call(command: Callable[..., object], words: Sequence[str]) -> Callable[[], object] | None:
-    """Return the call of `command` with these words, None where they are not plain.
-
-    Raises:
-        ToolplanError: a validator refuses a value in its own words.
-    """
+    """Return the call of `command` with these words, None where they are not plain."""
     declared = _declared(command)
     try:
-        options, arguments = _sorted(declared, words)
-        places = _places(declared, arguments)
+        options, rest = _options(declared, words)
+        arguments = _arguments(declared, rest)
     except _NotPlain:
         return None
     required = (
@@ -99,7 +96,7 @@ def plain_call(command: Callable[..., object], words: Sequence[str]) -> Callable
     )
     if not options.keys() >= set(required):
         return None
-    return partial(command, *places, **options)
+    return partial(command, *arguments, **options)
 
 
 def _declared(command: Callable[..., object]) -> list[_Declared]:
@@ -113,27 +110,28 @@ def _declared(command: Callable[..., object]) -> list[_Declared]:
     return declared
 
 
-def _sorted(
+def _options(
     declared: Sequence[_Declared], words: Sequence[str]
 ) -> tuple[dict[str, object], list[str]]:
-    """Return the values of the options by name of parameter, and the words besides."""
+    """Return the values of the options by the names of their parameters, and the other words."""
     known = {name: each for each in declared if not each.is_argument for name in each.said.options}
     options: dict[str, object] = {}
-    arguments: list[str] = []
+    others: list[str] = []
     rest = iter(words)
     for word in rest:
         if word == "--":
-            arguments += rest
+            others += rest
         elif word.startswith("-") and word != "-":
             _read_option(word, known, rest, options)
         else:
-            arguments.append(word)
-    return options, arguments
+            others.append(word)
+    return options, others
 
 
 def _read_option(
     word: str, known: Mapping[str, _Declared], rest: Iterator[str], options: dict[str, object]
 ) -> None:
+    """Add the value of the option `word` to `options`; its text may be the next of `rest`."""
     option, joined, text = word.partition("=")
     each = known.get(option)
     if each is None:
@@ -157,10 +155,10 @@ def _read_option(
         options[name] = value
 
 
-def _places(declared: Sequence[_Declared], arguments: Sequence[str]) -> list[object]:
+def _arguments(declared: Sequence[_Declared], words: Sequence[str]) -> list[object]:
     """Return the values of the arguments, in order."""
-    places: list[object] = []
-    rest = iter(arguments)
+    values: list[object] = []
+    rest = iter(words)
     for each in declared:
         if not each.is_argument:
             continue
@@ -169,13 +167,13 @@ def _places(declared: Sequence[_Declared], arguments: Sequence[str]) -> list[obj
             if text is None:
                 if each.own.default is inspect.Parameter.empty:
                     raise _NotPlain
-                return places
+                return values
             if text.startswith("-") and not (text == "-" and each.said.allow_leading_hyphen):
                 raise _NotPlain
-            places.append(each.read(text))
+            values.append(each.read(text))
     if next(rest, None) is not None:
         raise _NotPlain
-    return places
+    return values
 
 
 def _value(kind: object, text: str) -> object:

@@ -44,7 +44,7 @@ class ValuesQuestion:
         while True:
             discard_input()
             words = f"Make {what}? y, or n and why; Enter leaves it for later: "
-            err().print(words, end="")
+            err().prompt(words)
             said = (await self._line()).strip()
             try:
                 return _answer(said, calls)

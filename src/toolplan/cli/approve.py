@@ -61,5 +61,5 @@ def approve_command(
 
 def _is_said() -> bool:
     discard_input()
-    err().print("Approve it? [y/N] ", end="")
+    err().prompt("Approve it? [y/N] ")
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -99,7 +99,7 @@ class DryRun(Shown, Struct, frozen=True):
 
 
 def dry_view(dry: DryRun) -> AnswerView:
-    """Return the result of a dry run for a rich console."""
+    """Return the result of a dry run as it is printed."""
     return AnswerView(dry_document(dry))
 
 

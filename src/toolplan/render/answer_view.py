@@ -1,4 +1,4 @@
-"""Answers and other documents for a rich console."""
+"""Answers and other documents, as they are printed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Documented(Protocol):
 
 
 class AnswerView(Struct, frozen=True):
-    """A document for a rich console."""
+    """A document, as it is printed."""
 
     document: Document
 
@@ -31,5 +31,5 @@ class AnswerView(Struct, frozen=True):
 
 
 def answer_view(answer: Documented) -> AnswerView:
-    """Return `answer` for a rich console."""
+    """Return `answer` as it is printed."""
     return AnswerView(answer.document)

@@ -28,7 +28,7 @@ Shown: TypeAlias = Iterator[tuple[str, str]]
 
 
 class ApprovalView(Struct, frozen=True):
-    """The steps of a plan that may change something, and the plan's digest, for a rich console.
+    """The steps of a plan that may change something, and the plan's digest, as they are printed.
 
     Nothing is left out or rounded: a fixed value is shown as JSON that reads back as the same
     value, another one by its reference. See `toolplan.render.exact`.

@@ -17,7 +17,7 @@ _SIGNS: Final = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("
 
 
 class ComparisonView(Struct, frozen=True):
-    """A comparison, for a rich console.
+    """A comparison, as it is printed.
 
     `before` and `after` are marks of steps, by id (`toolplan.render.plan_tree.effect_marks`).
     """

@@ -1,4 +1,4 @@
-"""The rich console of a terminal: it wraps between words, and cuts nothing."""
+"""Output on a terminal, by rich: it wraps between words, and cuts nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import NoReturn, TextIO
 
 from msgspec import Struct
-from rich.console import Console, ConsoleOptions, RenderableType
+from rich.console import Console, ConsoleOptions
 from rich.live import Live
 from rich.text import Text
 
@@ -68,19 +68,16 @@ class TerminalOutput:
         """What characters are written in."""
         return self._console.encoding
 
-    def print(
-        self, *shown: View | str, style: str = "", soft_wrap: bool | None = None, end: str = "\n"
-    ) -> None:
+    def print(self, *shown: View | str, style: str = "", soft_wrap: bool | None = None) -> None:
         """Print views and sentences, without cutting lines at the width."""
-        rendered: list[RenderableType] = []
-        for each in shown:
-            is_text = isinstance(each, str)
-            rendered.append(
-                each if is_text and end != "\n" else Rendered(Prose(each) if is_text else each)
-            )
+        views = [Prose(each) if isinstance(each, str) else each for each in shown]
         self._console.print(
-            *rendered, style=style or None, soft_wrap=soft_wrap, end=end, crop=False
+            *map(Rendered, views), style=style or None, soft_wrap=soft_wrap, crop=False
         )
+
+    def prompt(self, text: str) -> None:
+        """Print a question, with no line break behind it."""
+        self._console.print(text, end="", crop=False)
 
     def page(self, view: View) -> None:
         """Show `view` in the pager of the terminal, if it is longer than the terminal."""

@@ -64,7 +64,7 @@ def located(diagnostics: Sequence[Diagnostic], locate: Locate) -> tuple[Located,
 
 
 class DiagnosticView(Struct, frozen=True):
-    """Diagnostics for a rich console, the same words as `diagnostics_text` gives.
+    """Diagnostics, as they are printed: the same words as `diagnostics_text` gives.
 
     `advice` says what to do about errors with an auto-fix.
     """

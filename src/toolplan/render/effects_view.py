@@ -18,7 +18,7 @@ _BELOW = " " * 8
 
 
 class EffectsView(Struct, frozen=True):
-    """Calls that wait, for a rich console: every value whole and exact.
+    """Calls that wait, as they are printed: every value whole and exact.
 
     What is less than its place needs is marked with `!`.
     """

@@ -16,7 +16,7 @@ _COLUMNS = ("from", "into", "label", "needs", "verdict")
 
 
 class FlowsView(Struct, frozen=True):
-    """Flows for a rich console, a row each; where rows are too wide, a list of fields each."""
+    """Flows, as they are printed, a row each; where rows are too wide, a list of fields each."""
 
     flows: Sequence[Flow]
 

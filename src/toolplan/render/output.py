@@ -7,10 +7,10 @@ from typing import Final, Protocol, TextIO
 
 from msgspec.structs import replace
 
-from toolplan.render._lines import WIDTH, Prose, Screen, View, plain
+from toolplan.render._lines import WIDTH, Prose, Screen, View
 
 _CONTROLS: Final[Mapping[int, None]] = dict.fromkeys((7, 8, 11, 12, 13))
-"""The characters that a terminal does not get either: bell, backspace, ends of other kinds."""
+"""What rich leaves out, too: bell, backspace, vertical tab, form feed, carriage return."""
 _TAB: Final = 8
 
 
@@ -49,10 +49,12 @@ class Output(Protocol):
         """What characters are written in."""
         ...
 
-    def print(
-        self, *shown: View | str, style: str = "", soft_wrap: bool | None = None, end: str = "\n"
-    ) -> None:
+    def print(self, *shown: View | str, style: str = "", soft_wrap: bool | None = None) -> None:
         """Print views and sentences. With `soft_wrap` sentences are not wrapped."""
+        ...
+
+    def prompt(self, text: str) -> None:
+        """Print a question, with no line break behind it."""
         ...
 
     def page(self, view: View) -> None:
@@ -72,23 +74,26 @@ class FileOutput:
 
     def __init__(self, file: TextIO, width: int | None = None) -> None:
         self._file = file
-        self.encoding = (file.encoding or "utf-8").lower()
+        self.encoding = (getattr(file, "encoding", None) or "utf-8").lower()
         self.width = WIDTH if width is None else width
         self._screen = Screen(self.width, width, self.encoding)
 
-    def print(
-        self, *shown: View | str, style: str = "", soft_wrap: bool | None = None, end: str = "\n"
-    ) -> None:
+    def print(self, *shown: View | str, style: str = "", soft_wrap: bool | None = None) -> None:
         """Print views and sentences; `style` is for terminals."""
         screen = replace(self._screen, prose=None) if soft_wrap else self._screen
         for each in shown or ("",):
-            if end != "\n" and isinstance(each, str):
-                text = screen.fit(each)
-            else:
-                view = Prose(each) if isinstance(each, str) else each
-                text = plain(view.lines(screen))
-            self._file.write(text.translate(_CONTROLS).expandtabs(_TAB) + end)
+            view = Prose(each) if isinstance(each, str) else each
+            for line in view.lines(screen):
+                self._write("".join(piece.text for piece in line) + "\n")
         self._file.flush()
+
+    def prompt(self, text: str) -> None:
+        """Print a question, with no line break behind it."""
+        self._write(self._screen.fit(text))
+        self._file.flush()
+
+    def _write(self, text: str) -> None:
+        self._file.write(text.translate(_CONTROLS).expandtabs(_TAB))
 
     def page(self, view: View) -> None:
         """Do nothing: there is no pager."""

@@ -63,7 +63,7 @@ class _Drawn(NamedTuple):
 
 
 class PlanTree(Struct, frozen=True):
-    """A plan for a rich console. `marks` are labels of steps, by id: `{"s1": "writes"}`."""
+    """A plan, as it is printed. `marks` are labels of steps, by id: `{"s1": "writes"}`."""
 
     plan: Plan
     marks: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -74,7 +74,7 @@ class PlanTree(Struct, frozen=True):
 
 
 def plan_tree(plan: Plan, *, marks: Mapping[str, str] | None = None) -> PlanTree:
-    """Return `plan` for a rich console; `marks` are labels of steps, by id (`effect_marks`)."""
+    """Return `plan` as it is printed; `marks` are labels of steps, by id (`effect_marks`)."""
     return PlanTree(plan, marks or {})
 
 

@@ -39,7 +39,7 @@ class RunLine(Struct, frozen=True):
 
 
 class RunsView(Struct, frozen=True):
-    """The runs of a journal, for a rich console."""
+    """The runs of a journal, as they are printed."""
 
     entries: Sequence[RunLine]
 

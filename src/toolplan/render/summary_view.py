@@ -1,4 +1,4 @@
-"""A summary for a rich console, with marks on unsupported claims."""
+"""A summary, as it is printed, with marks on unsupported claims."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Summarised(Protocol):
 
 
 class SummaryView(Struct, frozen=True):
-    """A summary for a rich console. A mark is never a colour alone."""
+    """A summary, as it is printed. A mark is never a colour alone."""
 
     summary: Summarised
 
@@ -64,7 +64,7 @@ class SummaryView(Struct, frozen=True):
 
 
 def summary_view(summary: Summarised) -> SummaryView:
-    """Return `summary` for a rich console."""
+    """Return `summary` as it is printed."""
     return SummaryView(summary)
 
 

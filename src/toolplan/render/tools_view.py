@@ -14,7 +14,7 @@ from toolplan.tools import Tool
 
 
 class ToolsView(Struct, frozen=True):
-    """Tools for a rich console, a line or two for each."""
+    """Tools, as they are printed, a line or two for each."""
 
     tools: Sequence[Tool]
 
@@ -26,7 +26,7 @@ class ToolsView(Struct, frozen=True):
 
 
 class ToolView(Struct, frozen=True):
-    """A tool with its arguments and its output, for a rich console."""
+    """A tool with its arguments and its output, as it is printed."""
 
     tool: Tool
 

@@ -88,7 +88,7 @@ class RefusedTool(SourcedTool, frozen=True, dict=True):
         )
 
 
-class Difference(Struct, frozen=True):
+class Difference(NamedTuple):
     """One place that is not as it was: a JSON pointer into `{"tool": …, "server": …}`."""
 
     pointer: str
