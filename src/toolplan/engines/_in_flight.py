@@ -181,6 +181,11 @@ class InFlightCalls:
             )
             leave_behind(deaf)
 
+    @property
+    def latest_durations(self) -> list[tuple[str, float]]:
+        """The names of tools and the seconds of their latest calls."""
+        return [(name, each) for name, kept in self.durations.items() for each in kept]
+
     def outcomes(self, reason: Failure) -> list[tuple[InFlightCall, Json | Failure]]:
         """Return the outcomes of the calls with effects that ended while they were cancelled.
 

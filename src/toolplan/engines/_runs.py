@@ -129,7 +129,7 @@ async def finish(execution: Execution, scheduler: Scheduler, stage: Stage | None
     """Stop asking, and wait until everything is on disk."""
     if stage is not None:
         await stage.close()
-    await execution.recorder.finish(scheduler.durations)
+    await execution.recorder.finish(scheduler.in_flight.latest_durations)
 
 
 async def continue_run(

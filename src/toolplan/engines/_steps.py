@@ -13,30 +13,24 @@ import asyncio
 from asyncio import Future
 from collections.abc import Callable, Mapping, Sequence
 
-from toolplan.engines._attempt import InFlightCall, outcome_event
+from toolplan.engines._attempt import InFlightCall
 from toolplan.engines._calls import Clock, Fan, RunOptions, callees, too_many_calls
 from toolplan.engines._effects import EffectCalls
 from toolplan.engines._flow_checks import FlowChecks
 from toolplan.engines._graph import Graph
 from toolplan.engines._in_flight import CANCELLED, LEFT, EventLog, InFlightCalls
 from toolplan.engines._inputs import filled, holds, items_of
+from toolplan.engines._outcomes import Outcomes
 from toolplan.engines._ready_queue import ReadyQueue, Shared
 from toolplan.engines._sizes import Budget
-from toolplan.engines._skips import has_failure_behind, reason_to_skip
 from toolplan.engines._staged import Stage
-from toolplan.engines._values import run_output
 from toolplan.events import (
     Event,
     Failure,
     ItemEnded,
-    RunEnded,
     RunParked,
     RunState,
-    StepCancelled,
-    StepFailed,
-    StepSkipped,
     StepStarted,
-    StepSucceeded,
 )
 from toolplan.path import Json
 from toolplan.plan import Limits, Step, Value
@@ -49,11 +43,11 @@ class Scheduler:
 
     # objects with more than 30 attributes of their own are several times as slow to read
     __slots__ = (
-        "__weakref__", "_budget", "_calls", "_calls_left", "_clock", "_closed", "_complete",
-        "_concurrency", "_done", "_effects", "_emit", "_failed", "_fans", "_free", "_graph",
+        "__weakref__", "_budget", "_calls_left", "_clock", "_closed", "_complete",
+        "_concurrency", "_done", "_effects", "_emit", "_fans", "_free", "_graph",
         "_has_ended", "_held", "_leaving", "_limits", "_list_bytes_left", "_log", "_open",
-        "_options", "_output", "_outputs", "_ready", "_recovered", "_skipped", "_stage",
-        "_starting", "_steps", "_tools", "_tools_of", "flow_checks",
+        "_options", "_outcomes", "_output", "_outputs", "_ready", "_recovered", "_stage",
+        "_starting", "_steps", "_tools", "_tools_of", "flow_checks", "in_flight",
     )  # fmt: skip
 
     def __init__(
@@ -78,9 +72,8 @@ class Scheduler:
         self._output: Value | None = None
         self._complete = False
         self._open = 0
-        self._outputs: dict[str, Json] = {}
-        self._failed: set[str] = set()
-        self._skipped: dict[str, bool] = {}  # True where a failure is behind it
+        self._outcomes = Outcomes(self._graph, emit, clock)
+        self._outputs = self._outcomes.outputs
         self._fans: dict[int, Fan] = {}
         self._concurrency = self._free = options.concurrency
         self._calls_left = limits.calls
@@ -91,12 +84,10 @@ class Scheduler:
         self.flow_checks = FlowChecks(tools)
         self._stage: Stage | None = None
         self._effects = EffectCalls(recovered)
-        self._calls = InFlightCalls(
+        self.in_flight = InFlightCalls(
             run, self, emit=emit, clock=clock, limits=limits, options=options,
             effects=self._effects, log=log,
         )  # fmt: skip
-
-    # Adding steps
 
     def admit(
         self,
@@ -126,7 +117,7 @@ class Scheduler:
 
     def hold(self, stage: Stage) -> None:
         """Let `stage` hold the calls that are approved with their values."""
-        self._stage = self._calls.stage = stage
+        self._stage = self.in_flight.stage = stage
 
     def complete(self, output: Value | None) -> None:
         """Mark the plan complete and set its output."""
@@ -137,11 +128,11 @@ class Scheduler:
         """Start the steps that can start."""
         for position in self._graph.newly_free():
             self._make_ready(position)
-        self._calls.eager = True
+        self.in_flight.eager = True
         try:
             self._start_ready()
         finally:
-            self._calls.eager = False
+            self.in_flight.eager = False
 
     async def run(self) -> None:
         """Run until no step can start.
@@ -160,33 +151,28 @@ class Scheduler:
         except BaseException:  # cancelled, or an error of this module
             self._closed = True
             try:
-                await self._calls.close()
+                await self.in_flight.close()
             finally:
                 self._ready.close()
                 self.report_cancelled()
             raise
         self._closed = True
-        await self._calls.close()
+        await self.in_flight.close()
         self._ready.close()
         if not self._has_ended:
-            self._emit_outcomes(LEFT)
+            self._outcomes.take(self.in_flight.outcomes(LEFT))
 
     def leave(self, grace_s: float) -> None:
         """Start no more calls; stop, without an end, when the open ones are over or time is."""
         if self._leaving or self._has_ended:
             return
-        self._leaving = self._calls.leaving = True
+        self._leaving = self.in_flight.leaving = True
         asyncio.get_running_loop().call_later(grace_s, self._stop)
         self.start_waiting()
 
     def _stop(self) -> None:
         if not self._done.done():
             self._done.set_result(None)
-
-    @property
-    def durations(self) -> list[tuple[str, float]]:
-        """The names of tools and the seconds of their latest calls."""
-        return [(name, each) for name, kept in self._calls.durations.items() for each in kept]
 
     def abandon(self, error: BaseException) -> None:
         """End the run with `error`; raise it if the run is over."""
@@ -201,32 +187,20 @@ class Scheduler:
         except BaseException as error:  # `run` raises it
             self.abandon(error)
 
-    # Starting
-
     def _restore(self) -> None:
         """Restore the outcomes of earlier processes."""
         over = self._recovered.over
-        if not over:
-            return
-        for position in self._graph.in_order():
+        for position in self._graph.in_order() if over else ():
             ended = over.get(self._steps[position].id)
-            match ended:
-                case None:
-                    continue
-                case StepSucceeded(step=name, output=output):
-                    self._outputs[name] = output
-                case StepFailed(step=name):
-                    self._failed.add(name)
-                case StepSkipped(step=name):
-                    needed = self._graph.needed(position)
-                    self._skipped[name] = has_failure_behind(needed, self._failed, self._skipped)
-            self._settle(position)
+            if ended is not None:
+                self._outcomes.restore(position, ended)
+                self._settle(position)
 
     def _make_ready(self, position: int) -> None:
         """Queue a step whose needs are over, or skip it and its dependents."""
         if self._steps[position].id in self._recovered.over:
             return
-        skip = self._upstream(position) if self._failed or self._skipped else None
+        skip = self._outcomes.reason_to_skip(position)
         if skip is None:
             self._ready.push(position)
         else:
@@ -339,9 +313,7 @@ class Scheduler:
         self._free -= 1
         self._held += size
         self._ready.take(position)
-        self._calls.make(InFlightCall(self._calls, position, index, step, tool, args, size))
-
-    # Ending
+        self.in_flight.make(InFlightCall(self.in_flight, position, index, step, tool, args, size))
 
     def call_ended(self, call: InFlightCall, outcome: Json | Failure) -> None:
         """Take the result of a call, or why it failed."""
@@ -404,27 +376,19 @@ class Scheduler:
     def _succeed(
         self, position: int, output: Json, attempts: int, failure: Failure | None = None
     ) -> None:
-        name = self._steps[position].id
-        self._outputs[name] = output
-        self._emit(StepSucceeded(name, output, attempts, failure, self._clock()))
+        self._outcomes.succeed(self._steps[position].id, output, attempts, failure)
         self._settle(position)
 
     def _fail(self, position: int, failure: Failure, attempts: int) -> None:
         step = self._steps[position]
         if step.on_error == "continue":
             return self._succeed(position, None, attempts, failure)
-        self._failed.add(step.id)
-        self._emit(StepFailed(step.id, failure, attempts, self._clock()))
+        self._outcomes.fail(step.id, failure, attempts)
         return self._settle(position)
 
     def _skip(self, position: int, reason: Failure, behind_failure: bool) -> None:
-        self._note_skip(position, reason, behind_failure)
+        self._outcomes.skip(self._steps[position].id, reason, behind_failure)
         self._settle(position)
-
-    def _note_skip(self, position: int, reason: Failure, behind_failure: bool) -> None:
-        name = self._steps[position].id
-        self._skipped[name] = behind_failure
-        self._emit(StepSkipped(name, reason, self._clock()))
 
     def _settle(self, position: int) -> None:
         """Queue the steps that waited for this one, or skip them and their dependents."""
@@ -436,47 +400,24 @@ class Scheduler:
             for dependent in self._graph.freed_by(at):
                 if restored and self._steps[dependent].id in restored:
                     continue
-                skip = self._upstream(dependent) if self._failed or self._skipped else None
+                skip = self._outcomes.reason_to_skip(dependent)
                 if skip is None:
                     self._ready.push(dependent)
                 else:
-                    self._note_skip(dependent, *skip)
+                    self._outcomes.skip(self._steps[dependent].id, *skip)
                     over.append(dependent)
 
-    def _upstream(self, position: int) -> tuple[Failure, bool] | None:
-        return reason_to_skip(self._graph, position, self._failed, self._skipped)
-
     def _finish(self) -> None:
-        most = self._options.value_size
-        given, wrong = run_output(self._output, self._outputs, self._graph.sinks, most)
-        status = RunState.FAILED if wrong or self._failed else RunState.SUCCEEDED
         self._has_ended = True
-        self._emit(RunEnded(status, given, self._clock(), wrong))
+        self._outcomes.end(self._output, self._options.value_size)
         self._done.set_result(None)
-
-    # Cancelling
 
     def report_cancelled(self) -> None:
         """Emit the cancelled steps and the end of the run, unless it has ended."""
         if self._has_ended:
             return  # before the cancellation
-        self._emit_outcomes(CANCELLED)
-        in_doubt = (step for step, _ in self._effects.in_doubt)
-        over = {*self._failed, *self._skipped, *self._outputs, *in_doubt}
-        for step in self._steps:
-            if step.id not in over:
-                self._emit(StepCancelled(step.id, self._clock()))
-        self._emit(RunEnded(RunState.CANCELLED, None, self._clock()))
-
-    def _emit_outcomes(self, reason: Failure) -> None:
-        """Emit the outcomes of the calls with effects that were cancelled for `reason`."""
-        for call, outcome in self._calls.outcomes(reason):
-            event = outcome_event(call, outcome, self._clock())
-            if isinstance(event, StepSucceeded):
-                self._outputs[event.step] = event.output
-            elif isinstance(event, StepFailed):
-                self._failed.add(event.step)
-            self._emit(event)
+        self._outcomes.take(self.in_flight.outcomes(CANCELLED))
+        self._outcomes.cancel(self._steps, (step for step, _ in self._effects.in_doubt))
 
     def _ranks(self) -> list[int]:
         return self._graph.ranks() if self._complete else []  # else no path is critical yet

@@ -1,0 +1,119 @@
+"""The outcomes of the steps of a run, each emitted as it comes, and whom they skip."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from toolplan.engines._attempt import InFlightCall, outcome_event
+from toolplan.engines._calls import Clock
+from toolplan.engines._graph import Graph
+from toolplan.engines._values import run_output
+from toolplan.events import (
+    Event,
+    Failure,
+    RunEnded,
+    RunState,
+    StepCancelled,
+    StepFailed,
+    StepSkipped,
+    StepSucceeded,
+)
+from toolplan.path import Json
+from toolplan.plan import Step, Value
+
+
+class Outcomes:
+    """What the steps that are over gave: outputs, failures and skips.
+
+    Attributes:
+        outputs: the outputs, by step.
+        failed: the steps that failed.
+        skipped: the steps that were skipped; True where a failure is behind it.
+    """
+
+    __slots__ = ("_clock", "_emit", "_graph", "failed", "outputs", "skipped")
+
+    def __init__(self, graph: Graph, emit: Callable[[Event], None], clock: Clock) -> None:
+        self._graph = graph
+        self._emit = emit
+        self._clock = clock
+        self.outputs: dict[str, Json] = {}
+        self.failed: set[str] = set()
+        self.skipped: dict[str, bool] = {}
+
+    def restore(self, position: int, ended: StepSucceeded | StepFailed | StepSkipped) -> None:
+        """Take the outcome of the step at `position` that an earlier process recorded."""
+        match ended:
+            case StepSucceeded(step=name, output=output):
+                self.outputs[name] = output
+            case StepFailed(step=name):
+                self.failed.add(name)
+            case StepSkipped(step=name):
+                needed = self._graph.needed(position)
+                self.skipped[name] = any(
+                    each in self.failed or self.skipped.get(each, False) for each in needed
+                )
+
+    def succeed(
+        self, step: str, output: Json, attempts: int, failure: Failure | None = None
+    ) -> None:
+        """Record the output of a step; `failure` is why it is null where the plan continues."""
+        self.outputs[step] = output
+        self._emit(StepSucceeded(step, output, attempts, failure, self._clock()))
+
+    def fail(self, step: str, failure: Failure, attempts: int) -> None:
+        """Record that a step failed."""
+        self.failed.add(step)
+        self._emit(StepFailed(step, failure, attempts, self._clock()))
+
+    def skip(self, step: str, reason: Failure, behind_failure: bool) -> None:
+        """Record that a step is skipped."""
+        self.skipped[step] = behind_failure
+        self._emit(StepSkipped(step, reason, self._clock()))
+
+    def reason_to_skip(self, position: int) -> tuple[Failure, bool] | None:
+        """Return the reason to skip the step at `position`, and whether a failure caused it.
+
+        A false condition skips the steps that refer to the skipped step, but not those that only
+        come `after` it. A failure skips both. The steps that it needs are over.
+        """
+        failed, skipped = self.failed, self.skipped
+        if not failed and not skipped:
+            return None
+        needed = self._graph.needed(position)
+        for each in needed:
+            if each in failed:
+                return Failure("upstream-failed", f"Step {each!r} failed."), True
+        passed_over = [each for each in needed if each in skipped]
+        if not passed_over:
+            return None
+        behind_failure = any(skipped[each] for each in passed_over)
+        refers = self._graph.referenced(position)
+        for each in passed_over:
+            if skipped[each] or each in refers:
+                return Failure("upstream-skipped", f"Step {each!r} was skipped."), behind_failure
+        return None
+
+    def end(self, stated: Value | None, most: int) -> None:
+        """Emit the end of the run, with the output that the plan states; at most `most` bytes."""
+        output, wrong = run_output(stated, self.outputs, self._graph.sinks, most)
+        status = RunState.FAILED if wrong or self.failed else RunState.SUCCEEDED
+        self._emit(RunEnded(status, output, self._clock(), wrong))
+
+    def take(self, ended: Iterable[tuple[InFlightCall, Json | Failure]]) -> None:
+        """Record the outcomes of calls with effects that ended while they were cancelled."""
+        for call, outcome in ended:
+            event = outcome_event(call, outcome, self._clock())
+            if isinstance(event, StepSucceeded):
+                self.outputs[event.step] = event.output
+            elif isinstance(event, StepFailed):
+                self.failed.add(event.step)
+            self._emit(event)
+
+    def cancel(self, steps: Sequence[Step], in_doubt: Iterable[str]) -> None:
+        """Emit that the steps without an outcome are cancelled, and the end of the run."""
+        over = {*self.failed, *self.skipped, *self.outputs, *in_doubt}
+        for step in steps:
+            if step.id not in over:
+                self._emit(StepCancelled(step.id, self._clock()))
+        self._emit(RunEnded(RunState.CANCELLED, None, self._clock()))
