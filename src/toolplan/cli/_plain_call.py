@@ -1,9 +1,8 @@
-"""Read the words of a plain call, without the library that knows every other.
+"""Read the words of a plain call without cyclopts.
 
 Most calls name known options, each with a value of its type. They are read here, from what the
-command declares, and the library (a third of the time that a short command takes) is not loaded.
-Whatever is not plain is left to the library: help, errors, abbreviations, values of other forms. A
-test compares the two.
+command declares, and cyclopts (a third of the time that a short command takes) is not loaded. What
+is not plain is left to it: help, errors, values of other forms. A test compares the two.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ from toolplan.errors import ToolplanError
 _WHOLE: Final = re.compile("[0-9]{1,9}")
 _NUMBER: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 _NOTHING: Final = ("none", "null")
-"""What the library reads as no value where there may be none."""
+"""What cyclopts reads as no value where there may be none."""
 
 
 class _NotPlain(Exception):
-    """The library has to read these words."""
+    """Cyclopts has to read these words."""
 
 
 class _Declared(Struct, frozen=True):
