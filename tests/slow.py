@@ -33,7 +33,7 @@ def slow_tests() -> frozenset[str]:
 
 
 def mark_slow(items: Iterable[pytest.Item]) -> None:
-    """Give the slow ones among `items` the marker `slow`."""
+    """Mark the slow ones among `items` with `slow`."""
     slow = slow_tests()
     for item in items:
         if _name(item) in slow:

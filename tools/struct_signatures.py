@@ -7,7 +7,6 @@ its bases and its own, in the order in which they are written.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from griffe import (
     Attribute,
@@ -29,7 +28,7 @@ STRUCT = "msgspec.Struct"
 class StructSignatures(Extension):
     """Adds `__init__` to each struct of a package."""
 
-    def on_package(self, *, pkg: Module, **_: Any) -> None:  # noqa: ANN401 — as griffe calls it
+    def on_package(self, *, pkg: Module, **_: object) -> None:
         """Add it to the structs of `pkg`."""
         for found in _classes(pkg):
             if _is_struct(found) and "__init__" not in found.members:
