@@ -56,6 +56,8 @@ def test_what_contributing_says_is_all_there_is_to_do(tmp_path: Path) -> None:
         "tests/__init__.py",
         "tests/conftest.py",
         "tests/postgres.py",
+        "tests/slow.py",
+        "tests/slow_tests.txt",
         "tests/stores.py",
         "pyproject.toml",
     ):
