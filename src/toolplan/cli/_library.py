@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from functools import wraps
 from importlib import import_module
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import cyclopts
 from cyclopts import (
@@ -31,7 +31,7 @@ from toolplan.cli._front_page import (
     SERVER_EPILOGUE,
     SERVERS,
 )
-from toolplan.cli._parameter import Parameter
+from toolplan.cli._parameter import Parameter, declaration
 from toolplan.diagnostics import near
 from toolplan.errors import ToolplanError
 from toolplan.release import own_version
@@ -92,10 +92,8 @@ def declared(command: Callable[..., object]) -> Callable[..., object]:
 
 
 def _declared(hint: object) -> object:
-    if get_origin(hint) is not Annotated:
-        return hint
-    kind, *rest = get_args(hint)
-    return Annotated[kind, *(_parameter(each) for each in rest if isinstance(each, Parameter))]
+    kind, said = declaration(hint)
+    return hint if said is None else Annotated[kind, _parameter(said)]
 
 
 def _parameter(said: Parameter) -> cyclopts.Parameter:

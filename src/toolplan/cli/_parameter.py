@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin
 
 from msgspec import Struct
 
@@ -28,3 +28,11 @@ class Parameter(Struct, frozen=True, kw_only=True):
         """The names with hyphens; none where the parameter is an argument."""
         names = (self.name,) if isinstance(self.name, str) else self.name
         return tuple(name for name in names if name.startswith("-"))
+
+
+def declaration(hint: object) -> tuple[object, Parameter | None]:
+    """Return the type in the hint of a parameter, and what the command says of it, if it does."""
+    if get_origin(hint) is not Annotated:
+        return hint, None
+    kind, *rest = get_args(hint)
+    return kind, next((each for each in rest if isinstance(each, Parameter)), None)

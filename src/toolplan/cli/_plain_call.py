@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import (
-    Annotated,
     Any,
     Final,
     Literal,
@@ -27,7 +26,7 @@ from typing import (
 
 from msgspec import Struct
 
-from toolplan.cli._parameter import Parameter
+from toolplan.cli._parameter import Parameter, declaration
 from toolplan.errors import ToolplanError
 
 _WHOLE: Final = re.compile("[0-9]{1,9}")
@@ -41,23 +40,27 @@ class _NotPlain(Exception):
 
 
 class _Declared(Struct, frozen=True):
-    """A parameter of a command: as Python has it, its type, and what the command says of it."""
+    """A parameter of a command, with its type and what the command says of it."""
 
-    own: inspect.Parameter
+    parameter: inspect.Parameter
     type: object
     said: Parameter
 
     @property
     def is_argument(self) -> bool:
-        return self.own.kind is not inspect.Parameter.KEYWORD_ONLY
+        return self.parameter.kind is not inspect.Parameter.KEYWORD_ONLY
 
     @property
-    def is_repeated(self) -> bool:
+    def is_tuple(self) -> bool:
         return get_origin(self.type) is tuple
 
     @property
-    def is_listed(self) -> bool:
-        return self.is_repeated or self.own.kind is inspect.Parameter.VAR_POSITIONAL
+    def takes_several(self) -> bool:
+        return self.is_tuple or self.takes_rest
+
+    @property
+    def takes_rest(self) -> bool:
+        return self.parameter.kind is inspect.Parameter.VAR_POSITIONAL
 
     def read(self, text: str) -> object:
         """Return the value that `text` is, of the parameter's type.
@@ -65,11 +68,11 @@ class _Declared(Struct, frozen=True):
         Raises:
             _NotPlain: it is of another form.
         """
-        kind = get_args(self.type)[0] if self.is_repeated else self.type
-        if self.is_listed and text.startswith("["):
+        kind = get_args(self.type)[0] if self.is_tuple else self.type
+        if self.takes_several and text.startswith("["):
             raise _NotPlain  # a list as JSON
         value = _value(kind, text)
-        self.validate((value,) if self.is_repeated else value)
+        self.validate((value,) if self.is_tuple else value)
         return value
 
     def validate(self, value: object) -> None:
@@ -89,9 +92,9 @@ def plain_call(command: Callable[..., object], words: Sequence[str]) -> Callable
     except _NotPlain:
         return None
     required = (
-        each.own.name
+        each.parameter.name
         for each in declared
-        if not each.is_argument and each.own.default is inspect.Parameter.empty
+        if not each.is_argument and each.parameter.default is inspect.Parameter.empty
     )
     if not options.keys() >= set(required):
         return None
@@ -101,11 +104,9 @@ def plain_call(command: Callable[..., object], words: Sequence[str]) -> Callable
 def _declared(command: Callable[..., object]) -> list[_Declared]:
     hints = get_type_hints(command, include_extras=True)
     declared: list[_Declared] = []
-    for own in inspect.signature(command).parameters.values():
-        hint = hints[own.name]
-        said = [each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Parameter)]
-        kind = get_args(hint)[0] if get_origin(hint) is Annotated else hint
-        declared.append(_Declared(own, kind, said[0] if said else Parameter()))
+    for parameter in inspect.signature(command).parameters.values():
+        kind, said = declaration(hints[parameter.name])
+        declared.append(_Declared(parameter, kind, said or Parameter()))
     return declared
 
 
@@ -135,7 +136,7 @@ def _read_option(
     each = known.get(option)
     if each is None:
         raise _NotPlain
-    name = each.own.name
+    name = each.parameter.name
     if each.type is bool:
         if joined or name in options:
             raise _NotPlain
@@ -146,7 +147,7 @@ def _read_option(
         if text.startswith("-"):
             raise _NotPlain
     value = each.read(text)
-    if each.is_repeated:
+    if each.is_tuple:
         options[name] = (*cast("tuple[object, ...]", options.get(name, ())), value)
     elif name in options:
         raise _NotPlain
@@ -161,10 +162,14 @@ def _arguments(declared: Sequence[_Declared], words: Sequence[str]) -> list[obje
     for each in declared:
         if not each.is_argument:
             continue
-        texts = [*rest] if each.own.kind is inspect.Parameter.VAR_POSITIONAL else [next(rest, None)]
+        texts = (
+            [*rest]
+            if each.parameter.kind is inspect.Parameter.VAR_POSITIONAL
+            else [next(rest, None)]
+        )
         for text in texts:
             if text is None:
-                if each.own.default is inspect.Parameter.empty:
+                if each.parameter.default is inspect.Parameter.empty:
                     raise _NotPlain
                 return values
             if text.startswith("-") and not (text == "-" and each.said.allow_leading_hyphen):
