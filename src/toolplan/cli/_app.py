@@ -55,6 +55,8 @@ def main(arguments: list[str] | None = None) -> None:
     if arguments is None and "toolplan.event_loop" in sys.modules:  # else nothing has run
         ending: Any = import_module("toolplan.cli._ending")
         ending.end_process(status)
+    if arguments is None:
+        gc.freeze()  # the interpreter looks for garbage twice as it ends; all memory goes then
     sys.exit(status)
 
 
@@ -74,11 +76,11 @@ def _run(words: list[str], *, debug: bool) -> object:
     if words == ["--version"]:
         print(own_version())
         return None
+    if words[0] not in SERVERS:
+        gc.set_threshold(_BETWEEN_COLLECTIONS)
     # none of this is for the front page, and most calls need no library
     faults: Any = import_module("toolplan.cli._faults")
     with faults.faults_reported(debug=debug, as_json="--json" in words):
-        if words[0] not in SERVERS:
-            gc.set_threshold(_BETWEEN_COLLECTIONS)
         call = _read_plainly(words)
         if call is not None:
             return call()
