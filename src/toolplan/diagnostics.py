@@ -7,7 +7,6 @@ its severity and says `fixed`. How diagnostics look is a matter of `toolplan.ren
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -17,6 +16,7 @@ from typing import Final
 from msgspec import Struct
 
 from toolplan.errors import ToolplanError
+from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.shown import Shown, short
 
@@ -31,7 +31,7 @@ _COMPARED: Final = 12
 _LISTED: Final = 12
 _LONG_WORD: Final = 5
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
+_WORD = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
 
 
 class Severity(StrEnum):

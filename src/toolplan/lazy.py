@@ -1,10 +1,27 @@
-"""Packages whose names are loaded when they are first asked for (PEP 562, docs/decisions/0200)."""
+"""What is made when it is first asked for: names of packages (PEP 562) and patterns (0200)."""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from typing import Final, cast
+
+_OF_A_PATTERN: Final = (
+    "findall",
+    "finditer",
+    "flags",
+    "fullmatch",
+    "groupindex",
+    "groups",
+    "match",
+    "pattern",
+    "search",
+    "split",
+    "sub",
+    "subn",
+)
 
 
 def names_of(package: str, **modules: str) -> Callable[[str], object]:
@@ -23,3 +40,33 @@ def names_of(package: str, **modules: str) -> Callable[[str], object]:
         return value
 
     return load
+
+
+def lazy_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    """Return a regular expression that is compiled when it is first used.
+
+    Patterns of modules are made so: compiling one takes a tenth of a millisecond or more, and a
+    command uses few of those that its modules have.
+    """
+    return cast("re.Pattern[str]", _LazyPattern(pattern, flags))
+
+
+class _LazyPattern:
+    """Has the attributes of `re.Pattern` from the first use on: they are then its own."""
+
+    __slots__ = ("__weakref__", "_made_of", *_OF_A_PATTERN)
+
+    def __init__(self, pattern: str, flags: int) -> None:
+        self._made_of = (pattern, flags)
+
+    def __getattr__(self, name: str) -> object:
+        """Compile the pattern: Python calls this for an attribute without a value."""
+        if name not in _OF_A_PATTERN:
+            raise AttributeError(f"a pattern has no attribute {name!r}")
+        compiled = re.compile(*self._made_of)
+        for each in _OF_A_PATTERN:
+            setattr(self, each, getattr(compiled, each))
+        return cast("object", getattr(compiled, name))
+
+    def __repr__(self) -> str:
+        return f"lazy_pattern({self._made_of[0]!r})"

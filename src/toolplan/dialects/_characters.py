@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from toolplan.diagnostics import Diagnostic, Severity
+from toolplan.lazy import lazy_pattern
 from toolplan.plan import Limits
 from toolplan.plan_json import Report
 from toolplan.source import line_and_column
@@ -13,7 +13,7 @@ from toolplan.source import line_and_column
 REPLACEMENT: Final = "\ufffd"
 """Stands where no character can: the text around it keeps its place."""
 
-_NO_CHARACTER = re.compile("[\x00\ud800-\udfff]")
+_NO_CHARACTER = lazy_pattern("[\x00\ud800-\udfff]")
 
 
 def fits(text: str, limits: Limits, report: Report) -> bool:

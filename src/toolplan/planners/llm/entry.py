@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
+from toolplan.lazy import lazy_pattern
 from toolplan.planners.context import PlannerContext
 from toolplan.planners.llm._planner import LLMPlanner
 
-_KIRHA = re.compile(r"\bkirha/planner")
+_KIRHA = lazy_pattern(r"\bkirha/planner")
 
 
 def llm(context: PlannerContext) -> LLMPlanner | None:

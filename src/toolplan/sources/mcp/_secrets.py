@@ -6,14 +6,15 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.tools import ToolObjectError
 
 MASK: Final = "***"
 
-_NAMED: Final = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}")
-_OPENED: Final = re.compile(r"\$\{[^}]*\}?")
-_SOUNDS_SECRET: Final = re.compile(
+_NAMED: Final = lazy_pattern(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}")
+_OPENED: Final = lazy_pattern(r"\$\{[^}]*\}?")
+_SOUNDS_SECRET: Final = lazy_pattern(
     r"token|secret|passw|credential|auth(?!or)|cookie|(?:^|[_-])key|key(?:$|[_-])|apikey",
     re.IGNORECASE,
 )

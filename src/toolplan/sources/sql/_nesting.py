@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from toolplan.lazy import lazy_pattern
+
 MAX_DEPTH: Final = 100
 """How many brackets and CASEs may be open at one place of a statement."""
 
@@ -21,7 +23,7 @@ TOO_MANY_WITHS: Final = (
 )
 TOO_MANY_JOINS: Final = f"The statement has more than {MAX_JOINS} JOINs."
 
-_TOKEN: Final = re.compile(
+_TOKEN: Final = lazy_pattern(
     r"""
     '(?:[^']|'')*'                # text
     | "(?:[^"]|"")*"              # a name

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from toolplan.extras import install_command
+from toolplan.lazy import lazy_pattern
 from toolplan.storage.journal._errors import JournalError
 from toolplan.storage.journal._journal import Journal
 from toolplan.storage.journal._store import Store
@@ -18,7 +19,7 @@ Place: TypeAlias = str | os.PathLike[str]
 """The path of a file, or an address that begins with `postgres://`."""
 
 SCHEMES: Final = ("postgres://", "postgresql://")
-_ADDRESS: Final = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
+_ADDRESS: Final = lazy_pattern(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 """What an address begins with, also one with a typo: as a path it would show its password."""
 
 

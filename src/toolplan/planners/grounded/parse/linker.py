@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.planners.grounded.catalogue.connections import (
     held_and_capacity,
@@ -451,7 +452,7 @@ def _begins(pattern: str | None, code: str) -> bool:
 
 
 # an anchored row of literals, classes and bounded or single repetitions: linear by construction
-_SIMPLE: Final = re.compile(
+_SIMPLE: Final = lazy_pattern(
     r"\^(?:(?:[A-Za-z0-9_-]|\[[A-Za-z0-9_-]+\]|\\d)(?:\{\d+(?:,\d*)?\}|\+|\?)?)+\$"
 )
 
