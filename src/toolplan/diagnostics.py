@@ -6,19 +6,23 @@ its severity and says `fixed`. How diagnostics look is a matter of `toolplan.ren
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import groupby, islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
 from toolplan.errors import ToolplanError
-from toolplan.lazy import lazy_pattern
+from toolplan.lazy import lazy_module, lazy_pattern
 from toolplan.path import Json
 from toolplan.shown import Shown, short
+
+if TYPE_CHECKING:
+    import difflib
+else:
+    difflib = lazy_module("difflib")
 
 MAX_NAME: Final = 200
 """Longer names are not compared with others, which would take long."""

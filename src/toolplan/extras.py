@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import importlib
 import json
-import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
+
+from toolplan.lazy import lazy_module
+
+if TYPE_CHECKING:
+    import shlex
+else:
+    shlex = lazy_module("shlex")
 
 _OURS: Final = "toolplan"
 _NOT_LISTED: Final = ("all", "dev")

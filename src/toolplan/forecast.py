@@ -10,17 +10,22 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from hashlib import shake_256
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
 from toolplan.approval import known_calls, most_calls
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.plan import Step, step_refs
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = lazy_module("hashlib")
 
 _QUANTILE: Final = 0.9
 _MAX_DRAWN_CALLS: Final = 200_000
@@ -193,7 +198,7 @@ def _times(
     layout = struct.Struct(f"<{calls}I")
     found: list[float] = []
     for draw in range(draws):
-        digits = shake_256(f"{seed} {draw}".encode()).digest(layout.size)
+        digits = hashlib.shake_256(f"{seed} {draw}".encode()).digest(layout.size)
         chances: Iterator[int] = iter(layout.unpack(digits))
         drawn = {
             step.name: [step.pool[next(chances) * len(step.pool) >> 32] for _ in range(step.calls)]

@@ -1,4 +1,4 @@
-"""What is made when it is first asked for: names of packages (PEP 562) and patterns (0200)."""
+"""What is made when it is first asked for: modules, names of packages (PEP 562) and patterns."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from types import ModuleType
 from typing import Final, cast
 
 _OF_A_PATTERN: Final = (
@@ -42,6 +43,15 @@ def names_of(package: str, **modules: str) -> Callable[[str], object]:
     return load
 
 
+def lazy_module(name: str) -> ModuleType:
+    """Return the module `name`, loaded when something in it is first asked for (as by PEP 810).
+
+    It is for what a command may not need. For type checkers, and for the contracts of the layers,
+    the same module is imported under `TYPE_CHECKING`.
+    """
+    return _LazyModule(name)
+
+
 def lazy_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
     """Return a regular expression that is compiled when it is first used.
 
@@ -49,6 +59,14 @@ def lazy_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
     command uses few of those that its modules have.
     """
     return cast("re.Pattern[str]", _LazyPattern(pattern, flags))
+
+
+class _LazyModule(ModuleType):
+    """Has what the module of its name has."""
+
+    def __getattr__(self, name: str) -> object:
+        """Return what the module has: Python calls this for what this object does not have."""
+        return cast("object", getattr(import_module(self.__name__), name))
 
 
 class _LazyPattern:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
-import sysconfig
 import traceback
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from toolplan.lazy import lazy_module
+
+if TYPE_CHECKING:
+    import sysconfig
+else:
+    sysconfig = lazy_module("sysconfig")
+
 _OURS: Final = str(Path(__file__).parent) + os.sep
-_STDLIB: Final = tuple(
-    path + os.sep for name in ("stdlib", "platstdlib") if (path := sysconfig.get_path(name))
-)
 _PACKAGES: Final = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 
 
@@ -57,7 +61,14 @@ def _may_be_own(file: str) -> bool:
     if file.startswith(("<frozen ", _OURS)):
         return False
     is_package = any(each in file for each in _PACKAGES)  # which the standard library contains
-    return is_package or not file.startswith(_STDLIB)
+    return is_package or not file.startswith(_stdlib())
+
+
+@cache
+def _stdlib() -> tuple[str, ...]:
+    """Return the folders of Python's own modules."""
+    names = ("stdlib", "platstdlib")
+    return tuple(path + os.sep for name in names if (path := sysconfig.get_path(name)))
 
 
 def _strip(found: traceback.TracebackException, is_own: Callable[[str], bool]) -> None:

@@ -24,8 +24,11 @@ from toolplan.planners.grounded.dates import (
     find_times,
 )
 from toolplan.planners.grounded.dates.dates import PHRASES as DATES
+from toolplan.planners.grounded.dates.mentions import _CUES, _OPENERS
+from toolplan.planners.grounded.dates.parts import _ARTICLE, _PARTS
 from toolplan.planners.grounded.dates.relative import PHRASES as RELATIVE
-from toolplan.planners.grounded.dates.words import pattern, stems
+from toolplan.planners.grounded.dates.spelling import Spelling, needs
+from toolplan.planners.grounded.dates.words import Text
 
 
 class Phrase(TypedDict):
@@ -315,12 +318,42 @@ def test_the_document_lists_what_is_not_read() -> None:
         assert (phrase, found(phrase)) == (phrase, [])
 
 
-@pytest.mark.parametrize("spelling", [phrase.spelling for phrase in (*RELATIVE, *DATES)])
-def test_what_a_phrase_matches_has_one_of_its_stems(spelling: str) -> None:
-    """A phrase is compiled for the first text that has one; without them it is not looked for."""
+SPELLINGS = [
+    *(phrase.spelling for phrase in (*RELATIVE, *DATES)),
+    *(part.prefix for part in _PARTS),
+    *(cue.spelling for cue in _CUES),
+    _ARTICLE,
+    _OPENERS,
+]
 
-    @given(st.from_regex(pattern(spelling)))
+
+@pytest.mark.parametrize("spelling", SPELLINGS, ids=lambda spelling: spelling.text[:40])
+def test_a_spelling_may_stand_in_what_it_matches(spelling: Spelling) -> None:
+    """A spelling is compiled for the first text that has what it needs; no other is looked at."""
+
+    @given(st.from_regex(spelling.pattern))
     def law(text: str) -> None:
-        assert any(stem in text for stem in stems(spelling))
+        assert spelling.may_stand_in(text)
 
     law()
+
+
+@pytest.mark.parametrize(
+    ("text", "needed"),
+    [
+        ("last night", [("last ",), ("night",)]),
+        ("(?P<which>last|this past) week", [("last ", "this past "), ("week",)]),
+        ("(?:early )?days? off", [("day",), ("off",)]),
+        ("q(?P<q>[0-9])", [("q",), tuple("0123456789")]),
+        ("(?:on|[ab]x|.) ?day", [("day",)]),
+        ("(?!a)the (?=day)", [("the ",)]),
+        (r"(?P<n>[0-9]{1,4}|a couple of) \w*", [(*(f"{n} " for n in range(10)), "a couple of ")]),
+    ],
+)
+def test_what_a_spelling_needs(text: str, needed: list[tuple[str, ...]]) -> None:
+    assert list(needs(text)) == needed
+
+
+def test_few_patterns_are_compiled_for_a_question() -> None:
+    text = Text(question := "get contaminated shipments from last week", question)
+    assert sum(each.may_stand_in(text.folded) for each in SPELLINGS) < len(SPELLINGS) / 5

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import platformdirs
+from toolplan.lazy import lazy_module
+
+if TYPE_CHECKING:
+    import platformdirs
+else:
+    platformdirs = lazy_module("platformdirs")
+
 
 VARIABLE: Final = "TOOLPLAN_HOME"
 JOURNAL: Final = "runs.sqlite"

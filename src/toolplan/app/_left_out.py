@@ -5,11 +5,10 @@ The new run takes over what is done. Until the old one is over, it makes no call
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -35,12 +34,18 @@ from toolplan.events import (
 )
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Policy
+from toolplan.lazy import lazy_module
 from toolplan.path import EVERY, Json
 from toolplan.plan import Array, Literal, Plan, Ref, Step, Value, array, located_refs, step_refs
 from toolplan.plan_json import dump
 from toolplan.storage.journal import JournalError, Recovered, Slot, Store, recover, to_record
 from toolplan.threads import in_thread
 from toolplan.tools import on_day
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = lazy_module("hashlib")
 
 LEFT_OUT: Final = "left-out"
 """The code of the end of a run that another one, without some of its items, continues."""

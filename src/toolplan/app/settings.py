@@ -7,18 +7,23 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from toolplan.answer import Thresholds
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.errors import ToolplanError
+from toolplan.lazy import lazy_module
 from toolplan.tools import Effects
+
+if TYPE_CHECKING:
+    import tomllib
+else:
+    tomllib = lazy_module("tomllib")
 
 FILE: Final = "toolplan.toml"
 TABLES: Final = ("answer", "effects", "limits", "openapi", "retention", "runs", "toolboxes")
@@ -374,7 +379,8 @@ def read_settings(
         return Settings(environment=environment)
     path = folder / FILE
     try:
-        return Settings(tomllib.loads(path.read_text("utf-8")), path, environment)
+        text = path.read_text("utf-8")
+        return Settings(tomllib.loads(text), path, environment)
     except (FileNotFoundError, NotADirectoryError):
         return Settings(path=path, environment=environment)
     except OSError as error:

@@ -14,7 +14,7 @@ from toolplan.cli._terminal import Exit
 from toolplan.errors import ToolplanError
 from toolplan.release import own_version
 
-_BETWEEN_COLLECTIONS: Final = 50_000
+_BETWEEN_COLLECTIONS: Final = 200_000
 """Objects that are made before garbage is looked for: loading modules makes many, all of them kept.
 
 With the usual 700 a tenth of a short command is spent looking. A server keeps the usual number: its

@@ -6,12 +6,20 @@ A file that cannot be read or written is not an error: the rows are then generat
 from __future__ import annotations
 
 import os
-import tempfile
 import zlib
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import platformdirs
+from toolplan.lazy import lazy_module
+
+if TYPE_CHECKING:
+    import tempfile
+
+    import platformdirs
+else:
+    tempfile = lazy_module("tempfile")
+    platformdirs = lazy_module("platformdirs")
+
 
 VARIABLE: Final = "TOOLPLAN_CACHE"
 """The environment variable that names the folder; without it, the platform's for caches."""

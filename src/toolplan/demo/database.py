@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import functools
-import hashlib
 import json
 import sqlite3
 import threading
@@ -12,7 +11,7 @@ import weakref
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import Struct
 
@@ -29,7 +28,13 @@ from toolplan.demo.rows import (
     deliveries,
     facilities,
 )
+from toolplan.lazy import lazy_module
 from toolplan.path import Json
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = lazy_module("hashlib")
 
 SqlValue: TypeAlias = str | int | float | None
 Row: TypeAlias = dict[str, Json]

@@ -9,11 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from statistics import fmean, pstdev
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.render.printable import cell, number_text, printable
+
+if TYPE_CHECKING:
+    import statistics
+else:
+    statistics = lazy_module("statistics")
 
 Rows: TypeAlias = list[dict[str, Json]]
 InsightFunction: TypeAlias = Callable[[str, Rows], Iterable[str]]
@@ -197,7 +202,7 @@ def _worst_group(
 def _heavy(rows: Rows) -> Iterator[str]:
     weighed = [(row, weight) for row in rows if (weight := _number(row, "weight_kg")) is not None]
     if len(weighed) >= _FEWEST:
-        mean = fmean(weight for _, weight in weighed)
+        mean = statistics.fmean(weight for _, weight in weighed)
         heavy = [row for row, weight in weighed if weight > _HEAVY * mean]
         if heavy:
             weigh = _count(len(heavy), "shipment weighs", "shipments weigh")
@@ -217,7 +222,7 @@ def _concentrations(rows: Rows, z_score: float) -> Iterator[str]:
     if len(measured) < _FEWEST:
         return
     values = [ppm for _, ppm in measured]
-    mean, spread = fmean(values), pstdev(values)
+    mean, spread = statistics.fmean(values), statistics.pstdev(values)
     strongest, highest = max(measured, key=lambda each: each[1])
     if mean > 0 and highest > _STRONG * mean:
         yield (
@@ -254,8 +259,8 @@ def _fullest_type(full: Sequence[tuple[dict[str, Json], float]]) -> Iterator[str
         if isinstance(kind := row.get("type"), str):
             by_type.setdefault(kind, []).append(use)
     if len(by_type) >= _FEWEST:
-        kind = max(by_type, key=lambda name: (fmean(by_type[name]), name))
-        use = _percent(fmean(by_type[kind]), 1)
+        kind = max(by_type, key=lambda name: (statistics.fmean(by_type[name]), name))
+        use = _percent(statistics.fmean(by_type[kind]), 1)
         yield f"Of the facility types, {printable(kind)} is the fullest: {use} on average."
 
 

@@ -10,8 +10,7 @@ import datetime
 import math
 import struct
 from collections.abc import Iterator
-from hashlib import shake_256
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -25,6 +24,12 @@ from toolplan.demo.gazetteers import (
     WasteType,
 )
 from toolplan.demo.sites import SITES, Site
+from toolplan.lazy import lazy_module
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = lazy_module("hashlib")
 
 DAYS: Final = 731
 """How many days the data covers, the last one included: two years."""
@@ -165,7 +170,7 @@ def deliveries(seed: int, day: datetime.date, rows: int = DEFAULT_ROWS) -> Itera
 
 def _draws(key: str) -> Iterator[float]:
     """Yield 96 numbers in [0, 1) that depend on `key` alone."""
-    digest = shake_256(key.encode()).digest(_DRAWS.size)
+    digest = hashlib.shake_256(key.encode()).digest(_DRAWS.size)
     return (number / 2**32 for number in _DRAWS.unpack(digest))
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from toolplan.events import CallDecided, Failure
+from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.storage.journal import Recovered, Slot
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = lazy_module("hashlib")
 
 ABORTED: Final = Failure("aborted", "A person said that it failed.")
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from fractions import Fraction
 from math import ceil, floor, isfinite
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.schema._pattern import text_for
+
+if TYPE_CHECKING:
+    import fractions
+else:
+    fractions = lazy_module("fractions")
 
 _MAX_LENGTH: Final = 10_000
 _DAY: Final = date(2025, 1, 1)
@@ -78,14 +83,14 @@ def _texts(parts: Sequence[dict[str, Json]], number: int, least: int) -> Iterato
 def numbers(parts: Sequence[dict[str, Json]], number: int, *, whole: bool) -> Iterator[int | float]:
     """Yield numbers that may fit all of `parts`, different for each `number`."""
     least, most = _limits(parts)
-    steps = [Fraction(1)] if whole else []
+    steps = [fractions.Fraction(1)] if whole else []
     for part in parts:
         step = _fraction(part.get("multipleOf"))
         if step is not None and step > 0:
             steps.append(step)
     if not steps:
         # not a whole number, so that a plan that needs one fails
-        wanted = Fraction(2 * (number % 1_000) + 1, 2)
+        wanted = fractions.Fraction(2 * (number % 1_000) + 1, 2)
         yield from map(_number, _between(wanted, least, most))
         return
     step = _common(steps)
@@ -101,7 +106,9 @@ def numbers(parts: Sequence[dict[str, Json]], number: int, *, whole: bool) -> It
     yield _number(wanted_at * step)
 
 
-def _between(wanted: Fraction, least: Fraction | None, most: Fraction | None) -> Iterator[Fraction]:
+def _between(
+    wanted: fractions.Fraction, least: fractions.Fraction | None, most: fractions.Fraction | None
+) -> Iterator[fractions.Fraction]:
     """Yield numbers between two limits; either may be None."""
     if (least is None or least < wanted) and (most is None or wanted < most):
         yield wanted
@@ -115,10 +122,12 @@ def _between(wanted: Fraction, least: Fraction | None, most: Fraction | None) ->
         yield most - wanted
 
 
-def _limits(parts: Sequence[dict[str, Json]]) -> tuple[Fraction | None, Fraction | None]:
+def _limits(
+    parts: Sequence[dict[str, Json]],
+) -> tuple[fractions.Fraction | None, fractions.Fraction | None]:
     """Return the inclusive limits; an exclusive one is moved by a little."""
-    least: list[Fraction] = []
-    most: list[Fraction] = []
+    least: list[fractions.Fraction] = []
+    most: list[fractions.Fraction] = []
     for part in parts:
         for name, exclusive, found, way in (
             ("minimum", "exclusiveMinimum", least, 1),
@@ -134,11 +143,11 @@ def _limits(parts: Sequence[dict[str, Json]]) -> tuple[Fraction | None, Fraction
     return max(least, default=None), min(most, default=None)
 
 
-def _moved(bound: Fraction, way: int) -> Fraction:
-    return bound + way * Fraction(1, 1_000_000)
+def _moved(bound: fractions.Fraction, way: int) -> fractions.Fraction:
+    return bound + way * fractions.Fraction(1, 1_000_000)
 
 
-def _common(steps: list[Fraction]) -> Fraction:
+def _common(steps: list[fractions.Fraction]) -> fractions.Fraction:
     """Return the least common multiple."""
     common = steps[0]
     for step in steps[1:]:
@@ -147,16 +156,16 @@ def _common(steps: list[Fraction]) -> Fraction:
     return common
 
 
-def _fraction(value: Json) -> Fraction | None:
+def _fraction(value: Json) -> fractions.Fraction | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if isinstance(value, float) and not isfinite(value):
         return None
     # as it is written: 0.1 is a tenth
-    return Fraction(value) if isinstance(value, int) else Fraction(repr(value))
+    return fractions.Fraction(value) if isinstance(value, int) else fractions.Fraction(repr(value))
 
 
-def _number(value: Fraction) -> int | float:
+def _number(value: fractions.Fraction) -> int | float:
     if value.denominator == 1 and abs(value) < _LARGEST:
         return int(value)
     try:

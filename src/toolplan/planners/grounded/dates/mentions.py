@@ -16,7 +16,8 @@ from toolplan.lazy import lazy_pattern
 from toolplan.planners.grounded.dates.calendar import DAY, Clock, Days, Impossible, Period, Weeks
 from toolplan.planners.grounded.dates.neighbours import is_denied
 from toolplan.planners.grounded.dates.parts import read_period
-from toolplan.planners.grounded.dates.words import Text, fold, opening
+from toolplan.planners.grounded.dates.spelling import Spelling, opening
+from toolplan.planners.grounded.dates.words import Text, fold
 
 
 class DateRange(NamedTuple):
@@ -85,7 +86,7 @@ class _Spot(Struct, frozen=True):
 
 
 class _Cue(Struct, frozen=True):
-    pattern: re.Pattern[str]
+    spelling: Spelling
     word: str  # what the phrases know it by; "" for the word itself
     bound: Bound
 
@@ -272,7 +273,7 @@ def _period(text: Text, at: int, clock: Clock, cue: str) -> tuple[int, Period | 
 
 def _cued(text: Text, at: int, clock: Clock) -> Iterator[_Spot | None]:
     for cue in _CUES:
-        if match := cue.pattern.match(text.folded, at):
+        if match := cue.spelling.match(text, at):
             word = cue.word or match[0].strip()
             read = _period(text, match.end(), clock, word)
             if read is None:
@@ -348,7 +349,7 @@ def _ranged(days: Days, bound: Bound, today: date) -> DateRange:
 
 def _pair(text: Text, at: int, clock: Clock) -> _Spot | None:
     """Read two periods as the ends of a range: *from March to May*, *Monday - Wednesday*."""
-    opener = _OPENERS.match(text.folded, at)
+    opener = _OPENERS.match(text, at)
     cue = opener[0].split()[0] if opener else "pair"
     begin = opener.end() if opener else at
     first = _period(text, begin, clock, cue)

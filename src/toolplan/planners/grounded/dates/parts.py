@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Final, cast
 
@@ -23,13 +22,14 @@ from toolplan.planners.grounded.dates.dates import ALL_OF_IT
 from toolplan.planners.grounded.dates.dates import PHRASES as DATES
 from toolplan.planners.grounded.dates.phrase import Read, longest
 from toolplan.planners.grounded.dates.relative import PHRASES as RELATIVE
+from toolplan.planners.grounded.dates.spelling import Spelling, opening
 from toolplan.planners.grounded.dates.words import Found, Text
 from toolplan.planners.grounded.language.words import word_set
 
 # "the end of the first week of March" is as deep as phrases are nested
 _DEPTH: Final = 3
 
-_ARTICLE: Final = words.opening(
+_ARTICLE: Final = opening(
     "all of the|all of|the whole of|the whole|the entire|the full|all|whole|entire|the"
 )
 _PHRASES: Final = (*RELATIVE, *DATES)
@@ -41,7 +41,7 @@ _EDGE_CUES: Final = word_set("since until till before after by from between to s
 class Part(Struct, frozen=True):
     """Words that stand before a period, and what they make of it."""
 
-    prefix: re.Pattern[str]
+    prefix: Spelling
     take: Callable[[Found, Period], Reading]
 
 
@@ -50,7 +50,7 @@ def read_period(text: Text, at: int, clock: Clock, cue: str, depth: int = 0) -> 
 
     `cue` is the word before it, because *in 2024* is a year and *2024* may be anything.
     """
-    article = _ARTICLE.match(text.folded, at)
+    article = _ARTICLE.match(text, at)
     best = longest(_PHRASES, text, at, clock, cue)
     for start in (at, article.end()) if article else (at,):
         if start != at and (bare := longest(_PHRASES, text, start, clock, cue)):
@@ -62,7 +62,7 @@ def read_period(text: Text, at: int, clock: Clock, cue: str, depth: int = 0) -> 
 
 def _read_part(text: Text, at: int, clock: Clock, cue: str, depth: int) -> Read | None:
     for part in _PARTS:
-        prefix = part.prefix.match(text.folded, at)
+        prefix = part.prefix.match(text, at)
         if prefix is None:
             continue
         inner = read_period(text, prefix.end(), replace(clock, whole=True), "part", depth + 1)
@@ -178,7 +178,7 @@ def _weekday_of_date(found: Found, whole: Period) -> Reading:
 _NTH: Final = f"(?:{words.ORDINAL}|last)"
 
 _PARTS: Final = tuple(
-    Part(words.opening(spelling), take)
+    Part(opening(spelling), take)
     for spelling, take in (
         ("(?P<edge>end|close|beginning|start) of", _edge),
         (f"{_NTH} (?:{words.NUMBER} )?(?P<unit>day|week|month|quarter)s? (?:of|in)", _nth_unit),

@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
 from toolplan.planners.grounded.dates.calendar import Clock, Impossible, Reading
-from toolplan.planners.grounded.dates.words import Found, Text, pattern, stems
+from toolplan.planners.grounded.dates.spelling import word
+from toolplan.planners.grounded.dates.words import Found, Text
 
 
 class Phrase:
-    """A spelling (a pattern in which a blank is any white space) and its meaning.
+    """A spelling and its meaning.
 
     `read` returns the days, or None where the words mean something else.
     """
 
-    __slots__ = ("_pattern", "_read", "_stems", "spelling")
+    __slots__ = ("_read", "spelling")
 
     def __init__(self, spelling: str, read: Callable[[Found, Clock], Reading]) -> None:
-        self.spelling = spelling
+        self.spelling = word(spelling)
         self._read = read
-        self._stems = stems(spelling)
-        # compiled for the first text in which the phrase may stand: all of them together take
-        # a tenth of the time of a short command, and most questions name neither month nor weekday
-        self._pattern: re.Pattern[str] | None = None
 
     def match(self, text: Text, at: int, cue: str) -> Found | None:
         """Return the place in `text` where the phrase stands, if it begins at `at`."""
-        if self._pattern is None:
-            if not any(stem in text.folded for stem in self._stems):
-                return None
-            self._pattern = pattern(self.spelling)
-        match = self._pattern.match(text.folded, at)
+        match = self.spelling.match(text, at)
         return Found(match, text, cue) if match else None
 
     def read(self, found: Found, clock: Clock) -> Reading:

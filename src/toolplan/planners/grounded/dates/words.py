@@ -107,38 +107,6 @@ def fold(text: str) -> str:
     return text.translate(_FOLDED)
 
 
-_STEMS: Final = {
-    MONTH: tuple(name[:3] for name in MONTHS),
-    WEEKDAY: tuple(name[:3] for name in WEEKDAYS),
-    UNIT: UNITS,
-    UNIT_OR_HOUR: ("hour", *UNITS),
-}
-
-
-def stems(spelling: str) -> tuple[str, ...]:
-    """Return texts of which one stands in each text that `spelling` matches.
-
-    A spelling with a month, a weekday or a unit never goes without it. `("",)` where any text may
-    match.
-    """
-    found = (texts for part, texts in _STEMS.items() if part in spelling)
-    return next(found, ("",))
-
-
-def pattern(spelling: str) -> re.Pattern[str]:
-    """Compile `spelling`, in which a blank is any white space, to end where a word ends."""
-    return re.compile(f"(?:{_spaced(spelling)})" + r"(?!\w)")
-
-
-def opening(spelling: str) -> re.Pattern[str]:
-    """Compile `spelling`, which stands before something: it ends with the white space behind it."""
-    return re.compile(f"(?:{_spaced(spelling)})" + r"\s+")
-
-
-def _spaced(spelling: str) -> str:
-    return spelling.replace(" ", r"\s+")
-
-
 def month_number(word: str) -> int:
     """Return the month that a match of `MONTH` names, 1 to 12."""
     plain = word.rstrip(".")
