@@ -7,7 +7,6 @@ its severity and says `fixed`. How diagnostics look is a matter of `toolplan.ren
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Final
@@ -54,8 +53,7 @@ class Removed(StrEnum):
 REMOVED: Final = Removed.REMOVED
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True, eq=False):
     """A JSON pointer into the canonical plan, and the new value at that place.
 
     `old` is the value that it replaces, as far as the plan was compiled; `REMOVED` for none.
@@ -63,7 +61,16 @@ class Edit:
 
     pointer: str
     value: Json | Removed
-    old: Json | Removed = field(default=REMOVED, compare=False)
+    old: Json | Removed = REMOVED
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the place and the new value."""
+        if not isinstance(other, Edit):
+            return NotImplemented
+        return (self.pointer, self.value) == (other.pointer, other.value)
+
+    def __hash__(self) -> int:
+        return hash((self.pointer, self.value))
 
 
 class Fix(Struct, frozen=True):

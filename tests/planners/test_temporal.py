@@ -24,8 +24,8 @@ from toolplan.planners.grounded.dates import (
     find_times,
 )
 from toolplan.planners.grounded.dates.dates import PHRASES as DATES
-from toolplan.planners.grounded.dates.mentions import _CUES, _OPENERS
-from toolplan.planners.grounded.dates.parts import _ARTICLE, _PARTS
+from toolplan.planners.grounded.dates.mentions import CUES, OPENERS
+from toolplan.planners.grounded.dates.parts import ARTICLE, PARTS
 from toolplan.planners.grounded.dates.relative import PHRASES as RELATIVE
 from toolplan.planners.grounded.dates.spelling import Spelling, needs
 from toolplan.planners.grounded.dates.words import Text
@@ -320,10 +320,10 @@ def test_the_document_lists_what_is_not_read() -> None:
 
 SPELLINGS = [
     *(phrase.spelling for phrase in (*RELATIVE, *DATES)),
-    *(part.prefix for part in _PARTS),
-    *(cue.spelling for cue in _CUES),
-    _ARTICLE,
-    _OPENERS,
+    *(part.prefix for part in PARTS),
+    *(cue.spelling for cue in CUES),
+    ARTICLE,
+    OPENERS,
 ]
 
 

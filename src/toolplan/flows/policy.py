@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from math import isfinite
 from typing import Final, TypeAlias, cast
 from typing import Literal as OneOf
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from toolplan.errors import ToolplanError
 from toolplan.flows.labels import PLAIN, Guard, Need, Trust, Verdict
@@ -40,11 +42,13 @@ class PolicyError(ToolplanError, ValueError):
         self.keys = keys
 
 
+_WRITTEN: Final = ("text", "file")
+"""Fields that say how a policy was written."""
+
 Needs: TypeAlias = Mapping[str, Mapping[str, Need]]
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True, eq=False):
     """What plans may use, and where the values of dangerous arguments may come from.
 
     Attributes:
@@ -68,8 +72,22 @@ class Policy:
     decide: Mapping[str, Need] = field(default_factory=dict[str, Need])
     egress: tuple[str, ...] = ()
     approval: ApprovalRule = "always"
-    text: str = field(default="", compare=False, repr=False)
-    file: str = field(default="", compare=False, repr=False)
+    text: str = ""
+    file: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        """Compare what the policies say, and not how and where they are written."""
+        return self._said() == other._said() if isinstance(other, Policy) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._said().values()))
+
+    def __repr__(self) -> str:
+        said = ", ".join(f"{name}={value!r}" for name, value in self._said().items())
+        return f"Policy({said})"
+
+    def _said(self) -> dict[str, object]:
+        return {name: value for name, value in asdict(self).items() if name not in _WRITTEN}
 
     @property
     def has_flows(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
@@ -14,13 +13,21 @@ from toolplan.path import Json
 from toolplan.tools import Toolbox
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True, eq=False):
     """A plan as text, in a dialect; `planner` is the name of its planner, empty if not known."""
 
     text: str
     dialect: str = "toolplan"
-    planner: str = field(default="", compare=False)
+    planner: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the text and its dialect: the same plan is the same, whoever planned it."""
+        if not isinstance(other, Draft):
+            return NotImplemented
+        return (self.text, self.dialect) == (other.text, other.dialect)
+
+    def __hash__(self) -> int:
+        return hash((self.text, self.dialect))
 
 
 class Clarification(Struct, frozen=True):

@@ -91,7 +91,7 @@ class _Cue(Struct, frozen=True):
     bound: Bound
 
 
-_CUES: Final = tuple(
+CUES: Final = tuple(
     _Cue(opening(spelling), word, bound)
     for spelling, word, bound in (
         ("in|on|during|for|of|from|throughout|within|over|across|at|between|dated", "", Bound.AT),
@@ -114,7 +114,7 @@ _BACKWARDS: Final = lazy_pattern(
     r",?\s+(?:or|and)\s+(?:earlier|before|older)(?!\w)(?!\s+\w+\s*[0-9])"
 )
 
-_OPENERS: Final = opening(
+OPENERS: Final = opening(
     "from|between|since|in|on|during|for|of|over|starting(?: from| on| in)?|beginning(?: on| in)?"
 )
 _JOINT: Final = lazy_pattern(
@@ -272,7 +272,7 @@ def _period(text: Text, at: int, clock: Clock, cue: str) -> tuple[int, Period | 
 
 
 def _cued(text: Text, at: int, clock: Clock) -> Iterator[_Spot | None]:
-    for cue in _CUES:
+    for cue in CUES:
         if match := cue.spelling.match(text, at):
             word = cue.word or match[0].strip()
             read = _period(text, match.end(), clock, word)
@@ -349,7 +349,7 @@ def _ranged(days: Days, bound: Bound, today: date) -> DateRange:
 
 def _pair(text: Text, at: int, clock: Clock) -> _Spot | None:
     """Read two periods as the ends of a range: *from March to May*, *Monday - Wednesday*."""
-    opener = _OPENERS.match(text, at)
+    opener = OPENERS.match(text, at)
     cue = opener[0].split()[0] if opener else "pair"
     begin = opener.end() if opener else at
     first = _period(text, begin, clock, cue)

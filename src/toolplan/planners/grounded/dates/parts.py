@@ -29,7 +29,7 @@ from toolplan.planners.grounded.language.words import word_set
 # "the end of the first week of March" is as deep as phrases are nested
 _DEPTH: Final = 3
 
-_ARTICLE: Final = opening(
+ARTICLE: Final = opening(
     "all of the|all of|the whole of|the whole|the entire|the full|all|whole|entire|the"
 )
 _PHRASES: Final = (*RELATIVE, *DATES)
@@ -50,7 +50,7 @@ def read_period(text: Text, at: int, clock: Clock, cue: str, depth: int = 0) -> 
 
     `cue` is the word before it, because *in 2024* is a year and *2024* may be anything.
     """
-    article = _ARTICLE.match(text, at)
+    article = ARTICLE.match(text, at)
     best = longest(_PHRASES, text, at, clock, cue)
     for start in (at, article.end()) if article else (at,):
         if start != at and (bare := longest(_PHRASES, text, start, clock, cue)):
@@ -61,7 +61,7 @@ def read_period(text: Text, at: int, clock: Clock, cue: str, depth: int = 0) -> 
 
 
 def _read_part(text: Text, at: int, clock: Clock, cue: str, depth: int) -> Read | None:
-    for part in _PARTS:
+    for part in PARTS:
         prefix = part.prefix.match(text, at)
         if prefix is None:
             continue
@@ -177,7 +177,7 @@ def _weekday_of_date(found: Found, whole: Period) -> Reading:
 
 _NTH: Final = f"(?:{words.ORDINAL}|last)"
 
-_PARTS: Final = tuple(
+PARTS: Final = tuple(
     Part(opening(spelling), take)
     for spelling, take in (
         ("(?P<edge>end|close|beginning|start) of", _edge),

@@ -300,12 +300,14 @@ DIMENSIONS: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def _general_phrases() -> dict[tuple[str, ...], frozenset[WordClass]]:
-    found: dict[tuple[str, ...], set[WordClass]] = {}
+    found: dict[tuple[str, ...], frozenset[WordClass]] = {}
     for sort, text in _PHRASES.items():
+        alone = frozenset((sort,))
         for phrase in phrase_list(text):
-            for each in spellings(tuple(key(word) for word in phrase.split())):
-                found.setdefault(each, set()).add(sort)
-    return {words: frozenset(classes) for words, classes in found.items()}
+            for each in spellings(tuple(map(key, phrase.split()))):
+                before = found.get(each)
+                found[each] = alone if before is None else before | alone
+    return found
 
 
 PHRASES: Final[Mapping[tuple[str, ...], frozenset[WordClass]]] = MappingProxyType(

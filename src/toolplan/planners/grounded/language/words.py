@@ -172,5 +172,7 @@ def spellings(phrase: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 
     A reader skips articles inside of phrases, so the second is what it will look for.
     """
+    if SKIPPED_INSIDE.isdisjoint(phrase[1:]):  # most phrases
+        return (phrase,)
     bare = (*phrase[:1], *(word for word in phrase[1:] if word not in SKIPPED_INSIDE))
     return (phrase,) if bare == phrase or len(bare) == 1 else (phrase, bare)
