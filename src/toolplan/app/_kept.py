@@ -17,8 +17,8 @@ from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.planners.grounded import dialogue  # loaded by the first conversation
+from toolplan.storage import memory as memories
 from toolplan.storage.journal import Store, open_journal
-from toolplan.storage.memory import BestEffortMemory, Memory, MemoryFault, SqliteMemory
 from toolplan.threads import in_thread
 from toolplan.tools import Toolbox
 
@@ -29,7 +29,7 @@ class Kept:
     def __init__(
         self,
         journal: Store | Path | str | None,
-        memory: Memory | None,
+        memory: memories.Memory | None,
         data: Path | None,
         note: Callable[[str], None],
         resources: ExitStack | None,
@@ -123,18 +123,22 @@ class Kept:
         if self._data is not None:
             learn_from(plan.plan, ended, tools, self._data / LEARNED, self._note)
 
-    def _memories(self) -> Memory:
+    def _memories(self) -> memories.Memory:
         memory = self._memory
         if memory is None:
             if self._data is None:
                 raise ToolplanError(
                     "usage", "This app has no memory for conversations.", "Give it one: memory=…"
                 )
-            memory = self._resources.enter_context(closing(SqliteMemory(self._data / MEMORY)))
-        if not isinstance(memory, BestEffortMemory):  # a fault of it must not cost the answer
-            memory = BestEffortMemory(memory, self._report_fault)
+            memory = self._resources.enter_context(
+                closing(memories.SqliteMemory(self._data / MEMORY))
+            )
+        if not isinstance(
+            memory, memories.BestEffortMemory
+        ):  # a fault of it must not cost the answer
+            memory = memories.BestEffortMemory(memory, self._report_fault)
         self._memory = memory
         return memory
 
-    def _report_fault(self, fault: MemoryFault) -> None:
+    def _report_fault(self, fault: memories.MemoryFault) -> None:
         self._note(f"The earlier conversation is not known: {fault.with_help}")

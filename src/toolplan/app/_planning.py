@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.app._traced_model import TracedModel
+from toolplan import providers
 from toolplan.app.settings import ModelSettings, Settings
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.errors import ToolplanError
 from toolplan.extensions import Extensions
 from toolplan.flows import Policy
+from toolplan.lazy import lazy_module
 from toolplan.planners import Planner
 from toolplan.planners.context import PlannerContext, PlannerFactory
-from toolplan.planners.fallback import Escalation, FallbackChain
 from toolplan.planners.guarded import guarded_factory
-from toolplan.providers import Model, UsageTracker, open_model
+
+if TYPE_CHECKING:
+    from toolplan.app import _traced_model
+    from toolplan.planners import fallback
+    from toolplan.planners.fallback import Escalation
+else:
+    fallback = lazy_module("toolplan.planners.fallback")
+    _traced_model = lazy_module("toolplan.app._traced_model")
 
 Weeks: TypeAlias = Literal["rolling", "calendar"]
 
@@ -52,14 +59,14 @@ class Planning(Struct, frozen=True):
 
     planner: Planner
     attempts: int
-    model: Model | None
-    tracker: UsageTracker
-    reading: Callable[[], Model] | None = None
+    model: providers.Model | None
+    tracker: providers.UsageTracker
+    reading: Callable[[], providers.Model] | None = None
 
 
 def planning(
     planner: str | Planner,
-    model: str | Sequence[str] | Model | None,
+    model: str | Sequence[str] | providers.Model | None,
     settings: Settings,
     data: Path,
     weeks: Weeks,
@@ -73,7 +80,7 @@ def planning(
         ToolplanError: there is no such planner, it cannot be used so, or a setting is wrong.
     """
     _check_kinds(planner, model)
-    tracker = UsageTracker()
+    tracker = providers.UsageTracker()
     specs = _specs(model)
     given = model if model is not None and not isinstance(model, str | list | tuple) else None
     if planner == "grounded" and (specs or given):
@@ -86,7 +93,7 @@ def planning(
         for sentence in settings.models.notes:
             note(sentence)
     if given is not None:
-        given = TracedModel(cast("Model", given))
+        given = _traced_model.TracedModel(cast("providers.Model", given))
     reading = _reading(given, specs, settings, tracker)
     if not isinstance(planner, str):
         return Planning(planner, DEFAULT_ATTEMPTS, given, tracker, reading)
@@ -104,19 +111,22 @@ def planning(
 
 
 def _reading(
-    model: Model | None, specs: tuple[str, ...], settings: Settings, tracker: UsageTracker
-) -> Callable[[], Model] | None:
+    model: providers.Model | None,
+    specs: tuple[str, ...],
+    settings: Settings,
+    tracker: providers.UsageTracker,
+) -> Callable[[], providers.Model] | None:
     """Return what opens the model of the tool `extract`, when it is first needed."""
     if model is not None:
         return lambda: model
     if not specs and not settings.names_model:
         return None
-    opened: list[Model] = []
+    opened: list[providers.Model] = []
 
-    def open_it() -> Model:
+    def open_it() -> providers.Model:
         if not opened:
             known = settings.models
-            opened.append(TracedModel(_opened(specs or known.models, known, tracker)))
+            opened.append(_traced_model.TracedModel(_opened(specs or known.models, known, tracker)))
         return opened[0]
 
     return open_it
@@ -137,8 +147,10 @@ def _check_kinds(planner: object, model: object) -> None:
         )
 
 
-def _opened(specs: Sequence[str], settings: ModelSettings, tracker: UsageTracker) -> Model:
-    return open_model(
+def _opened(
+    specs: Sequence[str], settings: ModelSettings, tracker: providers.UsageTracker
+) -> providers.Model:
+    return providers.open_model(
         specs,
         keys=settings.keys,
         addresses=settings.addresses,
@@ -149,7 +161,7 @@ def _opened(specs: Sequence[str], settings: ModelSettings, tracker: UsageTracker
 
 
 def _with_model(
-    context: PlannerContext, model: Model, specs: tuple[str, ...], settings: ModelSettings
+    context: PlannerContext, model: providers.Model, specs: tuple[str, ...], settings: ModelSettings
 ) -> PlannerContext:
     given = settings.given
     return replace(
@@ -174,7 +186,7 @@ def _chain(choice: str, context: PlannerContext, report: Callable[[Escalation], 
         planner = grounded = _made("grounded", context) or _refuse("grounded")
         llm = None if context.model is None else _made("llm", context)
         if llm is not None:
-            chain = FallbackChain({"grounded": grounded, "llm": llm}, on_escalation=report)
+            chain = fallback.FallbackChain({"grounded": grounded, "llm": llm}, on_escalation=report)
             planner = _cached(chain, llm, context)
     else:
         planner = _made(choice, context) or _refuse(choice)
@@ -182,7 +194,7 @@ def _chain(choice: str, context: PlannerContext, report: Callable[[Escalation], 
             planner = _cached(planner, planner, context)
     if contract is None:
         return planner
-    return FallbackChain({"contract": contract, choice: planner}, on_escalation=report)
+    return fallback.FallbackChain({"contract": contract, choice: planner}, on_escalation=report)
 
 
 def _cached(planner: Planner, llm: Planner, context: PlannerContext) -> Planner:

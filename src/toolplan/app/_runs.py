@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from toolplan import dry_run
 from toolplan import summary as summaries  # loaded by the first summary
 from toolplan.answer import answer
 from toolplan.app._approve import Approve, approver_of, chosen, refuse_other
@@ -18,15 +19,14 @@ from toolplan.app._loop import Setup
 from toolplan.app._toolset import ADVICE
 from toolplan.app.limits import LimitOptions
 from toolplan.app.results import AskResult, RunResult
-from toolplan.app.resume import plan_of, resume
 from toolplan.app.settings import Settings
 from toolplan.compiler import output_schemas
 from toolplan.consent import Consent
-from toolplan.dry_run import DryRun, simulate
 from toolplan.engines import CannotRun, Decided, RunOptions, run
 from toolplan.events import CallIntended, Event, Run, fold
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Vouched
+from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.plan import Plan
 from toolplan.plan_json import load
@@ -37,7 +37,10 @@ from toolplan.tools import on_day
 from toolplan.traces import workflow
 
 if TYPE_CHECKING:
+    from toolplan.app import resume as resuming
     from toolplan.summary import Format
+else:
+    resuming = lazy_module("toolplan.app.resume")
 
 
 class User(Struct, frozen=True):
@@ -107,7 +110,7 @@ async def continue_run(
     approve = chosen(start.approve, plan)
     refuse_other(approve, plan)
     with on_day(start.day), workflow("resume") as traced:
-        ended = await resume(
+        ended = await resuming.resume(
             run_id,
             setup.tools,
             journal=journal,
@@ -142,17 +145,19 @@ def kept_result(
         schemas = output_schemas(written, setup.tools)
         found = answer(written, ended, schemas=schemas, insights=setup.insights, effects=acted)
     try:
-        plan = plan_of(name, setup.tools, journal=journal, limits=setup.limits, rules=setup.rules)
+        plan = resuming.plan_of(
+            name, setup.tools, journal=journal, limits=setup.limits, rules=setup.rules
+        )
     except CannotRun:
         plan = None
     return RunResult.of(ended, plan, found)
 
 
-async def simulate_run(setup: Setup, plan: ExecutionPlan, journal: Store | None) -> DryRun:
+async def simulate_run(setup: Setup, plan: ExecutionPlan, journal: Store | None) -> dry_run.DryRun:
     """Return what a run of `plan` would do, without a call of a tool."""
     used = {step.tool for step in plan.plan.steps}
     recordings = {} if journal is None else await in_thread(journal.recordings, used)
-    return await simulate(plan, setup.tools, recordings=recordings)
+    return await dry_run.simulate(plan, setup.tools, recordings=recordings)
 
 
 def run_notes(

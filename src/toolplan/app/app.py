@@ -7,16 +7,17 @@ import time
 import uuid
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import date
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 from msgspec.structs import replace
 
+from toolplan import dry_run as dry_runs
 from toolplan.answer import InsightFunction
 from toolplan.app._approve import Approve
 from toolplan.app._arguments import checked_methods
-from toolplan.app._check import PlanArgument, check
 from toolplan.app._decisions import consents_of, day_at, day_of, decisions_of, metadata_of
 from toolplan.app._kept import Kept
 from toolplan.app._left_out import answered, resumed, started
@@ -36,17 +37,15 @@ from toolplan.app._wait import wait
 from toolplan.app.limits import NO_LIMITS, Concurrency, LimitOptions, run_options
 from toolplan.app.notes import estimate, foreseen, noted
 from toolplan.app.results import AskResult, CheckResult, RunResult
-from toolplan.app.resume import plan_of
-from toolplan.app.workers import Workers
 from toolplan.compiler import Compiled, Tools, toolbox
 from toolplan.consent import Effect
 from toolplan.deltas import Delta
-from toolplan.dry_run import DryRun
 from toolplan.engines import RunOptions
 from toolplan.events import Event, Run
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Policy
 from toolplan.forecast import Forecast
+from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.plan import Limits, Step
 from toolplan.planners import Attempt, Planner, Question, Refusal
@@ -55,12 +54,20 @@ from toolplan.providers import Model
 from toolplan.render.plan_tree import effect_marks
 from toolplan.render.printable import printable
 from toolplan.rules import Rule
+from toolplan.storage import memory as memories
 from toolplan.storage.journal import RunEntry, Store
-from toolplan.storage.memory import Memory
 from toolplan.threads import in_thread
 
 if TYPE_CHECKING:
+    from toolplan.app import _check
+    from toolplan.app import resume as resuming
+    from toolplan.app import workers as machines
+    from toolplan.app._check import PlanArgument
     from toolplan.summary import Format
+else:
+    machines = lazy_module("toolplan.app.workers")
+    resuming = lazy_module("toolplan.app.resume")
+    _check = lazy_module("toolplan.app._check")
 
 logger = logging.getLogger("toolplan")
 
@@ -84,7 +91,7 @@ class App:
         attempts: int = DEFAULT_ATTEMPTS,
         assess: Callable[[AskResult], int] | None = None,
         journal: Store | Path | str | None = None,
-        memory: Memory | None = None,
+        memory: memories.Memory | None = None,
         model: Model | None = None,
         metadata: Mapping[str, Json] = MappingProxyType({}),
         user: User | None = None,
@@ -125,7 +132,12 @@ class App:
         self._options, self._metadata, self.under_way = options, dict(metadata), UnderWay()
         self._on_note = on_note
         self._kept = Kept(journal, memory, self._user.data, self._note, self._user.resources)
-        self.workers = Workers(self._setup, self._kept, self._user, metadata, self.run_options)
+
+    @cached_property
+    def workers(self) -> machines.Workers:
+        """Runs that other processes carry out."""
+        given = self._setup, self._kept, self._user, self._metadata, self.run_options
+        return machines.Workers(*given)
 
     def __repr__(self) -> str:
         return f"App({len(self.tools)} tools)"
@@ -256,12 +268,12 @@ class App:
         Raises:
             ToolplanError: `plan` is not a plan, or there is no such dialect.
         """
-        return check(plan, dialect, self._setup)
+        return _check.check(plan, dialect, self._setup)
 
     @overload
     async def run(
         self, plan: PlanArgument, *, dialect: str = ..., dry_run: Literal[True]
-    ) -> DryRun: ...
+    ) -> dry_runs.DryRun: ...
 
     @overload
     async def run(
@@ -295,7 +307,7 @@ class App:
         dry_run: bool = False,
         on_plan: Callable[[ExecutionPlan], None] | None = None,
         on_event: Callable[[Event], None] | None = None,
-    ) -> RunResult | DryRun:
+    ) -> RunResult | dry_runs.DryRun:
         """Check a plan, and run exactly that plan.
 
         Args:
@@ -476,7 +488,9 @@ def _kept_run(
     """Return the name, the metadata and the plan of the run whose name begins so."""
     name = journal.find(start)
     metadata = metadata_of(journal.record(name).plan)
-    plan = plan_of(name, setup.tools, journal=journal, limits=setup.limits, rules=setup.rules)
+    plan = resuming.plan_of(
+        name, setup.tools, journal=journal, limits=setup.limits, rules=setup.rules
+    )
     return name, metadata, plan
 
 
