@@ -244,8 +244,10 @@ def _metadata_folders(folder: str) -> list[str]:
 
 def _written(file: str, package: str) -> Iterator[EntryPoint]:
     try:
-        with open(file, encoding="utf-8") as opened:
-            lines = opened.read().splitlines()
+        with open(file, "rb", buffering=0) as opened:
+            content = opened.read()
+        # most packages offer nothing here
+        lines = content.decode().splitlines() if _PREFIX.encode() in content else ()
     except (OSError, UnicodeDecodeError):
         return
     group = ""

@@ -20,7 +20,6 @@ from toolplan.app.results import AskResult
 from toolplan.approval import needs_no_approval
 from toolplan.compiler import compile_plan
 from toolplan.consent import Consent, Effect, ValueApproval, call_digest, effect_of, is_as_shown
-from toolplan.deltas import delta
 from toolplan.engines import CannotRun, Decided, no_call_waits, run
 from toolplan.events import (
     Event,
@@ -44,8 +43,11 @@ from toolplan.tools import on_day
 
 if TYPE_CHECKING:
     import hashlib
+
+    from toolplan import deltas
 else:
     hashlib = lazy_module("hashlib")
+    deltas = lazy_module("toolplan.deltas")
 
 LEFT_OUT: Final = "left-out"
 """The code of the end of a run that another one, without some of its items, continues."""
@@ -166,7 +168,7 @@ async def without_items(
             approval=ValueApproval(None, shapes),
             limits=setup.limits,
             run_id=new,
-            done=delta(plan, events, other).events,
+            done=deltas.delta(plan, events, other).events,
             clock=setup.clock,
             **start.options.arguments(),
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -28,11 +28,11 @@ from toolplan.compiler import (
     compile_stream,
     output_schemas,
 )
-from toolplan.deltas import Delta, delta, left
 from toolplan.engines import RunOptions, run, run_stream
 from toolplan.events import Event, ItemEnded, Run, RunState, StepFailed, StepSucceeded
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Policy
+from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.plan import Limits, Step
 from toolplan.planners import Attempt, Draft, Planner, Question, Remembering
@@ -41,6 +41,12 @@ from toolplan.providers import ModelError
 from toolplan.rules import Rule
 from toolplan.storage.journal import Store
 from toolplan.tools import Toolbox
+
+if TYPE_CHECKING:
+    from toolplan import deltas
+    from toolplan.deltas import Delta
+else:
+    deltas = lazy_module("toolplan.deltas")
 
 logger = logging.getLogger("toolplan")
 
@@ -181,7 +187,7 @@ class Loop(Struct):
         events, assess = asked.attempts[-1].events, self.setup.assess
         short = 0 if assess is None or not asked.succeeded else assess(asked)
         status = RunState.RUNNING if asked.run is None else asked.run.status
-        failed = 0 if asked.succeeded else left(plan, events)
+        failed = 0 if asked.succeeded else deltas.left(plan, events)
         ended = status in (RunState.SUCCEEDED, RunState.FAILED) and not _is_unknown(plan, events)
         return _Ran(plan, events, (failed, short), ended and (not asked.succeeded or short > 0))
 
@@ -297,7 +303,7 @@ class Loop(Struct):
 
     async def _run(self, asked: AskResult, plan: ExecutionPlan, before: _Ran | None) -> AskResult:
         setup, watchers = self.setup, self.watchers
-        change = None if before is None else delta(before.plan, before.events, plan)
+        change = None if before is None else deltas.delta(before.plan, before.events, plan)
         if change is not None and watchers.on_delta is not None:
             watchers.on_delta(change)
         if watchers.on_plan is not None and asked.compiled is not None:

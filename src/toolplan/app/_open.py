@@ -9,24 +9,31 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Literal, NoReturn, cast
+from typing import TYPE_CHECKING, Literal, NoReturn, cast
 
 from toolplan.app._arguments import check_arguments
 from toolplan.app._home import home
-from toolplan.app._journal_place import journal_place
 from toolplan.app._planning import planning
-from toolplan.app._policy import PolicyArgument, policy_of
 from toolplan.app._runs import User
 from toolplan.app._toolset import EffectsArgument, ToolsArgument, open_toolbox, open_tools
 from toolplan.app.app import App
 from toolplan.app.settings import FILE, Settings, read_settings
 from toolplan.errors import ToolplanError
+from toolplan.lazy import lazy_module
 from toolplan.plan import Limits
 from toolplan.planners import Planner
 from toolplan.providers import Model
 from toolplan.render.printable import printable
 from toolplan.rules import Rule
 from toolplan.storage.journal import Store
+
+if TYPE_CHECKING:
+    from toolplan.app import _journal_place
+    from toolplan.app import _policy as policies
+    from toolplan.app._policy import PolicyArgument
+else:
+    _journal_place = lazy_module("toolplan.app._journal_place")
+    policies = lazy_module("toolplan.app._policy")
 
 logger = logging.getLogger("toolplan")
 
@@ -73,7 +80,7 @@ def open(
     """
     _check_arguments(limits, weeks, toolbox, contracts, rules, on_note, clock, new_id)
     note, known, data = _Notes(on_note), _settings(settings), home()
-    policy = policy_of(policy, known.path)
+    policy = policies.policy_of(policy, known.path)
     how = planning(planner, model, known, data, weeks, contracts, policy, note)
     with ExitStack() as opening:
         given = (
@@ -125,7 +132,7 @@ def _journal(given: object, settings: Settings) -> Store | Path | str:
         return given
     if given is not None and not isinstance(given, str | os.PathLike):
         _refuse("journal", given, "the path of a file, or a toolplan.Journal")
-    return journal_place(settings, cast("str | None", given))
+    return _journal_place.journal_place(settings, cast("str | None", given))
 
 
 def _settings(given: object) -> Settings:

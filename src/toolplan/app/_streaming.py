@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from toolplan.compiler import Compiled, CompileStream
+from toolplan import compiler, engines
+from toolplan.compiler import Compiled
 from toolplan.dialects import DIALECTS
-from toolplan.engines import StreamRefused
 from toolplan.events import Run
 from toolplan.plan import Step
 from toolplan.planners import Draft, DraftText
@@ -37,7 +37,7 @@ class ReportedSteps:
 
     def __init__(
         self,
-        stream: CompileStream,
+        stream: compiler.CompileStream,
         note: Callable[[Compiled], Compiled],
         on_step: OnStep | None,
         on_plan: Callable[[Compiled], None] | None,
@@ -75,7 +75,7 @@ class StreamingDraft:
 
     def __init__(
         self,
-        compile_: Callable[[AsyncIterator[str], str], CompileStream],
+        compile_: Callable[[AsyncIterator[str], str], compiler.CompileStream],
         note: Callable[[Compiled, str], Compiled],
         on_step: OnStep | None,
         on_plan: Callable[[Compiled], None] | None,
@@ -129,7 +129,7 @@ class StreamingDraft:
         texts.put_nowait(None)
         try:
             return await task
-        except StreamRefused:
+        except engines.StreamRefused:
             return None
         except asyncio.CancelledError:
             task.cancel()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from msgspec import Struct
 
@@ -17,12 +17,17 @@ from toolplan.app._home import LEARNED, home
 from toolplan.app._learning import with_learned
 from toolplan.app.settings import LABELS, Settings
 from toolplan.errors import ToolplanError
-from toolplan.extract import extract_tool
+from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.providers import Model
 from toolplan.sources._base import OpenedTools, ServerStatus, SourceContext
 from toolplan.sources.named import SOURCES, source_of
 from toolplan.tools import Effects, Tool, Toolbox, ToolObjectError
+
+if TYPE_CHECKING:
+    from toolplan import extract as extraction
+else:
+    extraction = lazy_module("toolplan.extract")
 
 ToolItem: TypeAlias = Tool | Callable[..., object] | dict[str, Any]
 ToolsArgument: TypeAlias = (
@@ -274,7 +279,7 @@ def _labelled(
     learns: bool,
 ) -> Toolset:
     tools = opened.tools
-    for more in (_sql(context), None if reading is None else extract_tool(reading)):
+    for more in (_sql(context), None if reading is None else extraction.extract_tool(reading)):
         if more is not None and more.name not in tools:
             tools = tools.with_tools(more)
     if absent := [tool for tool in asked if tool not in tools]:

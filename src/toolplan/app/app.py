@@ -39,7 +39,6 @@ from toolplan.app.notes import estimate, foreseen, noted
 from toolplan.app.results import AskResult, CheckResult, RunResult
 from toolplan.compiler import Compiled, Tools, toolbox
 from toolplan.consent import Effect
-from toolplan.deltas import Delta
 from toolplan.engines import RunOptions
 from toolplan.events import Event, Run
 from toolplan.execution_plan import ExecutionPlan
@@ -63,6 +62,7 @@ if TYPE_CHECKING:
     from toolplan.app import resume as resuming
     from toolplan.app import workers as machines
     from toolplan.app._check import PlanArgument
+    from toolplan.deltas import Delta
     from toolplan.summary import Format
 else:
     machines = lazy_module("toolplan.app.workers")

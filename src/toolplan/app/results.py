@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct, field
 
@@ -14,12 +14,18 @@ from toolplan.diagnostics import Diagnostic
 from toolplan.errors import ToolplanError
 from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.lazy import lazy_module
 from toolplan.plan_json import load
 from toolplan.planners import Attempt, Clarification, Draft, Proposal, Question, Refusal
-from toolplan.render.diagnostics import Located, diagnostics_text
 from toolplan.render.plan_tree import plan_text
 from toolplan.render.printable import printable
 from toolplan.shown import Shown, counted
+
+if TYPE_CHECKING:
+    from toolplan.render import diagnostics as diagnostics_view
+    from toolplan.render.diagnostics import Located
+else:
+    diagnostics_view = lazy_module("toolplan.render.diagnostics")
 
 
 class AskResult(Shown, Struct, frozen=True):
@@ -96,7 +102,9 @@ class AskResult(Shown, Struct, frozen=True):
                 return "\n".join(lines)
             case Draft():
                 found = () if self.compiled is None else self.compiled.diagnostics
-                return diagnostics_text([Located(each) for each in found]).rstrip()
+                return diagnostics_view.diagnostics_text(
+                    [diagnostics_view.Located(each) for each in found]
+                ).rstrip()
 
 
 class RunResult(Run, frozen=True):
@@ -155,7 +163,7 @@ class CheckResult(Shown, Struct, frozen=True):
         )
 
     def __str__(self) -> str:
-        return diagnostics_text(self.located, self.text or None).rstrip()
+        return diagnostics_view.diagnostics_text(self.located, self.text or None).rstrip()
 
     def __repr__(self) -> str:
         return f"CheckResult(valid={self.valid}, {len(self.diagnostics)} diagnostics)"

@@ -8,6 +8,7 @@ import sys
 import uuid
 from collections.abc import Generator
 from contextlib import closing, contextmanager, redirect_stdout
+from typing import TYPE_CHECKING
 
 from toolplan.app._approve import VALUES, Approve, ByPlan, DigestApprover
 from toolplan.app._arguments import is_digest
@@ -24,12 +25,18 @@ from toolplan.approval import (
 from toolplan.cli._display import Display
 from toolplan.cli._outcome import interrupted, stopped_help
 from toolplan.cli._terminal import CommandError, discard_input, err, note, show_long
-from toolplan.cli._values import ValuesQuestion
 from toolplan.consent import ValueApproval, has_values_of_tools
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.render.approval_view import ApprovalView, approval_json
+from toolplan.lazy import lazy_module
 from toolplan.render.printable import printable
 from toolplan.storage.journal import JournalError
+
+if TYPE_CHECKING:
+    from toolplan.cli import _values
+    from toolplan.render import approval_view
+else:
+    approval_view = lazy_module("toolplan.render.approval_view")
+    _values = lazy_module("toolplan.cli._values")
 
 
 def wanted(digest: str | None, values: bool) -> str | None:
@@ -101,7 +108,7 @@ class RunGuard:
         return self._by_values() if has_values_of_tools(plan) else self._ask
 
     def _by_values(self) -> ValueApproval:
-        return ValueApproval(ValuesQuestion(self.display, _line))
+        return ValueApproval(_values.ValuesQuestion(self.display, _line))
 
     @contextmanager
     def interruptions_reported(self) -> Generator[None]:
@@ -133,7 +140,7 @@ class RunGuard:
     def report_more(self, plan: ExecutionPlan) -> None:
         """Report that a further plan, after a run with effects, was not approved."""
         if self._may_ask:
-            err().print(ApprovalView(self._steps(plan), plan.digest))
+            err().print(approval_view.ApprovalView(self._steps(plan), plan.digest))
         note(
             "A further plan was not approved; the run below stays as it is. `toolplan runs` lists"
             f" it; --approve {plan.digest} approves that plan."
@@ -156,14 +163,16 @@ class RunGuard:
             return self._refusal
         steps = self._steps(self.plan)
         if self.plan is not None and self._may_ask:
-            err().print(ApprovalView(steps, self.plan.digest))
+            err().print(approval_view.ApprovalView(steps, self.plan.digest))
         other = f", not {self._digest}" if self._digest is not None else ""
         return CommandError(
             "approval-required",
             f"The plan changes something and was not run. Its digest is {required.digest}{other}.",
             "Read the plan. --yes approves any plan; --approve DIGEST approves this plan and no"
             " other.",
-            details=None if self.plan is None else approval_json(steps, required.digest),
+            details=None
+            if self.plan is None
+            else approval_view.approval_json(steps, required.digest),
         )
 
     def _can_ask(self) -> bool:
@@ -179,7 +188,7 @@ class RunGuard:
             )
             return None
         self.display.pause()
-        view = ApprovalView(self._steps(plan), plan.digest)
+        view = approval_view.ApprovalView(self._steps(plan), plan.digest)
         if asks:
             await asyncio.to_thread(show_long, err(), view)
         if self._may_ask or sys.stderr.isatty():

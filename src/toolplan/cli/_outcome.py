@@ -9,20 +9,25 @@ from msgspec.structs import replace
 
 from toolplan.answer import Answer
 from toolplan.cli._terminal import Exit, note, out, print_json
-from toolplan.cli._values import print_waiting
 from toolplan.events import Run, to_json
 from toolplan.forecast import Forecast
+from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.providers import UsageTracker
 from toolplan.render.answer_view import answer_view
-from toolplan.render.doubt_view import doubt_lines
 from toolplan.render.forecast_view import compared_text, forecast_text
 from toolplan.render.printable import fit_encoding, printable
-from toolplan.render.runs_view import SHORT
-from toolplan.render.summary_view import summary_view
 
 if TYPE_CHECKING:
+    from toolplan.cli import _values
+    from toolplan.render import doubt_view, runs_view
+    from toolplan.render import summary_view as summaries
     from toolplan.summary import Summary
+else:
+    runs_view = lazy_module("toolplan.render.runs_view")
+    _values = lazy_module("toolplan.cli._values")
+    doubt_view = lazy_module("toolplan.render.doubt_view")
+    summaries = lazy_module("toolplan.render.summary_view")
 
 
 def print_run(
@@ -47,7 +52,7 @@ def print_run(
             if summary is not None:
                 _print_words(summary)
         print_doubts(run)
-        print_waiting(run)
+        _values.print_waiting(run)
     return (Exit.FINE if run.succeeded else Exit.FAILED).value
 
 
@@ -57,7 +62,7 @@ def _print_words(summary: Summary) -> None:
         note(printable(summary.no_words))
     elif summary.said:
         out().print(f"\nIn the words of {printable(summary.model)}:", soft_wrap=True)
-        out().print(summary_view(replace(summary, head=())))
+        out().print(summaries.summary_view(replace(summary, head=())))
 
 
 def _summary_json(summary: Summary) -> Json:
@@ -77,13 +82,13 @@ def interrupted(run: str) -> str:
 
 def stopped_help(run: str) -> str:
     """Return how to see and resume a run that has stopped."""
-    short = run[:SHORT]
+    short = run[: runs_view.SHORT]
     return f"`toolplan show {short}` shows the run, `toolplan resume {short}` resumes it."
 
 
 def print_doubts(run: Run) -> None:
     """Print which calls a person has to decide about, what they are, and how to decide."""
-    for line in doubt_lines(run):
+    for line in doubt_view.doubt_lines(run):
         note(line)
 
 

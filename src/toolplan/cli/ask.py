@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from contextlib import closing
 from functools import partial
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from toolplan.app._open import open
 from toolplan.app._wait import run_to_end
@@ -34,16 +34,22 @@ from toolplan.cli._options import (
 )
 from toolplan.cli._outcome import print_run, report_comparison, report_forecast, report_usage
 from toolplan.cli._parameter import Parameter
-from toolplan.cli._plan_file import plan_document
-from toolplan.cli._proposal import print_plan, report_no_plan
 from toolplan.cli._terminal import Exit, err, note
 from toolplan.cli._thinking import thinking_shown
 from toolplan.compiler import Compiled
-from toolplan.deltas import Delta
 from toolplan.forecast import Forecast
+from toolplan.lazy import lazy_module
 from toolplan.plan import Step
-from toolplan.render.diagnostics import DiagnosticView, Located
 from toolplan.render.printable import printable
+
+if TYPE_CHECKING:
+    from toolplan.cli import _plan_file, _proposal
+    from toolplan.deltas import Delta
+    from toolplan.render import diagnostics as diagnostics_view
+else:
+    diagnostics_view = lazy_module("toolplan.render.diagnostics")
+    _plan_file = lazy_module("toolplan.cli._plan_file")
+    _proposal = lazy_module("toolplan.cli._proposal")
 
 PlanOnly = Annotated[bool, Parameter(name="--plan-only", help="Show the plan, and run nothing.")]
 EagerFlag = Annotated[
@@ -156,11 +162,11 @@ def _print(asked: AskResult, *, plan_only: bool, as_json: bool) -> int:
     if asked.run is not None:
         return print_run(asked.run, asked.answer, as_json=as_json, summary=asked.summary)
     if not plan_only or asked.plan is None:
-        return report_no_plan(asked, as_json=as_json)
+        return _proposal.report_no_plan(asked, as_json=as_json)
     if as_json:
-        print(plan_document(asked.plan.plan, "toolplan"), end="")
+        print(_plan_file.plan_document(asked.plan.plan, "toolplan"), end="")
     else:
-        print_plan(asked.plan.plan, None, marks=asked.marks)
+        _proposal.print_plan(asked.plan.plan, None, marks=asked.marks)
     return Exit.FINE.value
 
 
@@ -183,7 +189,11 @@ class _Watching:
         self.expected = self.app.forecast(compiled.plan)
         if not self.as_json:
             if compiled.diagnostics:
-                err().print(DiagnosticView(tuple(Located(each) for each in compiled.diagnostics)))
+                err().print(
+                    diagnostics_view.DiagnosticView(
+                        tuple(diagnostics_view.Located(each) for each in compiled.diagnostics)
+                    )
+                )
             report_forecast(self.expected)
         self.guard.display.open(compiled.plan)
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
+from toolplan import source
 from toolplan.plan import Limits, Plan, Signature, Step
 from toolplan.plan_json import Parsed
-from toolplan.source import Span
 
 
 class StepStream(Protocol):
@@ -62,7 +62,7 @@ class Dialect(Protocol):
         """
         ...
 
-    def locate(self, text: str, pointer: str, *, key: bool = False) -> Span | None:
+    def locate(self, text: str, pointer: str, *, key: bool = False) -> source.Span | None:
         """Return the place in `text` of what `pointer` names in the canonical plan.
 
         With `key` it is the place of its key, where it has one.

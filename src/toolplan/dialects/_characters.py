@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from toolplan import source
 from toolplan.diagnostics import Diagnostic, Severity
 from toolplan.lazy import lazy_pattern
 from toolplan.plan import Limits
 from toolplan.plan_json import Report
-from toolplan.source import line_and_column
 
 REPLACEMENT: Final = "\ufffd"
 """Stands where no character can: the text around it keeps its place."""
@@ -55,7 +55,7 @@ def checked(text: str, limits: Limits, report: Report) -> str | None:
 
 def report_character(text: str, offset: int, report: Report) -> None:
     """Report the character at `offset`, which is none."""
-    line, column = line_and_column(text, offset)
+    line, column = source.line_and_column(text, offset)
     said = f"The text holds {_called(text[offset])} (line {line}, column {column})."
     report.error("bad-encoding", said, help="Save it as UTF-8.")
 
@@ -80,7 +80,7 @@ def syntax(
     help: str | None = None,
 ) -> Diagnostic:
     """Return a diagnostic: `text` is not a plan at `offset`; `message` has no full stop yet."""
-    line, column = line_and_column(text, offset)
+    line, column = source.line_and_column(text, offset)
     place = f"(line {line}, column {column})"
     return Diagnostic("syntax", Severity.ERROR, f"{message} {place}.", step, pointer, help)
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from toolplan import source
 from toolplan.diagnostics import CannotExpress, Diagnostic, Severity
 from toolplan.dialects import _json
 from toolplan.dialects._base import StepStream
-from toolplan.dialects._values import Syntax
 from toolplan.path import Json, json_type
 from toolplan.plan import (
     DEFAULT_MAX_ITEMS,
@@ -32,8 +32,9 @@ from toolplan.plan import (
     step_refs,
 )
 from toolplan.plan_json import DEEPEST, Parsed, shown
-from toolplan.source import Span
-from toolplan.source import locate as locate_json
+
+if TYPE_CHECKING:
+    from toolplan.dialects._values import Syntax
 
 Signatures: TypeAlias = Mapping[str, Signature]
 
@@ -63,7 +64,7 @@ class FunctionDialect(Struct, frozen=True, kw_only=True):
     name: str
     json: bool
     read: Callable[[str, Signatures | None, Limits], Parsed]
-    find: Callable[[str, str, bool], Span | None]
+    find: Callable[[str, str, bool], source.Span | None]
     unsaid: Callable[[Plan, Signatures | None], list[Diagnostic]]
     write: Callable[[Plan, Signatures | None], str]
     looks_like: Callable[[str], bool]
@@ -105,7 +106,7 @@ class FunctionDialect(Struct, frozen=True, kw_only=True):
             found or [cannot("What was written would be read otherwise.", "")],
         )
 
-    def locate(self, text: str, pointer: str, *, key: bool = False) -> Span | None:
+    def locate(self, text: str, pointer: str, *, key: bool = False) -> source.Span | None:
         """Return the place of the value that the canonical `pointer` names, or of its key."""
         return self.find(text, pointer, key)
 
@@ -201,15 +202,15 @@ class Form(Struct, frozen=True):
         rest = (each for each in loaded.diagnostics if each.pointer not in numbers)
         return Parsed(loaded.plan, (*found, *rest))
 
-    def find(self, text: str, pointer: str, key: bool) -> Span | None:
+    def find(self, text: str, pointer: str, key: bool) -> source.Span | None:
         """Return the place of what the canonical `pointer` names, None where there is no plan."""
         block = _json.read(text, self.is_plan, NO_LIMITS).block
         if block is None:
             return None
         start = block.span.start
         native = self.places.native(block.document, pointer)
-        found = locate_json(text[start : block.span.end], native, key=key)
-        return found and Span(found.start + start, found.end + start)
+        found = source.locate(text[start : block.span.end], native, key=key)
+        return found and source.Span(found.start + start, found.end + start)
 
 
 def write_list(items: Iterable[Json]) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+from toolplan import source
 from toolplan.dialects._base import Choosing, Dialect, StepStream
 from toolplan.extensions import EntryPoint, described
 from toolplan.plan import Limits, Plan, Signature, Step
 from toolplan.plan_json import Parsed
-from toolplan.source import Span
 
 _METHODS = "parse print locate recognises stream"
 
@@ -45,9 +45,9 @@ class _Guarded:
         printed = self._entry.call(self._inner.print, plan, signatures)
         return self._entry.returned(printed, str, by="print")
 
-    def locate(self, text: str, pointer: str, *, key: bool = False) -> Span | None:
+    def locate(self, text: str, pointer: str, *, key: bool = False) -> source.Span | None:
         found = self._entry.call(self._inner.locate, text, pointer, key=key)
-        return None if found is None else self._entry.returned(found, Span, by="locate")
+        return None if found is None else self._entry.returned(found, source.Span, by="locate")
 
     def recognises(self, text: str) -> bool:
         found = self._entry.call(self._inner.recognises, text)

@@ -12,13 +12,13 @@ import json
 import math
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from toolplan import source
 from toolplan.diagnostics import Diagnostic
-from toolplan.dialects._blocks import Segment, Segments, blocks, prose, segments
 from toolplan.dialects._characters import (
     REPLACEMENT,
     fits,
@@ -27,11 +27,16 @@ from toolplan.dialects._characters import (
     report_character,
     without_mark,
 )
-from toolplan.lazy import lazy_pattern
+from toolplan.lazy import lazy_module, lazy_pattern
 from toolplan.path import Json
 from toolplan.plan import Limits, escape_pointer
 from toolplan.plan_json import Report, check_depth
-from toolplan.source import Span, duplicate_keys, find_words, line_and_column, strict_json
+
+if TYPE_CHECKING:
+    from toolplan.dialects import _blocks
+    from toolplan.dialects._blocks import Segment, Segments
+else:
+    _blocks = lazy_module("toolplan.dialects._blocks")
 
 IsPlan: TypeAlias = Callable[[Json], bool]
 
@@ -59,7 +64,7 @@ class Block(Struct, frozen=True):
     """A JSON document, and where it stands in the text."""
 
     document: Json
-    span: Span
+    span: source.Span
 
 
 class JsonText(Struct, frozen=True):
@@ -82,7 +87,7 @@ class _Decoded(Struct, frozen=True):
 
 class _Candidate(Struct, frozen=True):
     decoded: _Decoded
-    span: Span
+    span: source.Span
     is_fenced: bool
 
 
@@ -133,7 +138,7 @@ def _read(
             return None
         decoded, span = found.decoded, found.span
     else:
-        span = Span(0, len(text))
+        span = source.Span(0, len(text))
     if decoded.is_irregular:
         _report_irregular(decoded.strict, report)
     document = decoded.document
@@ -156,7 +161,7 @@ def _look(
     if _goes_on(text):
         _report_syntax(text, error.pos, "The text continues after the end of the plan", report)
         return None
-    parts = segments(text)
+    parts = _blocks.segments(text)
     search = _search(text, parts, is_plan, by_line=True)
     chosen = _chosen(search, is_plan)
     if search.is_spoilt and (len(chosen) != 1 or search.cut_off is not None):
@@ -184,7 +189,7 @@ def _search(text: str, parts: Segments, is_plan: IsPlan, *, by_line: bool) -> _S
     too_deep = is_spoilt = False
     room = MOST_REPAIRED
     for part in parts.segments:
-        found = blocks(text, part.span, by_line=by_line)
+        found = _blocks.blocks(text, part.span, by_line=by_line)
         too_deep = too_deep or found.too_deep
         is_spoilt = is_spoilt or found.is_spoilt
         if found.cut_off is not None and cut_off is None:
@@ -197,14 +202,14 @@ def _search(text: str, parts: Segments, is_plan: IsPlan, *, by_line: bool) -> _S
 
 
 def _candidate(
-    text: str, span: Span, part: Segment, is_plan: IsPlan, room: int
+    text: str, span: source.Span, part: Segment, is_plan: IsPlan, room: int
 ) -> tuple[_Candidate | None, int]:
     """Return what the block at `span` says, and what is left of `room` for guessing."""
     block = text[span.start : span.end]
     try:
         return _Candidate(_decoded(block), span, part.is_fenced), room
     except json.JSONDecodeError:
-        strict = strict_json(block) if len(block) <= MOST_LENIENT else None
+        strict = source.strict_json(block) if len(block) <= MOST_LENIENT else None
     if strict is None:
         return None, room
     try:
@@ -223,7 +228,7 @@ def _repaired(block: str) -> _Decoded:
     library: Any = import_module("json_repair")  # only for text that is broken
     # written and read again, so that its numbers are checked too
     decoded = _decoded(json.dumps(library.loads(block, skip_json_loads=True)))
-    keys_lost = bool(duplicate_keys(block, most=1))
+    keys_lost = bool(source.duplicate_keys(block, most=1))
     return replace(
         decoded,
         strict=block if keys_lost else decoded.strict,
@@ -284,7 +289,7 @@ def _decoded(text: str) -> _Decoded:
 
 
 def _report_irregular(text: str, report: Report) -> None:
-    for place in duplicate_keys(text):
+    for place in source.duplicate_keys(text):
         key = text[place.span.start : place.span.end].strip("\"'")
         report.error(
             "duplicate-key",
@@ -292,7 +297,7 @@ def _report_irregular(text: str, report: Report) -> None:
             place.pointer,
             help="Keep one of the two.",
         )
-    for place in find_words(text, _is_bad_number):
+    for place in source.find_words(text, _is_bad_number):
         report.error(
             "bad-number",
             f"{text[place.span.start : place.span.end][:40]} is not a number that all JSON "
@@ -304,7 +309,7 @@ def _report_irregular(text: str, report: Report) -> None:
 
 def _report_noise(text: str, parts: Segments, chosen: _Candidate, report: Report) -> None:
     noise = [*parts.noise, *chosen.decoded.noise]
-    if prose(text, parts, chosen.span):
+    if _blocks.prose(text, parts, chosen.span):
         noise.insert(0, "prose")
     report.warning(
         "noise",
@@ -316,7 +321,7 @@ def _report_noise(text: str, parts: Segments, chosen: _Candidate, report: Report
 def _report_syntax(
     text: str, offset: int, message: str, report: Report, help: str = "Write the plan alone."
 ) -> None:
-    line, column = line_and_column(text, offset)
+    line, column = source.line_and_column(text, offset)
     report.error("syntax", f"{message} (line {line}, column {column}).", help=help)
 
 
@@ -362,7 +367,7 @@ def _clean(text: str, pointer: str, report: Report) -> str:
     return replaced(text)
 
 
-def _length(span: Span) -> int:
+def _length(span: source.Span) -> int:
     return span.end - span.start
 
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from toolplan.engines._sizes import Budget, TooLarge
 from toolplan.engines._values import ResultUnusable, snapshot
-from toolplan.engines.lost import may_have_happened, members_of
 from toolplan.events import Failure
-from toolplan.lazy import lazy_pattern
+from toolplan.lazy import lazy_module, lazy_pattern
 from toolplan.path import Json
 from toolplan.schema import Violation
 from toolplan.tools import Arguments, OutcomeUnknown, Tool, ToolError
+
+if TYPE_CHECKING:
+    from toolplan.engines import lost as lost_calls
+else:
+    lost_calls = lazy_module("toolplan.engines.lost")
 
 MAX_MESSAGE: Final = 2_000
 """The number of characters that are kept of a tool's error message."""
@@ -117,7 +121,7 @@ def _short_repr(value: object) -> str:
 
 def returned_with(error: BaseException) -> Json:
     """Return what came back before a tool raised `error`, as `kept_result`; None if nothing did."""
-    for member in members_of(error):
+    for member in lost_calls.members_of(error):
         if (kept := returned_with(member)) is not None:
             return kept
     known = error.returned if isinstance(error, OutcomeUnknown) else ()
@@ -129,8 +133,8 @@ def tool_failure(error: BaseException, *, repeatable: bool) -> Failure:
 
     Of a call that is not `repeatable` its code says whether the call may have taken effect.
     """
-    lost = not repeatable and may_have_happened(error)
-    while members := members_of(error):
+    lost = not repeatable and lost_calls.may_have_happened(error)
+    while members := lost_calls.members_of(error):
         error = members[0]  # the message of a group only has the number of errors
     unknown = lost or (isinstance(error, OutcomeUnknown) and error.code == "outcome-unknown")
     return Failure("outcome-unknown" if unknown else "tool-error", _text(error))

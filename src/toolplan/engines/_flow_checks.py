@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from toolplan import flows
 from toolplan.events import Failure
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.flows import Guards, Policy, Vouched, guards_of
+from toolplan.flows import Policy, Vouched
 from toolplan.tools import StatedLabel, Tool
 
 
@@ -18,14 +19,14 @@ class FlowChecks:
     """
 
     def __init__(self, tools: Mapping[str, Tool]) -> None:
-        self.guards: Mapping[str, Guards] = {}
+        self.guards: Mapping[str, flows.Guards] = {}
         self._tools = tools
         self._plan: ExecutionPlan | None = None
         self._stated: list[tuple[str, StatedLabel]] = []  # while the plan is still written
 
     def plan_is(self, plan: ExecutionPlan) -> Failure | None:
         """Take the whole plan; return why a result that came before cannot be used with it."""
-        self.guards = guards_of(plan.flows)
+        self.guards = flows.guards_of(plan.flows)
         self._plan = plan
         found = (self.failure(tool, stated) for tool, stated in self._stated)
         return next((each for each in found if each is not None), None)

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,10 +24,8 @@ from toolplan.approval import (
 from toolplan.consent import NO_CONSENTS, Consent, ValueApproval
 from toolplan.engines._calls import CannotRun, Clock, RunOptions, no_call_in_doubt
 from toolplan.engines._failures import accepted
-from toolplan.engines._leaving import Leaving
 from toolplan.engines._recorder import EventRecorder
 from toolplan.engines._sizes import Budget
-from toolplan.engines._staged import Stage, agreed_events, refuse_consents
 from toolplan.engines._steps import Scheduler
 from toolplan.events import (
     CallDecided,
@@ -46,11 +44,19 @@ from toolplan.events import (
     StepSucceeded,
 )
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.plan import Limits, Plan, Step, needs
 from toolplan.plan_json import dump, load
 from toolplan.storage.journal import Recovered, RunRecord, Slot, recover
 from toolplan.tools import Tool
+
+if TYPE_CHECKING:
+    from toolplan.engines import _staged as stages
+    from toolplan.engines._leaving import Leaving
+    from toolplan.engines._staged import Stage
+else:
+    stages = lazy_module("toolplan.engines._staged")
 
 _NEW: Final = Recovered()
 
@@ -147,7 +153,7 @@ async def continue_run(
         if decisions:
             place, ended = _place(next(iter(decisions))), recovered.status.value
             raise no_call_in_doubt(place, f": the run is {ended}")
-        refuse_consents(consents)
+        stages.refuse_consents(consents)
         return recorder.run()
     try:
         runnable = frozen(plan, execution.tools)
@@ -163,7 +169,7 @@ async def continue_run(
         must_approve = runnable.effects and not recovered.approval
         granted = granted_approval(execution, runnable, recovered) if must_approve else None
         stage = staged(execution, runnable, scheduler, whole) if must_approve else None
-        agreed = agreed_events(stage, consents, recovered.waiting)
+        agreed = stages.agreed_events(stage, consents, recovered.waiting)
     except BaseException:
         await recorder.release()
         raise
@@ -299,7 +305,7 @@ def staged(
         approval = ValueApproval()
     if before is None and (not runnable.effects or runnable.unasked):
         return None
-    stage = Stage(
+    stage = stages.Stage(
         execution.name,
         runnable.plan,
         execution.tools,

@@ -6,14 +6,13 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, Unpack
+from typing import TYPE_CHECKING, Final, Unpack
 
 from msgspec.structs import replace
 
 from toolplan.approval import Approval, Approver
 from toolplan.consent import NO_CONSENTS, Consent, ValueApproval
 from toolplan.engines._calls import Clock, Options, RunOptions, check_plan, tools_of
-from toolplan.engines._leaving import Leaving
 from toolplan.engines._recorder import EventRecorder
 from toolplan.engines._runs import Decided, Execution, continue_run, start
 from toolplan.engines._streamed import StepStream, start_stream
@@ -22,6 +21,9 @@ from toolplan.execution_plan import ExecutionPlan
 from toolplan.plan import Limits
 from toolplan.storage.journal import Slot, Store
 from toolplan.tools import Tool
+
+if TYPE_CHECKING:
+    from toolplan.engines._leaving import Leaving
 
 _LIMITS: Final = Limits()
 _NO_DECISIONS: Final[Mapping[Slot, Decided]] = MappingProxyType({})

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from toolplan.diagnostics import Diagnostic
 from toolplan.errors import ToolplanError
 from toolplan.extensions import Extensions
+from toolplan.lazy import lazy_module
 from toolplan.rules._context import PlanContext
-from toolplan.rules._guarded import guarded_rules
 from toolplan.rules._rule import Rule
-from toolplan.rules._syntax import SYNTAX_PAGES
 from toolplan.rules.argument_type import argument_type
 from toolplan.rules.argument_value import argument_value
 from toolplan.rules.cycle import cycle
@@ -47,6 +46,12 @@ from toolplan.rules.untrusted_condition import untrusted_condition
 from toolplan.rules.untrusted_count import untrusted_count
 from toolplan.rules.unused_step import unused_step
 from toolplan.rules.when_schema import when_schema
+
+if TYPE_CHECKING:
+    from toolplan.rules import _guarded, _syntax
+else:
+    _guarded = lazy_module("toolplan.rules._guarded")
+    _syntax = lazy_module("toolplan.rules._syntax")
 
 # The called tool first, then its arguments, then the references between steps: whoever corrects a
 # plan from the top seldom corrects the same place twice.
@@ -99,7 +104,7 @@ def all_rules() -> tuple[Rule, ...]:
             code of another rule.
     """
     found: dict[str, Rule] = {}
-    for name, offered in Extensions[object]("toolplan.rules", guarded_rules).items():
+    for name, offered in Extensions[object]("toolplan.rules", _guarded.guarded_rules).items():
         for each in cast(
             "tuple[object, ...]", offered if isinstance(offered, tuple) else (offered,)
         ):
@@ -109,7 +114,7 @@ def all_rules() -> tuple[Rule, ...]:
                     f"The toolplan.rules entry point {name!r} is not a Rule or a tuple of Rules.",
                     "Decorate its function with `@toolplan.rules.rule()`.",
                 )
-            if each.code in SYNTAX_PAGES or each.code in found:
+            if each.code in _syntax.SYNTAX_PAGES or each.code in found:
                 raise ToolplanError(
                     "bad-extension",
                     f"The toolplan.rules entry point {name!r} has a second rule {each.code!r}.",
@@ -121,7 +126,7 @@ def all_rules() -> tuple[Rule, ...]:
 
 def rule_pages() -> dict[str, str]:
     """Return the page of every code, by code: what `toolplan explain` prints."""
-    return {**SYNTAX_PAGES, **{rule.code: rule.page for rule in all_rules()}}
+    return {**_syntax.SYNTAX_PAGES, **{rule.code: rule.page for rule in all_rules()}}
 
 
 def diagnose(context: PlanContext, rules: Iterable[Rule] | None = None) -> list[Diagnostic]:

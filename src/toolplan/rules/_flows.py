@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolplan.flows import Fault, Flow, FlowKind, Label, Verdict, place_of
+from toolplan import flows
+from toolplan.flows import Fault, Flow, FlowKind, Label, Verdict
 from toolplan.plan import split_pointer
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem
@@ -45,5 +46,5 @@ def place(flow: Flow) -> str:
 
 
 def _problem(context: PlanContext, fault: Fault) -> Problem:
-    where = place_of(context.policy, fault.keys)
+    where = flows.place_of(context.policy, fault.keys)
     return Problem(f"{where}: {fault.message}", "", None, fault.help)

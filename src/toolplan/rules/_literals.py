@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from toolplan.diagnostics import Edit, Fix
+from toolplan.lazy import lazy_module
 from toolplan.path import Path, Segment
 from toolplan.plan import Array, Literal, Object, Step, Value, object_, split_pointer
 from toolplan.plan_json import dump_value
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem
-from toolplan.rules._spelling import respelt
 from toolplan.schema import Schema, accepted, at, without_null
+
+if TYPE_CHECKING:
+    from toolplan.rules import _spelling
+else:
+    _spelling = lazy_module("toolplan.rules._spelling")
 
 
 def literal_problems(context: PlanContext, kind: str) -> Iterator[Problem]:
@@ -28,7 +34,7 @@ def literal_problems(context: PlanContext, kind: str) -> Iterator[Problem]:
         if isinstance(part, Schema):
             wanted = accepted(part)
             other = (
-                respelt(value.value, without_null(part))
+                _spelling.respelt(value.value, without_null(part))
                 if path and isinstance(value, Literal)
                 else None
             )

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from toolplan.diagnostics import REMOVED, Edit, Fix
+from toolplan.lazy import lazy_module
 from toolplan.rules._context import PlanContext
-from toolplan.rules._counting import counted_from_one
 from toolplan.rules._rule import Problem, rule
+
+if TYPE_CHECKING:
+    from toolplan.rules import _counting
+else:
+    _counting = lazy_module("toolplan.rules._counting")
 
 
 @rule()
@@ -23,7 +29,7 @@ def self_reference(context: PlanContext) -> Iterator[Problem]:
     reported: set[str] = set()
     for use in context.uses:
         if use.ref.step == use.step.id and use.pointer not in reported:
-            fix = None if reported else counted_from_one(context)
+            fix = None if reported else _counting.counted_from_one(context)
             reported.add(use.pointer)
             yield Problem(
                 f"The step {use.step.id!r} refers to its own output.",

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from toolplan.diagnostics import Edit, Fix, did_you_mean
-from toolplan.extras import install_command
+from toolplan.lazy import lazy_module
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
+
+if TYPE_CHECKING:
+    from toolplan import extras
+else:
+    extras = lazy_module("toolplan.extras")
 
 
 @rule()
@@ -53,7 +59,7 @@ def _missing(name: str) -> str | None:
         return "It is built in, and needs a model: name one with --model or in the settings."
     if name != "sql" or find_spec("duckdb") is not None:
         return None
-    return f"It is built in, and its library is not installed: {install_command(name)}"
+    return f"It is built in, and its library is not installed: {extras.install_command(name)}"
 
 
 def _visible(name: str) -> str:

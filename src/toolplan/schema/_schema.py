@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import cached_property
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import jsonschema_rs
 from msgspec import Struct
 
+from toolplan.lazy import lazy_module
 from toolplan.path import Json, Path, json_type
 from toolplan.plan import escape_pointer
 from toolplan.schema import _document
 from toolplan.schema._document import Document, JsonType, Node, SchemaError
-from toolplan.schema._example import make_example
 from toolplan.schema._formats import FORMATS
+
+if TYPE_CHECKING:
+    from toolplan.schema import _example as examples
+else:
+    examples = lazy_module("toolplan.schema._example")
 
 ARTICLE: Final[dict[JsonType, str]] = {
     "null": "null",
@@ -185,7 +190,7 @@ class Schema:
         Raises:
             NoExample: none exists, or none was found within limits.
         """
-        return make_example(self.node, self.target, self._part_accepts, seed, items)
+        return examples.make_example(self.node, self.target, self._part_accepts, seed, items)
 
     def _part_accepts(self, node: Node, value: Json) -> bool:
         return (self if node is self.node else self.part(node)).is_valid(value)

@@ -9,15 +9,19 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from toolplan import sources  # what reads type hints is loaded where it is used
 from toolplan.diagnostics import did_you_mean, near
-from toolplan.extras import extra_of, install_command
-from toolplan.lazy import lazy_pattern
+from toolplan.lazy import lazy_module, lazy_pattern
 from toolplan.own_code import own_fault
 from toolplan.sources._base import OpenedTools, SourceContext, ToolSource
 from toolplan.tools import Tool, Toolbox, ToolObjectError, plain_functions
+
+if TYPE_CHECKING:
+    from toolplan import extras
+else:
+    extras = lazy_module("toolplan.extras")
 
 _ATTRIBUTE: Final = lazy_pattern(
     r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*(\.\w+)*(\.\*)?|\*)"
@@ -122,12 +126,12 @@ def _import(name: str, folder: Path) -> ModuleType:
                 f"There is no module {missing!r}, neither installed nor in {str(folder)!r}.",
                 "Check the name, start toolplan in the folder of the module, or install it.",
             ) from error
-        extra = extra_of(missing)
+        extra = extras.extra_of(missing)
         raise ToolObjectError(
             f"The module {name!r} needs {missing!r}, which is not installed.",
             f"Install it beside toolplan: {sys.executable} -m pip install …"
             if extra is None
-            else f"Install it: {install_command(extra)}",
+            else f"Install it: {extras.install_command(extra)}",
         ) from error
     except (Exception, SystemExit) as error:  # a module may do anything when it is imported
         raise ToolObjectError(

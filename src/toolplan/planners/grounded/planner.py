@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import date
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.plan_json import dump
 from toolplan.planners._base import (
@@ -23,19 +25,24 @@ from toolplan.planners._base import (
     Refusal,
 )
 from toolplan.planners.context import PlannerContext
+from toolplan.planners.grounded import unhinted
 from toolplan.planners.grounded.build.coverage import clarification, refused_deletion
 from toolplan.planners.grounded.build.drafts import DraftPlan, Outcome
 from toolplan.planners.grounded.build.outcome import outcome
-from toolplan.planners.grounded.build.typos import corrected
 from toolplan.planners.grounded.catalogue.kinds import SQL_TOOL, Catalogue
 from toolplan.planners.grounded.catalogue.lexicon import compile_catalogue
 from toolplan.planners.grounded.dates import Weeks, find_bad_dates
-from toolplan.planners.grounded.examples import example_questions
 from toolplan.planners.grounded.language.words import key
 from toolplan.planners.grounded.parse.mentions import Imperative, Name, Unknown
 from toolplan.planners.grounded.parse.reader import Reader
-from toolplan.planners.grounded.unhinted import PlainCard, plain_cards, propose_call
 from toolplan.tools import Toolbox
+
+if TYPE_CHECKING:
+    from toolplan.planners.grounded import examples as questions
+    from toolplan.planners.grounded.build import typos
+else:
+    typos = lazy_module("toolplan.planners.grounded.build.typos")
+    questions = lazy_module("toolplan.planners.grounded.examples")
 
 NAME = "grounded"
 MAX_CHARACTERS = 2_000
@@ -52,7 +59,7 @@ class GroundedPlanner:
         """Create a planner; it remembers only the catalogue of the last toolbox."""
         self._weeks: Weeks = weeks
         self._compiled: tuple[Toolbox, Catalogue] | None = None
-        self._plain: tuple[Toolbox, tuple[PlainCard, ...]] | None = None
+        self._plain: tuple[Toolbox, tuple[unhinted.PlainCard, ...]] | None = None
         self._examples: tuple[Toolbox, tuple[str, ...]] | None = None
 
     async def propose(
@@ -80,7 +87,7 @@ class GroundedPlanner:
     def examples(self, tools: Toolbox, today: str) -> tuple[str, ...]:
         """Return up to three questions that there are plans for."""
         if self._examples is None or self._examples[0] is not tools:
-            found = example_questions(
+            found = questions.example_questions(
                 self.catalogue(tools),
                 self._cards(tools),
                 lambda text: isinstance(self._read(Question(text, today), tools), Draft),
@@ -97,7 +104,7 @@ class GroundedPlanner:
         if not cards:
             return proposal
         today = date.fromisoformat(question.today)
-        match propose_call(question.text, cards, today, self._weeks):
+        match unhinted.propose_call(question.text, cards, today, self._weeks):
             case DraftPlan() as draft:
                 return Draft(self._text(question, draft))
             case Clarification() as asked:
@@ -145,7 +152,7 @@ class GroundedPlanner:
 
     def _offer(self, question: Question, found: Outcome, catalogue: Catalogue) -> None:
         """Offer the question without its typing errors, if that can be planned."""
-        better = corrected(found, catalogue)
+        better = typos.corrected(found, catalogue)
         if better is None:
             return
         if isinstance(
@@ -161,10 +168,10 @@ class GroundedPlanner:
             self._compiled = (tools, compile_catalogue(tools))
         return self._compiled[1]
 
-    def _cards(self, tools: Toolbox) -> tuple[PlainCard, ...]:
+    def _cards(self, tools: Toolbox) -> tuple[unhinted.PlainCard, ...]:
         """Return the cards of the tools without hints, made once for each toolbox object."""
         if self._plain is None or self._plain[0] is not tools:
-            self._plain = (tools, plain_cards(tools.values()))
+            self._plain = (tools, unhinted.plain_cards(tools.values()))
         return self._plain[1]
 
     def _readable(self, text: str) -> bool:
@@ -179,7 +186,7 @@ class GroundedPlanner:
         return json.dumps(dump(draft.plan(metadata)), ensure_ascii=False, indent=2)
 
 
-def _are_verbs_of(unexplained: Sequence[str], cards: Sequence[PlainCard]) -> bool:
+def _are_verbs_of(unexplained: Sequence[str], cards: Sequence[unhinted.PlainCard]) -> bool:
     """Return whether words that were not understood are the verb of a tool without hints."""
     return not {key(word) for word in unexplained}.isdisjoint(card.verb for card in cards)
 

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
+from typing import TYPE_CHECKING
 
-from toolplan.planners.grounded.build.aggregates import (
-    Aggregates,
-    base_entities,
-    measured_entities,
-)
-from toolplan.planners.grounded.build.asked import shows
+from toolplan.lazy import lazy_module
 from toolplan.planners.grounded.build.compared import group_codes, uncompared
 from toolplan.planners.grounded.build.drafts import DraftPlan, Outcome
 from toolplan.planners.grounded.build.ledger import unaccounted
-from toolplan.planners.grounded.build.partial import (
-    partial_periods,
-    unseen_groups,
-    whole_rankings,
-)
 from toolplan.planners.grounded.build.plan_builder import PlanBuilder
 from toolplan.planners.grounded.build.reasons import explain
 from toolplan.planners.grounded.build.reports import report
@@ -41,6 +32,13 @@ from toolplan.planners.grounded.parse.misread import misread, none_of
 from toolplan.planners.grounded.parse.parser import parse
 from toolplan.planners.grounded.parse.requests import Computation, ParsedQuestion, ThingRequest
 from toolplan.planners.grounded.parse.sharing import share
+
+if TYPE_CHECKING:
+    from toolplan.planners.grounded.build import aggregates, asked, partial
+else:
+    aggregates = lazy_module("toolplan.planners.grounded.build.aggregates")
+    asked = lazy_module("toolplan.planners.grounded.build.asked")
+    partial = lazy_module("toolplan.planners.grounded.build.partial")
 
 _WHETHER = words.word_set("is are was were has have did do does")
 
@@ -72,11 +70,11 @@ def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today:
     for mention, reason in misread(mentions, computation, catalogue):
         found.reject([mention], reason)
     if computation is not None and base is not None:
-        computation.notes.extend(partial_periods(computation, base, today))
-        computation.notes.extend(unseen_groups(computation))
-        computation.notes.extend(whole_rankings(computation))
+        computation.notes.extend(partial.partial_periods(computation, base, today))
+        computation.notes.extend(partial.unseen_groups(computation))
+        computation.notes.extend(partial.whole_rankings(computation))
         group_codes(mentions, computation, base, builder.linker)
-        Aggregates(catalogue, builder).make(computation, base)
+        aggregates.Aggregates(catalogue, builder).make(computation, base)
     elif computation is not None:
         found.reject(computation.mentions)
     else:
@@ -87,7 +85,7 @@ def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today:
     lists = len(found.draft.steps)
     for mention, reason in uncompared(mentions, computation, parsed, lists, builder.linker):
         found.reject([mention], reason)
-    found.reject(m for m in parsed.asked if not shows(m, mentions, builder.made, catalogue))
+    found.reject(m for m in parsed.asked if not asked.shows(m, mentions, builder.made, catalogue))
     found.draft.account((*parsed.asked, *parsed.again))
     if not found.unexplained:  # else words that depend on those are unaccounted for as well
         found.reject(unaccounted(mentions, found.draft.accounted))
@@ -180,10 +178,10 @@ def _parse(
         if substance is not None:
             return parse(rest, catalogue, implied=substance), None
         return parsed, None
-    wanted = base_entities(catalogue, computation)
+    wanted = aggregates.base_entities(catalogue, computation)
     mains = [request for request in parsed.requests if not request.nested]
     named = _names_thing(computation)
-    if len(mains) == 1 and mains[0].entity in measured_entities(computation):
+    if len(mains) == 1 and mains[0].entity in aggregates.measured_entities(computation):
         return parsed, mains[0]
     fitting = [request for request in mains if request.entity in wanted or not named]
     if len(fitting) == 1 and len(mains) == 1:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolplan.extras import install_command
+from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.plan import Literal, Ref, array
-from toolplan.planners.grounded.build.both import split_both
 from toolplan.planners.grounded.build.bounds import exclude_all
 from toolplan.planners.grounded.build.drafts import (
     Argument,
@@ -41,6 +41,13 @@ from toolplan.planners.grounded.parse.conditions import Condition, Linked
 from toolplan.planners.grounded.parse.linker import Binding, Filter, Linker, Where
 from toolplan.planners.grounded.parse.mentions import Mention, Name
 from toolplan.planners.grounded.parse.requests import Cut, Link, Modifier, ThingRequest
+
+if TYPE_CHECKING:
+    from toolplan import extras
+    from toolplan.planners.grounded.build import both
+else:
+    extras = lazy_module("toolplan.extras")
+    both = lazy_module("toolplan.planners.grounded.build.both")
 
 _HELD = phrases.HOLDING | {"with", "carrying"}
 _TIES = frozenset({None, "of", "from", "in", "for", "on", "at"})
@@ -136,7 +143,7 @@ class PlanBuilder:
                 reason = f"tool {card.name} declares no list in its output schema"
             self.reject(request.mentions, reason)
             return Built([])
-        bound.links, bound.also = split_both(bound.links, kind, self._catalogue, self.draft)
+        bound.links, bound.also = both.split_both(bound.links, kind, self._catalogue, self.draft)
         chosen = bool(conditions or bound.also) or any(link.negated for link in bound.links)
         cut = self._cut(kind, card, request, forked=bound.forks, conditions=chosen)
         sources = [
@@ -457,7 +464,9 @@ class PlanBuilder:
         if built.cut is not None:
             said.extend(built.cut.mentions)
         if not self._catalogue.computes:
-            self.reject(said, f"selecting rows needs the tool `sql`: {install_command('sql')}")
+            self.reject(
+                said, f"selecting rows needs the tool `sql`: {extras.install_command('sql')}"
+            )
             return built.sources
         kind = self._catalogue.kinds[request.entity]
         conditions = [condition for condition, _ in built.conditions]

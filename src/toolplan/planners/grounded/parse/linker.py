@@ -10,12 +10,12 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from itertools import pairwise
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.lazy import lazy_pattern
+from toolplan.lazy import lazy_module, lazy_pattern
 from toolplan.path import Json
 from toolplan.planners.grounded.catalogue.connections import (
     held_and_capacity,
@@ -52,8 +52,12 @@ from toolplan.planners.grounded.parse.mentions import (
     Time,
     What,
 )
-from toolplan.planners.grounded.parse.misspelt import may_be_misspelt
 from toolplan.planners.grounded.parse.requests import Modifier
+
+if TYPE_CHECKING:
+    from toolplan.planners.grounded.parse import misspelt
+else:
+    misspelt = lazy_module("toolplan.planners.grounded.parse.misspelt")
 
 _LOCATIVE: Final = words.phrase_list(
     "in|at|within|inside|from|of|for|located in|based in|situated in"
@@ -349,7 +353,9 @@ class Linker:
             and attribute.equal is not None
             and self._takes_name(attribute, modifier)
         ]
-        if len(fitting) != 1 or may_be_misspelt(text, modifier, fitting[0], self._catalogue):
+        if len(fitting) != 1 or misspelt.may_be_misspelt(
+            text, modifier, fitting[0], self._catalogue
+        ):
             return None
         return self._equal(fitting[0], [text], modifier)
 

@@ -8,7 +8,9 @@ What does not fit is marked as unexplained, and then there is no plan.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from toolplan.lazy import lazy_module
 from toolplan.planners.grounded.catalogue.connections import list_cues
 from toolplan.planners.grounded.catalogue.kinds import Catalogue
 from toolplan.planners.grounded.language import phrases, words
@@ -19,9 +21,13 @@ from toolplan.planners.grounded.parse.amounts import CUTS
 from toolplan.planners.grounded.parse.linker import Linker
 from toolplan.planners.grounded.parse.mentions import Code, Mention, Number, Time, present
 from toolplan.planners.grounded.parse.noun_phrase import codes_from, is_pronoun, noun_from
-from toolplan.planners.grounded.parse.predicates import unknown_states
 from toolplan.planners.grounded.parse.requests import Link, Modifier, ParsedQuestion, ThingRequest
 from toolplan.planners.grounded.parse.state import VERBS, ParseState
+
+if TYPE_CHECKING:
+    from toolplan.planners.grounded.parse import predicates
+else:
+    predicates = lazy_module("toolplan.planners.grounded.parse.predicates")
 
 _BENIGN = (
     WordClass.FILLER, WordClass.DETAIL, WordClass.WHICH, WordClass.READ, WordClass.COMPARE
@@ -307,7 +313,7 @@ def _finish(state: ParseState) -> None:
     _release_cue(state)
     values.drop_column(state)
     state.parsed.unexplained.extend(present(state.negation, state.their, state.each))
-    state.parsed.unexplained.extend(unknown_states(state.mentions))
+    state.parsed.unexplained.extend(predicates.unknown_states(state.mentions))
     state.drop_joiner()
     for modifier in (*state.before, *state.leading):
         state.parsed.unexplained.extend(modifier.mentions)
