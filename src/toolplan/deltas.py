@@ -174,11 +174,11 @@ def _renamed(
     for event in events:
         match event:
             case StepStarted(step=giver) if giver in takers:
-                yield event._replace(step=takers[giver])
+                yield replace(event, step=takers[giver])
             case ItemEnded(step=giver, failure=None) if giver in takers:
-                yield event._replace(step=takers[giver])
+                yield replace(event, step=takers[giver])
             # of a step with some items done, neither the step nor other items have ended
             case StepSucceeded(step=giver) | ItemEnded(step=giver) if giver in whole:
-                yield event._replace(step=takers[giver])
+                yield replace(event, step=takers[giver])
             case _:
                 pass

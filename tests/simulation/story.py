@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from msgspec.structs import replace
+
 from tests.plans_strategy import execution_plan
 from tests.simulation.loop import Death, Pause, VirtualLoop, pause
 from tests.simulation.plans import interpreted, random_plan
@@ -123,7 +125,7 @@ class Story:
 
     def _outcome(self, seen: _Seen, lives: int) -> Outcome:
         # the id of an approval is not made by the seed
-        events = (e._replace(approval="") if isinstance(e, RunApproved) else e for e in seen.events)
+        events = (replace(e, approval="") if isinstance(e, RunApproved) else e for e in seen.events)
         content = "\n".join(map(to_record, events))
         return Outcome(seen.run.status, lives + 1, hashlib.sha256(content.encode()).hexdigest())
 

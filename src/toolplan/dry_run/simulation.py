@@ -275,7 +275,7 @@ class _Simulation:
 
     def _report(self, name: str, failure: Failure, case: _Case, tools: tuple[str, ...]) -> None:
         """Add a fault, or a possible failure with recorded results of `tools`."""
-        code, message, pointer = failure
+        code, message, pointer = failure.code, failure.message, failure.pointer
         key = (name, code, pointer)
         if tools:
             may_fail = MayFail(name, code, message, pointer, case.description, tools)

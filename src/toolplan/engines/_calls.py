@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias, TypedDict, cast
 
+from msgspec.structs import replace
+
 from toolplan.engines._ready_queue import SharedLimit
 from toolplan.engines._values import MAX_VALUE_SIZE
 from toolplan.errors import ToolplanError
@@ -206,7 +208,7 @@ class Fan:
         if failure is not None and index < self.failed_at:
             # first in order, not in time: the items before it have started
             self.failed_at = index
-            self.failure = failure._replace(message=f"Item {index}: {failure.message}")
+            self.failure = replace(failure, message=f"Item {index}: {failure.message}")
 
     def _pass_over(self) -> None:
         while self.next in self._skip:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from msgspec.structs import replace
+
 from toolplan.events import CallDecided, Failure
 from toolplan.lazy import lazy_module
 from toolplan.path import Json
@@ -81,7 +83,7 @@ class EffectCalls:
         known = self._doubts.get(slot)
         failure = lost(slot) if known is None else known.failure
         if self._before and self._before not in failure.message:
-            failure = failure._replace(message=f"{failure.message} {_LIVES % self._before}")
+            failure = replace(failure, message=f"{failure.message} {_LIVES % self._before}")
         return Doubtful(failure, None if known is None else known.result)
 
     def take(self, slot: Slot) -> Failure | None:

@@ -12,6 +12,8 @@ from asyncio import Task
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
+from msgspec.structs import replace
+
 from toolplan.approval import decider
 from toolplan.consent import (
     NO_CONSENTS,
@@ -204,7 +206,7 @@ class Stage:
         self._emit(RunParked(RunState.WAITING, self._clock()))
         await self._synced()  # a question that was answered is not lost with this process
         asked = [event for _, event in self._waiting.values()]
-        shown = [effect_of(event._replace(args=copied(event.args))) for event in asked]
+        shown = [effect_of(replace(event, args=copied(event.args))) for event in asked]
         judgements = await self._judgements(shown)
         left = tuple(each for each in shown if each.step not in judgements)
         decided = {**judgements, **await self._answers(left)}

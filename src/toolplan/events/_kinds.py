@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from toolplan.path import Json
 
@@ -36,7 +38,7 @@ Decision: TypeAlias = Literal["retry", "resolve", "abort"]
 """A decision about a call in doubt."""
 
 
-class Failure(NamedTuple):
+class Failure(Struct, frozen=True):
     """Why a step did not succeed.
 
     `code` is a kebab-case name, as `tool-error` or `upstream-failed`; `pointer` is a JSON Pointer
@@ -48,7 +50,7 @@ class Failure(NamedTuple):
     pointer: str = ""
 
 
-class RunStarted(NamedTuple):
+class RunStarted(Struct, frozen=True):
     """The run was accepted, with the ids of its steps in plan order and the digest of the plan.
 
     Both are empty for a streamed plan: `StepArrived` and `PlanSettled` follow.
@@ -60,14 +62,14 @@ class RunStarted(NamedTuple):
     at: float
 
 
-class StepArrived(NamedTuple):
+class StepArrived(Struct, frozen=True):
     """A streamed plan has one more step."""
 
     step: str
     at: float
 
 
-class PlanSettled(NamedTuple):
+class PlanSettled(Struct, frozen=True):
     """A streamed plan is complete and checked; `steps` are its ids in order."""
 
     digest: str
@@ -75,13 +77,13 @@ class PlanSettled(NamedTuple):
     at: float
 
 
-class RunWaiting(NamedTuple):
+class RunWaiting(Struct, frozen=True):
     """The run waits for an approval; no step with effects has started."""
 
     at: float
 
 
-class RunApproved(NamedTuple):
+class RunApproved(Struct, frozen=True):
     """The plan was approved; `approval` is the id of the approval, `by` who gave it if known."""
 
     approval: str
@@ -90,7 +92,7 @@ class RunApproved(NamedTuple):
     by: str = ""
 
 
-class ApprovalStaged(NamedTuple):
+class ApprovalStaged(Struct, frozen=True):
     """Each call with effects of the run is approved by itself, once its arguments are known.
 
     `shapes` are the steps that were approved as they stand in the plan.
@@ -101,20 +103,20 @@ class ApprovalStaged(NamedTuple):
     at: float
 
 
-class RunResumed(NamedTuple):
+class RunResumed(Struct, frozen=True):
     """The run was resumed; steps that were running or cancelled are pending again."""
 
     at: float
 
 
-class RunParked(NamedTuple):
+class RunParked(Struct, frozen=True):
     """No step can continue without a person: `status` is `waiting` or `in_doubt`."""
 
     status: RunState
     at: float
 
 
-class StepStarted(NamedTuple):
+class StepStarted(Struct, frozen=True):
     """A step has its inputs, and its first call follows; `items` counts `for_each`."""
 
     step: str
@@ -122,7 +124,7 @@ class StepStarted(NamedTuple):
     at: float
 
 
-class AttemptFailed(NamedTuple):
+class AttemptFailed(Struct, frozen=True):
     """An attempt failed and another follows; `item` is the position in `for_each`."""
 
     step: str
@@ -132,7 +134,7 @@ class AttemptFailed(NamedTuple):
     at: float
 
 
-class CallIntended(NamedTuple):
+class CallIntended(Struct, frozen=True):
     """A call with effects follows; in a journal this event is on disk before the call.
 
     It uses the slot of the approval for this step and item. `key` is the idempotency key of the
@@ -146,7 +148,7 @@ class CallIntended(NamedTuple):
     at: float
 
 
-class CallAnsweredLate(NamedTuple):
+class CallAnsweredLate(Struct, frozen=True):
     """A call that was given up has ended; its result was discarded.
 
     `failure` is None if it succeeded. For a call in doubt this is its outcome.
@@ -159,7 +161,7 @@ class CallAnsweredLate(NamedTuple):
     at: float
 
 
-class CallInDoubt(NamedTuple):
+class CallInDoubt(Struct, frozen=True):
     """The outcome of a call with effects is unknown, and it may not be repeated.
 
     The step waits for a decision; other steps continue. `tool` and `args` are the call; `result` is
@@ -176,7 +178,7 @@ class CallInDoubt(NamedTuple):
     result: Json = None
 
 
-class CallDecided(NamedTuple):
+class CallDecided(Struct, frozen=True):
     """A person decided about a call in doubt.
 
     It is `retry`, `resolve` (it took effect and returned `output`) or `abort` (it failed). `by` is
@@ -192,7 +194,7 @@ class CallDecided(NamedTuple):
     by: str = ""
 
 
-class CallWaiting(NamedTuple):
+class CallWaiting(Struct, frozen=True):
     """A call with effects has its arguments, and waits until a person allows or refuses it.
 
     `digest` is that of the call (`toolplan.consent.call_digest`). `origins` says where its values
@@ -208,7 +210,7 @@ class CallWaiting(NamedTuple):
     at: float
 
 
-class ConsentGiven(NamedTuple):
+class ConsentGiven(Struct, frozen=True):
     """A person allowed calls that waited, or refused them with a reason.
 
     `calls` are the items, None without `for_each`, each with the digest of the call that was shown.
@@ -223,7 +225,7 @@ class ConsentGiven(NamedTuple):
     by: str = ""
 
 
-class ItemEnded(NamedTuple):
+class ItemEnded(Struct, frozen=True):
     """A call of a step with `for_each` is over; `output` is null if it failed."""
 
     step: str
@@ -234,7 +236,7 @@ class ItemEnded(NamedTuple):
     at: float
 
 
-class StepProgressed(NamedTuple):
+class StepProgressed(Struct, frozen=True):
     """A tool reported progress; `total` is None if it is not known."""
 
     step: str
@@ -244,7 +246,7 @@ class StepProgressed(NamedTuple):
     at: float
 
 
-class StepSucceeded(NamedTuple):
+class StepSucceeded(Struct, frozen=True):
     """The step succeeded; `failure` is set if `on_error: continue` made its output null."""
 
     step: str
@@ -254,7 +256,7 @@ class StepSucceeded(NamedTuple):
     at: float
 
 
-class StepFailed(NamedTuple):
+class StepFailed(Struct, frozen=True):
     """The step failed."""
 
     step: str
@@ -263,7 +265,7 @@ class StepFailed(NamedTuple):
     at: float
 
 
-class StepSkipped(NamedTuple):
+class StepSkipped(Struct, frozen=True):
     """The step will not run; `failure` says why (`when-false`, `upstream-skipped` …)."""
 
     step: str
@@ -271,14 +273,14 @@ class StepSkipped(NamedTuple):
     at: float
 
 
-class StepCancelled(NamedTuple):
+class StepCancelled(Struct, frozen=True):
     """The run was cancelled before the step was over."""
 
     step: str
     at: float
 
 
-class RunEnded(NamedTuple):
+class RunEnded(Struct, frozen=True):
     """The run is over; `output` is the plan's output, `failure` what is wrong with it."""
 
     status: RunState

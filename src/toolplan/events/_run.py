@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from toolplan.events._kinds import (
     ApprovalStaged,
@@ -205,7 +205,7 @@ def to_json(run: Run) -> dict[str, Json]:
     """Return `run` as JSON, without an answer."""
     steps: Json = {name: _step_to_json(step) for name, step in run.steps.items()}
     known: dict[str, Json] = {"run": run.run, "status": run.status.value, "steps": steps}
-    error: dict[str, Json] = {} if run.error is None else {"error": dict(run.error._asdict())}
+    error: dict[str, Json] = {} if run.error is None else {"error": asdict(run.error)}
     return {**known, "output": run.output, **error}
 
 
@@ -279,7 +279,7 @@ def _step_to_json(step: StepRun) -> Json:
     document: dict[str, Json] = {
         "state": step.state.value,
         "output": step.output,
-        "error": None if step.error is None else dict(step.error._asdict()),
+        "error": None if step.error is None else asdict(step.error),
         "started_at": step.started_at,
         "ended_at": step.ended_at,
         "attempts": step.attempts,
@@ -287,12 +287,24 @@ def _step_to_json(step: StepRun) -> Json:
     if step.in_doubt:
         document["in_doubt"] = [*step.in_doubt]
         document["calls_in_doubt"] = [
-            {"item": item, "tool": tool, "args": args, "reason": reason.message, "result": result}
-            for _, item, _, reason, _, tool, args, result in step.doubts
+            {
+                "item": each.item,
+                "tool": each.tool,
+                "args": each.args,
+                "reason": each.failure.message,
+                "result": each.result,
+            }
+            for each in step.doubts
         ]
     if step.waiting:
         document["calls_waiting"] = [
-            {"item": item, "tool": tool, "args": args, "origins": origins, "digest": digest}
-            for _, item, tool, args, origins, digest, _ in step.waiting
+            {
+                "item": each.item,
+                "tool": each.tool,
+                "args": each.args,
+                "origins": each.origins,
+                "digest": each.digest,
+            }
+            for each in step.waiting
         ]
     return document

@@ -28,7 +28,7 @@ def event_view(seq: int, event: Event) -> EventOut:
     """Return one event without its outputs."""
     record = cast("list[Json]", json.loads(to_record(event)))
     fields: dict[str, object] = {}
-    for name, value in zip(event._fields, record[1:], strict=True):
+    for name, value in zip(event.__struct_fields__, record[1:], strict=True):
         if name == "failure" and isinstance(value, list):
             code, message, pointer = value
             fields[name] = {"code": code, "message": message, "pointer": pointer}

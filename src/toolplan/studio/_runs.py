@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final, Literal, TypeAlias, cast
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from toolplan.app.app import App
 from toolplan.app.results import RunResult
@@ -230,7 +230,7 @@ def _decision(
 
 def failure_view(failure: Failure | None) -> FailureOut | None:
     """Return why something did not succeed."""
-    return None if failure is None else FailureOut.model_validate(failure._asdict())
+    return None if failure is None else FailureOut.model_validate(asdict(failure))
 
 
 def step_view(name: str, step: StepRun) -> StepOut:

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from toolplan.events import Event, Run, fold
 
-E = TypeVar("E", bound=tuple[object, ...])
+E = TypeVar("E", bound=Event)
 
 
 class RecordingSink:

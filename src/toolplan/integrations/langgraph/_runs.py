@@ -73,7 +73,7 @@ def reporter(run_id: str) -> Callable[[Event], None]:
 
     def report(event: Event) -> None:
         kind, *values = cast("list[Json]", json.loads(to_record(event)))
-        fields = dict(zip(type(event)._fields, values, strict=True))
+        fields = dict(zip(event.__struct_fields__, values, strict=True))
         write({"toolplan": {"run": run_id, "event": {"kind": kind, **fields}}})
 
     return report

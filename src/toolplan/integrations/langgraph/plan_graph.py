@@ -12,7 +12,7 @@ from typing import Annotated, NotRequired, TypeAlias, TypedDict
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START
 from langgraph.graph.state import CompiledStateGraph
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from toolplan.engines import run
 from toolplan.engines._values import filled_output
@@ -235,5 +235,5 @@ def _is(result: StepResult, state: str) -> bool:
 
 
 def _result(step: StepRun) -> StepResult:
-    error = None if step.error is None else {**step.error._asdict()}
+    error = None if step.error is None else asdict(step.error)
     return StepResult(state=step.state.value, output=step.output, error=error)

@@ -11,6 +11,8 @@ from json.encoder import encode_basestring
 from math import isfinite
 from typing import Final, cast
 
+from msgspec.structs import astuple
+
 from toolplan import events
 from toolplan.errors import ToolplanError
 from toolplan.path import Json
@@ -65,7 +67,11 @@ def to_record(event: events.Event) -> str:
     if type(event) is events.StepSucceeded and event.failure is None and isfinite(event.at):
         step, output = encode_basestring(event.step), _output(event.output)
         return f'["step-succeeded",{step},{output},{event.attempts},null,{event.at!r}]'
-    return _encode((_KINDS[type(event)], *event))
+    return _encode((_KINDS[type(event)], *map(_value, astuple(event))))
+
+
+def _value(value: object) -> object:
+    return astuple(value) if type(value) is events.Failure else value
 
 
 def _output(output: Json) -> str:
@@ -97,10 +103,11 @@ def from_record(text: str) -> events.Event:
         raise BadRecord("It is not a list.")
     kind, *rest = cast("list[Json]", fields)
     known = _CLASSES.get(kind) if isinstance(kind, str) else None
-    least = 0 if known is None else len(known._fields) - len(known._field_defaults)
-    if known is None or not least <= len(rest) <= len(known._fields):
+    names = () if known is None else known.__struct_fields__
+    least = 0 if known is None else len(names) - len(known.__struct_defaults__)
+    if known is None or not least <= len(rest) <= len(names):
         raise BadRecord(f"It is not an event: {kind!r} with {len(rest)} fields.")
-    named = dict(zip(known._fields, rest, strict=False))
+    named = dict(zip(names, rest, strict=False))
     return _event(known, {name: _field(name, value) for name, value in named.items()})
 
 
@@ -111,7 +118,11 @@ def _event(known: type[events.Event], fields: Mapping[str, object]) -> events.Ev
 
 def _field(name: str, value: Json) -> object:
     """Return a field in the type of the event; most have their JSON type."""
-    if name == "failure" and isinstance(value, list) and len(value) == len(events.Failure._fields):
+    if (
+        name == "failure"
+        and isinstance(value, list)
+        and len(value) == len(events.Failure.__struct_fields__)
+    ):
         return events.Failure(*map(str, value))
     if name in ("steps", "shapes") and isinstance(value, list):
         return tuple(map(str, value))

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from toolplan.events import (
     ApprovalStaged,
@@ -205,4 +206,4 @@ def _whole(
     if not isinstance(event, StepSucceeded) or count is None:
         return event
     ended = items.get(event.step, {})
-    return event._replace(output=[ended[at].output if at in ended else None for at in range(count)])
+    return replace(event, output=[ended[at].output if at in ended else None for at in range(count)])

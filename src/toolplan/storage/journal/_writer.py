@@ -11,6 +11,8 @@ from asyncio import AbstractEventLoop, Future, TimerHandle
 from collections.abc import Callable
 from typing import Final
 
+from msgspec.structs import replace
+
 from toolplan.events import (
     Event,
     RunApproved,
@@ -101,7 +103,7 @@ class Writer:
                 self._fans.add(event.step)
         elif type(event) is StepSucceeded:
             if event.step in self._fans:
-                event = event._replace(output=None)  # its items have it
+                event = replace(event, output=None)  # its items have it
         elif isinstance(event, StepProgressed):
             return
         elif isinstance(event, RunEnded | RunParked):
