@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from enum import StrEnum
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import Struct
 
@@ -53,6 +53,10 @@ class Removed(StrEnum):
 REMOVED: Final = Removed.REMOVED
 
 
+NewValue: TypeAlias = "Json | Removed"
+"""A value, or that there is none."""
+
+
 class Edit(Struct, frozen=True, eq=False):
     """A JSON pointer into the canonical plan, and the new value at that place.
 
@@ -60,8 +64,8 @@ class Edit(Struct, frozen=True, eq=False):
     """
 
     pointer: str
-    value: Json | Removed
-    old: Json | Removed = REMOVED
+    value: NewValue
+    old: NewValue = REMOVED
 
     def __eq__(self, other: object) -> bool:
         """Compare the place and the new value."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -117,15 +118,15 @@ def forecast(
         )
         for tool in past
     }
-    timed = [_timed(plan, by_id[name], past, slots, timeout_s) for name in plan.order]
-    limited = [
+    timed = tuple(_timed(plan, by_id[name], past, slots, timeout_s) for name in plan.order)
+    limited = (
         (concurrency, timed),
-        *((n, [t for t in timed if t.tool == k]) for k, n in tool_concurrency.items()),
+        *((n, tuple(t for t in timed if t.tool == k)) for k, n in tool_concurrency.items()),
         *(
-            (n, [t for t in timed if sources.get(t.tool) == k])
+            (n, tuple(t for t in timed if sources.get(t.tool) == k))
             for k, n in source_concurrency.items()
         ),
-    ]
+    )
     times = sorted(_times(timed, limited, draws, seed))
     return _summed(plan, by_id, past, timed, times)
 
@@ -169,7 +170,7 @@ class _Timed(Struct, frozen=True):
     needs: tuple[str, ...]
     calls: int
     slots: int
-    pool: Sequence[float]
+    pool: tuple[float, ...]
 
 
 def _timed(
@@ -180,15 +181,19 @@ def _timed(
     timeout_s: float,
 ) -> _Timed:
     timeout_s = timeout_s if step.timeout_s is None else step.timeout_s
-    pool = [min(each, timeout_s) for each in past[step.tool]] or [0.0]
+    pool = tuple(min(each, timeout_s) for each in past[step.tool]) or (0.0,)
     count = known_calls(step)
     calls = 1 if count is None else count
     return _Timed(step.id, step.tool, plan.needs[step.id], calls, slots[step.tool], pool)
 
 
+@lru_cache(maxsize=8)  # a plan is forecast as it is planned, and as it is shown
 def _times(
-    timed: Sequence[_Timed], limited: Sequence[tuple[int, list[_Timed]]], draws: int, seed: int
-) -> list[float]:
+    timed: tuple[_Timed, ...],
+    limited: tuple[tuple[int, tuple[_Timed, ...]], ...],
+    draws: int,
+    seed: int,
+) -> tuple[float, ...]:
     """Draw the times of all calls again and again; return how long each run takes at least."""
     calls = sum(step.calls for step in timed)
     draws = max(1, min(draws, _MAX_DRAWN_CALLS // max(calls, 1)))
@@ -213,7 +218,7 @@ def _times(
             for slots, steps in binding
         ]
         found.append(max([*ends.values(), *bounds], default=0.0))
-    return found
+    return tuple(found)
 
 
 def _least_time(seconds: Sequence[float], slots: int) -> float:

@@ -12,6 +12,7 @@ from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, approve
 from toolplan.engines import CannotRun, run
 from toolplan.events import (
     AttemptFailed,
+    Failure,
     RunState,
     StepFailed,
     StepStarted,
@@ -167,7 +168,7 @@ def test_on_error_continue_gives_null_and_keeps_the_failure() -> None:
     )
     assert done.steps["whole"].output == {"x": None}
     assert codes(done) == {"a": "tool-error", "part": "reference-missing"}
-    assert done.steps["part"].error == (
+    assert done.steps["part"].error == Failure(
         "reference-missing",
         "${a.id}: the output is null, not an object.",
         "/args/x",
@@ -257,7 +258,7 @@ def test_a_failed_item_fails_the_step_and_the_first_in_order_is_the_one_reported
             await asyncio.sleep(0)
         gate.set()
         done = await task
-        assert done.steps["s"].error == ("tool-error", "Item 1: one", "")
+        assert done.steps["s"].error == Failure("tool-error", "Item 1: one", "")
         assert len(tools.calls) <= 4  # nothing starts behind a failure
 
     in_loop(test)
@@ -275,7 +276,7 @@ def test_with_continue_a_failed_item_leaves_null_in_its_place() -> None:
     items: Json = [{"v": 1}, {"v": 2}, {}, {"v": 3}, {"v": 4}]
     done, _ = ran(tools, Step("s", "work", step.args, for_each=Literal(items), on_error="continue"))
     assert done.steps["s"].output == [1, None, None, None, 4]
-    assert done.steps["s"].error == ("tool-error", "Item 1: not 2", "")
+    assert done.steps["s"].error == Failure("tool-error", "Item 1: not 2", "")
     assert done.succeeded
 
 

@@ -81,7 +81,7 @@ _CLASSES = [
     event for group in get_args(Event) for event in (get_args(group) or (group,))
 ]  # a union of unions is flat already, or is not
 EVENTS: st.SearchStrategy[Event] = st.one_of(
-    [st.builds(cls, **{name: _FIELDS[name] for name in cls._fields}) for cls in _CLASSES]
+    [st.builds(cls, **{name: _FIELDS[name] for name in cls.__struct_fields__}) for cls in _CLASSES]
 )
 RECORD = RunRecord(plan={"steps": []}, tools=[], policy={"allow": None})
 

@@ -44,7 +44,6 @@ from toolplan.tools import Toolbox
 
 if TYPE_CHECKING:
     from toolplan import deltas
-    from toolplan.deltas import Delta
 else:
     deltas = lazy_module("toolplan.deltas")
 
@@ -95,7 +94,7 @@ class Watchers(Struct, frozen=True):
 
     on_step: Callable[[Step], None] | None = None
     on_plan: Callable[[Compiled], None] | None = None
-    on_delta: Callable[[Delta], None] | None = None
+    on_delta: Callable[[deltas.Delta], None] | None = None
     on_event: Callable[[Event], None] | None = None
 
 

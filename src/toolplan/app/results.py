@@ -23,7 +23,6 @@ from toolplan.shown import Shown, counted
 
 if TYPE_CHECKING:
     from toolplan.render import diagnostics as diagnostics_view
-    from toolplan.render.diagnostics import Located
 else:
     diagnostics_view = lazy_module("toolplan.render.diagnostics")
 
@@ -136,7 +135,7 @@ class CheckResult(Shown, Struct, frozen=True):
 
     plan: ExecutionPlan | None
     diagnostics: tuple[Diagnostic, ...]
-    located: tuple[Located, ...] = ()
+    located: tuple[diagnostics_view.Located, ...] = ()
     text: str = ""
     marks: dict[str, str] = field(default_factory=dict[str, str])
     unchecked_references: int = 0

@@ -52,10 +52,11 @@ from toolplan.storage.journal import Recovered, RunRecord, Slot, recover
 from toolplan.tools import Tool
 
 if TYPE_CHECKING:
+    from toolplan.engines import _leaving as places
     from toolplan.engines import _staged as stages
-    from toolplan.engines._leaving import Leaving
     from toolplan.engines._staged import Stage
 else:
+    places = lazy_module("toolplan.engines._leaving")
     stages = lazy_module("toolplan.engines._staged")
 
 _NEW: Final = Recovered()
@@ -71,7 +72,7 @@ class Execution(Struct, frozen=True):
     limits: Limits
     options: RunOptions
     clock: Clock
-    leaving: Leaving | None = None
+    leaving: places.Leaving | None = None
 
 
 class Decided(NamedTuple):

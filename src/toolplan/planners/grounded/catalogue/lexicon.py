@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
@@ -36,18 +36,32 @@ _LEGAL_FORMS: Final = words.word_set("ag co corp ev gmbh inc kg llc ltd plc sa s
 _SHORTEST_VERB: Final = 4
 _SHORTEST_NAME: Final = 3
 
+_Keys: TypeAlias = tuple[str, ...]
+"""A phrase, as the keys of its words."""
+
+
+def _all_keys(*phrases: str) -> tuple[_Keys, ...]:
+    return tuple(map(words.keys, phrases))
+
+
 # so that "with a" makes known "has a", "containing a"; and "without a" makes known "has no a"
-_WITH: Final = words.phrase_list("""
+_WITH: Final = _all_keys(
+    *words.phrase_list("""
     with|have|has|had|having|contain|contained|containing|carrying|carried|carry|that have|showing
     """)
-_WITHOUT: Final = words.phrase_list("""
+)
+_WITHOUT: Final = _all_keys(
+    *words.phrase_list("""
     without|no|with no|have no|has no|had no|having no|free of|free from|lacking|not have
     |not contain|not having|not containing|contain no|containing no|not with|n't have|n't contain
     |contained no|not carry|n't carry|not had|n't had|not has|not carrying
     """)
+)
 
-_IN: Final = ("where", "in which", "at which", "during which")
-_SEEN: Final = words.phrase_list("came up|were found|were detected|turned up|showed up|was found")
+_IN: Final = _all_keys("where", "in which", "at which", "during which")
+_SEEN: Final = _all_keys(
+    "came up", "were found", "were detected", "turned up", "showed up", "was found"
+)
 
 
 def compile_catalogue(tools: Toolbox) -> Catalogue:
@@ -56,7 +70,7 @@ def compile_catalogue(tools: Toolbox) -> Catalogue:
     kinds = read_kinds(cards.values())
     lexicon: dict[tuple[str, ...], dict[Reading, None]] = {}
     for phrase, reading in _entries(kinds.values(), cards.values()):
-        for found in words.spellings(words.keys(phrase)):
+        for found in words.spellings(phrase):
             if found:
                 lexicon.setdefault(found, {})[reading] = None
     frozen = {phrase: tuple(readings) for phrase, readings in lexicon.items()}
@@ -72,9 +86,9 @@ def compile_catalogue(tools: Toolbox) -> Catalogue:
     )
 
 
-def _entries(kinds: Iterable[Kind], cards: Iterable[ToolCard]) -> Iterator[tuple[str, Reading]]:
+def _entries(kinds: Iterable[Kind], cards: Iterable[ToolCard]) -> Iterator[tuple[_Keys, Reading]]:
     for kind in kinds:
-        yield kind.entity, Noun(kind.entity)
+        yield words.keys(kind.entity), Noun(kind.entity)
         for attribute in kind.attributes.values():
             yield from _of_attribute(attribute)
             if attribute.equal is None and attribute.column is not None:
@@ -82,29 +96,30 @@ def _entries(kinds: Iterable[Kind], cards: Iterable[ToolCard]) -> Iterator[tuple
     for card in cards:
         reading = ReportOf(card.name) if card.verb is Verb.REPORT else Noun(card.entity)
         for phrase in card.synonyms:
-            yield phrase, reading
+            yield words.keys(phrase), reading
         for argument in card.arguments.values():
             yield from _cues(argument)
 
 
-def _cues(shape: Shape) -> Iterator[tuple[str, Reading]]:
+def _cues(shape: Shape) -> Iterator[tuple[_Keys, Reading]]:
     for cue in shape.cues:
-        yield cue, CueOf(" ".join(words.keys(cue)))
+        said = words.keys(cue)
+        yield said, CueOf(" ".join(said))
 
 
-def _of_attribute(attribute: Attribute) -> Iterator[tuple[str, Reading]]:
+def _of_attribute(attribute: Attribute) -> Iterator[tuple[_Keys, Reading]]:
     shape = attribute.shape
     column = ColumnOf(attribute.entity, attribute.name)
     for phrase in (*shape.synonyms, *_humanised(attribute)):
-        yield phrase, column
+        yield words.keys(phrase), column
     for value in shape.enum:
-        yield value, ValueOf(attribute.entity, attribute.name, value)
+        yield words.keys(value), ValueOf(attribute.entity, attribute.name, value)
     for value, phrases in shape.values.items():
         truth = shape.is_boolean and value in ("true", "false")
         json_value: Json = value == "true" if truth else value
         reading = ValueOf(attribute.entity, attribute.name, json_value)
         for phrase in phrases:
-            yield phrase, reading
+            yield words.keys(phrase), reading
         if shape.is_boolean and isinstance(json_value, bool):
             yield from _implied(reading, json_value, phrases)
     yield from _names(attribute)
@@ -123,35 +138,37 @@ def _humanised(attribute: Attribute) -> Iterator[str]:
 
 def _implied(
     reading: ValueOf, value: bool, phrases: Iterable[str]
-) -> Iterator[tuple[str, Reading]]:
+) -> Iterator[tuple[_Keys, Reading]]:
     """Yield phrases that follow from those of a boolean: other verbs, and the opposite."""
     opposite = replace(reading, value=not value)
     for phrase in phrases:
-        first, _, rest = phrase.partition(" ")
-        if first in ("with", "without") and rest:
+        first, _, following = phrase.partition(" ")
+        if first in ("with", "without") and following:
+            rest = words.keys(following)
             same, other = (_WITH, _WITHOUT) if first == "with" else (_WITHOUT, _WITH)
-            yield from ((f"{verb} {rest}", reading) for verb in same)
-            yield from ((f"{verb} {rest}", opposite) for verb in other)
+            yield from ((verb + rest, reading) for verb in same)
+            yield from ((verb + rest, opposite) for verb in other)
             if first == "with":
-                yield from ((f"{word} {rest} {seen}", reading) for word in _IN for seen in _SEEN)
+                yield from ((word + rest + seen, reading) for word in _IN for seen in _SEEN)
 
 
-def _names(attribute: Attribute) -> Iterator[tuple[str, Reading]]:
+def _names(attribute: Attribute) -> Iterator[tuple[_Keys, Reading]]:
     """Yield the names that are known to occur, and the short forms that only one of them has."""
     gazetteer = attribute.shape.gazetteer
     for name in gazetteer:
         reading = ValueOf(attribute.entity, attribute.name, name)
-        yield name, reading
+        yield words.keys(name), reading
         parts = name.split()
         if len(parts) > 1 and parts[-1].casefold().rstrip(".") in _LEGAL_FORMS:
-            yield " ".join(parts[:-1]), reading
+            yield words.keys(" ".join(parts[:-1])), reading
     if attribute.shape.kind == "person":
         shorts = Counter(part for name in gazetteer for part in set(name.split()))
         for name in gazetteer:
             for part in (name.split()[0], name.split()[-1]):
-                plain = words.keys(part) not in PHRASES
+                said = words.keys(part)
+                plain = said not in PHRASES
                 if part != name and len(part) >= _SHORTEST_NAME and shorts[part] == 1 and plain:
-                    yield part, ValueOf(attribute.entity, attribute.name, name)
+                    yield said, ValueOf(attribute.entity, attribute.name, name)
 
 
 def _stems(lexicon: dict[tuple[str, ...], tuple[Reading, ...]]) -> dict[str, tuple[ValueOf, ...]]:
@@ -168,8 +185,9 @@ def _verbs_of_nouns(lexicon: dict[tuple[str, ...], tuple[Reading, ...]]) -> dict
     """Return what the verbs behind nouns speak of: "translate" behind "translation"."""
     found: dict[str, set[str]] = {}
     for phrase, readings in lexicon.items():
-        entities = {reading.entity for reading in readings if isinstance(reading, Noun)}
-        if len(phrase) == 1 and len(phrase[0]) > _SHORTEST_VERB:
+        if len(phrase) != 1 or len(phrase[0]) <= _SHORTEST_VERB:
+            continue
+        if entities := {reading.entity for reading in readings if isinstance(reading, Noun)}:
             found.setdefault(words.stem(phrase[0]), set()).update(entities)
     return {s: VerbOf(next(iter(entities))) for s, entities in found.items() if len(entities) == 1}
 

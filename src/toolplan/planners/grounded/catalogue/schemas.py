@@ -7,6 +7,7 @@ had not been said.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -71,16 +72,23 @@ class Shape(Struct, frozen=True):
         return self.types == frozenset(["string"]) and not self.is_date
 
 
-class Rows(Struct, frozen=True):
+class Rows(Struct, frozen=True, dict=True):
     """Where the rows are in the output of a tool.
 
-    `list_path` leads to the list of rows, or to the one record where `many` is False.
+    `list_path` leads to the list of rows, or to the one record where `many` is False. `row` is the
+    schema of a row, a part of `root`.
     """
 
     list_path: Path
     many: bool
     entity: str | None
-    columns: Mapping[str, Shape]
+    row: Node
+    root: Node
+
+    @cached_property
+    def columns(self) -> Mapping[str, Shape]:
+        """The shapes of the fields of a row."""
+        return properties(self.row, self.root)
 
 
 def as_node(value: Json) -> Node:
@@ -159,7 +167,7 @@ def _list_of_objects(
     for node in _branches(raw, root):
         for item in _branches(node.get("items"), root):
             if "properties" in item or (bare and "object" in _types(item)):
-                return Rows(path, True, text(item.get("x-entity")), properties(item, root))
+                return Rows(path, True, text(item.get("x-entity")), item, root)
         if depth < 1:  # deeper lists belong to one record
             for name, inner in as_node(node.get("properties")).items():
                 if found := _list_of_objects(inner, root, (*path, name), depth + 1, bare=bare):
@@ -172,9 +180,9 @@ def _one_object(root: Node) -> Rows | None:
         for node in _branches(raw, root):
             if "properties" in node:
                 entity = text(node.get("x-entity"))
-                return Rows((name,), False, entity, properties(node, root))
+                return Rows((name,), False, entity, node, root)
     if "properties" in root:
-        return Rows((), False, text(root.get("x-entity")), properties(root, root))
+        return Rows((), False, text(root.get("x-entity")), root, root)
     return None
 
 
