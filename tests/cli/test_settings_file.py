@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from rich.pretty import pretty_repr
 
 from tests.cli.calls import Call
-from toolplan.app.settings import NAMES, ModelSettings, read_settings
+from toolplan.app.settings import NAMES, VARIABLES, ModelSettings, read_settings
 
 TABLES = """
 [effects]
@@ -52,8 +52,15 @@ def test_what_nobody_reads_is_a_usage_error(
 
 
 def test_the_names_are_those_of_the_settings() -> None:
-    variables = [field.metadata["variable"] for field in fields(ModelSettings) if field.metadata]
-    assert list(NAMES) == sorted(each.lower() for each in variables)
+    assert list(NAMES) == sorted(each.lower() for each in VARIABLES)
+    assert {*VARIABLES.values()} == {*ModelSettings.__struct_fields__} - {"given"}
+
+
+def test_no_key_is_printed(home: Path) -> None:
+    keys = {"OPENAI_API_KEY": "sk-1", "TOOLPLAN_MODEL_KEYS": '{"https://a.b": "sk-2"}'}
+    settings = read_settings(home, keys).models
+    assert settings.openai_api_key == "sk-1"
+    assert "sk-" not in repr(settings) + pretty_repr(settings)
 
 
 def test_every_table_and_setting_that_is_read_is_known(home: Path, call: Call) -> None:

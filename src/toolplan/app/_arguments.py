@@ -41,7 +41,8 @@ def checked_arguments(function: Callable[_P, _T]) -> Callable[_P, _T]:
     Raises:
         ToolplanError: one is wrong; nothing was done.
     """
-    names = [*inspect.signature(function).parameters]
+    code = inspect.unwrap(function).__code__  # a signature takes ten times as long
+    names = code.co_varnames[: code.co_argcount]
 
     def check(args: tuple[object, ...], options: Mapping[str, object]) -> None:
         check_arguments(**dict(zip(names, args, strict=False)))

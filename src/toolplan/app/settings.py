@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, cast
+
+from msgspec import Struct
 
 from toolplan.answer import Thresholds
 from toolplan.diagnostics import did_you_mean, near
@@ -103,18 +104,38 @@ def _number(low: float, high: float, *, whole: bool = False) -> Callable[[object
     return read
 
 
-def _set(
-    variable: str, read: Callable[[object], Any], default: object, *, secret: bool = False
-) -> Any:  # noqa: ANN401 — as `dataclasses.field` does
-    return field(
-        default_factory=lambda: default,
-        repr=not secret,
-        metadata={"variable": variable, "read": read},
-    )
+class _Setting(Struct, frozen=True):
+    variable: str
+    read: Callable[[object], Any]
+    secret: bool = False
 
 
-@dataclass(frozen=True)
-class ModelSettings:
+_SETTINGS: Final[Mapping[str, _Setting]] = {
+    "models": _Setting("TOOLPLAN_MODEL", _texts),
+    "timeout_s": _Setting("TOOLPLAN_MODEL_TIMEOUT", _number(0.001, 3_600)),
+    "max_calls": _Setting("TOOLPLAN_MODEL_MAX_CALLS", _number(1, 1_000, whole=True)),
+    "url_keys": _Setting("TOOLPLAN_MODEL_KEYS", _keys, secret=True),
+    "openai_api_key": _Setting("OPENAI_API_KEY", _text, secret=True),
+    "anthropic_api_key": _Setting("ANTHROPIC_API_KEY", _text, secret=True),
+    "groq_api_key": _Setting("GROQ_API_KEY", _text, secret=True),
+    "openai_model": _Setting("OPENAI_MODEL", _text),
+    "groq_model": _Setting("GROQ_MODEL", _text),
+    "ollama_model": _Setting("OLLAMA_MODEL", _text),
+    "ollama_base_url": _Setting("OLLAMA_BASE_URL", _text),
+    "ollama_url": _Setting("OLLAMA_URL", _text),
+    "temperature": _Setting("PLANNER_TEMPERATURE", _number(0, 2)),
+    "max_tokens": _Setting("PLANNER_MAX_TOKENS", _number(1, 1_000_000, whole=True)),
+    "small_model": _Setting("PLANNER_SMALL_MODEL", _flag),
+    "max_retries": _Setting("PLANNER_MAX_RETRIES", _number(0, 20, whole=True)),
+    "enable_caching": _Setting("PLANNER_ENABLE_CACHING", _flag),
+    "cache_max_size": _Setting("PLANNER_CACHE_MAX_SIZE", _number(1, 1_000_000, whole=True)),
+    "cache_ttl_ms": _Setting("PLANNER_CACHE_TTL", _number(0, 10**15, whole=True)),
+    "validate_tools": _Setting("PLANNER_VALIDATE_TOOLS", _flag),
+}
+"""How the fields of `ModelSettings` are read."""
+
+
+class ModelSettings(Struct, frozen=True):
     """The settings of models and planners, with a default for each that is not set.
 
     Each field is an environment variable, and in `toolplan.toml` a line with the name of the
@@ -138,27 +159,36 @@ class ModelSettings:
         given: the names of the fields that are set.
     """
 
-    models: tuple[str, ...] = _set("TOOLPLAN_MODEL", _texts, ())
-    timeout_s: float = _set("TOOLPLAN_MODEL_TIMEOUT", _number(0.001, 3_600), 60.0)
-    max_calls: int = _set("TOOLPLAN_MODEL_MAX_CALLS", _number(1, 1_000, whole=True), 8)
-    url_keys: Mapping[str, str] = _set("TOOLPLAN_MODEL_KEYS", _keys, _NO_KEYS, secret=True)
-    openai_api_key: str = _set("OPENAI_API_KEY", _text, "", secret=True)
-    anthropic_api_key: str = _set("ANTHROPIC_API_KEY", _text, "", secret=True)
-    groq_api_key: str = _set("GROQ_API_KEY", _text, "", secret=True)
-    openai_model: str = _set("OPENAI_MODEL", _text, "gpt-3.5-turbo")
-    groq_model: str = _set("GROQ_MODEL", _text, "llama-3.1-8b-instant")
-    ollama_model: str = _set("OLLAMA_MODEL", _text, "mistral:latest")
-    ollama_base_url: str = _set("OLLAMA_BASE_URL", _text, "")
-    ollama_url: str = _set("OLLAMA_URL", _text, "")
-    temperature: float = _set("PLANNER_TEMPERATURE", _number(0, 2), 0.1)
-    max_tokens: int = _set("PLANNER_MAX_TOKENS", _number(1, 1_000_000, whole=True), 1_000)
-    small_model: bool = _set("PLANNER_SMALL_MODEL", _flag, False)
-    max_retries: int = _set("PLANNER_MAX_RETRIES", _number(0, 20, whole=True), 3)
-    enable_caching: bool = _set("PLANNER_ENABLE_CACHING", _flag, True)
-    cache_max_size: int = _set("PLANNER_CACHE_MAX_SIZE", _number(1, 1_000_000, whole=True), 100)
-    cache_ttl_ms: int = _set("PLANNER_CACHE_TTL", _number(0, 10**15, whole=True), 3_600_000)
-    validate_tools: bool = _set("PLANNER_VALIDATE_TOOLS", _flag, True)
+    models: tuple[str, ...] = ()
+    timeout_s: float = 60.0
+    max_calls: int = 8
+    url_keys: Mapping[str, str] = _NO_KEYS
+    openai_api_key: str = ""
+    anthropic_api_key: str = ""
+    groq_api_key: str = ""
+    openai_model: str = "gpt-3.5-turbo"
+    groq_model: str = "llama-3.1-8b-instant"
+    ollama_model: str = "mistral:latest"
+    ollama_base_url: str = ""
+    ollama_url: str = ""
+    temperature: float = 0.1
+    max_tokens: int = 1_000
+    small_model: bool = False
+    max_retries: int = 3
+    enable_caching: bool = True
+    cache_max_size: int = 100
+    cache_ttl_ms: int = 3_600_000
+    validate_tools: bool = True
     given: frozenset[str] = frozenset()
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
+        return f"ModelSettings({shown})"
+
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        """Return the fields without keys, for the libraries that print values."""
+        shown = (n for n in self.__struct_fields__ if n not in _SETTINGS or not _SETTINGS[n].secret)
+        return [(name, getattr(self, name)) for name in shown]
 
     @property
     def keys(self) -> dict[str, str]:
@@ -192,9 +222,7 @@ class ModelSettings:
         return (*keyed, f"ollama:{self.ollama_model}")
 
 
-VARIABLES: Final[Mapping[str, str]] = {
-    each.metadata["variable"]: each.name for each in fields(ModelSettings) if each.metadata
-}
+VARIABLES: Final[Mapping[str, str]] = {each.variable: name for name, each in _SETTINGS.items()}
 """The field of each environment variable."""
 NAMES: Final = tuple(sorted(each.lower() for each in VARIABLES))
 """The names in `toolplan.toml` beside its tables."""
@@ -347,10 +375,8 @@ class Settings:
         """
         values: dict[str, Any] = {}
         wrong: list[str] = []
-        for each in fields(ModelSettings):
-            variable = each.metadata.get("variable")
-            if variable is None:
-                continue
+        for name, setting in _SETTINGS.items():
+            variable = setting.variable
             if variable in self._set:
                 value, place = self._set[variable], "the environment"
             elif variable.lower() in self._document:
@@ -358,7 +384,7 @@ class Settings:
             else:
                 continue
             try:
-                values[each.name] = each.metadata["read"](value)
+                values[name] = setting.read(value)
             except _Bad as error:
                 wrong.append(f"{variable} in {place}: it {error}.")
         # Raised outside of the clause above: what was caught there may hold a key.

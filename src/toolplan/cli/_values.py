@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
 
 from toolplan.cli._display import Display
 from toolplan.cli._terminal import discard_input, err, note, show_long
 from toolplan.consent import Answer, Denied, Effect, LeaveOut, effects_of
 from toolplan.events import Run
-from toolplan.render.effects_view import EffectsView, by_step
+from toolplan.lazy import lazy_module
 from toolplan.render.printable import printable
 from toolplan.render.runs_view import SHORT
+
+if TYPE_CHECKING:
+    from toolplan.render import effects_view
+else:
+    effects_view = lazy_module("toolplan.render.effects_view")
 
 
 class ValuesQuestion:
@@ -26,8 +32,8 @@ class ValuesQuestion:
         """Return what the person decides about each step."""
         self._display.pause()
         answers: dict[str, Answer] = {}
-        for step, calls in by_step(effects):
-            view = EffectsView(calls)
+        for step, calls in effects_view.by_step(effects):
+            view = effects_view.EffectsView(calls)
             await asyncio.to_thread(show_long, err(), view)
             err().print(view)
             answers[step] = await self._asked(calls)
@@ -86,9 +92,9 @@ def print_waiting(run: Run) -> None:
     effects = effects_of(run.waiting)
     if not effects:
         return
-    err().print(EffectsView(effects))
+    err().print(effects_view.EffectsView(effects))
     short = run.run[:SHORT]
-    for step, calls in by_step(effects):
+    for step, calls in effects_view.by_step(effects):
         name = printable(step)
         note(f"  make it:   toolplan resume {short} --allow {name}")
         note(f"  refuse it: toolplan resume {short} --deny {name} --reason WHY")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from toolplan.demo import cache, changes, gazetteers, sites
 from toolplan.demo import rows as row_generator
@@ -250,9 +251,9 @@ def read_document(text: Json) -> Json:
 
 
 def _insert_day(connection: sqlite3.Connection, day: list[Delivery]) -> None:
-    connection.executemany(INSERT_SHIPMENT, [delivery.shipment for delivery in day])
+    connection.executemany(INSERT_SHIPMENT, [astuple(delivery.shipment) for delivery in day])
     connection.executemany(
-        _INSERT_CONTAMINANT, [found for delivery in day for found in delivery.contaminants]
+        _INSERT_CONTAMINANT, [astuple(found) for delivery in day for found in delivery.contaminants]
     )
     connection.executemany(
         INSERT_INSPECTION,
@@ -261,7 +262,9 @@ def _insert_day(connection: sqlite3.Connection, day: list[Delivery]) -> None:
 
 
 def _inspection_values(row: Inspection) -> tuple[SqlValue, ...]:
-    return tuple(write_document([*value]) if isinstance(value, tuple) else value for value in row)
+    return tuple(
+        write_document([*value]) if isinstance(value, tuple) else value for value in astuple(row)
+    )
 
 
 def _facility_values(row: Facility) -> tuple[SqlValue, ...]:

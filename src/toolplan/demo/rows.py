@@ -10,7 +10,7 @@ import datetime
 import math
 import struct
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from msgspec import Struct
 
@@ -49,7 +49,7 @@ _AT_THE_GATE: Final = ("arrival", "arrival", "random", "processing", "departure"
 _Entry = TypeVar("_Entry")
 
 
-class Shipment(NamedTuple):
+class Shipment(Struct, frozen=True):
     """One delivery of waste to a facility; `date` is ISO 8601, the weight in kilograms."""
 
     id: str
@@ -66,7 +66,7 @@ class Shipment(NamedTuple):
     composition_notes: str | None
 
 
-class Contaminant(NamedTuple):
+class Contaminant(Struct, frozen=True):
     """A substance found in a shipment; `detected_at` is ISO 8601 in UTC."""
 
     id: str
@@ -83,7 +83,7 @@ class Contaminant(NamedTuple):
     notes: str | None
 
 
-class Inspection(NamedTuple):
+class Inspection(Struct, frozen=True):
     """A look at a shipment; `contaminants_detected` names contaminant types."""
 
     id: str

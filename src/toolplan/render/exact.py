@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from itertools import accumulate
 from typing import Final, TypeAlias
 
@@ -30,24 +31,6 @@ _DIGITS: Final = 4_000  # Python refuses to print integers of more digits
 
 _INVISIBLE_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
 _STACKED: Final = frozenset({"Mn", "Me"})
-_INVISIBLE: Final = frozenset(
-    chr(code)
-    for first, last in (
-        (0x034F, 0x034F),
-        (0x115F, 0x1160),
-        (0x17B4, 0x17B5),
-        (0x180B, 0x180F),
-        (0x2800, 0x2800),
-        (0x3164, 0x3164),
-        (0xFE00, 0xFE0F),
-        (0xFFA0, 0xFFA0),
-        (0xFFFC, 0xFFFC),
-        (0x16FE4, 0x16FE4),
-        (0x1D159, 0x1D159),
-        (0xE0000, 0xE0FFF),
-    )
-    for code in range(first, last + 1)
-)
 # look like a sign of ASCII: hyphens, dots, slashes, colons, bars
 _SIGNS: Final = frozenset("‐‑−﹣․·‧∙⋅⁄∕⧸⼃∖⧵꞉∶ː˸։׃܃܄ǀ∣ǃ‚ʼʹˈ՚＇ʺ‛᜵꞊℮")
 # words of these beside Latin ones are not mistaken for them
@@ -67,6 +50,29 @@ Atom: TypeAlias = tuple[str, bool]
 """A piece of shown text that is not divided, and whether it stands inside a string."""
 
 _Part: TypeAlias = "Callable[[], Iterable[Atom]] | Value | Json"
+
+
+@cache
+def _invisible() -> frozenset[str]:
+    """Return the characters that cannot be seen, whatever their category."""
+    return frozenset(
+        chr(code)
+        for first, last in (
+            (0x034F, 0x034F),
+            (0x115F, 0x1160),
+            (0x17B4, 0x17B5),
+            (0x180B, 0x180F),
+            (0x2800, 0x2800),
+            (0x3164, 0x3164),
+            (0xFE00, 0xFE0F),
+            (0xFFA0, 0xFFA0),
+            (0xFFFC, 0xFFFC),
+            (0x16FE4, 0x16FE4),
+            (0x1D159, 0x1D159),
+            (0xE0000, 0xE0FFF),
+        )
+        for code in range(first, last + 1)
+    )
 
 
 def exact_lines(value: Value | Json, first: int, rest: int, encoding: str = "utf-8") -> list[str]:
@@ -224,7 +230,7 @@ def _is_hidden(char: str, before: str) -> bool:
     if " " <= char <= "~":
         return False
     category = unicodedata.category(char)
-    if char in _INVISIBLE or char in _SIGNS or category in _INVISIBLE_CATEGORIES:
+    if char in _invisible() or char in _SIGNS or category in _INVISIBLE_CATEGORIES:
         return True
     if category[0] == "M":
         return (

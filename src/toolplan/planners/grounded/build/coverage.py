@@ -11,7 +11,7 @@ from toolplan.planners._base import Clarification, Refusal
 from toolplan.planners.grounded.build.drafts import Outcome
 from toolplan.planners.grounded.catalogue.kinds import Catalogue, Verb
 from toolplan.planners.grounded.language.phrases import WordClass
-from toolplan.planners.grounded.language.verbs import DESTROYING, Action
+from toolplan.planners.grounded.language.verbs import Action, words_of_destroying
 from toolplan.planners.grounded.language.words import key
 from toolplan.planners.grounded.parse.mentions import Code, Imperative, Mention, Name, Unknown
 
@@ -37,7 +37,7 @@ def _destroys(mention: Mention) -> bool:
         case Imperative(action=Action.DESTROY, known=known):
             return not known
         case Unknown(text):
-            return key(text) in DESTROYING
+            return key(text) in words_of_destroying()
         case _:
             return mention.does(WordClass.DELETE) and not mention.readings
 

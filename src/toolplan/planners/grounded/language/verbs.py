@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from functools import cache
 from types import MappingProxyType
 from typing import Final
 
@@ -140,22 +141,29 @@ PHRASAL: Final[Mapping[tuple[str, ...], Action]] = MappingProxyType(
 )
 """Verbs of several words. Their object may stand behind the first word."""
 
-GERUNDS: Final[Mapping[str, Action]] = MappingProxyType(
-    {form: action for verb, action in IMPERATIVE_VERBS.items() for form in _gerunds(verb)}
-)
-"""Each verb as "doing" it."""
 
-PARTICIPLES: Final[Mapping[str, Action]] = MappingProxyType(
-    {form: action for verb, action in IMPERATIVE_VERBS.items() for form in _participles(verb)}
-)
-"""Each verb as "done"."""
+@cache
+def gerunds() -> Mapping[str, Action]:
+    """Return each verb as "doing" it."""
+    return {form: action for verb, action in IMPERATIVE_VERBS.items() for form in _gerunds(verb)}
 
-DESTROYING: Final = frozenset(
-    key(form)
-    for verb in _DESTROYING
-    for form in (verb, *_gerunds(verb), *_participles(verb), verb + "s")
-) | word_set("""
-    deletion removal erasure cancellation destruction annulment revocation elimination eradication
-    invalidation
-    """)
-"""All forms of the verbs of destroying, as keys, and the nouns for what they do."""
+
+@cache
+def participles() -> Mapping[str, Action]:
+    """Return each verb as "done"."""
+    verbs = IMPERATIVE_VERBS.items()
+    return {form: action for verb, action in verbs for form in _participles(verb)}
+
+
+@cache
+def words_of_destroying() -> frozenset[str]:
+    """Return all forms of the verbs of destroying, as keys, and the nouns for what they do."""
+    verbs = frozenset(
+        key(form)
+        for verb in _DESTROYING
+        for form in (verb, *_gerunds(verb), *_participles(verb), verb + "s")
+    )
+    return verbs | word_set("""
+        deletion removal erasure cancellation destruction annulment revocation elimination
+        eradication invalidation
+        """)

@@ -14,11 +14,11 @@ from typing import Final
 from toolplan.planners.grounded.catalogue.kinds import Catalogue, Noun, Reading, ValueOf
 from toolplan.planners.grounded.language.phrases import PHRASES, WordClass
 from toolplan.planners.grounded.language.verbs import (
-    GERUNDS,
     IMPERATIVE_VERBS,
-    PARTICIPLES,
     PHRASAL,
     Action,
+    gerunds,
+    participles,
 )
 from toolplan.planners.grounded.language.words import word_set
 from toolplan.planners.grounded.parse.linker import Linker
@@ -122,11 +122,11 @@ class _Imperatives:
         text = self._texts[at]
         if at in self._timed:
             return None
-        if text in GERUNDS and self._is_compound(at):
+        if text in gerunds() and self._is_compound(at):
             return None
-        if text in GERUNDS and text not in IMPERATIVE_VERBS:
+        if text in gerunds() and text not in IMPERATIVE_VERBS:
             ordering = self._is_pointed_at(at + 1) or not self._is_known(at)
-            return GERUNDS[text] if ordering else None
+            return gerunds()[text] if ordering else None
         action = IMPERATIVE_VERBS.get(text)
         if action is None or self._is_compound(at) or self._sorts_rows(at):
             return None
@@ -308,8 +308,8 @@ class _Imperatives:
 
     def _participle(self, at: int) -> Action | None:
         text = self._texts[at]
-        if text in PARTICIPLES:
-            return PARTICIPLES[text]
+        if text in participles():
+            return participles()[text]
         said = any(isinstance(reading, ValueOf) for reading in self._readings(at))
         return Action.PERFORM if said and text.endswith("ed") else None
 
