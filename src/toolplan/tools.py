@@ -95,7 +95,7 @@ class ToolCall(NamedTuple):
     key: str
 
 
-class StatedLabel(NamedTuple):
+class StatedLabel(Struct, frozen=True):
     """What a tool states about its result: that outsiders may have written it, or it is secret."""
 
     is_untrusted: bool = False
@@ -200,7 +200,7 @@ ComputeOutput: TypeAlias = Callable[
 """Computes the output of the literal arguments, and the schemas of the others by JSON Pointer."""
 
 
-class Lineage(NamedTuple):
+class Lineage(Struct, frozen=True):
     """Which parts of a call's arguments a part of its result depends on, as paths into them.
 
     `values` are what it is made of; `picks` decide only which of the values it is. `is_made`: the

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.app._decisions import LeftOut, consents_of, left_out_items
@@ -54,7 +55,7 @@ LEFT_OUT: Final = "left-out"
 NO_DECISIONS: Final[Mapping[Slot, Decided]] = MappingProxyType({})
 
 
-class Continued(NamedTuple):
+class Continued(Struct, frozen=True):
     """The run that continues another one, and what is decided about its calls."""
 
     run: str
@@ -117,9 +118,8 @@ async def _resumed(
 ) -> tuple[ExecutionPlan, Run]:
     decisions, consents = decided
     if left_out:
-        name, plan, consents = await without_items(
-            setup, journal, name, plan, left_out, consents, start
-        )
+        other = await without_items(setup, journal, name, plan, left_out, consents, start)
+        name, plan, consents = other.run, other.plan, other.consents
     return plan, await continue_run(setup, plan, name, journal, decisions, consents, start)
 
 

@@ -176,8 +176,8 @@ def write_none(value: Written) -> Json:
 
 
 def _reported(found: ParsedText, pointer: str, step: str | None, report: Report) -> Value:
-    for code, message, help_, *_ in found.problems:
-        report.error(code, message, pointer, step, help_)
+    for each in found.problems:
+        report.error(each.code, each.message, pointer, step, each.help)
     return found.value
 
 

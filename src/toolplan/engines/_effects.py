@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.events import CallDecided, Failure
@@ -28,7 +29,7 @@ _LOST: Final = "It had started when the run was interrupted, and its outcome is 
 _LIVES: Final = "It was made by %s, which still exists: end it before the call is made again."
 
 
-class Doubtful(NamedTuple):
+class Doubtful(Struct, frozen=True):
     """The outcome of a call that may have taken effect and may not be repeated.
 
     `result` is what came back and cannot be used, as in `CallInDoubt`.

@@ -432,7 +432,7 @@ class InFlightCalls:
         self._effects.in_doubt.add((step, index))
         args = self._steps.fill_again(call)  # the tool may have changed its arguments
         shown = None if isinstance(args, Failure) else args
-        failure, result = doubt
+        failure, result = doubt.failure, doubt.result
         at, tool = self._clock(), call.tool.name
         self._emit(CallInDoubt(step, index, call.attempt, failure, at, tool, shown, result))
 

@@ -286,18 +286,20 @@ class PlanFlows:
     def _followed(self, known: _Known, path: Path) -> Label:
         if known.lineage is None or self._depth >= _MOST_FOLLOWED:
             return known.args
-        values, picks, is_made, is_new = known.lineage(path)
+        found = known.lineage(path)
         arguments = object_(tuple(known.step.args.items()))
         self._depth += 1
         try:
-            made_of = least(self.label(known.step, arguments, each) for each in _sorted(values))
-            by = least(self.label(known.step, arguments, each) for each in _sorted(picks))
+            made_of = least(
+                self.label(known.step, arguments, each) for each in _sorted(found.values)
+            )
+            by = least(self.label(known.step, arguments, each) for each in _sorted(found.picks))
         finally:
             self._depth -= 1
         label = picked(made_of, by)
-        if is_new and label.trust is Trust.LISTED:
+        if found.is_new and label.trust is Trust.LISTED:
             return replace(label, trust=Trust.UNTRUSTED)
-        if is_made and label.trust is Trust.SAID:
+        if found.is_made and label.trust is Trust.SAID:
             return Label(Trust.TRUSTED, (Source(known.step.id, known.tool, path),), label.secrets)
         return label
 

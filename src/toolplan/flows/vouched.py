@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.flows.labels import Label, Need, Source, Trust
@@ -19,7 +21,7 @@ OWN_SOURCES: Final = frozenset({"python", "builtin"})
 _MOST_DEPTH: Final = 8
 
 
-class Fault(NamedTuple):
+class Fault(Struct, frozen=True):
     """Something that is wrong with a policy: the code of the rule, a sentence, its place, help."""
 
     code: str

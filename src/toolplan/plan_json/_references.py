@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 
@@ -58,7 +58,7 @@ class ReferenceSyntaxError(ToolplanError, ValueError):
         self.offset = offset
 
 
-class TextProblem(NamedTuple):
+class TextProblem(Struct, frozen=True):
     """What is wrong with one reference of a text; `offset` counts from the text's start."""
 
     code: str
@@ -68,7 +68,7 @@ class TextProblem(NamedTuple):
     offset: int = 0
 
 
-class ParsedText(NamedTuple):
+class ParsedText(Struct, frozen=True):
     """What a text says. Where there are problems, `value` is the text itself."""
 
     value: Value

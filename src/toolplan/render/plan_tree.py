@@ -7,7 +7,7 @@ Nothing that decides what runs is left out: arguments as they are written, condi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -54,7 +54,7 @@ class _Node(Struct):
     children: list[_Node] = field(default_factory=list["_Node"])
 
 
-class _Drawn(NamedTuple):
+class _Drawn(Struct, frozen=True):
     """A node, and what stands before its first line and before the lines below."""
 
     node: _Node
@@ -188,7 +188,7 @@ def _drawn(roots: list[_Node]) -> Iterator[_Drawn]:
 
 
 def _step_lines(drawn: _Drawn, mark: str, screen: Screen) -> Iterator[Line]:
-    node, guide, below = drawn
+    node, guide, below = drawn.node, drawn.guide, drawn.below
     step = node.step
     args = list(argument_texts(step))
     inline = screen.fit(f"({', '.join(args)})")

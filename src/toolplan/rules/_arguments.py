@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.path import Json
@@ -15,7 +16,7 @@ _DYNAMIC: Final = (Ref, Template)
 """A tuple, because `isinstance` is slower with a union."""
 
 
-class Arguments(NamedTuple):
+class Arguments(Struct, frozen=True):
     """The arguments of a step: the literal ones, and those that hold references."""
 
     literals: dict[str, Json]
@@ -41,7 +42,8 @@ def argument_violations(
 
     Pointers are relative to the step's arguments. `arguments` are those of `step`, if known.
     """
-    literals, others = arguments or arguments_of(step)
+    given = arguments or arguments_of(step)
+    literals, others = given.literals, given.others
     if not others:
         return schema.violations(literals)
     parts = schema.of_parts

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+from msgspec import Struct
 
 from toolplan.path import print_path
 from toolplan.plan import Array, Literal, Object, Ref, Step, Template, Value, escape_pointer
@@ -13,7 +15,7 @@ Place: TypeAlias = tuple[str | int, ...]
 """The place of a value in a step: `("args", "ids", 0)`."""
 
 
-class Use(NamedTuple):
+class Use(Struct, frozen=True):
     """One reference of a plan.
 
     `position` is that of its step, `place` that of the value which holds it. `given` is the schema
@@ -56,7 +58,7 @@ class Use(NamedTuple):
 
 def surely_fits(use: Use) -> bool:
     """Return whether `use` certainly passes all rules about types."""
-    _, _, _, _, whole, given, taken = use
+    whole, given, taken = use.whole, use.given, use.taken
     if isinstance(given, Absent):
         return False
     if not isinstance(taken, Schema):

@@ -69,14 +69,14 @@ def _is_text(part: str | Ref) -> TypeGuard[str]:
 
 def _is_suspect(context: PlanContext) -> bool:
     texts: list[str] = []
-    for literals, others in context.arguments:
-        for constant in literals.values():
+    for each in context.arguments:
+        for constant in each.literals.values():
             if isinstance(constant, str):
                 if len(constant) >= _SHORTEST:
                     texts.append(constant)
             elif isinstance(constant, _NESTED):
                 _collect(constant, texts)
-        for _, value in others:
+        for _, value in each.others:
             if isinstance(value, Template):
                 texts.extend(filter(_is_text, value.parts))
             elif not isinstance(value, Ref):

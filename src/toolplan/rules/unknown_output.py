@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Final
 
+from msgspec.structs import replace
+
 from toolplan.diagnostics import Edit, Fix, available, did_you_mean
 from toolplan.path import Path
 from toolplan.plan import Ref, located_refs, map_refs, value_at
@@ -97,7 +99,7 @@ def _fits(use: Use, given: Schema | Absent | None) -> bool:
     taken = use.taken if isinstance(use.taken, Schema) else None
     if assignable(given, taken) is not Verdict.NO:
         return True
-    return not use.whole or is_list_into_scalar(use._replace(given=given))
+    return not use.whole or is_list_into_scalar(replace(use, given=given))
 
 
 def _help(absent: Absent) -> str | None:

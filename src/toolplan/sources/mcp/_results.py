@@ -104,7 +104,9 @@ def stated_label(result: CallToolResult) -> StatedLabel | None:
     found = [_read_label(meta[_IFC]) for meta in metas if meta and _IFC in meta]
     if not found:
         return None
-    return StatedLabel(any(u for u, _ in found), any(s for _, s in found))
+    return StatedLabel(
+        any(each.is_untrusted for each in found), any(each.is_secret for each in found)
+    )
 
 
 def _read_label(ifc: object) -> StatedLabel:

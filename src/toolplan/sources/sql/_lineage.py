@@ -75,7 +75,7 @@ class StatementLineage:
                 picks = found.picks | self._couplings.behind(found.values | found.picks)
                 if not isinstance(position, int):  # all of them: how many there are
                     picks |= unspoken(self._result.membership, found)
-                return found._replace(picks=picks)
+                return replace(found, picks=picks)
             case ("count",):
                 return Lineage(self._result.rows | self._result.membership)
             case _:
@@ -140,7 +140,7 @@ class _Reader:
                 continue
             for relation in _starred(item, relations):
                 items += (
-                    Item(each.name, each.lineage._replace(picks=each.lineage.picks | rows))
+                    Item(each.name, replace(each.lineage, picks=each.lineage.picks | rows))
                     for each in relation.items
                 )
                 bases.append(relation.base)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
 
 from msgspec import Struct
 
@@ -30,7 +30,7 @@ class Group(Struct, frozen=True):
     large: dict[str, str]
 
 
-class Change(NamedTuple):
+class Change(Struct, frozen=True):
     """What a group changes in the row of its run.
 
     Attributes:
@@ -84,7 +84,8 @@ def add_group(
     Raises:
         LeaseLost: the run belongs to another process.
     """
-    at, count, status, boot, beat = change
+    at, count, status = change.at, change.size, change.status
+    boot, beat = change.boot, change.beat
     written = connection.execute(
         "UPDATE runs SET beat = ?, boot = ?, next_seq = next_seq + ?,"
         " status = coalesce(?, status)"

@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from toolplan.lazy import lazy_pattern
 from toolplan.planners.grounded.dates.words import Text
@@ -31,7 +33,7 @@ _WORDS: Final = lazy_pattern(r"[a-z][a-z' -]*(?<! )")
 _NUMBER: Final = lazy_pattern(chr(_FIRST_MARK) + r"(?:\{[1-9][0-9,]*\})?")
 
 
-class Needed(NamedTuple):
+class Needed(Struct, frozen=True):
     """Texts of which one stands in each text that something matches, and whether it ends there."""
 
     texts: tuple[str, ...]
@@ -145,7 +147,7 @@ def _needs_of(plain: str, known: Sequence[Needed]) -> Iterator[tuple[str, ...]]:
         text, often, blank = found["text"], found["often"], found["blank"] or ""
         mark = ord(text[0]) - _FIRST_MARK
         if mark >= 0:
-            texts, ends = known[mark]
+            texts, ends = known[mark].texts, known[mark].ends
             if not often:
                 yield tuple(each + blank for each in texts) if blank and ends else texts
         elif said := (text[:-1] if often else text) + blank:

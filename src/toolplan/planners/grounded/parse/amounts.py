@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -32,7 +32,7 @@ class Bound(Struct, frozen=True):
     last: int
 
 
-class FoundCut(NamedTuple):
+class FoundCut(Struct, frozen=True):
     """A cut, and the index behind its words."""
 
     cut: Cut

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
 
@@ -139,7 +139,7 @@ class ByPeriod(Struct, frozen=True):
     said: Mention
 
 
-class Span(NamedTuple):
+class Span(Struct, frozen=True):
     """Days from `first` to `last`, both included, under the words that named them."""
 
     label: str

@@ -245,7 +245,7 @@ def take_cut(state: ParseState, mention: Mention) -> bool:
     found = amounts.cut_at(state.mentions, state.at)
     if found is None:
         return False
-    cut, behind = found
+    cut, behind = found.cut, found.behind
     if cut.count is None and words.fold(state.mentions[0].text) in _OF_ONE:
         one = replace(cut, count=1)  # "when was lead last found": the time of the latest one
         if noun_from(state, behind, None) is None and state.current is not None:
