@@ -200,10 +200,10 @@ def _times(
     if all(min(step.pool) == max(step.pool) for step in timed):
         draws = 1
     binding = [(n, steps) for n, steps in limited if sum(step.calls for step in steps) > n]
-    layout = struct.Struct(f"<{calls}I")
+    layout, shake = struct.Struct(f"<{calls}I"), hashlib.shake_256
     found: list[float] = []
     for draw in range(draws):
-        digits = hashlib.shake_256(f"{seed} {draw}".encode()).digest(layout.size)
+        digits = shake(f"{seed} {draw}".encode()).digest(layout.size)
         chances: Iterator[int] = iter(layout.unpack(digits))
         drawn = {
             step.name: [step.pool[next(chances) * len(step.pool) >> 32] for _ in range(step.calls)]

@@ -34,6 +34,8 @@ _CHILD: Final = (
     "unevaluatedItems",
 )
 _CHILD_MAPS: Final = ("properties", "patternProperties", "$defs", "definitions")
+_IN_PLACE_NAMES: Final = frozenset((*_IN_PLACE_LISTS, *_IN_PLACE, "dependentSchemas"))
+_CHILD_NAMES: Final = frozenset((*_CHILD, "prefixItems", "items", *_CHILD_MAPS))
 _ROOT: Final = "root"
 
 
@@ -106,6 +108,8 @@ def sub_schemas(node: Json) -> Iterator[dict[str, Json]]:
 
 def _children(node: dict[str, Json]) -> Iterator[Json]:
     yield from in_place(node)
+    if _CHILD_NAMES.isdisjoint(node):  # most parts are leaves
+        return
     for name in _CHILD:
         if name in node:
             yield node[name]
@@ -123,6 +127,8 @@ def _children(node: dict[str, Json]) -> Iterator[Json]:
 
 def in_place(node: dict[str, Json]) -> Iterator[Json]:
     """Yield the sub-schemas of `node` that apply to the same value, without `$ref`."""
+    if _IN_PLACE_NAMES.isdisjoint(node):
+        return
     for name in _IN_PLACE_LISTS:
         value = node.get(name)
         if isinstance(value, list):

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import Final
 
 from msgspec import Struct
 
 from toolplan.lazy import lazy_pattern
+from toolplan.planners.grounded.dates import words
 from toolplan.planners.grounded.dates.words import Text
 
 _NOTHING: Final = "\0"
@@ -41,6 +42,26 @@ class Needed(Struct, frozen=True):
 
 
 _DIGITS: Final = Needed(tuple("0123456789"))
+_PARTS: Final = (
+    words.MONTH,
+    words.WEEKDAY,
+    words.UNIT,
+    words.UNIT_OR_HOUR,
+    words.NUMBER,
+    words.ORDINAL,
+    words.YEAR,
+)
+_KNOWN: Final = (
+    _DIGITS,
+    Needed(tuple(name[:3] for name in words.MONTHS), ends=False),
+    Needed(tuple(name[:3] for name in words.WEEKDAYS), ends=False),
+    Needed(words.UNITS),
+    Needed(("hour", *words.UNITS)),
+    Needed((*_DIGITS.texts, *words.NUMBERS)),
+    Needed((*_DIGITS.texts, *words.ORDINALS), ends=False),
+    _DIGITS,
+)
+"""What the digits need, and each of `_PARTS`."""
 
 
 class Spelling:
@@ -92,8 +113,11 @@ def needs(spelling: str) -> tuple[tuple[str, ...], ...]:
     >>> needs("(?:last|past) hour( ago)?")
     (('last ', 'past '), ('hour',))
     """
-    known = [_DIGITS]
-    plain = _CLASSES.sub(_without_classes, f"(?:{spelling})")
+    known = list(_KNOWN)
+    plain = f"(?:{spelling})".replace(words.OF_YEAR, _NOTHING)
+    for mark, part in enumerate(_PARTS, 1):
+        plain = plain.replace(part, chr(_FIRST_MARK + mark))
+    plain = _CLASSES.sub(_without_classes, plain)
     while (reduced := _GROUP.sub(lambda group: _reduced(group, known), plain)) != plain:
         plain = reduced
     return tuple(_needs_of(plain, known))
@@ -112,14 +136,13 @@ def _reduced(group: re.Match[str], known: list[Needed]) -> str:
         return _NOTHING
     if "|" not in inside:
         return inside
-    needed = _one_of(inside, (_DIGITS,) if inside.isascii() else tuple(known))
+    needed = _one_of(inside, tuple(known))
     if needed is None:
         return _NOTHING
     known.append(needed)
     return chr(_FIRST_MARK + len(known) - 1)
 
 
-@lru_cache(maxsize=256)
 def _one_of(inside: str, known: tuple[Needed, ...]) -> Needed | None:
     """Return what is needed where one of the choices `inside` stands, if that is known."""
     texts: dict[str, None] = {}
