@@ -30,6 +30,11 @@ _SUM_BYTES: Final = 4
 _MOST_FILES: Final = 8
 
 
+def find(key: str) -> Path | None:
+    """Return the file of the database that was saved as `key`, None where there is none."""
+    return None if load(key) is None else _folder() / f"{key}{_SUFFIX}"
+
+
 def load(key: str) -> memoryview | None:
     """Return the database image that was saved as `key`, None where there is none.
 

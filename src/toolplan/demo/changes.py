@@ -69,6 +69,11 @@ def changes_file() -> Path:
     return home / FILE
 
 
+def are_kept() -> bool:
+    """Return whether there are changes."""
+    return changes_file().exists()
+
+
 def reset() -> bool:
     """Delete all changes; return whether there were any.
 
@@ -88,7 +93,7 @@ def apply_changes(connection: sqlite3.Connection, data: str) -> None:
     Raises:
         ToolError: the file cannot be read.
     """
-    if changes_file().exists():
+    if are_kept():
         with _opened() as file:
             query = "SELECT name, fields FROM changes WHERE data = ?"
             for name, fields in file.execute(query, (data,)).fetchall():

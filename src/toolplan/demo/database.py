@@ -95,13 +95,16 @@ _CITY: Final = {city.name: city for city in CITIES}
 class _Opened(Struct, frozen=True):
     connection: sqlite3.Connection
     today: datetime.date
+    is_copy: bool
+    """Whether it is in memory, so that it can be written."""
 
 
 class Database:
     """The demo's database, built when it is first asked and closed when nobody holds it any more.
 
-    One connection to a database in memory stands behind a lock, so that threads may call at the
-    same time and each reads what any other wrote before.
+    One connection stands behind a lock, so that threads may call at the same time and each reads
+    what any other wrote before. It is to the file of the cache, which is not written, until there
+    is something to write: then it is to a copy in memory.
     """
 
     def __init__(
@@ -158,7 +161,7 @@ class Database:
     def execute(self, sql: str, values: Sequence[SqlValue]) -> None:
         """Carry out the statement `sql`."""
         with self._lock:
-            connection = self._open().connection
+            connection = self._open(to_write=True).connection
             if connection.in_transaction:
                 connection.execute(sql, values)
                 return
@@ -169,7 +172,7 @@ class Database:
     def transaction(self) -> Generator[None, None, None]:
         """Let no other thread in between, and undo all of it where it raises."""
         with self._lock:
-            connection = self._open().connection
+            connection = self._open(to_write=True).connection
             connection.execute("BEGIN")
             try:
                 yield
@@ -185,18 +188,36 @@ class Database:
         """What the rows are, whatever their last day."""
         return f"{self._rows}-{self._seed}-{_generator()}"
 
-    def _open(self) -> _Opened:
+    def _open(self, *, to_write: bool = False) -> _Opened:
         with self._lock:
             today = self._today()
             if today is None:
                 today = self._first_day = self._first_day or datetime.date.today()
-            if today not in self._opened:
-                connection = open_database(today, self._rows, self._seed)
-                weakref.finalize(self, connection.close)
-                if self._lasts:
-                    changes.apply_changes(connection, self._data)
-                self._opened[today] = _Opened(connection, today)
-            return self._opened[today]
+            opened = self._opened.get(today)
+            if opened is None or (to_write and not opened.is_copy):
+                opened = self._opened[today] = self._connect(today, to_write)
+            return opened
+
+    def _connect(self, today: datetime.date, to_write: bool) -> _Opened:
+        changed = self._lasts and changes.are_kept()
+        saved = None if to_write or changed else open_saved(today, self._rows, self._seed)
+        connection = saved or open_database(today, self._rows, self._seed)
+        weakref.finalize(self, connection.close)
+        if saved is None and self._lasts:
+            changes.apply_changes(connection, self._data)
+        return _Opened(connection, today, saved is None)
+
+
+def open_saved(today: datetime.date, rows: int, seed: int) -> sqlite3.Connection | None:
+    """Return what `open_database` does, from the file of the cache, to be read only.
+
+    None where there is none. A copy of it in memory takes as long as a question.
+    """
+    file = cache.find(_key(today, rows, seed))
+    if file is None:
+        return None
+    address = f"{file.absolute().as_uri()}?mode=ro&immutable=1"
+    return _connected(sqlite3.connect(address, uri=True, check_same_thread=False))
 
 
 def open_database(
@@ -208,15 +229,24 @@ def open_database(
     as 0 and 1, times as ISO 8601 text. The SQL function `fold` gives text without case. What was
     generated once is taken from the cache (`toolplan.demo.cache`).
     """
-    connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
-    connection.create_function("fold", 1, _fold, deterministic=True)
-    key = f"{today}-{rows}-{seed}-{_generator()}"
+    connection = _connected(sqlite3.connect(":memory:", check_same_thread=False))
+    key = _key(today, rows, seed)
     image = cache.load(key)
     if image is None:
         _generate(connection, today, rows, seed)
         cache.save(key, connection.serialize())
     else:
         connection.deserialize(image)
+    return connection
+
+
+def _key(today: datetime.date, rows: int, seed: int) -> str:
+    return f"{today}-{rows}-{seed}-{_generator()}"
+
+
+def _connected(connection: sqlite3.Connection) -> sqlite3.Connection:
+    connection.isolation_level = None
+    connection.create_function("fold", 1, _fold, deterministic=True)
     return connection
 
 
