@@ -1,4 +1,4 @@
-"""The demo's rows that were made before: read from the file, never written, made again if broken."""
+"""The demo's rows that were made before: read from the file, and made again if it is broken."""
 
 from __future__ import annotations
 

@@ -68,19 +68,21 @@ def compile_catalogue(tools: Toolbox) -> Catalogue:
     """Compile the catalogue of `tools`."""
     cards = {card.name: card for tool in infer_hints(tools.values()) if (card := read_card(tool))}
     kinds = read_kinds(cards.values())
-    lexicon: dict[tuple[str, ...], dict[Reading, None]] = {}
+    lexicon: dict[tuple[str, ...], tuple[Reading, ...]] = {}
     for phrase, reading in _entries(kinds.values(), cards.values()):
-        for found in words.spellings(phrase):
-            if found:
-                lexicon.setdefault(found, {})[reading] = None
-    frozen = {phrase: tuple(readings) for phrase, readings in lexicon.items()}
+        for found in words.spellings(phrase) if phrase else ():
+            known = lexicon.get(found)
+            if known is None:
+                lexicon[found] = (reading,)
+            elif reading not in known:
+                lexicon[found] = (*known, reading)
     return Catalogue(
         kinds=kinds,
         cards=cards,
-        lexicon=frozen,
-        stems=_stems(frozen),
-        verbs=_verbs_of_nouns(frozen),
-        longest=max(map(len, frozen), default=0),
+        lexicon=lexicon,
+        stems=_stems(lexicon),
+        verbs=_verbs_of_nouns(lexicon),
+        longest=max(map(len, lexicon), default=0),
         # another tool of that name takes other arguments
         computes=SQL_TOOL in tools and tools[SQL_TOOL].compute_output is not None,
     )

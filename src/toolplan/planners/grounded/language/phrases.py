@@ -10,7 +10,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
-from toolplan.planners.grounded.language.words import key, phrase_list, spellings, word_set
+from toolplan.planners.grounded.language.words import phrase_list, spellings, word_set
 
 
 class WordClass(StrEnum):
@@ -81,20 +81,20 @@ _PHRASES: Final[dict[WordClass, str]] = {
     WordClass.FILLER: """
         the|a|an|all|all of|any|some|every one of|please|kindly|me|us|i|we|you|my|our|can|could
         |will you|would|do|does|did|want|want to|would like|would like to|need|need to|like to
-        |wish to|there|only|just|also|too|both|hi|hello|hey|thanks|thank you|so|ok|okay|let|let us
-        |currently|now|right now|one|ones|actually|simply|quickly|again|am|be able to|able to
+        |wish to|there|only|just|also|too|both|hi|hello|hey|thank|thank you|so|ok|okay|let|let us
+        |currently|now|right now|one|one|actually|simply|quickly|again|am|be able to|able to
         |i'd|help|for me|for us|to me|to us|at all|exactly which|full|entire|whole|overall
         |in total|altogether|overall|respectively|well|already|ever|yet|out|up|then please
         |total number|whether|if|it true that|such|kind of|a total of|in the system
         |in our system|on file|in the database|we have|do we have|did we have|you have|have we
         |i have|we had|are there|were there|is there|was there|know|to know|wonder|wondering
         |interested in|curious|about|regarding|concerning|different|distinct|unique|anything
-        |in terms of|on record|on the books|pls|plz|thx|here|or not ?|exist or not ?|all of them
-        |separately|exactly|yes or no|at the moment|so please|of ours
+        |in term of|on record|on the book|pls|plz|thx|here|or not ?|exist or not ?|all of them
+        |separately|exactly|yes or no|at the moment|so please|of our
     """,
-    WordClass.WHICH: "which|what|what's|who|what are|what were|which of|which ones|what kind of",
+    WordClass.WHICH: "which|what|what's|who|what are|what were|which of|which one|what kind of",
     WordClass.DETAIL: """
-        detail|record|data|entry|entries|information|info|item|full detail|details about
+        detail|record|data|entry|entry|information|info|item|full detail|detail about
         |list of|list|listing|complete list|complete list of|complete overview|complete record
         |complete history|complete detail|history|overview|summary|row|result|id|identifier
         |with id|with the id|has id|having id|whose id is|with identifier|report on|breakdown of
@@ -106,7 +106,7 @@ _PHRASES: Final[dict[WordClass, str]] = {
     WordClass.COMMA: ",|;|:",
     WordClass.STOP: ".|?|!",
     WordClass.THEN: (
-        "then|and then|after that|afterwards|next|finally|followed by|, then|subsequently"
+        "then|and then|after that|afterward|next|finally|followed by|, then|subsequently"
         "|->|=>|→|, next|, finally|and finally|, and finally"
     ),
     WordClass.NOT: "not|never|non|n't|cannot",
@@ -129,8 +129,8 @@ _PHRASES: Final[dict[WordClass, str]] = {
     """,
     WordClass.BE: """
         is|are|was|were|been|being|be|have been|has been|had been|got|remain|stay|'s|'re
-        |have gotten|marked|marked as|flagged|flagged as|classified as|rated|labelled
-        |considered|still|listed as|recorded as|turned out|came back|come back|equal|equals|=
+        |have gotten|marked|marked as|flagged|flagged as|classified as|rated|labeled
+        |considered|still|listed as|recorded as|turned out|came back|come back|equal|equal|=
     """,
     WordClass.HAVE: "have|has|had|having|with",
     WordClass.LINK: """
@@ -151,7 +151,7 @@ _PHRASES: Final[dict[WordClass, str]] = {
     """,
     WordClass.CUE: """
         in|at|from|to|by|for|of|on|with|within|into|near|through|via|under|during|over|inside
-        |towards|toward|bound for|coming from|going to|sent to|arriving at|between|named|called
+        |toward|toward|bound for|coming from|going to|sent to|arriving at|between|named|called
         |against|across|among|as|around|handled by|carried by|done by|made by|located in|based in
         |situated in|delivered to|destined for|headed to|headed for|originating from|belonging to
         |onto|behind
@@ -160,8 +160,8 @@ _PHRASES: Final[dict[WordClass, str]] = {
         get|show|list|give|find|fetch|retrieve|display|see|view|look|look up|look at|check|check for
         |check on|tell|search|search for|look for|looking for|searching for|pull|pull up|bring
         |bring up|return|provide
-        |analyse|analysis of|analyze|review|examine|investigate|explore|query|read|present
-        |summarise|summary of|overview of|identify|locate|select|obtain|report
+        |analyze|analysis of|analyze|review|examine|investigate|explore|query|read|present
+        |summarize|summary of|overview of|identify|locate|select|obtain|report
         |calculate|compute|determine|work out|figure out|count up|study|assess
         |name|go through|take a look at|have a look at|get hold of|an overview of|list out|enumerate
     """,
@@ -171,7 +171,7 @@ _PHRASES: Final[dict[WordClass, str]] = {
     WordClass.UPDATE: "update|change|set|mark|modify|edit|adjust|switch|amend",
     WordClass.DELETE: """
         delete|remove|cancel|erase|drop|purge|wipe|destroy|discard|deleted|removed|deleting
-        |removing|cancelled|cancelling|cancellation of|get rid of|deletion|deletion of|removal
+        |removing|canceled|canceling|cancellation of|get rid of|deletion|deletion of|removal
         |removal of|erasing|purging|wiping|trash|clear out|throw away|eliminate|truncate|reset
     """,
     WordClass.COUNT: """
@@ -218,7 +218,7 @@ _PHRASES: Final[dict[WordClass, str]] = {
         |week over week|month over month|day over day|year over year
     """,
     WordClass.TREND: """
-        over time|trend|trend in|trend of|trends in|development of|evolution of|time series of
+        over time|trend|trend in|trend of|trend in|development of|evolution of|time series of
         |trending|trend for
     """,
     WordClass.COMPARE: (
@@ -243,12 +243,12 @@ _PHRASES: Final[dict[WordClass, str]] = {
         |smallest to largest|from lightest to heaviest|from oldest to newest|oldest to newest
     """,
     WordClass.FULL: """
-        full|filled|loaded|utilised|utilized|occupied|used|of capacity|of its capacity
-        |of their capacity|of the capacity|capacity|full capacity|utilisation|utilization|in use
+        full|filled|loaded|utilized|utilized|occupied|used|of capacity|of its capacity
+        |of their capacity|of the capacity|capacity|full capacity|utilization|utilization|in use
     """,
     WordClass.ABOVE: """
         over|more than|above|greater than|exceeding|exceed|larger than|bigger than|at least
-        |heavier than|minimum of|a minimum of|no less than|not less than|upwards of|>|>=|higher than
+        |heavier than|minimum of|a minimum of|no less than|not less than|upward of|>|>=|higher than
         |in excess of|longer than|beyond|or more|and above|and up|or higher|not under|not below
         |from at least|a minimum|min|minimum
     """,
@@ -300,11 +300,12 @@ DIMENSIONS: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def _general_phrases() -> dict[tuple[str, ...], frozenset[WordClass]]:
+    # the phrases are written as keys (`words.key`): making keys of them takes as long as all else
     found: dict[tuple[str, ...], frozenset[WordClass]] = {}
     for sort, text in _PHRASES.items():
         alone = frozenset((sort,))
         for phrase in phrase_list(text):
-            for each in spellings(tuple(map(key, phrase.split()))):
+            for each in spellings(tuple(phrase.split())):
                 before = found.get(each)
                 found[each] = alone if before is None else before | alone
     return found
