@@ -19,13 +19,18 @@ from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from time import perf_counter
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from toolplan.errors import ToolplanError
 from toolplan.events import Run
+from toolplan.lazy import lazy_module
 from toolplan.path import Json
-from toolplan.release import own_version
 from toolplan.tools import Arguments, Call, OutcomeUnknown, Tool, ToolCall, current_call
+
+if TYPE_CHECKING:
+    from toolplan import release
+else:
+    release = lazy_module("toolplan.release")
 
 SCOPE: Final = "toolplan"
 
@@ -83,7 +88,7 @@ def span(
         yield None
         return
     trace: Any = sys.modules["opentelemetry.trace"]
-    with trace.get_tracer(SCOPE, own_version()).start_as_current_span(
+    with trace.get_tracer(SCOPE, release.own_version()).start_as_current_span(
         name,
         kind=trace.SpanKind[kind],
         attributes=attributes,
@@ -102,7 +107,7 @@ def start(name: str, attributes: Mapping[str, str | int], *, kind: str) -> Any: 
     if not is_on():
         return None
     trace: Any = sys.modules["opentelemetry.trace"]
-    return trace.get_tracer(SCOPE, own_version()).start_span(
+    return trace.get_tracer(SCOPE, release.own_version()).start_span(
         name, kind=trace.SpanKind[kind], attributes=attributes
     )
 
@@ -225,4 +230,4 @@ def _record(name: str, unit: str, amount: float, labels: Mapping[str, str]) -> N
 @cache
 def _instrument(create: str, name: str, unit: str) -> Any:  # noqa: ANN401 — of a library that may be absent
     metrics: Any = sys.modules["opentelemetry.metrics"]
-    return getattr(metrics.get_meter(SCOPE, own_version()), create)(name, unit=unit)
+    return getattr(metrics.get_meter(SCOPE, release.own_version()), create)(name, unit=unit)

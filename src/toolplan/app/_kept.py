@@ -7,20 +7,26 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from toolplan.app._home import LEARNED, MEMORY
-from toolplan.app._learning import learn_from
 from toolplan.app._under_way import app_closed
 from toolplan.app.results import AskResult
 from toolplan.errors import ToolplanError
 from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.planners.grounded import dialogue  # loaded by the first conversation
 from toolplan.storage import memory as memories
 from toolplan.storage.journal import Store, open_journal
 from toolplan.threads import in_thread
 from toolplan.tools import Toolbox
+
+if TYPE_CHECKING:
+    from toolplan.app import _learning
+else:
+    _learning = lazy_module("toolplan.app._learning")
 
 
 class Kept:
@@ -121,7 +127,7 @@ class Kept:
     def learn(self, plan: ExecutionPlan, ended: Run, tools: Toolbox) -> None:
         """Learn output schemas from a run, for tools that declare none."""
         if self._data is not None:
-            learn_from(plan.plan, ended, tools, self._data / LEARNED, self._note)
+            _learning.learn_from(plan.plan, ended, tools, self._data / LEARNED, self._note)
 
     def _memories(self) -> memories.Memory:
         memory = self._memory

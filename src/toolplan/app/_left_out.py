@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.app._decisions import LeftOut, consents_of, left_out_items
-from toolplan.app._heard import Heard
 from toolplan.app._loop import Loop, Setup
 from toolplan.app._runs import Start, continue_run, start_run
 from toolplan.app.results import AskResult
@@ -46,9 +44,14 @@ if TYPE_CHECKING:
     import hashlib
 
     from toolplan import deltas
+    from toolplan.app import _decisions, _heard
+    from toolplan.app._decisions import LeftOut
+    from toolplan.app._heard import Heard
 else:
     hashlib = lazy_module("hashlib")
     deltas = lazy_module("toolplan.deltas")
+    _decisions = lazy_module("toolplan.app._decisions")
+    _heard = lazy_module("toolplan.app._heard")
 
 LEFT_OUT: Final = "left-out"
 """The code of the end of a run that another one, without some of its items, continues."""
@@ -67,7 +70,7 @@ async def started(
     setup: Setup, plan: ExecutionPlan, run_id: str | None, journal: Store | None, start: Start
 ) -> tuple[ExecutionPlan, Run]:
     """Run a plan, or without calls that an approver leaves out another one; see `App.run`."""
-    heard = Heard(start.approve, is_kept=journal is not None)
+    heard = _heard.Heard(start.approve, is_kept=journal is not None)
     start = replace(start, approve=heard.approve)
     ended = await start_run(setup, plan, run_id, journal, start)
     return await continued(setup, journal, plan, ended, heard, start)
@@ -83,7 +86,7 @@ async def resumed(
     start: Start,
 ) -> tuple[ExecutionPlan, Run]:
     """Resume a run, or one without the calls of `left_out` that continues it; see `App.resume`."""
-    heard = Heard(start.approve, is_kept=True)
+    heard = _heard.Heard(start.approve, is_kept=True)
     start = replace(start, approve=heard.approve)
     plan, ended = await _resumed(setup, journal, name, plan, decided, left_out, start)
     return await continued(setup, journal, plan, ended, heard, start)
@@ -100,7 +103,7 @@ async def continued(
     """Return the run that continues one whose approver has left calls out; else the run itself."""
     while heard.left_out and journal is not None and ended.status is RunState.WAITING:
         left_out, allowed = heard.take()
-        consents = consents_of(allowed, (), "")
+        consents = _decisions.consents_of(allowed, (), "")
         plan, ended = await _resumed(
             setup, journal, ended.run, plan, (NO_DECISIONS, consents), left_out, start
         )
@@ -125,7 +128,7 @@ async def _resumed(
 
 async def answered(loop: Loop, asked: AskResult, start: Start) -> AskResult:
     """Answer a question; where calls are left out, with the run that continues without them."""
-    setup, heard = loop.setup, Heard(start.approve, is_kept=loop.journal is not None)
+    setup, heard = loop.setup, _heard.Heard(start.approve, is_kept=loop.journal is not None)
     start = replace(start, approve=heard.approve)
     with on_day(start.day):
         asked = await replace(loop, approve=heard.approve).answer(asked)
@@ -153,7 +156,7 @@ async def without_items(
     Raises:
         CannotRun: there is no such call that waits, or the plan cannot be written without it.
     """
-    items = left_out_items(left_out)
+    items = _decisions.left_out_items(left_out)
     events = await in_thread(journal.events, name)
     recovered = recover(events)
     _check_waits(name, events, recovered, items, consents)

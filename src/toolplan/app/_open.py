@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NoReturn, cast
 
+from toolplan import providers
 from toolplan.app._arguments import check_arguments
 from toolplan.app._home import home
 from toolplan.app._planning import planning
@@ -22,7 +23,6 @@ from toolplan.errors import ToolplanError
 from toolplan.lazy import lazy_module
 from toolplan.plan import Limits
 from toolplan.planners import Planner
-from toolplan.providers import Model
 from toolplan.render.printable import printable
 from toolplan.rules import Rule
 from toolplan.storage.journal import Store
@@ -42,7 +42,7 @@ def open(
     tools: ToolsArgument = None,
     *,
     toolbox: str | None = None,
-    model: str | Sequence[str] | Model | None = None,
+    model: str | Sequence[str] | providers.Model | None = None,
     planner: str | Planner = "auto",
     journal: str | os.PathLike[str] | Store | None = None,
     policy: PolicyArgument = None,

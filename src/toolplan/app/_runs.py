@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolplan import dry_run
+from toolplan import dry_run, providers
 from toolplan import summary as summaries  # loaded by the first summary
 from toolplan.answer import answer
 from toolplan.app._approve import Approve, approver_of, chosen, refuse_other
@@ -30,7 +30,7 @@ from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.plan import Plan
 from toolplan.plan_json import load
-from toolplan.providers import Model, UsageTracker
+from toolplan.providers import UsageTracker
 from toolplan.storage.journal import Slot, Store
 from toolplan.threads import in_thread
 from toolplan.tools import on_day
@@ -174,7 +174,7 @@ def run_notes(
 
 
 async def summarised(
-    asked: AskResult, model: Model | None, form: Format | None, setup: Setup
+    asked: AskResult, model: providers.Model | None, form: Format | None, setup: Setup
 ) -> AskResult:
     """Return `asked` with its answer in a model's words, where it has an answer.
 

@@ -13,21 +13,22 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from msgspec import Struct
 
 import toolplan
+from toolplan import providers
 from toolplan.app._home import LEARNED, home
-from toolplan.app._learning import with_learned
 from toolplan.app.settings import LABELS, Settings
 from toolplan.errors import ToolplanError
 from toolplan.lazy import lazy_module
 from toolplan.path import Json
-from toolplan.providers import Model
 from toolplan.sources._base import OpenedTools, ServerStatus, SourceContext
 from toolplan.sources.named import SOURCES, source_of
 from toolplan.tools import Effects, Tool, Toolbox, ToolObjectError
 
 if TYPE_CHECKING:
     from toolplan import extract as extraction
+    from toolplan.app import _learning
 else:
     extraction = lazy_module("toolplan.extract")
+    _learning = lazy_module("toolplan.app._learning")
 
 ToolItem: TypeAlias = Tool | Callable[..., object] | dict[str, Any]
 ToolsArgument: TypeAlias = (
@@ -83,7 +84,7 @@ def open_tools(
     effects: EffectsArgument = (),
     base_url: str | None = None,
     contracts: Sequence[str] = (),
-    reading: Callable[[], Model] | None = None,
+    reading: Callable[[], providers.Model] | None = None,
     *,
     learns: bool = True,
 ) -> Generator[Toolset]:
@@ -275,7 +276,7 @@ def _labelled(
     labels: Mapping[str, Effects],
     asked: Mapping[str, Effects],
     context: SourceContext,
-    reading: Callable[[], Model] | None,
+    reading: Callable[[], providers.Model] | None,
     learns: bool,
 ) -> Toolset:
     tools = opened.tools
@@ -293,7 +294,7 @@ def _labelled(
         tools = tools.labelled(known)
         advice["effects"] = {tool: label.value for tool, label in known.items()}
     if learns:
-        tools = with_learned(tools, context.data / LEARNED, context.note)
+        tools = _learning.with_learned(tools, context.data / LEARNED, context.note)
     return Toolset(
         tools,
         opened.insights,

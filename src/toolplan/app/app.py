@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 from msgspec.structs import replace
 
 from toolplan import dry_run as dry_runs
+from toolplan import providers
 from toolplan.answer import InsightFunction
 from toolplan.app._approve import Approve
 from toolplan.app._arguments import checked_methods
-from toolplan.app._decisions import consents_of, day_at, day_of, decisions_of, metadata_of
 from toolplan.app._kept import Kept
 from toolplan.app._left_out import answered, resumed, started
 from toolplan.app._loop import Loop, Setup, Watchers
@@ -49,7 +49,6 @@ from toolplan.path import Json
 from toolplan.plan import Limits, Step
 from toolplan.planners import Attempt, Planner, Question, Refusal
 from toolplan.planners.grounded import dialogue  # loaded by the first conversation
-from toolplan.providers import Model
 from toolplan.render.plan_tree import effect_marks
 from toolplan.render.printable import printable
 from toolplan.rules import Rule
@@ -58,7 +57,7 @@ from toolplan.storage.journal import RunEntry, Store
 from toolplan.threads import in_thread
 
 if TYPE_CHECKING:
-    from toolplan.app import _check
+    from toolplan.app import _check, _decisions
     from toolplan.app import resume as resuming
     from toolplan.app import workers as machines
     from toolplan.app._check import PlanArgument
@@ -68,6 +67,7 @@ else:
     machines = lazy_module("toolplan.app.workers")
     resuming = lazy_module("toolplan.app.resume")
     _check = lazy_module("toolplan.app._check")
+    _decisions = lazy_module("toolplan.app._decisions")
 
 logger = logging.getLogger("toolplan")
 
@@ -92,7 +92,7 @@ class App:
         assess: Callable[[AskResult], int] | None = None,
         journal: Store | Path | str | None = None,
         memory: memories.Memory | None = None,
-        model: Model | None = None,
+        model: providers.Model | None = None,
         metadata: Mapping[str, Json] = MappingProxyType({}),
         user: User | None = None,
         on_note: Callable[[str], None] | None = None,
@@ -252,7 +252,9 @@ class App:
         given = LimitOptions.of(concurrency, timeout)
         loop = self._loop(conversation, await self._kept.journal_to_run(), given, watchers)
         loop = replace(loop, approve=approve, yes=yes, eager=eager, replan=replan)
-        start = Start(day_at(today, self._setup.clock), loop.run_options, approve, yes, on_event)
+        start = Start(
+            _decisions.day_at(today, self._setup.clock), loop.run_options, approve, yes, on_event
+        )
         asked = await self._asked(question, today, context, conversation)
         asked = await answered(loop, asked, start)
         asked = await summarised(asked, self.model, summary, self._setup)
@@ -335,7 +337,7 @@ class App:
         if dry_run:
             return await simulate_run(self._setup, checked, await self._kept.journal_so_far())
         expected = await in_thread(_expected, self, checked, given)
-        start = Start(day_at(today, self._setup.clock), options, approve, yes, on_event)
+        start = Start(_decisions.day_at(today, self._setup.clock), options, approve, yes, on_event)
         notes = run_notes(self._metadata, self._user.advice, given, start.day)
         checked = noted(checked, {**notes, **expected})
         if on_plan is not None:
@@ -389,14 +391,23 @@ class App:
             ApprovalRequired: the plan has effects and was not approved.
             JournalError: there is no such run, or another process works on it.
         """
-        decided = decisions_of(retry, resolve, abort), consents_of(allow, deny, reason)
+        decided = (
+            _decisions.decisions_of(retry, resolve, abort),
+            _decisions.consents_of(allow, deny, reason),
+        )
         journal = await in_thread(self.needed_journal)
         name, metadata, plan = await in_thread(_kept_run, self._setup, journal, run)
         given = LimitOptions.of(concurrency, timeout)
         if on_plan is not None:
             on_plan(plan)
         options = self.run_options(LimitOptions.kept(metadata.get(ADVICE)), given)
-        start = Start(day_at(day_of(metadata), self._setup.clock), options, approve, yes, on_event)
+        start = Start(
+            _decisions.day_at(_decisions.day_of(metadata), self._setup.clock),
+            options,
+            approve,
+            yes,
+            on_event,
+        )
         plan, ended = await resumed(self._setup, journal, name, plan, decided, leave_out, start)
         return await in_thread(self._ended, plan, ended)
 
@@ -463,7 +474,7 @@ class App:
     ) -> AskResult:
         if conversation is not None and context is None:
             context = await self._kept.recall(conversation, text)
-        question = Question(text, day_at(today, self._setup.clock).isoformat(), context)
+        question = Question(text, _decisions.day_at(today, self._setup.clock).isoformat(), context)
         return AskResult(question, Refusal("Nothing was proposed."))
 
     async def _finished(self, asked: AskResult, conversation: str | None) -> AskResult:
@@ -487,7 +498,7 @@ def _kept_run(
 ) -> tuple[str, dict[str, Json], ExecutionPlan]:
     """Return the name, the metadata and the plan of the run whose name begins so."""
     name = journal.find(start)
-    metadata = metadata_of(journal.record(name).plan)
+    metadata = _decisions.metadata_of(journal.record(name).plan)
     plan = resuming.plan_of(
         name, setup.tools, journal=journal, limits=setup.limits, rules=setup.rules
     )

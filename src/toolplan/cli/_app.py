@@ -6,13 +6,19 @@ import gc
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from toolplan.cli import _terminal
-from toolplan.cli._front_page import COMMANDS, SERVERS, print_front_page
 from toolplan.cli._terminal import Exit
 from toolplan.errors import ToolplanError
-from toolplan.release import own_version
+from toolplan.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from toolplan import release
+    from toolplan.cli import _front_page as front_page
+else:
+    front_page = lazy_module("toolplan.cli._front_page")
+    release = lazy_module("toolplan.release")
 
 _BETWEEN_COLLECTIONS: Final = 200_000
 """Objects that are made before garbage is looked for: loading modules makes many, all of them kept.
@@ -72,11 +78,11 @@ def _run(words: list[str], *, debug: bool) -> object:
         ToolplanError: the words of the call are wrong, or the command failed.
     """
     if words in ([], ["-h"], ["--help"]):
-        return print_front_page()
+        return front_page.print_front_page()
     if words == ["--version"]:
-        print(own_version())
+        print(release.own_version())
         return None
-    if words[0] not in SERVERS:
+    if words[0] not in front_page.SERVERS:
         gc.set_threshold(_BETWEEN_COLLECTIONS)
     # none of this is for the front page, and most calls need no library
     faults: Any = import_module("toolplan.cli._faults")
@@ -91,7 +97,7 @@ def _run(words: list[str], *, debug: bool) -> object:
 def _read_plainly(words: list[str]) -> Callable[[], object] | None:
     """Return the call that the words are, None where they need the library."""
     name, *rest = words
-    if name not in COMMANDS:
+    if name not in front_page.COMMANDS:
         return None
     reader: Any = import_module("toolplan.cli._plain_call")
     module = import_module(f"toolplan.cli.{name}")

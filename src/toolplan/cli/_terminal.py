@@ -13,12 +13,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from toolplan.errors import ToolplanError
+from toolplan.lazy import lazy_module
 
 if TYPE_CHECKING:
     from toolplan.path import Json
+    from toolplan.render import harmless
     from toolplan.render._lines import View
     from toolplan.render.output import Output
-from toolplan.render.harmless import harmless_json
+else:
+    harmless = lazy_module("toolplan.render.harmless")
 
 if sys.platform == "win32":
     import msvcrt
@@ -162,7 +165,7 @@ def print_json(value: Json) -> None:
     """Print `value` on standard output; nothing in it steers a terminal."""
     plain = not (sys.stdout.encoding or "").lower().startswith("utf")
     text = json.dumps(value, indent=2, ensure_ascii=plain, allow_nan=False)
-    sys.stdout.write(harmless_json(text) + "\n")
+    sys.stdout.write(harmless.harmless_json(text) + "\n")
 
 
 def note(text: str, *, wrap: bool = True) -> None:
@@ -181,7 +184,7 @@ def report(error: ToolplanError, *, as_json: bool) -> int:
         }
         if isinstance(error, CommandError):
             document |= error.details
-        sys.stderr.write(harmless_json(json.dumps({"error": document})) + "\n")
+        sys.stderr.write(harmless.harmless_json(json.dumps({"error": document})) + "\n")
     else:
         console = err()
         console.print(f"error[{error.code}] {error}", style="bold red")

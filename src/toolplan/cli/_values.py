@@ -12,12 +12,12 @@ from toolplan.consent import Answer, Denied, Effect, LeaveOut, effects_of
 from toolplan.events import Run
 from toolplan.lazy import lazy_module
 from toolplan.render.printable import printable
-from toolplan.render.runs_view import SHORT
 
 if TYPE_CHECKING:
-    from toolplan.render import effects_view
+    from toolplan.render import effects_view, runs_view
 else:
     effects_view = lazy_module("toolplan.render.effects_view")
+    runs_view = lazy_module("toolplan.render.runs_view")
 
 
 class ValuesQuestion:
@@ -93,7 +93,7 @@ def print_waiting(run: Run) -> None:
     if not effects:
         return
     err().print(effects_view.EffectsView(effects))
-    short = run.run[:SHORT]
+    short = run.run[: runs_view.SHORT]
     for step, calls in effects_view.by_step(effects):
         name = printable(step)
         note(f"  make it:   toolplan resume {short} --allow {name}")

@@ -35,7 +35,6 @@ from toolplan.cli._options import (
 from toolplan.cli._outcome import print_run, report_comparison, report_forecast, report_usage
 from toolplan.cli._parameter import Parameter
 from toolplan.cli._terminal import Exit, err, note
-from toolplan.cli._thinking import thinking_shown
 from toolplan.compiler import Compiled
 from toolplan.forecast import Forecast
 from toolplan.lazy import lazy_module
@@ -43,13 +42,14 @@ from toolplan.plan import Step
 from toolplan.render.printable import printable
 
 if TYPE_CHECKING:
-    from toolplan.cli import _plan_file, _proposal
+    from toolplan.cli import _plan_file, _proposal, _thinking
     from toolplan.deltas import Delta
     from toolplan.render import diagnostics as diagnostics_view
 else:
     diagnostics_view = lazy_module("toolplan.render.diagnostics")
     _plan_file = lazy_module("toolplan.cli._plan_file")
     _proposal = lazy_module("toolplan.cli._proposal")
+    _thinking = lazy_module("toolplan.cli._thinking")
 
 PlanOnly = Annotated[bool, Parameter(name="--plan-only", help="Show the plan, and run nothing.")]
 EagerFlag = Annotated[
@@ -139,7 +139,9 @@ def _asked(
     display, tracker = watching.guard.display, watching.app.tracker
     with (
         watching.guard.interruptions_reported(),
-        thinking_shown(tracker, silent=watching.as_json, is_hidden=lambda: display.is_live),
+        _thinking.thinking_shown(
+            tracker, silent=watching.as_json, is_hidden=lambda: display.is_live
+        ),
     ):
         asked = run_to_end(
             ask(

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from toolplan.dialects import _json
 from toolplan.dialects._base import has_key
 from toolplan.dialects._form import Form, FunctionDialect, Signatures
-from toolplan.dialects._stream import JsonSteps
+from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.plan import Limits, Step
 from toolplan.plan_json import Parsed, Report, dump, load
+
+if TYPE_CHECKING:
+    from toolplan.dialects import _stream
+else:
+    _stream = lazy_module("toolplan.dialects._stream")
 
 
 class _Steps:
@@ -61,6 +66,6 @@ DIALECT: Final = FunctionDialect(
     looks_like=lambda text: (
         has_key(text, "steps") and not is_clear(text) and not has_key(text, "arazzo")
     ),
-    steps=lambda _, limits: JsonSteps("steps", _Steps, limits),
+    steps=lambda _, limits: _stream.JsonSteps("steps", _Steps, limits),
 )
 """Says every plan that is made of JSON, with well-formed ids and paths."""

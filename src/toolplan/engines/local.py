@@ -15,15 +15,19 @@ from toolplan.consent import NO_CONSENTS, Consent, ValueApproval
 from toolplan.engines._calls import Clock, Options, RunOptions, check_plan, tools_of
 from toolplan.engines._recorder import EventRecorder
 from toolplan.engines._runs import Decided, Execution, continue_run, start
-from toolplan.engines._streamed import StepStream, start_stream
 from toolplan.events import Event, Run
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.lazy import lazy_module
 from toolplan.plan import Limits
 from toolplan.storage.journal import Slot, Store
 from toolplan.tools import Tool
 
 if TYPE_CHECKING:
+    from toolplan.engines import _streamed as streamed
     from toolplan.engines._leaving import Leaving
+    from toolplan.engines._streamed import StepStream
+else:
+    streamed = lazy_module("toolplan.engines._streamed")
 
 _LIMITS: Final = Limits()
 _NO_DECISIONS: Final[Mapping[Slot, Decided]] = MappingProxyType({})
@@ -122,7 +126,7 @@ async def run_stream(
     """
     name = run_id or uuid.uuid4().hex
     execution = _execution(name, tools, journal, approval, limits, on_event, clock, options)
-    return await start_stream(stream, execution)
+    return await streamed.start_stream(stream, execution)
 
 
 async def resume(

@@ -8,9 +8,9 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from toolplan import providers
 from toolplan.flows import Policy
 from toolplan.planners._base import Planner
-from toolplan.providers import Model
 
 
 class PlannerContext(Struct, frozen=True):
@@ -39,7 +39,7 @@ class PlannerContext(Struct, frozen=True):
     weeks: Literal["rolling", "calendar"] = "rolling"
     contracts: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
-    model: Model | None = None
+    model: providers.Model | None = None
     temperature: float = 0.0
     max_tokens: int = 10_000
     small_model: bool = False

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from toolplan.events import CallInDoubt, Run
+from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.render.printable import printable, visible
-from toolplan.render.runs_view import SHORT
+
+if TYPE_CHECKING:
+    from toolplan.render import runs_view
+else:
+    runs_view = lazy_module("toolplan.render.runs_view")
 
 _MOST_OF_A_RESULT = 2_000
 
 
 def doubt_lines(run: Run) -> Iterator[str]:
     """Yield lines on each call in doubt, with all its arguments, and how a person decides."""
-    short = run.run[:SHORT]
+    short = run.run[: runs_view.SHORT]
     for step in run.steps.values():
         for each in step.doubts:
             yield f"{_place(each)}: in doubt, it is not known whether this call did its work."

@@ -8,13 +8,12 @@ import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from toolplan.events import Event, RunApproved, RunState, fold
+from toolplan.lazy import lazy_module
 from toolplan.storage.database_file import is_empty, patiently, transaction
 from toolplan.storage.journal._blobs import Blobs
-from toolplan.storage.journal._checksums import run_checksum
-from toolplan.storage.journal._counter import Counter, went_back
 from toolplan.storage.journal._database import PATIENCE_S, STORE
 from toolplan.storage.journal._entries import RunRecord
 from toolplan.storage.journal._errors import JournalError
@@ -35,6 +34,12 @@ from toolplan.storage.journal._rows import (
     write_group,
 )
 from toolplan.storage.journal._worker import Worker, WriterThread
+
+if TYPE_CHECKING:
+    from toolplan.storage.journal import _checksums, _counter
+else:
+    _counter = lazy_module("toolplan.storage.journal._counter")
+    _checksums = lazy_module("toolplan.storage.journal._checksums")
 
 _LOOK_S: Final = 0.05
 """How often the file is looked at by who waits for events."""
@@ -79,7 +84,7 @@ class Journal(Readings):
         self._blobs = Blobs(self.path.with_name(self.path.name + "-blobs"))
         self._lock = threading.Lock()
         was_empty = is_empty(self.path)
-        self._counter = Counter(self._blobs.folder)
+        self._counter = _counter.Counter(self._blobs.folder)
         self._connection = STORE.connect(self.path)
         self._connection.text_factory = _text
         self._counter.compare(self._connection)
@@ -117,7 +122,7 @@ class Journal(Readings):
         group, status = self._group(run, texts, 0), _status(events)
         text, leases = record_text(record), self.leases
         created, beat = self._clock(), leases.now()
-        checksum = run_checksum(run, created, digest, text)
+        checksum = _checksums.run_checksum(run, created, digest, text)
         written = (leases.owner, len(texts), leases.boot)
         with self._written(sync=True) as connection:
             known = connection.execute("SELECT 1 FROM runs WHERE run = ?", (run,)).fetchone()
@@ -167,7 +172,7 @@ class Journal(Readings):
             JournalError: there is no such run, or the journal is older than it was.
         """
         if self._counter.is_behind:
-            raise went_back(self.path, self._blobs.folder)
+            raise _counter.went_back(self.path, self._blobs.folder)
         leases, beat = self.leases, self.leases.now()
         with self._written(sync=True) as connection:
             row = connection.execute(

@@ -8,19 +8,17 @@ lasts whether the owner still writes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from toolplan.lazy import lazy_module
 from toolplan.storage.journal._errors import LeaseHeld
-from toolplan.storage.journal._processes import (
-    is_gone,
-    lives,
-    process_text,
-    since_boot,
-    this_boot,
-    this_process,
-)
+
+if TYPE_CHECKING:
+    from toolplan.storage.journal import _processes
+else:
+    _processes = lazy_module("toolplan.storage.journal._processes")
 
 LEASE_S: Final = 10.0
 """Seconds after its last write for which a process has the lease of a run."""
@@ -60,10 +58,10 @@ class Leases:
     def __init__(
         self, owner: str, lease_s: float, age_clock: Callable[[], float] | None, boot: str | None
     ) -> None:
-        self.owner = owner or this_process()
-        self.boot = this_boot() if boot is None else boot
+        self.owner = owner or _processes.this_process()
+        self.boot = _processes.this_boot() if boot is None else boot
         self.lease_s = lease_s
-        self.now = since_boot if age_clock is None else age_clock
+        self.now = _processes.since_boot if age_clock is None else age_clock
         self._renewed: dict[str, float] = {}
 
     def renew(self, run: str, beat: float) -> None:
@@ -88,20 +86,24 @@ class Leases:
             LeaseHeld: it is not, or it is not known.
         """
         mine = held.owner == self.owner and run not in self._renewed
-        if not held.owner or mine or is_gone(held.owner):
+        if not held.owner or mine or _processes.is_gone(held.owner):
             return ""
         mark = (held.token, held.beat)
         age = self.age_of(held)
         if age is not None and age < self.lease_s:
-            raise LeaseHeld(run, process_text(held.owner), self.lease_s, None)
+            raise LeaseHeld(run, _processes.process_text(held.owner), self.lease_s, None)
         if age is None and watched != mark:
-            raise LeaseHeld(run, process_text(held.owner), self.lease_s, mark)
-        return process_text(held.owner) if lives(held.owner) else ""
+            raise LeaseHeld(run, _processes.process_text(held.owner), self.lease_s, mark)
+        return _processes.process_text(held.owner) if _processes.lives(held.owner) else ""
 
     def is_free(self, held: Held) -> bool:
         """Return whether nobody works on a run for certain."""
         age = self.age_of(held)
-        return not held.owner or (age is not None and age >= self.lease_s) or is_gone(held.owner)
+        return (
+            not held.owner
+            or (age is not None and age >= self.lease_s)
+            or _processes.is_gone(held.owner)
+        )
 
     def age_of(self, held: Held) -> float | None:
         """Return the seconds since the last write of its owner; None where no clock is shared."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from toolplan.events import Event, Run, fold
+from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.storage.journal._entries import RunEntry, RunRecord
 from toolplan.storage.journal._errors import JournalError
@@ -23,7 +24,11 @@ from toolplan.storage.journal._reading import (
     unknown,
 )
 from toolplan.storage.journal._recovery import Whole
-from toolplan.storage.journal._results import recordings_of
+
+if TYPE_CHECKING:
+    from toolplan.storage.journal import _results
+else:
+    _results = lazy_module("toolplan.storage.journal._results")
 
 _SEARCHED_RUNS: Final = 20
 """The number of latest runs that are searched for results of tools."""
@@ -153,7 +158,7 @@ class Readings(ABC):
         """
         query = "SELECT run FROM runs ORDER BY created_at DESC LIMIT ?"
         names = [str(row[0]) for row in self._read(query, (_SEARCHED_RUNS,))]
-        return recordings_of(names, self._plan_and_records, set(tools), most)
+        return _results.recordings_of(names, self._plan_and_records, set(tools), most)
 
     def _plan_and_records(self, run: str) -> tuple[Json, list[str]]:
         groups = [*read_groups(run, self._reader_of(""))]

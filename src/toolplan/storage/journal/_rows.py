@@ -5,16 +5,21 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from msgspec import Struct
 
 from toolplan.events import Event, RunApproved
+from toolplan.lazy import lazy_module
 from toolplan.storage.journal._blobs import Blobs, blob_name
-from toolplan.storage.journal._checksums import checksums
 from toolplan.storage.journal._errors import JournalError, LeaseLost
 from toolplan.storage.journal._leases import Lease
 from toolplan.storage.journal._reading import BLOB, Row, run_damaged
+
+if TYPE_CHECKING:
+    from toolplan.storage.journal import _checksums
+else:
+    _checksums = lazy_module("toolplan.storage.journal._checksums")
 
 BLOB_SIZE: Final = 64_000
 """Longer records, in characters, are kept as blobs."""
@@ -55,7 +60,7 @@ def group_of(run: str, texts: Sequence[str], at: int) -> Group:
     """
     large = {blob_name(text): text for text in texts if len(text) > BLOB_SIZE}
     lines = [_line(text) for text in texts]
-    return Group((run, at, "\n".join(lines), checksums(run, at, lines)), large)
+    return Group((run, at, "\n".join(lines), _checksums.checksums(run, at, lines)), large)
 
 
 def write_blobs(blobs: Blobs, group: Group) -> None:

@@ -7,12 +7,9 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from toolplan.lazy import lazy_module
-from toolplan.planners.grounded.build.compared import group_codes, uncompared
 from toolplan.planners.grounded.build.drafts import DraftPlan, Outcome
 from toolplan.planners.grounded.build.ledger import unaccounted
 from toolplan.planners.grounded.build.plan_builder import PlanBuilder
-from toolplan.planners.grounded.build.reasons import explain
-from toolplan.planners.grounded.build.reports import report
 from toolplan.planners.grounded.build.uneven import unevenly_said, unused
 from toolplan.planners.grounded.build.writes import write, writes
 from toolplan.planners.grounded.catalogue.connections import list_cues
@@ -34,11 +31,21 @@ from toolplan.planners.grounded.parse.requests import Computation, ParsedQuestio
 from toolplan.planners.grounded.parse.sharing import share
 
 if TYPE_CHECKING:
-    from toolplan.planners.grounded.build import aggregates, asked, partial
+    from toolplan.planners.grounded.build import (
+        aggregates,
+        asked,
+        compared,
+        partial,
+        reasons,
+        reports,
+    )
 else:
     aggregates = lazy_module("toolplan.planners.grounded.build.aggregates")
     asked = lazy_module("toolplan.planners.grounded.build.asked")
     partial = lazy_module("toolplan.planners.grounded.build.partial")
+    reports = lazy_module("toolplan.planners.grounded.build.reports")
+    compared = lazy_module("toolplan.planners.grounded.build.compared")
+    reasons = lazy_module("toolplan.planners.grounded.build.reasons")
 
 _WHETHER = words.word_set("is are was were has have did do does")
 
@@ -53,7 +60,7 @@ def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today:
         return found
     ahead = [m for m in mentions if _lies_ahead(m, today)]
     known = not any(isinstance(m.what, Unknown | Imperative) for m in mentions)
-    if known and not ahead and report(mentions, catalogue, found.draft):
+    if known and not ahead and reports.report(mentions, catalogue, found.draft):
         return found
     if _asks_what_happened(mentions):
         _all_that_happened(mentions, catalogue, found)
@@ -73,7 +80,7 @@ def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today:
         computation.notes.extend(partial.partial_periods(computation, base, today))
         computation.notes.extend(partial.unseen_groups(computation))
         computation.notes.extend(partial.whole_rankings(computation))
-        group_codes(mentions, computation, base, builder.linker)
+        compared.group_codes(mentions, computation, base, builder.linker)
         aggregates.Aggregates(catalogue, builder).make(computation, base)
     elif computation is not None:
         found.reject(computation.mentions)
@@ -83,7 +90,9 @@ def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today:
                 builder.rows(request)
     _reject_left_out(mentions, computation, parsed, builder.linker, found)
     lists = len(found.draft.steps)
-    for mention, reason in uncompared(mentions, computation, parsed, lists, builder.linker):
+    for mention, reason in compared.uncompared(
+        mentions, computation, parsed, lists, builder.linker
+    ):
         found.reject([mention], reason)
     found.reject(m for m in parsed.asked if not asked.shows(m, mentions, builder.made, catalogue))
     found.draft.account((*parsed.asked, *parsed.again))
@@ -91,7 +100,7 @@ def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today:
         found.reject(unaccounted(mentions, found.draft.accounted))
     for mention in ahead:
         found.reject([mention], f"{mention.text} lies in the future")
-    explain(found, mentions, catalogue)
+    reasons.explain(found, mentions, catalogue)
     return found
 
 

@@ -7,14 +7,20 @@ This is read before the requests, because the words of a computation stand where
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from toolplan.lazy import lazy_module
 from toolplan.planners.grounded.catalogue.kinds import Catalogue
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.parse import groups, measures, ranks
-from toolplan.planners.grounded.parse.amounts import strictly
 from toolplan.planners.grounded.parse.computation_state import ComputationState
 from toolplan.planners.grounded.parse.mentions import Mention, Number
 from toolplan.planners.grounded.parse.requests import Computation, Count, Least, Listed, Rate
+
+if TYPE_CHECKING:
+    from toolplan.planners.grounded.parse import amounts
+else:
+    amounts = lazy_module("toolplan.planners.grounded.parse.amounts")
 
 
 def read_computation(
@@ -116,7 +122,7 @@ def _comparison(mention: Mention) -> str:
     if mention.does(WordClass.EXACTLY):
         return "="
     operator = ">" if mention.does(WordClass.ABOVE) else "<"
-    return operator if strictly(mention) else f"{operator}="
+    return operator if amounts.strictly(mention) else f"{operator}="
 
 
 def _is_about_time(mention: Mention) -> bool:

@@ -33,7 +33,6 @@ from toolplan.planners.grounded.catalogue.schemas import Shape
 from toolplan.planners.grounded.dates import DateRange, TimeMention
 from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.language.phrases import WordClass
-from toolplan.planners.grounded.parse.amounts import strictly
 from toolplan.planners.grounded.parse.conditions import (
     Among,
     Compared,
@@ -55,9 +54,10 @@ from toolplan.planners.grounded.parse.mentions import (
 from toolplan.planners.grounded.parse.requests import Modifier
 
 if TYPE_CHECKING:
-    from toolplan.planners.grounded.parse import misspelt
+    from toolplan.planners.grounded.parse import amounts, misspelt
 else:
     misspelt = lazy_module("toolplan.planners.grounded.parse.misspelt")
+    amounts = lazy_module("toolplan.planners.grounded.parse.amounts")
 
 _LOCATIVE: Final = words.phrase_list(
     "in|at|within|inside|from|of|for|located in|based in|situated in"
@@ -207,7 +207,7 @@ class Linker:
             operator = "<=" if operator == ">=" else ">="
         arguments = {"=": attribute.equal, ">=": attribute.minimum, "<=": attribute.maximum}
         argument = arguments[operator]
-        strict = modifier.negated != any(strictly(m) for m in modifier.evidence)
+        strict = modifier.negated != any(amounts.strictly(m) for m in modifier.evidence)
         shown = operator.rstrip("=") if strict and operator != "=" else operator
         column = attribute.column
         if argument is not None:
@@ -242,7 +242,7 @@ class Linker:
             return None
         held, capacity = pair
         operator = modifier.operator
-        if operator != "=" and any(strictly(m) for m in modifier.evidence):
+        if operator != "=" and any(amounts.strictly(m) for m in modifier.evidence):
             operator = operator.rstrip("=")
         condition = Share(held, capacity, operator, round(what.value / 100, 9))
         return Where(kind.attributes[held], condition, f"full = {held} as a share of {capacity}")

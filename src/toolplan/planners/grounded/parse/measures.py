@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from toolplan.lazy import lazy_module
 from toolplan.planners.grounded.catalogue.kinds import ColumnOf, ValueOf
 from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.language.phrases import FINITE, WordClass
 from toolplan.planners.grounded.language.words import dimension, fold, stem, word_set
-from toolplan.planners.grounded.parse.amounts import bound_behind
 from toolplan.planners.grounded.parse.computation_state import ComputationState
 from toolplan.planners.grounded.parse.linker import Linker
 from toolplan.planners.grounded.parse.mentions import Code, Mention, Number
 from toolplan.planners.grounded.parse.noun_phrase import is_singular
 from toolplan.planners.grounded.parse.requests import Count, Rate, Statistic
+
+if TYPE_CHECKING:
+    from toolplan.planners.grounded.parse import amounts
+else:
+    amounts = lazy_module("toolplan.planners.grounded.parse.amounts")
 
 FUNCTIONS = {
     "average": "avg", "mean": "avg", "avg": "avg", "typical": "avg", "averaged": "avg",
@@ -144,7 +151,7 @@ def _adds_up_itself(state: ComputationState, at: int, noun: Mention) -> bool:
 
 def _is_bound(state: ComputationState, at: int, column: int) -> bool:
     """Return whether a number says how much it must be: "minimum weight 5 kg"."""
-    return at + 1 == column and bound_behind(state.mentions, at) is not None
+    return at + 1 == column and amounts.bound_behind(state.mentions, at) is not None
 
 
 def _behind_values(state: ComputationState, at: int) -> int:

@@ -17,7 +17,6 @@ from toolplan.planners.grounded.language import phrases, words
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.language.words import key
 from toolplan.planners.grounded.parse import relations, values
-from toolplan.planners.grounded.parse.amounts import CUTS
 from toolplan.planners.grounded.parse.linker import Linker
 from toolplan.planners.grounded.parse.mentions import Code, Mention, Number, Time, present
 from toolplan.planners.grounded.parse.noun_phrase import codes_from, is_pronoun, noun_from
@@ -25,9 +24,10 @@ from toolplan.planners.grounded.parse.requests import Link, Modifier, ParsedQues
 from toolplan.planners.grounded.parse.state import VERBS, ParseState
 
 if TYPE_CHECKING:
-    from toolplan.planners.grounded.parse import predicates
+    from toolplan.planners.grounded.parse import amounts, predicates
 else:
     predicates = lazy_module("toolplan.planners.grounded.parse.predicates")
+    amounts = lazy_module("toolplan.planners.grounded.parse.amounts")
 
 _BENIGN = (
     WordClass.FILLER, WordClass.DETAIL, WordClass.WHICH, WordClass.READ, WordClass.COMPARE
@@ -129,7 +129,8 @@ def _take_word(state: ParseState, mention: Mention) -> None:
     elif mention.does(WordClass.NOT, WordClass.WITHOUT):
         _take_negative(state, mention)
     elif (
-        mention.does(*CUTS) and (values.take_cut(state, mention) or _comes_first(state, mention))
+        mention.does(*amounts.CUTS)
+        and (values.take_cut(state, mention) or _comes_first(state, mention))
     ) or (
         mention.does(WordClass.ABOVE, WordClass.BELOW, WordClass.BETWEEN, WordClass.EXACTLY)
         and values.take_bound(state)
