@@ -284,9 +284,9 @@ def test_what_all_calls_used_is_summed_up() -> None:
     )
     outcome = chain.ask()
     assert outcome.ended is not None
-    assert outcome.ended.usage == (2, 7, 3, 0.001)
+    assert outcome.ended.usage == Usage(2, 7, 3, 0.001)
     chain.ask()
-    assert tracker.usage == (4, 14, 6, 0.002)
+    assert tracker.usage == Usage(4, 14, 6, 0.002)
     assert {model: usage.calls for model, usage in tracker.by_model.items()} == {"a": 2, "b": 2}
 
 

@@ -58,7 +58,7 @@ def test_a_tracker_sums_up_by_model() -> None:
     for model, spent in [("a", Usage(0, 1, 2, 0.5)), ("b", Usage(0, 3, 4)), ("a", Usage(0, 5, 6))]:
         tracker.begin(model)
         tracker.end(model, spent)
-    assert tracker.usage == (3, 9, 12, 0.5)
+    assert tracker.usage == Usage(3, 9, 12, 0.5)
     assert tracker.by_model == {"a": (2, 6, 8, 0.5), "b": (1, 3, 4, None)}
 
 

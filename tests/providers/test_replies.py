@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import astuple
 
 from tests.doubles.model_replies import (
     CallsTool,
@@ -33,11 +34,11 @@ NO_JSON = Raw(b"data: Hello\n\ndata: [DONE]\n\n", "text/event-stream")
 
 def test_a_streamed_reply_comes_in_pieces_and_is_whole() -> None:
     outcome = ask(Says("Hello there, my friend.", pieces=("Hello ", "there, ", "my friend.")))
-    texts = [piece[0] for piece in outcome.pieces[:-1]]
+    texts = [astuple(piece)[0] for piece in outcome.pieces[:-1]]
     assert texts == ["Hello ", "there, ", "my friend."]
     assert outcome.text == "Hello there, my friend."
     assert outcome.ended is not None
-    assert outcome.ended.usage[:3] == (1, 10, 5)
+    assert astuple(outcome.ended.usage)[:3] == (1, 10, 5)
 
 
 def test_a_reply_that_is_not_streamed_comes_as_one() -> None:
@@ -57,7 +58,7 @@ def test_an_endpoint_that_does_not_stream_though_it_was_asked_to_is_read_all_the
     assert outcome.text == "Hello", outcome.error
     assert outcome.requests[0][0].streamed
     assert outcome.ended is not None
-    assert outcome.ended.usage[:3] == (1, 10, 5)
+    assert astuple(outcome.ended.usage)[:3] == (1, 10, 5)
 
 
 def test_events_under_a_wrong_name_are_read_as_events() -> None:
@@ -258,7 +259,7 @@ def test_a_reply_longer_than_its_tokens_allow_is_stopped() -> None:
     words = " ".join(f"word{at}" for at in range(1_000))
     outcome = ask(words, max_tokens=50)
     assert outcome.code == "llm-too-long"
-    assert sum(len(piece[0]) for piece in outcome.pieces) <= 50 * 16 + 1_000
+    assert sum(len(astuple(piece)[0]) for piece in outcome.pieces) <= 50 * 16 + 1_000
 
 
 def test_an_endless_body_that_is_no_reply_is_stopped_as_well() -> None:
@@ -278,7 +279,7 @@ def test_a_reply_that_repeats_itself_is_stopped() -> None:
     """L19."""
     outcome = ask(Endless("and so on, "))
     assert outcome.code == "llm-degenerate"
-    assert sum(len(piece[0]) for piece in outcome.pieces) < 4_000
+    assert sum(len(astuple(piece)[0]) for piece in outcome.pieces) < 4_000
 
 
 @pytest.mark.parametrize("spec", ["openai:gpt-4o", "groq:llama", "ollama:mistral:latest"])
@@ -299,7 +300,7 @@ def test_anthropic_is_asked_and_read_in_its_own_form() -> None:
     assert request.path == "/v1/messages"
     assert request.messages == [("system", "Answer in one word."), ("user", "What is there?")]
     assert outcome.ended is not None
-    assert outcome.ended.usage[:3] == (1, 10, 5)
+    assert astuple(outcome.ended.usage)[:3] == (1, 10, 5)
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,9 @@ class TracedModel:
             kind="CLIENT",
         )
         if content:
-            messages: Json = [{"role": role, "content": text} for role, text in request.messages]
+            messages: Json = [
+                {"role": each.role, "content": each.text} for each in request.messages
+            ]
             opened.set_attribute(traces.INPUT_MESSAGES, traces.content_text(messages))
         began, said = perf_counter(), list[str]()
         try:

@@ -247,9 +247,9 @@ def _tools(
             for text in dict.fromkeys(opened.faults):
                 if text not in shown:
                     yield Finding(subject, State.FAULTY, text)
-            for name, text, is_usable in opened.servers:
-                state = State.FINE if is_usable else State.FAULTY
-                yield Finding(f"server {name}", state, text)
+            for server in opened.servers:
+                state = State.FINE if server.is_usable else State.FAULTY
+                yield Finding(f"server {server.name}", state, server.text)
             refused = [f"{tool.name}: {tool.unusable}" for tool in tools if tool.unusable]
             for text in refused:
                 yield Finding(subject, State.FAULTY, text)

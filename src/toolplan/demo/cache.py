@@ -5,7 +5,6 @@ A file that cannot be read or written is not an error: the rows are then generat
 
 from __future__ import annotations
 
-import mmap
 import os
 import zlib
 from pathlib import Path
@@ -27,26 +26,30 @@ VARIABLE: Final = "TOOLPLAN_CACHE"
 
 _SUFFIX: Final = ".demo.sqlite"
 _SUM_BYTES: Final = 4
+_PIECE_BYTES: Final = 65_536
 _MOST_FILES: Final = 8
 
 
 def find(key: str) -> Path | None:
     """Return the file of the database that was saved as `key`, None where there is none."""
-    return None if load(key) is None else _folder() / f"{key}{_SUFFIX}"
-
-
-def load(key: str) -> memoryview | None:
-    """Return the database image that was saved as `key`, None where there is none.
-
-    It is the file itself, and not a copy: it has megabytes.
-    """
+    path = _folder() / f"{key}{_SUFFIX}"
+    found = 0
     try:
-        with (_folder() / f"{key}{_SUFFIX}").open("rb") as file:
-            saved = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    except (OSError, ValueError):  # an empty file cannot be mapped
+        left = path.stat().st_size - _SUM_BYTES
+        with path.open("rb", buffering=0) as file:
+            while left > 0 and (piece := file.read(min(left, _PIECE_BYTES))):
+                found = zlib.crc32(piece, found)
+                left -= len(piece)
+            whole = left == 0 and file.read(_SUM_BYTES) == found.to_bytes(_SUM_BYTES, "big")
+    except OSError:
         return None
-    image, checksum = saved[:-_SUM_BYTES], bytes(saved[-_SUM_BYTES:])
-    return image if image and checksum == _checksum(image) else None
+    return path if whole else None
+
+
+def load(key: str) -> bytes | None:
+    """Return the database image that was saved as `key`, None where there is none."""
+    path = find(key)
+    return None if path is None else path.read_bytes()[:-_SUM_BYTES]
 
 
 def save(key: str, image: bytes) -> None:
@@ -65,7 +68,7 @@ def save(key: str, image: bytes) -> None:
         return  # a full or read-only disk costs time, not an answer
 
 
-def _checksum(image: bytes | memoryview) -> bytes:
+def _checksum(image: bytes) -> bytes:
     return zlib.crc32(image).to_bytes(_SUM_BYTES, "big")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -12,7 +12,7 @@ from toolplan.errors import ToolplanError
 from toolplan.path import Json
 
 
-class Message(NamedTuple):
+class Message(Struct, frozen=True):
     """One message of a conversation with a model."""
 
     role: Literal["system", "user", "assistant"]
@@ -36,7 +36,7 @@ class ModelRequest(Struct, frozen=True):
     max_tokens: int = 10_000
 
 
-class Usage(NamedTuple):
+class Usage(Struct, frozen=True):
     """What was used: calls made (tries included), tokens in and out, cost in US dollars.
 
     `cost_usd` is None where the price of the model is not known.
@@ -48,19 +48,19 @@ class Usage(NamedTuple):
     cost_usd: float | None = None
 
 
-class Text(NamedTuple):
+class Text(Struct, frozen=True):
     """More of the reply."""
 
     text: str
 
 
-class Restarted(NamedTuple):
+class Restarted(Struct, frozen=True):
     """The text so far does not count: the reply starts again, for this reason."""
 
     reason: str
 
 
-class Ended(NamedTuple):
+class Ended(Struct, frozen=True):
     """The reply is whole: the endpoint said so. Nothing comes after this."""
 
     model: str

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from toolplan.providers import _faults
 from toolplan.providers._base import (
@@ -198,7 +199,7 @@ class Chain:
 
     def _settle(self, link: Link, asked: _Asked, spent: Usage) -> None:
         self._tracker.end(link.name, spent)
-        asked.spent.append(spent._replace(calls=0))
+        asked.spent.append(replace(spent, calls=0))
 
     def _note(self, link: Link, asked: _Asked, failure: Failure, spent: Usage) -> None:
         self._settle(link, asked, spent)

@@ -13,6 +13,7 @@ from typing import Final, cast
 from urllib.parse import urlsplit
 
 import httpx2
+from msgspec.structs import replace
 
 from toolplan.path import Json
 from toolplan.providers import _faults
@@ -124,7 +125,7 @@ class HttpEndpoint:
         # Raised outside of the clause above: what was caught holds the request and with it the key.
         failure = caught or call.failure(self._now())
         seen = reader.seen
-        spent = seen.usage._replace(cost_usd=cost_usd(self._spec, seen.model, seen.usage))
+        spent = replace(seen.usage, cost_usd=cost_usd(self._spec, seen.model, seen.usage))
         if failure is not None:
             raise CallFailed(failure, spent)
         yield Answered(spent)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.providers._base import ModelError, Usage
 
@@ -93,7 +94,7 @@ class UsageTracker:
 
     def end(self, model: str, spent: Usage) -> None:
         """Add the tokens and the cost of a call that was counted when it began."""
-        self._add(model, spent._replace(calls=0))
+        self._add(model, replace(spent, calls=0))
 
     def _add(self, model: str, usage: Usage) -> None:
         self._used[model] = total((self._used.get(model, Usage()), usage))

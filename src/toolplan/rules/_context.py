@@ -33,11 +33,12 @@ from toolplan.rules._arguments import (
 )
 from toolplan.rules._use import Place, Use, located, surely_fits
 from toolplan.schema import Absent, Schema, SchemaError, Violation, at, elements, value_types
+from toolplan.schema._document import Document
 from toolplan.tools import ComputedOutput, Tool, Toolbox
 
-INTEGER: Final = Schema.load({"type": "integer", "minimum": 0})
-TEXT: Final = Schema.load({"type": "string"})
-LIST: Final = Schema.load({"type": "array"})
+INTEGER: Final = Schema(Document({"type": "integer", "minimum": 0}, None))
+TEXT: Final = Schema(Document({"type": "string"}, None))
+LIST: Final = Schema(Document({"type": "array"}, None))
 
 MAX_COMPARISONS: Final = 100_000
 """The most comparisons of names that are made for one plan."""

@@ -26,15 +26,20 @@ RuleFunction: TypeAlias = Callable[[PlanContext], Iterable[Problem]]
 
 
 class Rule(Struct, frozen=True):
-    """A check of plans. `code` is its name; `page` is what `toolplan explain CODE` prints."""
+    """A check of plans. `code` is its name; `docstring` is what its function says of itself."""
 
     code: str
     severity: Severity
-    page: str
+    docstring: str
     find: RuleFunction
 
     def __repr__(self) -> str:
         return self.code
+
+    @property
+    def page(self) -> str:
+        """What `toolplan explain CODE` prints."""
+        return inspect.cleandoc(self.docstring)
 
     @property
     def summary(self) -> str:
@@ -52,6 +57,6 @@ def rule(severity: Severity = Severity.ERROR) -> Callable[[RuleFunction], Rule]:
 
     def make(function: RuleFunction) -> Rule:
         name = getattr(function, "__name__", "")
-        return Rule(name.replace("_", "-"), severity, inspect.getdoc(function) or "", function)
+        return Rule(name.replace("_", "-"), severity, function.__doc__ or "", function)
 
     return make

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from msgspec import Struct, field
 
@@ -40,7 +40,7 @@ class SourceContext(Struct, frozen=True):
     note: Callable[[str], None] = _ignore
 
 
-class ServerStatus(NamedTuple):
+class ServerStatus(Struct, frozen=True):
     """How a server of tools was found. No text of it holds a secret.
 
     Attributes:

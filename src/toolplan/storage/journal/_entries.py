@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from msgspec import Struct
 
 from toolplan.events import RunState
 from toolplan.path import Json
 
 
-class RunRecord(NamedTuple):
+class RunRecord(Struct, frozen=True):
     """What a run was started with, and is resumed from.
 
     `plan` is the canonical JSON of the plan, `tools` are the objects of its tools, and `policy` is

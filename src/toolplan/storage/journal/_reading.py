@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeAlias, cast
 
+from msgspec.structs import asdict
+
 from toolplan.events import Event, RunState
 from toolplan.path import Json
 from toolplan.storage.journal._blobs import BadBlob
@@ -27,7 +29,7 @@ _DAMAGED: Final = "(damaged: `toolplan show` with its name says where)"
 
 def record_text(record: RunRecord) -> str:
     """Return `record` as JSON."""
-    return json.dumps(record._asdict(), ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(asdict(record), ensure_ascii=False, separators=(",", ":"))
 
 
 def read_record(run: str, row: Row) -> RunRecord:
@@ -42,7 +44,7 @@ def read_record(run: str, row: Row) -> RunRecord:
         raise run_damaged(run, "its plan does not fit its checksum")
     try:
         fields = cast("dict[str, Json]", json.loads(str(text)))
-        return RunRecord(*(fields[name] for name in RunRecord._fields))
+        return RunRecord(*(fields[name] for name in RunRecord.__struct_fields__))
     except (ValueError, KeyError, TypeError, RecursionError):
         raise run_damaged(run, "its plan is not JSON") from None
 
