@@ -19,7 +19,7 @@ from tests.providers.asking import (
     fails,
     says,
 )
-from toolplan.providers import ModelRequest, Text, UsageTracker
+from toolplan.providers import ModelRequest, Text, Usage, UsageTracker
 from toolplan.providers._endpoint import Part
 from toolplan.providers._failures import Failure
 from toolplan.providers._retry import RetryPolicy
