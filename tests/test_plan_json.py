@@ -25,7 +25,7 @@ from toolplan.plan import (
     When,
     template,
 )
-from toolplan.plan_json import Parsed, Report, dump, load, parse_text, print_text
+from toolplan.plan_json import Parsed, ParsedText, Report, dump, load, parse_text, print_text
 
 
 def plan_of(*steps: object, **more: object) -> Json:
@@ -55,7 +55,7 @@ def test_a_dumped_plan_loads_as_itself(plan: Plan) -> None:
 def test_printed_text_parses_as_itself(parts: list[str | Ref]) -> None:
     value = template(tuple(parts))
     assert isinstance(value, Literal | Ref | Template)
-    assert parse_text(print_text(value)) == (value, ())
+    assert parse_text(print_text(value)) == ParsedText(value)
 
 
 @settings(deadline=None, max_examples=share_of(150))
@@ -92,7 +92,7 @@ def test_no_text_makes_parse_text_raise_and_what_it_reads_prints_as_the_same(tex
     ],
 )
 def test_pairs_of_dollars_before_a_brace_are_text(text: str, value: Value) -> None:
-    assert parse_text(text) == (value, ())
+    assert parse_text(text) == ParsedText(value)
 
 
 @pytest.mark.parametrize(

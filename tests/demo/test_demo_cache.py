@@ -1,56 +1,86 @@
-"""The demo's rows that were made before: read from the file, and made again if it is broken."""
+"""The demo's rows, kept from one process to the next."""
 
 from __future__ import annotations
 
 import datetime
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from toolplan.demo.database import Database
+from toolplan.demo import cache, demo_tools, open_database
 
-DAY = datetime.date(2026, 3, 4)
-QUERY = "SELECT id, status FROM shipments ORDER BY id LIMIT 3"
-
-
-def opened() -> Database:
-    return Database(lambda: DAY, 200, 7)
+DAY = datetime.date(2025, 10, 12)
 
 
 @pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file of the rows of `opened`."""
-    monkeypatch.setenv("TOOLPLAN_CACHE", str(tmp_path))
-    opened().rows(QUERY)
-    (made,) = tmp_path.iterdir()
-    return made
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "cache"))
+    return tmp_path / "cache"
 
 
-def test_rows_that_were_made_before_are_the_same_and_the_file_stays_as_it_is(file: Path) -> None:
-    before = file.read_bytes()
-    again = opened()
-    assert again.count("SELECT count(*) FROM shipments") > 100
-    first, *others = again.rows(QUERY)
-    again.execute("UPDATE shipments SET status = 'lost' WHERE id = ?", (str(first["id"]),))
-    assert again.rows(QUERY) == [{**first, "status": "lost"}, *others]
-    assert file.read_bytes() == before
-    assert opened().rows(QUERY) == [first, *others]
+def content(day: datetime.date = DAY, rows: int = 800) -> list[str]:
+    with closing(open_database(day, rows)) as connection:
+        return list(connection.iterdump())
 
 
-@pytest.mark.parametrize("broken", [b"", b"x", None])
-def test_a_file_that_is_broken_is_made_again(file: Path, broken: bytes | None) -> None:
-    rows, content = opened().rows(QUERY), file.read_bytes()
-    middle = len(content) // 2
-    changed = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
-    file.write_bytes(changed if broken is None else broken)
-    assert opened().rows(QUERY) == rows
-    assert file.read_bytes() == content
+def test_what_was_generated_once_is_read_again_and_is_the_same(folder: Path) -> None:
+    generated = content()
+    (file,) = folder.iterdir()
+    before = file.stat().st_mtime_ns
+    assert content() == generated
+    assert file.stat().st_mtime_ns == before
+    assert content(DAY + datetime.timedelta(1)) != generated
+    assert content(rows=900) != generated
 
 
-def test_a_folder_with_signs_of_addresses_in_its_name_is_read(
+@pytest.mark.parametrize("place", [0, 20, 5_000, -1])
+def test_a_damaged_file_is_generated_anew(folder: Path, place: int) -> None:
+    generated = content()
+    (file,) = folder.iterdir()
+    damaged = bytearray(file.read_bytes())
+    damaged[place] ^= 1
+    file.write_bytes(damaged)
+    assert content() == generated
+
+
+@pytest.mark.parametrize("length", [0, 3, 4, 5_000])
+def test_a_file_that_was_cut_off_is_generated_anew(folder: Path, length: int) -> None:
+    generated = content()
+    (file,) = folder.iterdir()
+    file.write_bytes(file.read_bytes()[:length])
+    assert content() == generated
+
+
+def test_a_folder_that_cannot_be_written_costs_no_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "a b?c#d%20"
-    monkeypatch.setenv("TOOLPLAN_CACHE", str(folder))
-    rows = opened().rows(QUERY)
-    assert opened().rows(QUERY) == rows
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "file" / "cache"))
+    assert content()
+
+
+def test_a_few_files_are_kept_the_newest(folder: Path) -> None:
+    for back in range(12):
+        content(DAY - datetime.timedelta(back), rows=1)
+    names = sorted(path.name[:10] for path in folder.iterdir())
+    assert len(names) == 8
+    assert names[0] == "2025-10-01"
+
+
+async def test_what_a_tool_writes_is_in_no_other_database(folder: Path) -> None:
+    first, second = demo_tools(DAY, rows=800), demo_tools(DAY, rows=800)
+    change = first["shipments_update"].call
+    find = second["shipments_get"].call
+    assert change is not None
+    assert find is not None
+    await change({"id": "S20251012-001", "status": "rejected", "weight_kg": 1})
+    found = await find({"id": "S20251012-001"})
+    assert isinstance(found, dict)
+    assert isinstance(found["data"], dict)
+    assert found["data"]["weight_kg"] != 1
+    with closing(open_database(DAY, 800)) as connection:
+        assert isinstance(connection, sqlite3.Connection)
+        weight = "SELECT weight_kg FROM shipments WHERE id = 'S20251012-001'"
+        assert connection.execute(weight).fetchone() != (1,)

@@ -59,7 +59,7 @@ def test_a_tracker_sums_up_by_model() -> None:
         tracker.begin(model)
         tracker.end(model, spent)
     assert tracker.usage == Usage(3, 9, 12, 0.5)
-    assert tracker.by_model == {"a": (2, 6, 8, 0.5), "b": (1, 3, 4, None)}
+    assert tracker.by_model == {"a": Usage(2, 6, 8, 0.5), "b": Usage(1, 3, 4)}
 
 
 def test_a_tracker_counts_calls_that_are_still_under_way() -> None:
