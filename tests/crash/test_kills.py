@@ -84,8 +84,9 @@ def test_calls_that_are_approved_with_their_values_survive_kills_at_every_stage(
         ),
         # one that takes a refusal for an approval
         (
+            "from msgspec.structs import replace\n"
             "whole = _staged.Stage._note\n"
-            "_staged.Stage._note = lambda self, given: whole(self, given._replace(allowed=True))",
+            "_staged.Stage._note = lambda self, given: whole(self, replace(given, allowed=True))",
             "refused call was made",
         ),
         # one that makes calls before their approval is on disk
