@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import importlib
+import copy
 import inspect
-import pkgutil
 import pydoc
 from pathlib import Path
+from typing import get_type_hints
 
 import griffe
 import pytest
 from msgspec import Struct
+from rich.pretty import pretty_repr
 
 import toolplan
+from tests.modules import every_module
+from toolplan.diagnostics import Edit
+from toolplan.flows import Policy
+from toolplan.plan import Literal
+from toolplan.planners import Draft
 from tools.struct_signatures import StructSignatures
 
 STRUCTS = [
@@ -24,16 +30,28 @@ STRUCTS = [
 
 def test_python_knows_how_to_construct_each_struct_and_shows_its_help() -> None:
     found = 0
-    for module in pkgutil.walk_packages(toolplan.__path__, "toolplan."):
-        if module.name.rpartition(".")[2] == "__main__":
-            continue
-        for value in vars(importlib.import_module(module.name)).values():
+    for module in every_module():
+        for value in vars(module).values():
             if inspect.isclass(value) and issubclass(value, Struct):
                 assert inspect.signature(value) is not None
                 found += 1
     assert found > 400
     for name in STRUCTS:
         assert name in pydoc.render_doc(getattr(toolplan, name))
+
+
+def functions_of(kind: object) -> list[object]:
+    """Return a function, or the functions of a class."""
+    found = [*vars(kind).values()] if inspect.isclass(kind) else [kind]
+    return [each for each in found if inspect.isfunction(each)]
+
+
+def test_python_knows_the_types_of_public_functions() -> None:
+    public = {name: functions_of(getattr(toolplan, name)) for name in toolplan.__all__}
+    assert sum(map(len, public.values())) > 50
+    for name, functions in public.items():
+        for function in functions:
+            assert get_type_hints(function) is not None, name
 
 
 @pytest.fixture(scope="module")
@@ -56,3 +74,20 @@ def test_the_constructor_of_a_struct_is_known(name: str, package: griffe.Object)
     assert [each.default is not None for each in parameters] == [
         each.default is not inspect.Parameter.empty for each in said.values()
     ]
+
+
+@pytest.mark.parametrize("one", [Draft("a"), Policy(), Edit("/a", 1), Literal({"a": [1]})])
+def test_what_is_equal_is_not_unequal(one: object) -> None:
+    again = copy.deepcopy(one)
+    assert one == again
+    assert (one != again) is False
+    assert one != object()
+
+
+def test_a_policy_prints_what_it_says_and_not_where_it_is_written() -> None:
+    policy = Policy(allow=("a",), text="secret", file="policy.toml")
+    for shown in (repr(policy), pretty_repr(policy)):
+        assert "allow=('a',)" in shown
+        assert "secret" not in shown
+        assert "policy.toml" not in shown
+    assert policy == Policy(allow=("a",))

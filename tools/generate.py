@@ -25,7 +25,7 @@ def pages() -> dict[str, str]:
         **{code: Severity.WARNING if code in WARNINGS else Severity.ERROR for code in SYNTAX_PAGES},
         **{rule.code: rule.severity for rule in RULES},
     }
-    texts = {**SYNTAX_PAGES, **{rule.code: rule.page for rule in RULES}}
+    texts = {**SYNTAX_PAGES, **{rule.code: rule.text for rule in RULES}}
     written = {
         f"{code}.md": f"# {code}\n\n*{severities[code].value}*\n\n{page}\n"
         for code, page in texts.items()

@@ -73,6 +73,9 @@ class Edit(Struct, frozen=True, eq=False):
             return NotImplemented
         return (self.pointer, self.value) == (other.pointer, other.value)
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other  # a struct's own compares identity
+
     def __hash__(self) -> int:
         return hash((self.pointer, self.value))
 

@@ -25,6 +25,9 @@ _OF_A_PATTERN: Final = (
 )
 
 
+_LIBRARIES: Final[list[str]] = []
+
+
 def names_of(package: str, **modules: str) -> Callable[[str], object]:
     """Return the `__getattr__` of `package`: the names that each of its modules provides.
 
@@ -49,7 +52,15 @@ def lazy_module(name: str) -> ModuleType:
     It is for what a command may not need. For type checkers, and for the contracts of the layers,
     the same module is imported under `TYPE_CHECKING`.
     """
+    if not name.startswith("toolplan."):
+        _LIBRARIES.append(name)
     return _LazyModule(name)
+
+
+def load_libraries() -> None:
+    """Load the libraries for which `lazy_module` was called: the path for imports will change."""
+    for name in _LIBRARIES:
+        import_module(name)
 
 
 def lazy_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:

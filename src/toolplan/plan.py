@@ -58,6 +58,9 @@ class Literal(Struct, frozen=True, eq=False):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Literal) and _same(self.value, other.value)
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other  # a struct's own compares identity
+
     def __hash__(self) -> int:
         return hash(_key(self.value))
 

@@ -99,3 +99,74 @@ def test_calls_that_hang_do_not_stop_other_calls(tmp_path: Path) -> None:
 def _journal(folder: Path) -> bytes:
     files = [each for each in folder.glob("runs.sqlite*") if each.is_file()]
     return b"".join(each.read_bytes() for each in files)
+
+
+TOOLS = '''
+import atexit
+import toolplan
+
+class Log:
+    """Refers to itself, so that only the collector of garbage frees it, and its file."""
+
+    def __init__(self, name):
+        self.file = open(name, "w")
+        self.own = self.note
+
+    def note(self, text):
+        self.file.write(text)
+
+LOG = Log("calls.log")
+
+@toolplan.tool
+def price(name: str) -> float:
+    """Return the price of a thing."""
+    LOG.note(name)
+    return 1.0
+'''
+
+
+def test_what_the_users_code_left_in_memory_is_written_at_the_end(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(TOOLS)
+    steps = [{"id": "a", "tool": "price", "args": {"name": "tea"}}]
+    (tmp_path / "plan.json").write_text(json.dumps({"toolplan": 1, "steps": steps}))
+    done = command(tmp_path, "run", "plan.json", "--tools", "mine:*", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "calls.log").read_text() == "tea"
+
+
+def test_a_file_of_the_user_is_not_taken_for_a_part_of_python(tmp_path: Path) -> None:
+    """What is loaded when it is used is loaded before the user's folder is looked through."""
+    (tmp_path / "mine.py").write_text(TOOLS)
+    for name in ("difflib", "html", "shlex", "statistics", "tomllib"):
+        (tmp_path / f"{name}.py").write_text(f"raise SystemExit('the {name} of the user')")
+    steps = [{"id": "a", "tool": "prise", "args": {"name": "tea"}}]
+    (tmp_path / "plan.json").write_text(json.dumps({"toolplan": 1, "steps": steps}))
+    done = command(tmp_path, "check", "plan.json", "--tools", "mine:*")
+    assert "Did you mean 'price'?" in done.stdout + done.stderr
+    assert "of the user" not in done.stdout + done.stderr
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [(("tools", "--json"), 0), (("check", "-", "--json"), 1), (("check",), 2)]
+)
+def test_a_command_that_loads_no_other_code_ends_with_its_code_and_all_its_output(
+    words: tuple[str, ...], code: int, tmp_path: Path
+) -> None:
+    done = command(tmp_path, *words, given='{"toolplan": 1, "steps": [{"id": "a"}]}')
+    assert done.returncode == code
+    if "--json" in words:
+        json.loads(done.stdout)
+
+
+def command(folder: Path, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a command in `folder`; the folder is not where Python looks for modules by itself."""
+    return subprocess.run(
+        [sys.executable, "-P", "-c", "from toolplan.cli._app import main; main()", *words],
+        cwd=folder,
+        env={**os.environ, "TOOLPLAN_HOME": str(folder)},
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )

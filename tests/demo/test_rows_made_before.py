@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from toolplan.demo import cache
 from toolplan.demo.database import Database
 
 DAY = datetime.date(2026, 3, 4)
@@ -43,4 +44,19 @@ def test_a_folder_with_signs_of_addresses_in_its_name_is_read(
     folder = tmp_path / "a b?c#d%20"
     monkeypatch.setenv("TOOLPLAN_CACHE", str(folder))
     rows = opened().rows(QUERY)
+    assert opened().rows(QUERY) == rows
+
+
+def test_rows_are_made_where_the_file_is_removed_meanwhile(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, find = opened().rows(QUERY), cache.find
+
+    def removed(key: str) -> Path | None:
+        found = find(key)
+        if found is not None:
+            found.unlink()
+        return found
+
+    monkeypatch.setattr(cache, "find", removed)
     assert opened().rows(QUERY) == rows

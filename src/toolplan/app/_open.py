@@ -30,7 +30,6 @@ from toolplan.storage.journal import Store
 if TYPE_CHECKING:
     from toolplan.app import _journal_place
     from toolplan.app import _policy as policies
-    from toolplan.app._policy import PolicyArgument
 else:
     _journal_place = lazy_module("toolplan.app._journal_place")
     policies = lazy_module("toolplan.app._policy")
@@ -45,7 +44,7 @@ def open(
     model: str | Sequence[str] | providers.Model | None = None,
     planner: str | Planner = "auto",
     journal: str | os.PathLike[str] | Store | None = None,
-    policy: PolicyArgument = None,
+    policy: policies.PolicyArgument = None,
     settings: str | os.PathLike[str] | Mapping[str, object] | Settings | None = None,
     base_url: str | None = None,
     effects: EffectsArgument = (),

@@ -19,6 +19,7 @@ from toolplan import providers
 from toolplan.answer import InsightFunction
 from toolplan.app._approve import Approve
 from toolplan.app._arguments import checked_methods
+from toolplan.app._decisions import consents_of, day_at, day_of, decisions_of, metadata_of
 from toolplan.app._kept import Kept
 from toolplan.app._left_out import answered, resumed, started
 from toolplan.app._loop import Loop, Setup, Watchers
@@ -57,17 +58,17 @@ from toolplan.storage.journal import RunEntry, Store
 from toolplan.threads import in_thread
 
 if TYPE_CHECKING:
-    from toolplan.app import _check, _decisions
+    from toolplan import deltas
+    from toolplan import summary as summaries
+    from toolplan.app import _check
     from toolplan.app import resume as resuming
     from toolplan.app import workers as machines
-    from toolplan.app._check import PlanArgument
-    from toolplan.deltas import Delta
-    from toolplan.summary import Format
 else:
+    deltas = lazy_module("toolplan.deltas")
+    summaries = lazy_module("toolplan.summary")
     machines = lazy_module("toolplan.app.workers")
     resuming = lazy_module("toolplan.app.resume")
     _check = lazy_module("toolplan.app._check")
-    _decisions = lazy_module("toolplan.app._decisions")
 
 logger = logging.getLogger("toolplan")
 
@@ -123,8 +124,7 @@ class App:
         self.tools, self.planner, self.model = toolbox(tools), planner, model
         self.policy, self.limits, self.insights = policy, limits, tuple(insights)
         self._user = User() if user is None else user
-        self.thresholds = self._user.settings.thresholds
-        self.tracker = self._user.tracker
+        self.thresholds, self.tracker = self._user.settings.thresholds, self._user.tracker
         self._setup = Setup(
             self.tools, self.insights, policy, limits, rules, attempts, assess, clock, new_id,
             self.thresholds,
@@ -211,10 +211,10 @@ class App:
         conversation: str | None = None,
         eager: bool = False,
         replan: bool = False,
-        summary: Format | None = None,
+        summary: summaries.Format | None = None,
         on_step: Callable[[Step], None] | None = None,
         on_plan: Callable[[Compiled], None] | None = None,
-        on_delta: Callable[[Delta], None] | None = None,
+        on_delta: Callable[[deltas.Delta], None] | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> AskResult:
         """Answer a question: plan, run the plan, and return what was found.
@@ -252,15 +252,13 @@ class App:
         given = LimitOptions.of(concurrency, timeout)
         loop = self._loop(conversation, await self._kept.journal_to_run(), given, watchers)
         loop = replace(loop, approve=approve, yes=yes, eager=eager, replan=replan)
-        start = Start(
-            _decisions.day_at(today, self._setup.clock), loop.run_options, approve, yes, on_event
-        )
+        start = Start(day_at(today, self._setup.clock), loop.run_options, approve, yes, on_event)
         asked = await self._asked(question, today, context, conversation)
         asked = await answered(loop, asked, start)
         asked = await summarised(asked, self.model, summary, self._setup)
         return await self._finished(asked, conversation)
 
-    def check(self, plan: PlanArgument, *, dialect: str = "toolplan") -> CheckResult:
+    def check(self, plan: _check.PlanArgument, *, dialect: str = "toolplan") -> CheckResult:
         """Check a plan against the tools and the policy.
 
         Args:
@@ -274,13 +272,13 @@ class App:
 
     @overload
     async def run(
-        self, plan: PlanArgument, *, dialect: str = ..., dry_run: Literal[True]
+        self, plan: _check.PlanArgument, *, dialect: str = ..., dry_run: Literal[True]
     ) -> dry_runs.DryRun: ...
 
     @overload
     async def run(
         self,
-        plan: PlanArgument,
+        plan: _check.PlanArgument,
         *,
         dialect: str = ...,
         run_id: str | None = ...,
@@ -297,7 +295,7 @@ class App:
     @counted
     async def run(
         self,
-        plan: PlanArgument,
+        plan: _check.PlanArgument,
         *,
         dialect: str = "toolplan",
         run_id: str | None = None,
@@ -337,7 +335,7 @@ class App:
         if dry_run:
             return await simulate_run(self._setup, checked, await self._kept.journal_so_far())
         expected = await in_thread(_expected, self, checked, given)
-        start = Start(_decisions.day_at(today, self._setup.clock), options, approve, yes, on_event)
+        start = Start(day_at(today, self._setup.clock), options, approve, yes, on_event)
         notes = run_notes(self._metadata, self._user.advice, given, start.day)
         checked = noted(checked, {**notes, **expected})
         if on_plan is not None:
@@ -391,23 +389,14 @@ class App:
             ApprovalRequired: the plan has effects and was not approved.
             JournalError: there is no such run, or another process works on it.
         """
-        decided = (
-            _decisions.decisions_of(retry, resolve, abort),
-            _decisions.consents_of(allow, deny, reason),
-        )
+        decided = decisions_of(retry, resolve, abort), consents_of(allow, deny, reason)
         journal = await in_thread(self.needed_journal)
         name, metadata, plan = await in_thread(_kept_run, self._setup, journal, run)
         given = LimitOptions.of(concurrency, timeout)
         if on_plan is not None:
             on_plan(plan)
         options = self.run_options(LimitOptions.kept(metadata.get(ADVICE)), given)
-        start = Start(
-            _decisions.day_at(_decisions.day_of(metadata), self._setup.clock),
-            options,
-            approve,
-            yes,
-            on_event,
-        )
+        start = Start(day_at(day_of(metadata), self._setup.clock), options, approve, yes, on_event)
         plan, ended = await resumed(self._setup, journal, name, plan, decided, leave_out, start)
         return await in_thread(self._ended, plan, ended)
 
@@ -425,8 +414,7 @@ class App:
 
     def forecast(self, plan: ExecutionPlan, given: LimitOptions = NO_LIMITS) -> Forecast:
         """Return what a run of `plan` is expected to take, from earlier calls in the journal."""
-        journal = self.needed_journal()
-        return foreseen(plan, journal, self.tools, self.run_options(given))
+        return foreseen(plan, self.needed_journal(), self.tools, self.run_options(given))
 
     def run_options(self, *given: LimitOptions) -> RunOptions:
         """Return how much runs at once and how long calls may take.
@@ -456,25 +444,21 @@ class App:
         return self._kept.needed_journal()
 
     def _loop(
-        self,
-        conversation: str | None,
-        journal: Store | None,
-        given: LimitOptions,
-        watchers: Watchers,
+        self, conversation: str | None, journal: Store | None, given: LimitOptions, watch: Watchers
     ) -> Loop:
         planner = self.planner
         if conversation is not None and not isinstance(planner, dialogue.DialoguePlanner):
             planner = dialogue.DialoguePlanner(planner, weeks=self._user.weeks)
         notes = run_notes(self._metadata, self._user.advice, given)
         options = self.run_options(given)
-        return Loop(self._setup, planner, journal, options, notes, watchers, note=self._note)
+        return Loop(self._setup, planner, journal, options, notes, watch, note=self._note)
 
     async def _asked(
         self, text: str, today: date | str | None, context: Json, conversation: str | None
     ) -> AskResult:
         if conversation is not None and context is None:
             context = await self._kept.recall(conversation, text)
-        question = Question(text, _decisions.day_at(today, self._setup.clock).isoformat(), context)
+        question = Question(text, day_at(today, self._setup.clock).isoformat(), context)
         return AskResult(question, Refusal("Nothing was proposed."))
 
     async def _finished(self, asked: AskResult, conversation: str | None) -> AskResult:
@@ -498,7 +482,7 @@ def _kept_run(
 ) -> tuple[str, dict[str, Json], ExecutionPlan]:
     """Return the name, the metadata and the plan of the run whose name begins so."""
     name = journal.find(start)
-    metadata = _decisions.metadata_of(journal.record(name).plan)
+    metadata = metadata_of(journal.record(name).plan)
     plan = resuming.plan_of(
         name, setup.tools, journal=journal, limits=setup.limits, rules=setup.rules
     )

@@ -58,11 +58,9 @@ def main(arguments: list[str] | None = None) -> None:
         failed = ToolplanError("storage", f"The system reports: {reason}.")
         code = _terminal.report(failed, as_json=as_json)
     status = code if isinstance(code, int) else 0
-    if arguments is None and "toolplan.event_loop" in sys.modules:  # else nothing has run
+    if arguments is None and "toolplan.own_code" in sys.modules:  # else nothing was loaded
         ending: Any = import_module("toolplan.cli._ending")
         ending.end_process(status)
-    if arguments is None:
-        gc.freeze()  # the interpreter looks for garbage twice as it ends; all memory goes then
     sys.exit(status)
 
 

@@ -1,33 +1,54 @@
-"""The end of a process whose tools do not end."""
+"""The end of a process: at once where that is safe, whatever the tools still do."""
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import threading
 import time
 from contextlib import suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from toolplan.cli import _terminal
-from toolplan.event_loop import left_behind, was_given_up
-from toolplan.threads import hung_calls
+from toolplan.extensions import has_foreign_code
+from toolplan.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from toolplan import event_loop, threads
+else:
+    event_loop = lazy_module("toolplan.event_loop")
+    threads = lazy_module("toolplan.threads")
 
 _LAST_THREADS_S: Final = 5.0  # for threads that are no daemons, when calls were given up
 
 
 def end_process(code: int) -> None:
-    """End the process with `code` if calls that were given up could keep it from ending."""
-    if not was_given_up():
-        return
+    """End the process with `code` if calls that were given up could keep it from ending.
+
+    Where no code was loaded but toolplan's, end it at once: taking apart what is in memory is a
+    twelfth of a short command, and only code of others may have left something there to be done,
+    as a file that is not closed.
+    """
+    if "toolplan.event_loop" in sys.modules and event_loop.was_given_up():
+        _end_without_calls(code)
+    elif not has_foreign_code() and not _foreign_threads():
+        atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]
+        _end(code)
+
+
+def _end_without_calls(code: int) -> None:
     until = time.monotonic() + _LAST_THREADS_S
     for thread in _foreign_threads():
         thread.join(max(0.0, until - time.monotonic()))
     alive = [thread for thread in _foreign_threads() if thread.is_alive()]
-    left = sum(hung_calls().values()) + left_behind() + len(alive)
-    if not left:
-        return
-    _terminal.note(f"Calls that were given up and end with this process: {left}.")
+    left = sum(threads.hung_calls().values()) + event_loop.left_behind() + len(alive)
+    if left:
+        _terminal.note(f"Calls that were given up and end with this process: {left}.")
+        _end(code)
+
+
+def _end(code: int) -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()

@@ -49,7 +49,10 @@ def find(key: str) -> Path | None:
 def load(key: str) -> bytes | None:
     """Return the database image that was saved as `key`, None where there is none."""
     path = find(key)
-    return None if path is None else path.read_bytes()[:-_SUM_BYTES]
+    try:
+        return None if path is None else path.read_bytes()[:-_SUM_BYTES]
+    except OSError:  # another process has removed it
+        return None
 
 
 def save(key: str, image: bytes) -> None:

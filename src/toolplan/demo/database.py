@@ -217,7 +217,10 @@ def open_saved(today: datetime.date, rows: int, seed: int) -> sqlite3.Connection
     if file is None:
         return None
     address = f"{file.absolute().as_uri()}?mode=ro&immutable=1"
-    return _connected(sqlite3.connect(address, uri=True, check_same_thread=False))
+    try:
+        return _connected(sqlite3.connect(address, uri=True, check_same_thread=False))
+    except sqlite3.Error:  # it was removed, or SQLite cannot read its address
+        return None
 
 
 def open_database(

@@ -19,6 +19,7 @@ from toolplan.engines._calls import Clock, Fan, RunOptions, callees, too_many_ca
 from toolplan.engines._flow_checks import FlowChecks
 from toolplan.engines._graph import Graph
 from toolplan.engines._in_flight import CANCELLED, LEFT, EventLog, InFlightCalls
+from toolplan.engines._inputs import filled, holds, items_of
 from toolplan.engines._outcomes import Outcomes
 from toolplan.engines._ready_queue import ReadyQueue, Shared
 from toolplan.engines._sizes import Budget
@@ -38,11 +39,9 @@ from toolplan.tools import Arguments, Tool
 
 if TYPE_CHECKING:
     from toolplan.engines import _effects as effect_calls
-    from toolplan.engines import _inputs as inputs
     from toolplan.engines._staged import Stage
 else:
     effect_calls = lazy_module("toolplan.engines._effects")
-    inputs = lazy_module("toolplan.engines._inputs")
 
 
 class Scheduler:
@@ -269,7 +268,7 @@ class Scheduler:
     def _start_step(self, position: int) -> None:
         step = self._steps[position]
         if step.when is not None:
-            verdict = inputs.holds(step.when, self._outputs, self._options.value_size)
+            verdict = holds(step.when, self._outputs, self._options.value_size)
             if isinstance(verdict, Failure):
                 return self._fail(position, verdict, 0)
             if not verdict:
@@ -287,7 +286,7 @@ class Scheduler:
 
     def _start_fan(self, position: int, step: Step, for_each: Value) -> None:
         budget = Budget(min(self._options.value_size, self._list_bytes_left))
-        items = inputs.items_of(step, for_each, self._outputs, self._limits, budget)
+        items = items_of(step, for_each, self._outputs, self._limits, budget)
         self._list_bytes_left -= budget.used
         if isinstance(items, Failure):
             return self._fail(position, items, 0)
@@ -436,9 +435,7 @@ class Scheduler:
         step, budget, guards = self._steps[position], self._budget, self.flow_checks.guards
         budget.used = 0
         mine = guards.get(step.id) if guards else None
-        return inputs.filled(
-            step, self._tools_of[position], self._outputs, budget, item, index, mine
-        )
+        return filled(step, self._tools_of[position], self._outputs, budget, item, index, mine)
 
     def reserve(self, calls: int) -> bool:
         """Reserve `calls` of the calls that the limit allows; return False if there are too few."""

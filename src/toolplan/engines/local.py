@@ -23,10 +23,10 @@ from toolplan.storage.journal import Slot, Store
 from toolplan.tools import Tool
 
 if TYPE_CHECKING:
+    from toolplan.engines import _leaving as places
     from toolplan.engines import _streamed as streamed
-    from toolplan.engines._leaving import Leaving
-    from toolplan.engines._streamed import StepStream
 else:
+    places = lazy_module("toolplan.engines._leaving")
     streamed = lazy_module("toolplan.engines._streamed")
 
 _LIMITS: Final = Limits()
@@ -44,7 +44,7 @@ async def run(
     run_id: str = "",
     done: Sequence[Event] = (),
     clock: Clock = time.time,
-    leaving: Leaving | None = None,
+    leaving: places.Leaving | None = None,
     **options: Unpack[Options],
 ) -> Run:
     """Run `plan` and return the finished run.
@@ -90,7 +90,7 @@ async def run(
 
 
 async def run_stream(
-    stream: StepStream,
+    stream: streamed.StepStream,
     tools: Mapping[str, Tool] | Sequence[Tool],
     *,
     journal: Store | None = None,
@@ -141,7 +141,7 @@ async def resume(
     limits: Limits = _LIMITS,
     on_event: Callable[[Event], None] | None = None,
     clock: Clock = time.time,
-    leaving: Leaving | None = None,
+    leaving: places.Leaving | None = None,
     **options: Unpack[Options],
 ) -> Run:
     """Resume a run that was interrupted, was cancelled, or waits for a person.

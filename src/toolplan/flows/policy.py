@@ -79,12 +79,19 @@ class Policy(Struct, frozen=True, eq=False):
         """Compare what the policies say, and not how and where they are written."""
         return self._said() == other._said() if isinstance(other, Policy) else NotImplemented
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other  # a struct's own compares identity
+
     def __hash__(self) -> int:
         return hash(tuple(self._said().values()))
 
     def __repr__(self) -> str:
         said = ", ".join(f"{name}={value!r}" for name, value in self._said().items())
         return f"Policy({said})"
+
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        """Return what the policy says, for the libraries that print values."""
+        return [*self._said().items()]
 
     def _said(self) -> dict[str, object]:
         return {name: value for name, value in asdict(self).items() if name not in _WRITTEN}

@@ -53,7 +53,7 @@ from toolplan.render.printable import cut, printable
 from toolplan.rules import RULES, SYNTAX_PAGES
 from toolplan.tools import Toolbox
 
-PAGES: Final = {**ERROR_PAGES, **SYNTAX_PAGES, **{rule.code: rule.page for rule in RULES}}
+PAGES: Final = {**ERROR_PAGES, **SYNTAX_PAGES, **{rule.code: rule.text for rule in RULES}}
 
 _INSTRUCTIONS: Final = (
     "Turns questions into plans of tool calls, checks a whole plan before anything runs, and runs "

@@ -26,6 +26,9 @@ class Draft(Struct, frozen=True, eq=False):
             return NotImplemented
         return (self.text, self.dialect) == (other.text, other.dialect)
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other  # a struct's own compares identity
+
     def __hash__(self) -> int:
         return hash((self.text, self.dialect))
 

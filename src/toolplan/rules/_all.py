@@ -126,7 +126,7 @@ def all_rules() -> tuple[Rule, ...]:
 
 def rule_pages() -> dict[str, str]:
     """Return the page of every code, by code: what `toolplan explain` prints."""
-    return {**_syntax.SYNTAX_PAGES, **{rule.code: rule.page for rule in all_rules()}}
+    return {**_syntax.SYNTAX_PAGES, **{rule.code: rule.text for rule in all_rules()}}
 
 
 def diagnose(context: PlanContext, rules: Iterable[Rule] | None = None) -> list[Diagnostic]:

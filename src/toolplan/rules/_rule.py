@@ -26,25 +26,25 @@ RuleFunction: TypeAlias = Callable[[PlanContext], Iterable[Problem]]
 
 
 class Rule(Struct, frozen=True):
-    """A check of plans. `code` is its name; `docstring` is what its function says of itself."""
+    """A check of plans. `code` is its name, `page` the docstring that `toolplan explain` prints."""
 
     code: str
     severity: Severity
-    docstring: str
+    page: str
     find: RuleFunction
 
     def __repr__(self) -> str:
         return self.code
 
     @property
-    def page(self) -> str:
-        """What `toolplan explain CODE` prints."""
-        return inspect.cleandoc(self.docstring)
-
-    @property
     def summary(self) -> str:
         """The first line of the page."""
-        return self.page.partition("\n")[0]
+        return self.text.partition("\n")[0]
+
+    @property
+    def text(self) -> str:
+        """The page without the indentation of a docstring."""
+        return inspect.cleandoc(self.page)
 
     def diagnostic(self, problem: Problem) -> Diagnostic:
         """Return `problem`, which this rule found, as a diagnostic."""

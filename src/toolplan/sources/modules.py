@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 from toolplan import sources  # what reads type hints is loaded where it is used
 from toolplan.diagnostics import did_you_mean, near
-from toolplan.lazy import lazy_module, lazy_pattern
+from toolplan.extensions import note_foreign_code
+from toolplan.lazy import lazy_module, lazy_pattern, load_libraries
 from toolplan.own_code import own_fault
 from toolplan.sources._base import OpenedTools, SourceContext, ToolSource
 from toolplan.tools import Tool, Toolbox, ToolObjectError, plain_functions
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 else:
     extras = lazy_module("toolplan.extras")
 
+_OURS: Final = "toolplan."
 _ATTRIBUTE: Final = lazy_pattern(
     r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*(\.\w+)*(\.\*)?|\*)"
 )
@@ -114,8 +116,11 @@ def _attribute(module_name: str, attribute: str, folder: Path) -> object:
 
 
 def _import(name: str, folder: Path) -> ModuleType:
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
+    if not name.startswith(_OURS):
+        note_foreign_code(name)
+        load_libraries()  # a file in the folder may have the name of one that was not loaded yet
+        if str(folder) not in sys.path:
+            sys.path.insert(0, str(folder))
     importlib.invalidate_caches()
     try:
         return importlib.import_module(name)

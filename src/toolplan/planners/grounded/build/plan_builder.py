@@ -26,6 +26,7 @@ from toolplan.planners.grounded.build.drafts import (
     ordered,
     source_of,
 )
+from toolplan.planners.grounded.build.reasons import words_of
 from toolplan.planners.grounded.build.selection import cut_of, selection_arguments
 from toolplan.planners.grounded.catalogue.connections import (
     Connection,
@@ -43,11 +44,10 @@ from toolplan.planners.grounded.parse.requests import Cut, Link, Modifier, Thing
 
 if TYPE_CHECKING:
     from toolplan import extras
-    from toolplan.planners.grounded.build import both, reasons
+    from toolplan.planners.grounded.build import both
 else:
     extras = lazy_module("toolplan.extras")
     both = lazy_module("toolplan.planners.grounded.build.both")
-    reasons = lazy_module("toolplan.planners.grounded.build.reasons")
 
 _HELD = phrases.HOLDING | {"with", "carrying"}
 _TIES = frozenset({None, "of", "from", "in", "for", "on", "at"})
@@ -187,9 +187,7 @@ class PlanBuilder:
                 case Filter() as found:
                     if modifier.cue == "for" and isinstance(modifier.mention.what, Name):
                         name = f'"for {modifier.mention.text}"'
-                        self.draft.note(
-                            f"{name} is taken as the {reasons.words_of(found.attribute)}"
-                        )
+                        self.draft.note(f"{name} is taken as the {words_of(found.attribute)}")
                     bound.filters.append((found, modifier))
                 case Where() as found:
                     bound.wheres.append((found, modifier))
@@ -454,9 +452,7 @@ class PlanBuilder:
         if fits and limit is not None and not conditions:
             if cut.newest and moment is not None:
                 said = " ".join(m.text for m in cut.mentions)
-                self.draft.note(
-                    f"{said}: others with the same {reasons.words_of(moment)} may be left out"
-                )
+                self.draft.note(f"{said}: others with the same {words_of(moment)} may be left out")
             return _Cut(limit)
         return _Cut(rest=cut)
 

@@ -18,6 +18,7 @@ from toolplan.lazy import lazy_pattern
 from toolplan.planners.grounded.dates import words
 from toolplan.planners.grounded.dates.words import Text
 
+_WORD_END: Final = r"(?!\w)"
 _NOTHING: Final = "\0"
 """What stands for a part that a text may lack, or of which nothing is known."""
 
@@ -84,8 +85,9 @@ class Spelling:
 
     def may_stand_in(self, folded: str) -> bool:
         """Return whether `folded` has what each text has that this matches."""
-        spaced = " ".join(folded.split())
-        return all(any(each in spaced for each in texts) for texts in needs(self.text))
+        spaced = " ".join(folded.split()) + " "
+        spelling = self.text if self._ending == _WORD_END else f"{self.text} "
+        return all(any(each in spaced for each in texts) for texts in needs(spelling))
 
     @property
     def pattern(self) -> re.Pattern[str]:
@@ -98,7 +100,7 @@ class Spelling:
 
 def word(spelling: str) -> Spelling:
     """Return a spelling that ends where a word ends."""
-    return Spelling(spelling, r"(?!\w)")
+    return Spelling(spelling, _WORD_END)
 
 
 def opening(spelling: str) -> Spelling:
