@@ -159,10 +159,29 @@ def test_a_command_that_loads_no_other_code_ends_with_its_code_and_all_its_outpu
         json.loads(done.stdout)
 
 
-def command(folder: Path, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
+def test_a_program_that_calls_a_command_goes_on(tmp_path: Path) -> None:
+    text = (
+        "from toolplan.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as ended:\n    print('ended with', ended.code)"
+    )
+    done = command(tmp_path, "tools", program=("-c", text))
+    assert done.stdout.endswith("ended with 0\n")
+
+
+def test_a_profiler_of_a_command_prints_what_it_found(tmp_path: Path) -> None:
+    done = command(tmp_path, "tools", program=("-m", "cProfile", "-m", "toolplan"))
+    assert "function calls" in done.stdout
+
+
+MODULE = ("-m", "toolplan")
+
+
+def command(
+    folder: Path, *words: str, given: str = "", program: tuple[str, ...] = MODULE
+) -> subprocess.CompletedProcess[str]:
     """Run a command in `folder`; the folder is not where Python looks for modules by itself."""
     return subprocess.run(
-        [sys.executable, "-P", "-c", "from toolplan.cli._app import main; main()", *words],
+        [sys.executable, "-P", *program, *words],
         cwd=folder,
         env={**os.environ, "TOOLPLAN_HOME": str(folder)},
         input=given,
