@@ -116,6 +116,7 @@ def _of_attribute(attribute: Attribute) -> Iterator[tuple[_Keys, Reading]]:
         yield words.keys(phrase), column
     for value in shape.enum:
         yield words.keys(value), ValueOf(attribute.entity, attribute.name, value)
+    known: set[tuple[_Keys, bool]] = set()
     for value, phrases in shape.values.items():
         truth = shape.is_boolean and value in ("true", "false")
         json_value: Json = value == "true" if truth else value
@@ -123,7 +124,7 @@ def _of_attribute(attribute: Attribute) -> Iterator[tuple[_Keys, Reading]]:
         for phrase in phrases:
             yield words.keys(phrase), reading
         if shape.is_boolean and isinstance(json_value, bool):
-            yield from _implied(reading, json_value, phrases)
+            yield from _implied(reading, json_value, phrases, known)
     yield from _names(attribute)
 
 
@@ -139,19 +140,25 @@ def _humanised(attribute: Attribute) -> Iterator[str]:
 
 
 def _implied(
-    reading: ValueOf, value: bool, phrases: Iterable[str]
+    reading: ValueOf, value: bool, phrases: Iterable[str], known: set[tuple[_Keys, bool]]
 ) -> Iterator[tuple[_Keys, Reading]]:
-    """Yield phrases that follow from those of a boolean: other verbs, and the opposite."""
+    """Yield phrases that follow from those of a boolean: other verbs, and the opposite.
+
+    `known` gets what was said of: "without a" says again what "with a" did.
+    """
     opposite = replace(reading, value=not value)
     for phrase in phrases:
         first, _, following = phrase.partition(" ")
-        if first in ("with", "without") and following:
-            rest = words.keys(following)
-            same, other = (_WITH, _WITHOUT) if first == "with" else (_WITHOUT, _WITH)
+        if first not in ("with", "without") or not following:
+            continue
+        rest, is_with = words.keys(following), first == "with"
+        same, other = (_WITH, _WITHOUT) if is_with else (_WITHOUT, _WITH)
+        if (rest, value is is_with) not in known:
+            known.add((rest, value is is_with))
             yield from ((verb + rest, reading) for verb in same)
             yield from ((verb + rest, opposite) for verb in other)
-            if first == "with":
-                yield from ((word + rest + seen, reading) for word in _IN for seen in _SEEN)
+        if is_with:
+            yield from ((word + rest + seen, reading) for word in _IN for seen in _SEEN)
 
 
 def _names(attribute: Attribute) -> Iterator[tuple[_Keys, Reading]]:
