@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from toolplan.planners.grounded.language.phrases import LONGEST, PHRASES, WordClass
+from toolplan.planners.grounded.language.verbs import (
+    IMPERATIVE_VERBS,
+    gerund,
+    gerunds_of,
+    participle,
+    participles_of,
+)
 from toolplan.planners.grounded.language.words import key, keys
 
 
@@ -15,3 +22,14 @@ def test_phrases_are_found_as_they_are_said() -> None:
     for said, sort in (("thanks", "filler"), ("Details", "detail")):
         assert WordClass(sort) in PHRASES.get(keys(said), frozenset()), said
     assert max(map(len, PHRASES)) == LONGEST
+
+
+def test_each_form_of_a_verb_is_known_and_no_other_word() -> None:
+    verbs = IMPERATIVE_VERBS.items()
+    doing = {form: action for verb, action in verbs for form in gerunds_of(verb)}
+    done = {form: action for verb, action in verbs for form in participles_of(verb)}
+    assert {form: gerund(form) for form in doing} == doing
+    assert {form: participle(form) for form in done} == done
+    others = {word for phrase in PHRASES for word in phrase} | {"", "ing", "ed", "d", "e", "sing"}
+    assert [word for word in others - doing.keys() if gerund(word)] == []
+    assert [word for word in others - done.keys() if participle(word)] == []

@@ -7,7 +7,7 @@ never stand for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import cache
 from types import MappingProxyType
@@ -106,7 +106,8 @@ _IRREGULAR: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 )  # fmt: skip
 
 
-def _participles(verb: str) -> Iterator[str]:
+def participles_of(verb: str) -> Iterator[str]:
+    """Yield the forms of `verb` as "done"."""
     yield from _IRREGULAR.get(verb, ())
     if verb in _IRREGULAR:
         return
@@ -119,7 +120,8 @@ def _participles(verb: str) -> Iterator[str]:
         yield verb + verb[-1] + "ed"
 
 
-def _gerunds(verb: str) -> Iterator[str]:
+def gerunds_of(verb: str) -> Iterator[str]:
+    """Yield the forms of `verb` as "doing" it."""
     yield verb.removesuffix("e") + "ing"
     yield verb + verb[-1] + "ing"
 
@@ -142,17 +144,27 @@ PHRASAL: Final[Mapping[tuple[str, ...], Action]] = MappingProxyType(
 """Verbs of several words. Their object may stand behind the first word."""
 
 
-@cache
-def gerunds() -> Mapping[str, Action]:
-    """Return each verb as "doing" it."""
-    return {form: action for verb, action in IMPERATIVE_VERBS.items() for form in _gerunds(verb)}
+_VERB_OF: Final = {form: verb for verb, forms in _IRREGULAR.items() for form in forms}
 
 
-@cache
-def participles() -> Mapping[str, Action]:
-    """Return each verb as "done"."""
-    verbs = IMPERATIVE_VERBS.items()
-    return {form: action for verb, action in verbs for form in _participles(verb)}
+def gerund(text: str) -> Action | None:
+    """Return what "doing" it does, None where `text` is no such form of one of the verbs."""
+    bare = text.removesuffix("ing")
+    return None if bare == text else _action(text, (bare, bare + "e", bare[:-1]), gerunds_of)
+
+
+def participle(text: str) -> Action | None:
+    """Return what makes a thing "done", None where `text` is no such form of one of the verbs."""
+    verbs = (_VERB_OF.get(text, ""), text[:-1], text[:-2], text[:-3], text[:-3] + "y")
+    return _action(text, verbs, participles_of)
+
+
+def _action(
+    text: str, verbs: Iterable[str], forms: Callable[[str], Iterable[str]]
+) -> Action | None:
+    found = (verb for verb in verbs if verb in IMPERATIVE_VERBS and text in forms(verb))
+    verb = next(found, None)
+    return None if verb is None else IMPERATIVE_VERBS[verb]
 
 
 @cache
@@ -161,7 +173,7 @@ def words_of_destroying() -> frozenset[str]:
     verbs = frozenset(
         key(form)
         for verb in _DESTROYING
-        for form in (verb, *_gerunds(verb), *_participles(verb), verb + "s")
+        for form in (verb, *gerunds_of(verb), *participles_of(verb), verb + "s")
     )
     return verbs | word_set("""
         deletion removal erasure cancellation destruction annulment revocation elimination

@@ -17,8 +17,8 @@ from toolplan.planners.grounded.language.verbs import (
     IMPERATIVE_VERBS,
     PHRASAL,
     Action,
-    gerunds,
-    participles,
+    gerund,
+    participle,
 )
 from toolplan.planners.grounded.language.words import word_set
 from toolplan.planners.grounded.parse.linker import Linker
@@ -122,11 +122,12 @@ class _Imperatives:
         text = self._texts[at]
         if at in self._timed:
             return None
-        if text in gerunds() and self._is_compound(at):
+        doing = gerund(text)
+        if doing is not None and self._is_compound(at):
             return None
-        if text in gerunds() and text not in IMPERATIVE_VERBS:
+        if doing is not None and text not in IMPERATIVE_VERBS:
             ordering = self._is_pointed_at(at + 1) or not self._is_known(at)
-            return gerunds()[text] if ordering else None
+            return doing if ordering else None
         action = IMPERATIVE_VERBS.get(text)
         if action is None or self._is_compound(at) or self._sorts_rows(at):
             return None
@@ -308,8 +309,9 @@ class _Imperatives:
 
     def _participle(self, at: int) -> Action | None:
         text = self._texts[at]
-        if text in participles():
-            return participles()[text]
+        done = participle(text)
+        if done is not None:
+            return done
         said = any(isinstance(reading, ValueOf) for reading in self._readings(at))
         return Action.PERFORM if said and text.endswith("ed") else None
 
