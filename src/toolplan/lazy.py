@@ -86,7 +86,7 @@ class _LazyPattern:
     __slots__ = ("__weakref__", "_made_of", *_OF_A_PATTERN)
 
     def __init__(self, pattern: str, flags: int) -> None:
-        self._made_of = (pattern, flags)
+        self.pattern, self._made_of = pattern, (pattern, flags)
 
     def __getattr__(self, name: str) -> object:
         """Compile the pattern: Python calls this for an attribute without a value."""

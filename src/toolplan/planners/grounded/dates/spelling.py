@@ -22,14 +22,15 @@ _WORD_END: Final = r"(?!\w)"
 _NOTHING: Final = "\0"
 """What stands for a part that a text may lack, or of which nothing is known."""
 
-_FIRST_MARK: Final = 0xE000  # private characters stand for parts of which one text is needed
+_LAST_MARK: Final = "\x1f"
+_FIRST_MARK: Final = 1  # control characters stand for parts of which one text is needed
 
 _CLASSES: Final = lazy_pattern(r"\\[a-zA-Z]|\\(?P<itself>.)|\[(?P<digits>[0-9-]+)\]|\[[^\]]*\]")
 _GROUP: Final = lazy_pattern(
     r"\((?P<kind>\?(?:P<\w+>|P=\w+|:|<?[=!]))?(?P<inside>[^()]*)\)(?P<often>[?*]|\{0)?"
 )
 _WORD: Final = lazy_pattern(
-    r"(?P<text>[a-z][a-z'-]*|[\uE000-\uF8FF])(?:(?P<often>[?*]|\{0)|(?P<blank> )(?![?*{]))?"
+    r"(?P<text>[a-z][a-z'-]*|[\x01-\x1f])(?:(?P<often>[?*]|\{0)|(?P<blank> )(?![?*{]))?"
 )
 _WORDS: Final = lazy_pattern(r"[a-z][a-z' -]*(?<! )")
 _NUMBER: Final = lazy_pattern(chr(_FIRST_MARK) + r"(?:\{[1-9][0-9,]*\})?")
@@ -139,7 +140,7 @@ def _reduced(group: re.Match[str], known: list[Needed]) -> str:
     if "|" not in inside:
         return inside
     needed = _one_of(inside, tuple(known))
-    if needed is None:
+    if needed is None or len(known) == ord(_LAST_MARK):
         return _NOTHING
     known.append(needed)
     return chr(_FIRST_MARK + len(known) - 1)
@@ -170,9 +171,9 @@ def _needs_of(plain: str, known: Sequence[Needed]) -> Iterator[tuple[str, ...]]:
     """Yield what the words and marks of a spelling without groups need, one after the other."""
     for found in _WORD.finditer(plain):
         text, often, blank = found["text"], found["often"], found["blank"] or ""
-        mark = ord(text[0]) - _FIRST_MARK
-        if mark >= 0:
-            texts, ends = known[mark].texts, known[mark].ends
+        if text[0] <= _LAST_MARK:
+            needed = known[ord(text[0]) - _FIRST_MARK]
+            texts, ends = needed.texts, needed.ends
             if not often:
                 yield tuple(each + blank for each in texts) if blank and ends else texts
         elif said := (text[:-1] if often else text) + blank:
