@@ -261,12 +261,12 @@ def _period(text: Text, at: int, clock: Clock, cue: str) -> tuple[int, Period | 
         return None
     end, what = read.end, read.what
     if isinstance(what, Period):
-        hour = _CLOCK_TIME.match(text.folded, end)
+        hour = text.behind(end, _CLOCK_TIME)
         if hour and what.days.first == what.days.last:
             end = hour.end()
             why = "the whole day: times of day are left out"
             what = replace(what, why=f"{what.why}; {why}" if what.why else why)
-        if possessive := _POSSESSIVE.match(text.folded, end):
+        if possessive := text.behind(end, _POSSESSIVE):
             end = possessive.end()
     return end, what
 
@@ -281,7 +281,7 @@ def _cued(text: Text, at: int, clock: Clock) -> Iterator[_Spot | None]:
             end, what = read
             if word == "between" and isinstance(what, Period) and not what.spanning:
                 continue
-            onwards = _ONWARDS.match(text.folded, end)
+            onwards = text.behind(end, _ONWARDS)
             if cue.bound is Bound.FROM_ON and match[0].strip() == "from" and onwards is None:
                 continue
             yield _bounded(text, at, *read, cue.bound, clock)
@@ -292,9 +292,9 @@ def _bounded(
 ) -> _Spot:
     if isinstance(what, Impossible):
         return _Spot(at, end, what)
-    if bound in {Bound.AT, Bound.FROM_ON} and (more := _ONWARDS.match(text.folded, end)):
+    if bound in {Bound.AT, Bound.FROM_ON} and (more := text.behind(end, _ONWARDS)):
         bound, end = Bound.FROM_ON, more.end()
-    elif bound is Bound.AT and (more := _BACKWARDS.match(text.folded, end)):
+    elif bound is Bound.AT and (more := text.behind(end, _BACKWARDS)):
         bound, end = Bound.UNTIL, more.end()
     return _Spot(at, end, _in_bounds(what, bound, clock), what.floating)
 
@@ -355,9 +355,9 @@ def _pair(text: Text, at: int, clock: Clock) -> _Spot | None:
     first = _period(text, begin, clock, cue)
     if first is None:
         return None
-    joint = _JOINT.match(text.folded, first[0])
+    joint = text.behind(first[0], _JOINT)
     if joint is None and cue == "between":
-        joint = _AND.match(text.folded, first[0])
+        joint = text.behind(first[0], _AND)
     if joint is None:
         return None
     second = _period(text, joint.end(), clock, "to" if cue == "pair" else cue)

@@ -47,9 +47,12 @@ def is_denied(text: Text, start: int, end: int) -> bool:
         return True  # "twenty one days ago", of which only the end is known
     if before == "and" and _HALF.match(text.folded, start):
         return True
-    if any(each.search(text.folded, max(0, start - 30), start) for each in (_SAME_TIME, _BUT_FOR)):
-        return True
-    return _UNIT_AGAIN.match(text.folded, end) is not None
+    near = max(0, start - 30)
+    for pattern, words in ((_SAME_TIME, ("this", "same", "that")), (_BUT_FOR, ("but", "than"))):
+        said = any(text.folded.find(word, near, start) >= 0 for word in words)
+        if said and pattern.search(text.folded, near, start):
+            return True
+    return text.behind(end, _UNIT_AGAIN) is not None
 
 
 def _is_compound(folded: str, start: int, end: int) -> bool:

@@ -142,6 +142,10 @@ class Text(Struct, frozen=True):
         before = self.original[max(0, at - 20) : at].rstrip().rstrip("\"'(")
         return not before or before[-1] in ".!?:;"
 
+    def behind(self, at: int, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Return what of `pattern` begins at `at`; behind the end there is nothing."""
+        return pattern.match(self.folded, at) if at < len(self.folded) else None
+
     def previous_word(self, at: int) -> str:
         """Return the word that ends right before `at`, only blanks and dashes between, or `""`."""
         found = _LAST_WORD.search(self.folded, max(0, at - 40), at)

@@ -238,7 +238,8 @@ def _how_many_units(
 def _lasting_a_day(mentions: Sequence[Mention]) -> Iterator[Misread]:
     """Yield the "day" of "visits longer than a day", which is no day of the calendar."""
     for at, mention in enumerate(mentions):
-        if isinstance(mention.what, Time) and _A_DAY.fullmatch(fold(mention.text)) is not None:
+        time = fold(mention.text) if isinstance(mention.what, Time) else ""
+        if "than" in time and _A_DAY.fullmatch(time) is not None:
             yield mention, "say it in hours"
         elif mention.does(WordClass.UNIT) and at > 1 and fold(mentions[at - 1].text) in ("a", "an"):
             said = mentions[at - 2]
