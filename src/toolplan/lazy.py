@@ -77,7 +77,10 @@ class _LazyModule(ModuleType):
 
     def __getattr__(self, name: str) -> object:
         """Return what the module has: Python calls this for what this object does not have."""
-        return cast("object", getattr(import_module(self.__name__), name))
+        module = self.__dict__.get("<module>")
+        if module is None:
+            module = self.__dict__["<module>"] = import_module(self.__name__)
+        return cast("object", getattr(module, name))
 
 
 class _LazyPattern:
