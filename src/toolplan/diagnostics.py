@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from enum import StrEnum
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Final, TypeAlias, Union
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import Struct
 
@@ -53,7 +53,7 @@ class Removed(StrEnum):
 REMOVED: Final = Removed.REMOVED
 
 
-NewValue: TypeAlias = Union[Json, Removed]  # noqa: UP007 — `Json` is the text of a type
+NewValue: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Removed | None"
 """A value, or that there is none."""
 
 

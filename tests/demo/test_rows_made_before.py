@@ -47,6 +47,13 @@ def test_a_folder_with_signs_of_addresses_in_its_name_is_read(
     assert opened().rows(QUERY) == rows
 
 
+def test_a_sum_alone_is_no_database(file: Path) -> None:
+    rows, content = opened().rows(QUERY), file.read_bytes()
+    file.write_bytes(bytes(4))  # the sum of nothing
+    assert opened().rows(QUERY) == rows
+    assert file.read_bytes() == content
+
+
 def test_rows_are_made_where_the_file_is_removed_meanwhile(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,8 +36,10 @@ def find(key: str) -> Path | None:
     found = 0
     try:
         left = path.stat().st_size - _SUM_BYTES
+        if left <= 0:
+            return None
         with path.open("rb", buffering=0) as file:
-            while left > 0 and (piece := file.read(min(left, _PIECE_BYTES))):
+            while left and (piece := file.read(min(left, _PIECE_BYTES))):
                 found = zlib.crc32(piece, found)
                 left -= len(piece)
             whole = left == 0 and file.read(_SUM_BYTES) == found.to_bytes(_SUM_BYTES, "big")

@@ -52,11 +52,11 @@ from toolplan.storage.journal import Recovered, RunRecord, Slot, recover
 from toolplan.tools import Tool
 
 if TYPE_CHECKING:
-    from toolplan.engines import _leaving as places
+    from toolplan.engines import _leaving
     from toolplan.engines import _staged as stages
     from toolplan.engines._staged import Stage
 else:
-    places = lazy_module("toolplan.engines._leaving")
+    _leaving = lazy_module("toolplan.engines._leaving")
     stages = lazy_module("toolplan.engines._staged")
 
 _NEW: Final = Recovered()
@@ -72,7 +72,7 @@ class Execution(Struct, frozen=True):
     limits: Limits
     options: RunOptions
     clock: Clock
-    leaving: places.Leaving | None = None
+    leaving: _leaving.Leaving | None = None
 
 
 class Decided(NamedTuple):

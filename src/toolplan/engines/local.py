@@ -23,10 +23,10 @@ from toolplan.storage.journal import Slot, Store
 from toolplan.tools import Tool
 
 if TYPE_CHECKING:
-    from toolplan.engines import _leaving as places
+    from toolplan.engines import _leaving
     from toolplan.engines import _streamed as streamed
 else:
-    places = lazy_module("toolplan.engines._leaving")
+    _leaving = lazy_module("toolplan.engines._leaving")
     streamed = lazy_module("toolplan.engines._streamed")
 
 _LIMITS: Final = Limits()
@@ -44,7 +44,7 @@ async def run(
     run_id: str = "",
     done: Sequence[Event] = (),
     clock: Clock = time.time,
-    leaving: places.Leaving | None = None,
+    leaving: _leaving.Leaving | None = None,
     **options: Unpack[Options],
 ) -> Run:
     """Run `plan` and return the finished run.
@@ -141,7 +141,7 @@ async def resume(
     limits: Limits = _LIMITS,
     on_event: Callable[[Event], None] | None = None,
     clock: Clock = time.time,
-    leaving: places.Leaving | None = None,
+    leaving: _leaving.Leaving | None = None,
     **options: Unpack[Options],
 ) -> Run:
     """Resume a run that was interrupted, was cancelled, or waits for a person.
