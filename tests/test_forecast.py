@@ -4,6 +4,7 @@ Issue 4, part 6.
 """
 
 import asyncio
+import math
 import random
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -335,8 +336,16 @@ def test_the_same_is_given_again_whatever_the_order_of_the_tools(
 
 
 def test_another_seed_is_another_chance() -> None:
-    past = {"t0": [float(at) for at in range(50)]}
-    assert len({forecast(chain(1), past, seed=seed).expected_s for seed in range(5)}) == 5
+    past = {name: [float(at) for at in range(50)] for name in ("t0", "t1")}
+    assert len({forecast(chain(2), past, seed=seed).expected_s for seed in range(5)}) == 5
+
+
+@given(st.lists(st.floats(0, 1_000), min_size=1, max_size=200), st.integers(0, 5))
+def test_of_a_single_call_each_past_time_counts_once(past: list[float], seed: int) -> None:
+    made = forecast(chain(1), {"t0": past}, seed=seed)
+    assert made.expected_s == pytest.approx(sum(past) / len(past))
+    nine_of_ten = math.ceil(0.9 * (len(past) + 1))
+    assert made.p90_s == sorted(past)[min(nine_of_ten, len(past)) - 1]
 
 
 @given(shapes(), st.data())

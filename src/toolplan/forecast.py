@@ -98,7 +98,8 @@ def forecast(
         source_concurrency: the most concurrent calls of all tools of one source, by its name.
         sources: the sources of tools, by name of tool.
         timeout_s: the longest time of a call whose step sets no timeout.
-        draws: how often times are drawn; less often for plans of more than 1,000 calls.
+        draws: how often times are drawn; less often for plans of more than 1,000 calls. Of a
+            single call each past time counts once, if they are not more.
         seed: of the random numbers.
 
     Raises:
@@ -194,21 +195,10 @@ def _times(
     draws: int,
     seed: int,
 ) -> tuple[float, ...]:
-    """Draw the times of all calls again and again; return how long each run takes at least."""
-    calls = sum(step.calls for step in timed)
-    draws = max(1, min(draws, _MAX_DRAWN_CALLS // max(calls, 1)))
-    if all(min(step.pool) == max(step.pool) for step in timed):
-        draws = 1
+    """Return how long a run takes at least, for each time that the calls are drawn."""
     binding = [(n, steps) for n, steps in limited if sum(step.calls for step in steps) > n]
-    layout, shake = struct.Struct(f"<{calls}I"), hashlib.shake_256
     found: list[float] = []
-    for draw in range(draws):
-        digits = shake(f"{seed} {draw}".encode()).digest(layout.size)
-        chances: Iterator[int] = iter(layout.unpack(digits))
-        drawn = {
-            step.name: [step.pool[next(chances) * len(step.pool) >> 32] for _ in range(step.calls)]
-            for step in timed
-        }
+    for drawn in _drawn(timed, draws, seed):
         ends: dict[str, float] = {}
         for step in timed:
             start = max((ends[name] for name in step.needs), default=0.0)
@@ -219,6 +209,27 @@ def _times(
         ]
         found.append(max([*ends.values(), *bounds], default=0.0))
     return tuple(found)
+
+
+def _drawn(timed: Sequence[_Timed], draws: int, seed: int) -> Iterator[dict[str, Sequence[float]]]:
+    """Yield times of all calls, by step: drawn again and again, or each one of a single call."""
+    calls = sum(step.calls for step in timed)
+    pool = next((step.pool for step in timed if step.calls), ())
+    if calls == 1 and len(pool) <= draws:
+        for seconds in pool:
+            yield {step.name: (seconds,) * step.calls for step in timed}
+        return
+    draws = max(1, min(draws, _MAX_DRAWN_CALLS // max(calls, 1)))
+    if all(min(step.pool) == max(step.pool) for step in timed):
+        draws = 1
+    layout, shake = struct.Struct(f"<{calls}I"), hashlib.shake_256
+    for draw in range(draws):
+        digits = shake(f"{seed} {draw}".encode()).digest(layout.size)
+        chances: Iterator[int] = iter(layout.unpack(digits))
+        yield {
+            step.name: [step.pool[next(chances) * len(step.pool) >> 32] for _ in range(step.calls)]
+            for step in timed
+        }
 
 
 def _least_time(seconds: Sequence[float], slots: int) -> float:
