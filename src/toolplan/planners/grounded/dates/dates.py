@@ -269,56 +269,92 @@ PHRASES: Final = (
         r"(?P<time>(?:t|\s)[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]{1,9})?)?"
         r"(?:z|[+-][0-9]{2}:?[0-9]{2})?)?(?![\w/]|[.-][0-9])",
         _iso_day,
+        words.A_DIGIT,
     ),
     Phrase(
         r"(?P<a>[0-9]{1,2})(?P<sep>[-/.])(?P<b>[0-9]{1,2})(?P=sep)(?P<y>[0-9]{4}|[0-9]{2})"
         r"(?![\w/]|\.[0-9])",
         _numeric_day,
+        words.A_DIGIT,
     ),
-    Phrase(r"(?P<a>[0-9]{1,2})(?P<sep>\.)(?P<b>[0-9]{1,2})\.(?![0-9])", _numeric_day_without_year),
-    Phrase(r"(?P<a>[0-9]{1,2})(?P<sep>/)(?P<b>[0-9]{1,2})(?![\w/.-])", _numeric_day_without_year),
-    Phrase(rf"{words.MONTH}(?: (?:the )?|-){words.DAY}{words.OF_YEAR}?(?![.,:][0-9])", _named_day),
+    Phrase(
+        r"(?P<a>[0-9]{1,2})(?P<sep>\.)(?P<b>[0-9]{1,2})\.(?![0-9])",
+        _numeric_day_without_year,
+        words.A_DIGIT,
+    ),
+    Phrase(
+        r"(?P<a>[0-9]{1,2})(?P<sep>/)(?P<b>[0-9]{1,2})(?![\w/.-])",
+        _numeric_day_without_year,
+        words.A_DIGIT,
+    ),
+    Phrase(
+        rf"{words.MONTH}(?: (?:the )?|-){words.DAY}{words.OF_YEAR}?(?![.,:][0-9])",
+        _named_day,
+        words.A_MONTH,
+        words.A_DIGIT,
+    ),
     Phrase(
         rf"{words.MONTH} (?:the )?(?P<ordinal>{_ORDINAL_WORD})(?:{words.OF_YEAR}|{_ALONE})",
         _named_day,
+        words.A_MONTH,
+        words.AN_ORDINAL,
     ),
     Phrase(
         rf"{words.DAY}\.?(?: (?:of )?|-){words.MONTH}"
         rf"(?:{words.OF_YEAR}|-(?P<yy>[0-9]{{2}})(?![\w-])|-{_JOINED_YEAR})?",
         _named_day,
+        words.A_DIGIT,
+        words.A_MONTH,
     ),
-    Phrase(rf"(?P<ordinal>{_ORDINAL_WORD}) (?:of )?{words.MONTH}{words.OF_YEAR}?", _named_day),
+    Phrase(
+        rf"(?P<ordinal>{_ORDINAL_WORD}) (?:of )?{words.MONTH}{words.OF_YEAR}?",
+        _named_day,
+        words.AN_ORDINAL,
+        words.A_MONTH,
+    ),
     Phrase(
         rf"{words.MONTH} (?:the )?(?P<one>{_DAY_OF_MONTH}\s*{_JOIN}\s*(?:the )?"
         rf"(?P<two>{_DAY_OF_MONTH}{words.OF_YEAR}?{_NO_DIGITS}",
         _days_of_month,
+        words.A_MONTH,
+        words.A_DIGIT,
     ),
     Phrase(
         rf"(?P<one>{_DAY_OF_MONTH}\s*{_JOIN}\s*(?:the )?(?P<two>{_DAY_OF_MONTH}\.?"
         rf" (?:of )?{words.MONTH}{words.OF_YEAR}?",
         _days_of_month,
+        words.A_DIGIT,
+        words.A_MONTH,
     ),
-    Phrase(rf"(?P<y>[0-9]{{4}})-(?P<m>[0-9]{{2}}){_NO_DIGITS}", _iso_month),
-    Phrase(rf"(?P<m>[0-9]{{1,2}})/{_JOINED_YEAR}{_NO_DIGITS}", _iso_month),
-    Phrase(rf"(?P<said>month of )?{words.MONTH}(?:{words.OF_YEAR}|[/-]{_JOINED_YEAR})?", _month),
-    Phrase(rf"(?P<the>the )?{words.DAY.replace(')?', ')')}{_ALONE}", _day_alone),
+    Phrase(rf"(?P<y>[0-9]{{4}})-(?P<m>[0-9]{{2}}){_NO_DIGITS}", _iso_month, words.A_DIGIT),
+    Phrase(rf"(?P<m>[0-9]{{1,2}})/{_JOINED_YEAR}{_NO_DIGITS}", _iso_month, words.A_DIGIT),
+    Phrase(
+        rf"(?P<said>month of )?{words.MONTH}(?:{words.OF_YEAR}|[/-]{_JOINED_YEAR})?",
+        _month,
+        words.A_MONTH,
+    ),
+    Phrase(rf"(?P<the>the )?{words.DAY.replace(')?', ')')}{_ALONE}", _day_alone, words.A_DIGIT),
     Phrase(
         rf"(?:the )?{words.ORDINAL} (?:day )?of (?:the|(?P<which>this|last|previous|next)) month",
         _day_of_relative_month,
+        words.AN_ORDINAL,
+        " month",
     ),
     Phrase(
         rf"q(?P<q>[0-9])(?:{words.OF_YEAR}|\s*[/-]\s*{_JOINED_YEAR}| ?'(?P<yy>[0-9]{{2}}))?",
         _quarter,
+        words.A_DIGIT,
     ),
-    Phrase(rf"{words.YEAR}(?: |-|/)?q(?P<q>[0-9])", _quarter),
-    Phrase(rf"{words.ORDINAL} quarter{words.OF_YEAR}?", _quarter),
-    Phrase(rf"h(?P<h>[12])(?:{words.OF_YEAR}|\s*[/-]\s*{_JOINED_YEAR})?", _half),
+    Phrase(rf"{words.YEAR}(?: |-|/)?q(?P<q>[0-9])", _quarter, words.A_DIGIT),
+    Phrase(rf"{words.ORDINAL} quarter{words.OF_YEAR}?", _quarter, words.AN_ORDINAL, " quarter"),
+    Phrase(rf"h(?P<h>[12])(?:{words.OF_YEAR}|\s*[/-]\s*{_JOINED_YEAR})?", _half, words.A_DIGIT),
     Phrase(
         r"(?:calendar week|week number|week no\.?|week|cw|kw|wk\.?)\s*(?P<week>[0-9]{1,2})"
         rf"(?:{words.OF_YEAR}|\s*/\s*{_JOINED_YEAR})?(?![.,][0-9])",
         _week_number,
+        words.A_DIGIT,
     ),
-    Phrase(rf"{words.YEAR}-?w(?P<week>[0-9]{{2}})", _week_number),
-    Phrase(rf"(?P<said>(?:calendar )?year )?{words.YEAR}(?![.,:/][0-9])", _year),
-    Phrase("(?P<unit>week|month|quarter|year)", _unit_itself),
+    Phrase(rf"{words.YEAR}-?w(?P<week>[0-9]{{2}})", _week_number, words.A_DIGIT),
+    Phrase(rf"(?P<said>(?:calendar )?year )?{words.YEAR}(?![.,:/][0-9])", _year, words.A_DIGIT),
+    Phrase("(?P<unit>week|month|quarter|year)", _unit_itself, "week|month|quarter|year"),
 )

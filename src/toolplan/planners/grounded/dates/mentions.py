@@ -92,17 +92,27 @@ class _Cue(Struct, frozen=True):
 
 
 CUES: Final = tuple(
-    _Cue(opening(spelling), word, bound)
-    for spelling, word, bound in (
+    _Cue(opening(spelling, *needs), word, bound)
+    for spelling, word, bound, *needs in (
         ("in|on|during|for|of|from|throughout|within|over|across|at|between|dated", "", Bound.AT),
         ("ever since|since", "since", Bound.SINCE),
         ("from", "starting", Bound.FROM_ON),  # only with "on" or "onwards" behind it
-        ("(?:starting|beginning)(?: (?:from|on|in|with))?", "starting", Bound.FROM_ON),
+        (
+            "(?:starting|beginning)(?: (?:from|on|in|with))?",
+            "starting",
+            Bound.FROM_ON,
+            "starting|beginning",
+        ),
         ("no earlier than|not earlier than|not before|on or after", "since", Bound.FROM_ON),
         ("after|later than|newer than|following", "after", Bound.AFTER),
         ("until|till|through|thru|no later than|not later than|not after", "until", Bound.UNTIL),
         ("on or before|at the latest by", "until", Bound.UNTIL),
-        ("(?:up to|up until|up till|until|till)(?: and including)?", "up to", Bound.UNTIL),
+        (
+            "(?:up to|up until|up till|until|till)(?: and including)?",
+            "up to",
+            Bound.UNTIL,
+            "up to|until|till",
+        ),
         ("by", "by", Bound.UNTIL),
         ("before|prior to|earlier than|older than", "before", Bound.BEFORE),
     )
@@ -115,7 +125,8 @@ _BACKWARDS: Final = lazy_pattern(
 )
 
 OPENERS: Final = opening(
-    "from|between|since|in|on|during|for|of|over|starting(?: from| on| in)?|beginning(?: on| in)?"
+    "from|between|since|in|on|during|for|of|over|starting(?: from| on| in)?|beginning(?: on| in)?",
+    "from|between|since|in|on|during|for|of|over",  # "starting" and "beginning" have an "in"
 )
 _JOINT: Final = lazy_pattern(
     r"\s*(?:-|\.{2,3}|…)\s*|,?\s+(?:up\s+to|to|through|thru|until|till|up\s+until)\s+"

@@ -30,7 +30,7 @@ from toolplan.planners.grounded.language.words import word_set
 _DEPTH: Final = 3
 
 ARTICLE: Final = opening(
-    "all of the|all of|the whole of|the whole|the entire|the full|all|whole|entire|the"
+    "all of the|all of|the whole of|the whole|the entire|the full|all|whole|entire|the",
 )
 _PHRASES: Final = (*RELATIVE, *DATES)
 
@@ -178,14 +178,29 @@ def _weekday_of_date(found: Found, whole: Period) -> Reading:
 _NTH: Final = f"(?:{words.ORDINAL}|last)"
 
 PARTS: Final = tuple(
-    Part(opening(spelling), take)
-    for spelling, take in (
-        ("(?P<edge>end|close|beginning|start) of", _edge),
-        (f"{_NTH} (?:{words.NUMBER} )?(?P<unit>day|week|month|quarter)s? (?:of|in)", _nth_unit),
-        (f"{_NTH} {words.WEEKDAY} (?:of|in)", _nth_weekday),
-        (f"{words.ORDINAL} half of", _half),
-        ("(?P<way>weekend of|week (?:of|beginning|starting|commencing|ending))(?: on)?", _week_at),
-        ("day (?P<way>before|after)", _day_beside),
-        (f"{words.WEEKDAY},?", _weekday_of_date),
+    Part(opening(spelling, *needs), take)
+    for spelling, take, *needs in (
+        ("(?P<edge>end|close|beginning|start) of", _edge, "end|close|beginning|start", " of "),
+        (
+            f"{_NTH} (?:{words.NUMBER} )?(?P<unit>day|week|month|quarter)s? (?:of|in)",
+            _nth_unit,
+            f"{words.AN_ORDINAL}|last",
+            "day|week|month|quarter",
+            " of | in ",
+        ),
+        (
+            f"{_NTH} {words.WEEKDAY} (?:of|in)",
+            _nth_weekday,
+            f"{words.AN_ORDINAL}|last",
+            words.A_WEEKDAY,
+        ),
+        (f"{words.ORDINAL} half of", _half, " half of"),
+        (
+            "(?P<way>weekend of|week (?:of|beginning|starting|commencing|ending))(?: on)?",
+            _week_at,
+            "weekend of|week of|week beginning|week starting|week commencing|week ending",
+        ),
+        ("day (?P<way>before|after)", _day_beside, "day before|day after"),
+        (f"{words.WEEKDAY},?", _weekday_of_date, words.A_WEEKDAY),
     )
 )

@@ -14,13 +14,14 @@ from toolplan.planners.grounded.dates.words import Found, Text
 class Phrase:
     """A spelling and its meaning.
 
-    `read` returns the days, or None where the words mean something else.
+    `read` returns the days, or None where the words mean something else. `needs` are what a text
+    must have, as in `Spelling`.
     """
 
     __slots__ = ("_read", "spelling")
 
-    def __init__(self, spelling: str, read: Callable[[Found, Clock], Reading]) -> None:
-        self.spelling = word(spelling)
+    def __init__(self, spelling: str, read: Callable[[Found, Clock], Reading], *needs: str) -> None:
+        self.spelling = word(spelling, *needs)
         self._read = read
 
     def match(self, text: Text, at: int, cue: str) -> Found | None:

@@ -279,41 +279,78 @@ def _month_beside(found: Found, clock: Clock) -> Reading:
 
 
 _WHICH: Final = "(?P<which>last|previous|prior|this past|past|this|current|next)"
+_A_UNIT_OR_HOUR: Final = f"hour|{words.A_UNIT}"
 
 PHRASES: Final = (
-    Phrase(f"(?P<word>{'|'.join(_DAY_WORDS)})", _day_word),
-    Phrase("this (?:morning|afternoon|evening|noon)", _offset(0, 0, _WHOLE_DAY)),
+    Phrase(f"(?P<word>{'|'.join(_DAY_WORDS)})", _day_word, "|".join(_DAY_WORDS)),
+    Phrase(
+        "this (?:morning|afternoon|evening|noon)",
+        _offset(0, 0, _WHOLE_DAY),
+        "morning|noon|evening",
+    ),
     Phrase("last night", _offset(-1, 0, "both days that the night lies in")),
     Phrase("day before yesterday", _offset(-2, -2)),
     Phrase("day after tomorrow", _offset(2, 2)),
-    Phrase(f"{_WHICH} {words.UNIT}", _unit_period),
+    Phrase(
+        f"{_WHICH} {words.UNIT}",
+        _unit_period,
+        "last|previous|prior|past|this|current|next",
+        words.A_UNIT,
+    ),
     Phrase(
         "(?P<which>last|past|this past|previous|preceding|trailing|next|coming|upcoming) "
         f"{words.NUMBER} {words.UNIT_OR_HOUR}s?",
         _rolling,
+        "last|past|previous|preceding|trailing|next|coming",
+        words.A_NUMBER,
+        _A_UNIT_OR_HOUR,
     ),
-    Phrase("(?:last|past) hour", _offset(-1, 0, f"the day before and today: {_NO_HOURS}")),
-    Phrase(f"{words.NUMBER} {words.UNIT_OR_HOUR}s?", _since_amount),
-    Phrase(f"{words.NUMBER} {words.UNIT}s? ago(?P<today> today)?", _ago),
+    Phrase("(?:last|past) hour", _offset(-1, 0, f"the day before and today: {_NO_HOURS}"), "hour"),
+    Phrase(
+        f"{words.NUMBER} {words.UNIT_OR_HOUR}s?", _since_amount, words.A_NUMBER, _A_UNIT_OR_HOUR
+    ),
+    Phrase(f"{words.NUMBER} {words.UNIT}s? ago(?P<today> today)?", _ago, " ago"),
     Phrase(
         "(?P<way>more than|over|at least|less than|under|at most|up to|within|no more than) "
         f"{words.NUMBER} {words.UNIT}s? ago",
         _ago_compared,
+        " ago",
     ),
     Phrase(
         "(?P<way>older than|longer than|newer than|younger than) "
         f"{words.NUMBER} {words.UNIT}s?(?: ago)?",
         _ago_compared,
+        "er than ",
+        words.A_NUMBER,
     ),
-    Phrase(f"{words.NUMBER} {words.UNIT}s? from (?:now|today)", _from_now),
-    Phrase("(?P<short>ytd|qtd|mtd|wtd)", _to_date),
-    Phrase("(?P<unit>week|month|quarter|year)(?: |-)to(?: |-)date", _to_date),
-    Phrase("so far this (?P<unit>week|month|quarter|year)", _to_date),
-    Phrase("this (?P<unit>week|month|quarter|year) so far", _to_date),
-    Phrase("(?P<unit>week|month|quarter|year) before last", _last_but_one),
-    Phrase("(?:(?P<which>last|past|previous|this past|this|next) )?weekend", _weekend),
-    Phrase(f"(?:(?P<which>last|past|previous|this past|this|next) )?{words.WEEKDAY}", _weekday),
-    Phrase(f"{words.WEEKDAY},? (?:of )?(?P<which>last|previous|this|next) week", _weekday_of_week),
-    Phrase(f"(?P<which>last|previous|this|next) week,? (?:on )?{words.WEEKDAY}", _weekday_of_week),
-    Phrase(f"(?P<which>last|past|this past|this|next) {words.MONTH}", _month_beside),
+    Phrase(f"{words.NUMBER} {words.UNIT}s? from (?:now|today)", _from_now, "from now|from today"),
+    Phrase("(?P<short>ytd|qtd|mtd|wtd)", _to_date, "td"),
+    Phrase("(?P<unit>week|month|quarter|year)(?: |-)to(?: |-)date", _to_date, "date"),
+    Phrase("so far this (?P<unit>week|month|quarter|year)", _to_date, "so far this"),
+    Phrase("this (?P<unit>week|month|quarter|year) so far", _to_date, " so far"),
+    Phrase("(?P<unit>week|month|quarter|year) before last", _last_but_one, " before last"),
+    Phrase("(?:(?P<which>last|past|previous|this past|this|next) )?weekend", _weekend, "weekend"),
+    Phrase(
+        f"(?:(?P<which>last|past|previous|this past|this|next) )?{words.WEEKDAY}",
+        _weekday,
+        words.A_WEEKDAY,
+    ),
+    Phrase(
+        f"{words.WEEKDAY},? (?:of )?(?P<which>last|previous|this|next) week",
+        _weekday_of_week,
+        words.A_WEEKDAY,
+        " week",
+    ),
+    Phrase(
+        f"(?P<which>last|previous|this|next) week,? (?:on )?{words.WEEKDAY}",
+        _weekday_of_week,
+        words.A_WEEKDAY,
+        " week",
+    ),
+    Phrase(
+        f"(?P<which>last|past|this past|this|next) {words.MONTH}",
+        _month_beside,
+        "last|past|this|next",
+        words.A_MONTH,
+    ),
 )

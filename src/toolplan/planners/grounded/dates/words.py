@@ -101,6 +101,14 @@ UNIT: Final = rf"(?P<unit>{one_of(UNITS)})"
 UNIT_OR_HOUR: Final = rf"(?P<unit>hour|{one_of(UNITS)})"
 ORDINAL: Final = rf"(?P<ordinal>[0-9]{{1,2}}(?:st|nd|rd|th)|{one_of(ORDINALS)})"
 
+# what stands in a text with one of these, as a `Spelling` needs it
+A_DIGIT: Final = "0|1|2|3|4|5|6|7|8|9"
+A_MONTH: Final = "|".join(name[:3] for name in MONTHS)
+A_WEEKDAY: Final = "|".join(name[:3] for name in WEEKDAYS)
+A_UNIT: Final = "|".join(UNITS)
+A_NUMBER: Final = " |".join((*A_DIGIT.split("|"), *NUMBERS, ""))[:-1]
+AN_ORDINAL: Final = "|".join((A_DIGIT, *ORDINALS))
+
 
 def fold(text: str) -> str:
     """Return `text` in lower case with plain dashes, apostrophes and blanks, equally long."""
