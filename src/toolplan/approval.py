@@ -244,6 +244,13 @@ def _canonical(value: dict[str, Json]) -> bytes:
     RFC 8785 has no integers beyond 2^53. They are listed separately, by pointer, as text, so that
     plans that differ only in one of them have different digests.
     """
+    try:
+        return rfc8785.dumps({"covered": value, "large": {}})
+    except rfc8785.IntegerDomainError:
+        return _canonical_with_large(value)
+
+
+def _canonical_with_large(value: dict[str, Json]) -> bytes:
     large: dict[str, Json] = {}
 
     def tame(part: Json, pointer: str) -> Json:

@@ -24,6 +24,7 @@ _T = TypeVar("_T")
 _OURS: Final = "toolplan"
 _PREFIX: Final = f"{_OURS}."
 _FILE: Final = "entry_points.txt"
+_PIECE_BYTES: Final = 16_384
 KINDS: Final[Mapping[str, str]] = {
     "toolplan.dialects": "dialect",
     "toolplan.rules": "rule",
@@ -241,12 +242,12 @@ def entry_points(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
     """
     found: list[EntryPoint] = []
     seen: set[str] = set()
-    for folder in dict.fromkeys(path):
-        for name in _metadata_folders(folder or os.curdir):
+    for folder in dict.fromkeys(each or os.curdir for each in path):
+        for name in _metadata_folders(folder):
             package = name.rpartition(".")[0].partition("-")[0].replace("_", "-").lower()
             if package not in seen:  # the first one on the path is the one that is imported
                 seen.add(package)
-                found += _written(os.path.join(folder, name, _FILE), package)
+                found += _written(f"{folder}{os.sep}{name}{os.sep}{_FILE}", package)
     return tuple(found)
 
 
@@ -258,12 +259,11 @@ def _metadata_folders(folder: str) -> list[str]:
 
 
 def _written(file: str, package: str) -> Iterator[EntryPoint]:
+    content = _content(file)
     try:
-        with open(file, "rb", buffering=0) as opened:
-            content = opened.read()
         # most packages offer nothing here
         lines = content.decode().splitlines() if _PREFIX.encode() in content else ()
-    except (OSError, UnicodeDecodeError):
+    except UnicodeDecodeError:
         return
     group = ""
     for line in map(str.strip, lines):
@@ -272,3 +272,18 @@ def _written(file: str, package: str) -> Iterator[EntryPoint]:
         elif group.startswith(_PREFIX) and "=" in line and not line.startswith(("#", ";")):
             name, _, value = line.partition("=")
             yield EntryPoint(package, group, name.strip(), value.strip())
+
+
+def _content(file: str) -> bytes:
+    """Return what is in `file`; nothing where there is none. `open` takes twice as long."""
+    content = b""
+    try:
+        descriptor = os.open(file, os.O_RDONLY)
+        try:
+            while piece := os.read(descriptor, _PIECE_BYTES):
+                content += piece
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return b""
+    return content

@@ -47,9 +47,9 @@ def test_a_folder_with_signs_of_addresses_in_its_name_is_read(
     assert opened().rows(QUERY) == rows
 
 
-def test_a_sum_alone_is_no_database(file: Path) -> None:
+def test_a_few_bytes_are_no_database(file: Path) -> None:
     rows, content = opened().rows(QUERY), file.read_bytes()
-    file.write_bytes(bytes(4))  # the sum of nothing
+    file.write_bytes(bytes(4))
     assert opened().rows(QUERY) == rows
     assert file.read_bytes() == content
 

@@ -17,16 +17,18 @@ from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.lazy import lazy_module
 from toolplan.path import Json
-from toolplan.planners.grounded import dialogue  # loaded by the first conversation
-from toolplan.storage import memory as memories
 from toolplan.storage.journal import Store, open_journal
 from toolplan.threads import in_thread
 from toolplan.tools import Toolbox
 
 if TYPE_CHECKING:
     from toolplan.app import _learning
+    from toolplan.planners.grounded import dialogue
+    from toolplan.storage import memory as memories
 else:
     _learning = lazy_module("toolplan.app._learning")
+    dialogue = lazy_module("toolplan.planners.grounded.dialogue")
+    memories = lazy_module("toolplan.storage.memory")
 
 
 class Kept:

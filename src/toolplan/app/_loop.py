@@ -14,20 +14,14 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolplan import traces
+from toolplan import compiler, traces
 from toolplan.answer import Answer, InsightFunction, Thresholds, answer
 from toolplan.app._approve import Approve, approver_of, by_values, chosen, refuse_other
 from toolplan.app._streaming import ReportedSteps, StreamedDraft, StreamingDraft
 from toolplan.app.notes import estimate, foreseen, noted
 from toolplan.app.results import AskResult
 from toolplan.approval import ApprovalRequired, approve
-from toolplan.compiler import (
-    Compiled,
-    CompileStream,
-    compile_plan,
-    compile_stream,
-    output_schemas,
-)
+from toolplan.compiler import Compiled, compile_plan, output_schemas
 from toolplan.engines import RunOptions, run, run_stream
 from toolplan.events import Event, ItemEnded, Run, RunState, StepFailed, StepSucceeded
 from toolplan.execution_plan import ExecutionPlan
@@ -250,9 +244,9 @@ class Loop(Struct):
         if compiled.plan is not None:
             refuse_other(chosen(self.approve, compiled.plan), compiled.plan)
 
-    def _compile_stream(self, texts: AsyncIterator[str], dialect: str) -> CompileStream:
+    def _compile_stream(self, texts: AsyncIterator[str], dialect: str) -> compiler.CompileStream:
         setup = self.setup
-        return compile_stream(
+        return compiler.compile_stream(
             texts,
             dialect,
             tools=setup.tools,

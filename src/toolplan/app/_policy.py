@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from toolplan import flows
 from toolplan.errors import ToolplanError
-from toolplan.flows import Policy, PolicyError, parse_policy
+from toolplan.flows import Policy, PolicyError
 
 FILE: Final = "toolplan.policy.toml"
 
@@ -48,7 +49,7 @@ def read_policy(path: str | os.PathLike[str]) -> Policy:
     """
     file = Path(path)
     try:
-        return parse_policy(file.read_text("utf-8"), str(file))
+        return flows.parse_policy(file.read_text("utf-8"), str(file))
     except OSError as error:
         reason = error.strerror or type(error).__name__
     except UnicodeDecodeError as error:

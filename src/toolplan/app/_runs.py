@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolplan import dry_run, providers
-from toolplan import summary as summaries  # loaded by the first summary
+from toolplan import providers
 from toolplan.answer import answer
 from toolplan.app._approve import Approve, approver_of, chosen, refuse_other
 from toolplan.app._loop import Setup
@@ -37,10 +36,14 @@ from toolplan.tools import on_day
 from toolplan.traces import workflow
 
 if TYPE_CHECKING:
+    from toolplan import dry_run
+    from toolplan import summary as summaries
     from toolplan.app import resume as resuming
     from toolplan.summary import Format
 else:
+    dry_run = lazy_module("toolplan.dry_run")
     resuming = lazy_module("toolplan.app.resume")
+    summaries = lazy_module("toolplan.summary")
 
 
 class User(Struct, frozen=True):

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct, field
 
-from toolplan import summary as summaries  # whose parts are loaded when they are needed
 from toolplan.answer import Answer
 from toolplan.compiler import Compiled
 from toolplan.consent import Effect, effects_of
@@ -22,8 +21,10 @@ from toolplan.render.printable import printable
 from toolplan.shown import Shown, counted
 
 if TYPE_CHECKING:
+    from toolplan import summary as summaries
     from toolplan.render import diagnostics as diagnostics_view
 else:
+    summaries = lazy_module("toolplan.summary")
     diagnostics_view = lazy_module("toolplan.render.diagnostics")
 
 

@@ -58,7 +58,7 @@ def main(arguments: list[str] | None = None) -> None:
         failed = ToolplanError("storage", f"The system reports: {reason}.")
         code = _terminal.report(failed, as_json=as_json)
     status = code if isinstance(code, int) else 0
-    if arguments is None and "toolplan.own_code" in sys.modules:  # else nothing was loaded
+    if arguments is None and "toolplan.cli._faults" in sys.modules:  # else nothing was loaded
         ending: Any = import_module("toolplan.cli._ending")
         ending.end_process(status)
     sys.exit(status)

@@ -5,12 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from toolplan.cli._terminal import note
 from toolplan.errors import ToolplanError, sentence
-from toolplan.own_code import OwnFault, own_fault
+from toolplan.lazy import lazy_module
 from toolplan.render.printable import printable
+
+if TYPE_CHECKING:
+    from toolplan import own_code
+    from toolplan.own_code import OwnFault
+else:
+    own_code = lazy_module("toolplan.own_code")
 
 LOGGER: Final = logging.getLogger("toolplan.tools")
 """Gets a record with the exception for each call of a tool that raises one."""
@@ -30,7 +36,7 @@ class ToolFaults(logging.Handler):
         error = record.exc_info[1] if record.exc_info else None
         if error is None or isinstance(error, ToolplanError) or len(self._found) >= _MOST:
             return
-        fault = own_fault(error)
+        fault = own_code.own_fault(error)
         if fault is not None:
             name = str(record.args[0]) if isinstance(record.args, tuple) else ""
             self._found.setdefault((name, fault.place), fault)
@@ -55,7 +61,7 @@ def faults_reported(*, debug: bool, as_json: bool) -> Generator[None]:
         yield
     except ToolplanError as error:
         cause = _cause(error)
-        fault = None if cause is None or not debug else own_fault(cause)
+        fault = None if cause is None or not debug else own_code.own_fault(cause)
         if fault is not None:
             note(_lines(fault), wrap=False)
         raise

@@ -52,7 +52,8 @@ def print_run(
             if summary is not None:
                 _print_words(summary)
         print_doubts(run)
-        _values.print_waiting(run)
+        if run.waiting:
+            _values.print_waiting(run)
     return (Exit.FINE if run.succeeded else Exit.FAILED).value
 
 
@@ -88,8 +89,9 @@ def stopped_help(run: str) -> str:
 
 def print_doubts(run: Run) -> None:
     """Print which calls a person has to decide about, what they are, and how to decide."""
-    for line in doubt_view.doubt_lines(run):
-        note(line)
+    if any(step.doubts for step in run.steps.values()):
+        for line in doubt_view.doubt_lines(run):
+            note(line)
 
 
 def report_forecast(expected: Forecast) -> None:

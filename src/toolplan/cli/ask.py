@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from contextlib import closing
+from contextlib import closing, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -137,12 +137,12 @@ def _asked(
 ) -> AskResult:
     """Ask, and show plans, steps and events meanwhile."""
     display, tracker = watching.guard.display, watching.app.tracker
-    with (
-        watching.guard.interruptions_reported(),
-        _thinking.thinking_shown(
-            tracker, silent=watching.as_json, is_hidden=lambda: display.is_live
-        ),
-    ):
+    thinking = (
+        _thinking.thinking_shown(tracker, silent=False, is_hidden=lambda: display.is_live)
+        if err().is_terminal and not watching.as_json
+        else nullcontext()
+    )
+    with watching.guard.interruptions_reported(), thinking:
         asked = run_to_end(
             ask(
                 on_step=None if watching.as_json else watching.show_step,

@@ -1,12 +1,12 @@
 """What the demo has generated, kept for the next process: a file for each day, size and seed.
 
-A file that cannot be read or written is not an error: the rows are then generated again.
+A file that cannot be read or written is not an error: the rows are then generated again. So they
+are when somebody wrote to a file: its time of modification is then not `_SEALED_NS` any more.
 """
 
 from __future__ import annotations
 
 import os
-import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -25,34 +25,24 @@ VARIABLE: Final = "TOOLPLAN_CACHE"
 """The environment variable that names the folder; without it, the platform's for caches."""
 
 _SUFFIX: Final = ".demo.sqlite"
-_SUM_BYTES: Final = 4
-_PIECE_BYTES: Final = 65_536
+_SEALED_NS: Final = 946_684_800_000_000_000  # 1 January 2000
 _MOST_FILES: Final = 8
 
 
 def find(key: str) -> Path | None:
     """Return the file of the database that was saved as `key`, None where there is none."""
     path = _folder() / f"{key}{_SUFFIX}"
-    found = 0
     try:
-        left = path.stat().st_size - _SUM_BYTES
-        if left <= 0:
-            return None
-        with path.open("rb", buffering=0) as file:
-            while left and (piece := file.read(min(left, _PIECE_BYTES))):
-                found = zlib.crc32(piece, found)
-                left -= len(piece)
-            whole = left == 0 and file.read(_SUM_BYTES) == found.to_bytes(_SUM_BYTES, "big")
+        return path if path.stat().st_mtime_ns == _SEALED_NS else None
     except OSError:
         return None
-    return path if whole else None
 
 
 def load(key: str) -> bytes | None:
     """Return the database image that was saved as `key`, None where there is none."""
     path = find(key)
     try:
-        return None if path is None else path.read_bytes()[:-_SUM_BYTES]
+        return None if path is None else path.read_bytes()
     except OSError:  # another process has removed it
         return None
 
@@ -64,17 +54,16 @@ def save(key: str, image: bytes) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         # written beside and renamed: no other process reads half of it
         with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
-            file.write(image + _checksum(image))
+            file.write(image)
+            file.flush()
+            os.fsync(file.fileno())  # or a sealed file might be half of one after a loss of power
+        os.utime(file.name, ns=(_SEALED_NS, _SEALED_NS))
         os.replace(file.name, folder / f"{key}{_SUFFIX}")
-        saved = sorted(folder.glob(f"*{_SUFFIX}"), key=lambda path: path.stat().st_mtime)
+        saved = sorted(folder.glob(f"*{_SUFFIX}"), key=lambda path: path.stat().st_ctime)
         for old in saved[:-_MOST_FILES]:
             old.unlink(missing_ok=True)
     except OSError:
         return  # a full or read-only disk costs time, not an answer
-
-
-def _checksum(image: bytes) -> bytes:
-    return zlib.crc32(image).to_bytes(_SUM_BYTES, "big")
 
 
 def _folder() -> Path:

@@ -2,14 +2,21 @@
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from toolplan.dialects._base import Choosing, Dialect, StepStream, has_key
-from toolplan.dialects._guarded import guarded_dialect
 from toolplan.errors import ToolplanError
 from toolplan.extensions import Extensions
+from toolplan.lazy import lazy_module
 
-DIALECTS: Final[Mapping[str, Dialect]] = Extensions[Dialect]("toolplan.dialects", guarded_dialect)
+if TYPE_CHECKING:
+    from toolplan.dialects import _guarded
+else:
+    _guarded = lazy_module("toolplan.dialects._guarded")
+
+DIALECTS: Final[Mapping[str, Dialect]] = Extensions[Dialect](
+    "toolplan.dialects", lambda entry, offered: _guarded.guarded_dialect(entry, offered)
+)
 """Every dialect by its name."""
 
 

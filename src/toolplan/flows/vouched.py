@@ -8,11 +8,12 @@ from typing import Final
 
 from msgspec import Struct
 
+from toolplan import schema as schemas
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.flows.labels import Label, Need, Source, Trust
 from toolplan.flows.policy import Keys, Policy
 from toolplan.path import EVERY, Json, Path, PathSyntaxError, Segment, parse_path, print_path
-from toolplan.schema import Absent, at
+from toolplan.schema import Absent
 from toolplan.tools import EGRESS, StatedLabel, Tool
 
 OWN_SOURCES: Final = frozenset({"python", "builtin"})
@@ -170,7 +171,10 @@ class Vouched:
 
     def _pattern(self, pattern: str, keys: Keys) -> tuple[str, Path] | Fault:
         """Return the tool and the path of `pattern`; a tool's name may have dots itself."""
-        ends = [*(at for at, char in enumerate(pattern) if char in ".["), len(pattern)]
+        ends = [
+            *(at for at, char in enumerate(pattern) if char in ".["),
+            len(pattern),
+        ]
         tool = next((pattern[:end] for end in reversed(ends) if pattern[:end] in self._tools), None)
         if tool is None:
             # a name ends at the first bracket, or where no longer name is known
@@ -182,7 +186,7 @@ class Vouched:
         except PathSyntaxError as error:
             return Fault("policy-output", f"{pattern!r} cannot be read: {error}.", keys)
         schema = self._tools[tool].output
-        found = None if schema is None else at(schema, path)
+        found = None if schema is None else schemas.at(schema, path)
         if isinstance(found, Absent):
             return Fault(
                 "policy-output",
@@ -207,7 +211,7 @@ class Vouched:
             if known is None or known.unusable is not None:
                 continue
             for name in needs:
-                if isinstance(at(known.input, (name,)), Absent):
+                if isinstance(schemas.at(known.input, (name,)), Absent):
                     yield Fault(
                         "policy-argument",
                         f"The tool {tool!r} has no argument {name!r}.",
@@ -231,7 +235,7 @@ def _follows(tool: str, keys: Keys) -> Fault:
 
 def _hint(tool: Tool, path: Path) -> str | None:
     for length, segment in enumerate(path):
-        schema = None if tool.output is None else at(tool.output, path[:length])
+        schema = None if tool.output is None else schemas.at(tool.output, path[:length])
         if isinstance(segment, str) and not isinstance(schema, Absent) and schema is not None:
             names = _property_names(schema.node)
             if segment not in names:

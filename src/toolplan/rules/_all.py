@@ -104,7 +104,10 @@ def all_rules() -> tuple[Rule, ...]:
             code of another rule.
     """
     found: dict[str, Rule] = {}
-    for name, offered in Extensions[object]("toolplan.rules", _guarded.guarded_rules).items():
+    installed = Extensions[object](
+        "toolplan.rules", lambda entry, offered: _guarded.guarded_rules(entry, offered)
+    )
+    for name, offered in installed.items():
         for each in cast(
             "tuple[object, ...]", offered if isinstance(offered, tuple) else (offered,)
         ):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from toolplan import schema as schemas
 from toolplan.diagnostics import Suggestion, suggest
-from toolplan.flows import Flow, PlanFlows, Policy, Verdict, Vouched
+from toolplan.flows import Flow, Policy, Verdict, Vouched
+from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.plan import (
     INDEX,
@@ -32,9 +34,14 @@ from toolplan.rules._arguments import (
     literal_part,
 )
 from toolplan.rules._use import Place, Use, located, surely_fits
-from toolplan.schema import Absent, Schema, SchemaError, Violation, at, elements, value_types
+from toolplan.schema import Absent, Schema, SchemaError, Violation, value_types
 from toolplan.schema._document import Document
 from toolplan.tools import ComputedOutput, Tool, Toolbox
+
+if TYPE_CHECKING:
+    from toolplan.flows import plan_flows
+else:
+    plan_flows = lazy_module("toolplan.flows.plan_flows")
 
 INTEGER: Final = Schema(Document({"type": "integer", "minimum": 0}, None))
 TEXT: Final = Schema(Document({"type": "string"}, None))
@@ -229,7 +236,9 @@ class PlanContext:
             tool is not None and self.vouched.is_sink(tool) for tool in self.called.values()
         ):
             return ()
-        found = PlanFlows(self.plan.steps, self.order, self.called, self.vouched, self._shape)
+        found = plan_flows.PlanFlows(
+            self.plan.steps, self.order, self.called, self.vouched, self._shape
+        )
         return tuple(found.flows())
 
     @cached_property
@@ -245,14 +254,14 @@ class PlanContext:
         else:
             # most steps are referred to more than once, so look into the cache first
             whole = self._outputs.get(ref.step) or self.output(ref.step)
-        return None if whole is None else at(whole, ref.path)
+        return None if whole is None else schemas.at(whole, ref.path)
 
     def item(self, step: Step) -> Schema | None:
         """Return the schema of one item of the step's `for_each`."""
         if step.for_each is None:
             return None
         listed = self.type_of_value(step.for_each, None)
-        item = None if listed is None else elements(listed)
+        item = None if listed is None else schemas.elements(listed)
         return item if isinstance(item, Schema) else None
 
     def type_of_value(self, value: Value, step: Step | None) -> Schema | None:
@@ -313,15 +322,15 @@ class PlanContext:
 
     def _shape(self, step: Step) -> tuple[dict[str, Json], dict[str, Schema | None]]:
         """Return the literal arguments of a call, and the schemas of the others by JSON Pointer."""
-        schemas: dict[str, Schema | None] = {}
+        given: dict[str, Schema | None] = {}
         literals: dict[str, Json] = {}
         for name, value in step.args.items():
             if (part := literal_part(value)) is not None:
                 literals[name] = part
             for pointer, ref in located_refs(value, f"/{escape_pointer(name)}"):
                 found = self.type_of(ref, step)
-                schemas[pointer] = found if isinstance(found, Schema) else None
-        return literals, schemas
+                given[pointer] = found if isinstance(found, Schema) else None
+        return literals, given
 
     def _add_uses(self, found: list[Use], position: int, step: Step) -> None:
         others = self.arguments[position].others
@@ -330,12 +339,12 @@ class PlanContext:
         for name, value in others:
             place = ("args", name)
             if isinstance(value, Ref):  # by far the most frequent
-                taken = None if schema is None else at(schema, (name,))
+                taken = None if schema is None else schemas.at(schema, (name,))
                 given = self.type_of(value, step)
                 found.append(Use(step, position, place, value, True, given, taken))
                 continue
             if isinstance(value, Template):  # nearly all others
-                taken = None if schema is None else at(schema, (name,))
+                taken = None if schema is None else schemas.at(schema, (name,))
                 for part in value.parts:
                     if isinstance(part, Ref):
                         given = self.type_of(part, step)
@@ -345,7 +354,7 @@ class PlanContext:
             is_literal = schema is not None and name in schema.literal_only
             for inside, ref, whole in located(value, place):
                 to = (name,) if is_literal else inside[1:]
-                taken = None if schema is None else at(schema, to)
+                taken = None if schema is None else schemas.at(schema, to)
                 given = self.type_of(ref, step)
                 found.append(Use(step, position, inside, ref, whole, given, taken))
         if step.for_each is None and step.when is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from toolplan import schema as schemas
 from toolplan.diagnostics import Edit, Fix
 from toolplan.lazy import lazy_module
 from toolplan.path import Path, Segment
@@ -12,7 +13,7 @@ from toolplan.plan import Array, Literal, Object, Step, Value, object_, split_po
 from toolplan.plan_json import dump_value
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem
-from toolplan.schema import Schema, accepted, at, without_null
+from toolplan.schema import Schema
 
 if TYPE_CHECKING:
     from toolplan.rules import _spelling
@@ -29,12 +30,12 @@ def literal_problems(context: PlanContext, kind: str) -> Iterator[Problem]:
         pointer = f"/steps/{position}/args{found.pointer}"
         name = ".".join(split_pointer(found.pointer)) or "The arguments"
         path, value = _written_at(step, found.pointer)
-        part = at(tool.input, path)
+        part = schemas.at(tool.input, path)
         wanted = fix = None
         if isinstance(part, Schema):
-            wanted = accepted(part)
+            wanted = schemas.accepted(part)
             other = (
-                _spelling.respelt(value.value, without_null(part))
+                _spelling.respelt(value.value, schemas.without_null(part))
                 if path and isinstance(value, Literal)
                 else None
             )

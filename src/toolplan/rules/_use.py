@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from toolplan import schema as schemas
 from toolplan.path import print_path
 from toolplan.plan import Array, Literal, Object, Ref, Step, Template, Value, escape_pointer
-from toolplan.schema import Absent, Schema, Verdict, assignable, types_of
 
 Place: TypeAlias = tuple[str | int, ...]
 """The place of a value in a step: `("args", "ids", 0)`."""
@@ -29,8 +29,8 @@ class Use(Struct, frozen=True):
     place: Place
     ref: Ref
     whole: bool
-    given: Schema | Absent | None
-    taken: Schema | Absent | None
+    given: schemas.Schema | schemas.Absent | None
+    taken: schemas.Schema | schemas.Absent | None
 
     @property
     def pointer(self) -> str:
@@ -49,26 +49,26 @@ class Use(Struct, frozen=True):
         return self.place[0] == "args"
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> schemas.Verdict:
         """Whether the selected value fits the argument."""
-        given = self.given if isinstance(self.given, Schema) else None
-        taken = self.taken if isinstance(self.taken, Schema) else None
-        return assignable(given, taken)
+        given = self.given if isinstance(self.given, schemas.Schema) else None
+        taken = self.taken if isinstance(self.taken, schemas.Schema) else None
+        return schemas.assignable(given, taken)
 
 
 def surely_fits(use: Use) -> bool:
     """Return whether `use` certainly passes all rules about types."""
     whole, given, taken = use.whole, use.given, use.taken
-    if isinstance(given, Absent):
+    if isinstance(given, schemas.Absent):
         return False
-    if not isinstance(taken, Schema):
+    if not isinstance(taken, schemas.Schema):
         return True
     node = taken.node
     if isinstance(node, dict) and "x-literal" in node:
         return False
     if not whole:
-        return "string" in types_of(taken)
-    return given is None or assignable(given, taken) is Verdict.YES
+        return "string" in schemas.types_of(taken)
+    return given is None or schemas.assignable(given, taken) is schemas.Verdict.YES
 
 
 def located(value: Value, place: Place) -> Iterator[tuple[Place, Ref, bool]]:

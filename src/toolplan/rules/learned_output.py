@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from toolplan import schema as schemas
 from toolplan.diagnostics import Severity, available, did_you_mean, near
 from toolplan.plan import Ref, Step, located_refs
 from toolplan.rules._context import PlanContext, Use
 from toolplan.rules._rule import Problem, rule
-from toolplan.schema import Absent, Schema, Verdict, assignable, at, describe
 
 
 @rule(Severity.WARNING)
@@ -31,12 +31,12 @@ def learned_output(context: PlanContext) -> Iterator[Problem]:
         if found is None:
             continue
         given, samples = found
-        if isinstance(given, Absent):
+        if isinstance(given, schemas.Absent):
             yield _absent(use.text, use.ref, given, samples, use.pointer, use.step.id)
-        elif isinstance(given, Schema) and _cannot_fit(use, given):
+        elif isinstance(given, schemas.Schema) and _cannot_fit(use, given):
             yield Problem(
-                f"In {_results(samples)} {use.text} was {describe(given)}, which the argument does"
-                " not accept.",
+                f"In {_results(samples)} {use.text} was {schemas.describe(given)}, which the"
+                " argument does not accept.",
                 use.pointer,
                 use.step.id,
                 "Refer to a part of the right type.",
@@ -45,13 +45,13 @@ def learned_output(context: PlanContext) -> Iterator[Problem]:
         for pointer, ref in located_refs(context.plan.output, "/output"):
             source = context.steps.get(ref.step)
             found = None if source is None else _seen(context, source, ref)
-            if found is not None and isinstance(found[0], Absent):
+            if found is not None and isinstance(found[0], schemas.Absent):
                 yield _absent("The plan's output", ref, found[0], found[1], pointer, None)
 
 
 def _seen(
     context: PlanContext, source: Step, ref: Ref
-) -> tuple[Schema | Absent | None, int] | None:
+) -> tuple[schemas.Schema | schemas.Absent | None, int] | None:
     """Return what `ref` selected from the results of `source`'s tool, and how many there were."""
     tool = context.called.get(source.tool)
     if tool is None or tool.learned is None or context.output(source.id) is not None:
@@ -61,16 +61,20 @@ def _seen(
         return None
     if source.for_each is not None:
         schema = schema.part({"type": "array", "items": schema.node})
-    return at(schema, ref.path), tool.learned.samples
+    return schemas.at(schema, ref.path), tool.learned.samples
 
 
-def _cannot_fit(use: Use, given: Schema) -> bool:
+def _cannot_fit(use: Use, given: schemas.Schema) -> bool:
     taken = use.taken
-    return use.whole and isinstance(taken, Schema) and assignable(given, taken) is Verdict.NO
+    return (
+        use.whole
+        and isinstance(taken, schemas.Schema)
+        and schemas.assignable(given, taken) is schemas.Verdict.NO
+    )
 
 
 def _absent(
-    text: str, ref: Ref, absent: Absent, samples: int, pointer: str, step: str | None
+    text: str, ref: Ref, absent: schemas.Absent, samples: int, pointer: str, step: str | None
 ) -> Problem:
     missed = [key for key in ref.path if isinstance(key, str) and key not in absent.names]
     meant = [name for key in missed for name in near(key, absent.names)]

@@ -8,13 +8,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from toolplan import schema as schemas
 from toolplan.diagnostics import Edit, Fix
 from toolplan.path import EVERY
 from toolplan.plan import ITEM, Ref, located_refs, map_refs, value_at
 from toolplan.plan_json import dump_value
 from toolplan.rules._context import PlanContext, Use
 from toolplan.rules._rule import Problem, rule
-from toolplan.schema import Schema, Verdict, assignable, elements, types_of
 
 _MOST_LAYERS: Final = 8
 """How deep lists of lists are followed: a schema may be recursive."""
@@ -58,19 +58,23 @@ def is_list_into_scalar(use: Use) -> bool:
 
 def _layers(use: Use) -> int:
     """Return how many levels of lists are too many: 0 where that is not the problem."""
-    if not (use.whole and isinstance(use.given, Schema) and isinstance(use.taken, Schema)):
+    if not (
+        use.whole
+        and isinstance(use.given, schemas.Schema)
+        and isinstance(use.taken, schemas.Schema)
+    ):
         return 0
-    if not _is_list(use.given) or "array" in types_of(use.taken):
+    if not _is_list(use.given) or "array" in schemas.types_of(use.taken):
         return 0
-    layers, part = 1, elements(use.given)
-    while layers < _MOST_LAYERS and isinstance(part, Schema) and _is_list(part):
-        layers, part = layers + 1, elements(part)
-    known = part if isinstance(part, Schema) else None
-    return 0 if assignable(known, use.taken) is Verdict.NO else layers
+    layers, part = 1, schemas.elements(use.given)
+    while layers < _MOST_LAYERS and isinstance(part, schemas.Schema) and _is_list(part):
+        layers, part = layers + 1, schemas.elements(part)
+    known = part if isinstance(part, schemas.Schema) else None
+    return 0 if schemas.assignable(known, use.taken) is schemas.Verdict.NO else layers
 
 
-def _is_list(schema: Schema) -> bool:
-    types = types_of(schema)
+def _is_list(schema: schemas.Schema) -> bool:
+    types = schemas.types_of(schema)
     return "array" in types and not types - {"array", "null"}
 
 

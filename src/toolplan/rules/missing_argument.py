@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from toolplan import schema as schemas
 from toolplan.plan import Step
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
-from toolplan.schema import Schema, accepted, at
+from toolplan.schema import Schema
 
 
 @rule()
@@ -31,6 +32,6 @@ def missing_argument(context: PlanContext) -> Iterator[Problem]:
 
 def _help(context: PlanContext, step: Step, name: str, inside: str) -> str:
     tool = context.tool(step)
-    part = None if tool is None or inside else at(tool.input, (name,))
-    wanted = accepted(part) if isinstance(part, Schema) else "a value"
+    part = None if tool is None or inside else schemas.at(tool.input, (name,))
+    wanted = schemas.accepted(part) if isinstance(part, Schema) else "a value"
     return f"Give {name!r}: {wanted}."

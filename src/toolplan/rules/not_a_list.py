@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from toolplan import schema as schemas
 from toolplan.diagnostics import available
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
-from toolplan.schema import Absent, JsonType, Schema, at, describe, types_of
+from toolplan.schema import JsonType
 
 _ONLY_A_LIST: Final = frozenset[JsonType](("array",))
 
@@ -24,7 +25,7 @@ def not_a_list(context: PlanContext) -> Iterator[Problem]:
     How to fix: name the field that is a list.
     """
     for use in context.doubtful:
-        if isinstance(use.given, Absent) and use.given.not_a_list:
+        if isinstance(use.given, schemas.Absent) and use.given.not_a_list:
             yield Problem(
                 f"`[*]` in {use.text} is not on a list: {use.given.message}.",
                 use.pointer,
@@ -35,20 +36,21 @@ def not_a_list(context: PlanContext) -> Iterator[Problem]:
         if step.for_each is None:
             continue
         listed = context.type_of_value(step.for_each, None)
-        if listed is not None and "array" not in types_of(listed):
+        if listed is not None and "array" not in schemas.types_of(listed):
             yield Problem(
-                f"`for_each` is {describe(listed)}, not a list.",
+                f"`for_each` is {schemas.describe(listed)}, not a list.",
                 f"/steps/{position}/for_each",
                 step.id,
                 _lists(listed),
             )
 
 
-def _lists(schema: Schema) -> str:
+def _lists(schema: schemas.Schema) -> str:
     fields = schema.node.get("properties") if isinstance(schema.node, dict) else None
     lists = [
         name
         for name in (fields if isinstance(fields, dict) else ())
-        if isinstance(part := at(schema, (name,)), Schema) and types_of(part) == _ONLY_A_LIST
+        if isinstance(part := schemas.at(schema, (name,)), schemas.Schema)
+        and schemas.types_of(part) == _ONLY_A_LIST
     ]
     return available("lists", lists) or "Refer to a list."

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from toolplan import schema as schemas
 from toolplan.diagnostics import Edit, Fix
 from toolplan.plan_json import dump_value
 from toolplan.rules._context import PlanContext, Use
 from toolplan.rules._rule import Problem, rule
 from toolplan.rules.list_into_scalar import is_list_into_scalar
-from toolplan.schema import Schema, Verdict, accepted, assignable, describe, elements, types_of
 
 
 @rule()
@@ -29,13 +29,13 @@ def reference_type(context: PlanContext) -> Iterator[Problem]:
     """
     reported: set[str] = set()
     for use in context.doubtful:
-        problem = _problem(use, use.taken) if isinstance(use.taken, Schema) else None
+        problem = _problem(use, use.taken) if isinstance(use.taken, schemas.Schema) else None
         if problem is not None and problem.pointer not in reported:
             reported.add(problem.pointer)
             yield problem
 
 
-def _problem(use: Use, taken: Schema) -> Problem | None:
+def _problem(use: Use, taken: schemas.Schema) -> Problem | None:
     if isinstance(taken.node, dict) and taken.node.get("x-literal") is True:
         return Problem(
             f"{use.text} is in an argument that must be written out.",
@@ -44,20 +44,21 @@ def _problem(use: Use, taken: Schema) -> Problem | None:
             "Write the text itself, so that a reader of the plan sees what will run.",
         )
     if not use.whole:
-        if "string" in types_of(taken):
+        if "string" in schemas.types_of(taken):
             return None
         return Problem(
-            f"Text with a reference is text, but the argument accepts {accepted(taken)}.",
+            f"Text with a reference is text, but the argument accepts {schemas.accepted(taken)}.",
             use.pointer,
             use.step.id,
             f"Make {use.text} the whole value, so that it keeps its type.",
         )
-    if not isinstance(use.given, Schema) or use.verdict is not Verdict.NO:
+    if not isinstance(use.given, schemas.Schema) or use.verdict is not schemas.Verdict.NO:
         return None
     if is_list_into_scalar(use):
         return None
     return Problem(
-        f"{use.text} is {describe(use.given)}, but the argument accepts {accepted(taken)}.",
+        f"{use.text} is {schemas.describe(use.given)}, but the argument accepts"
+        f" {schemas.accepted(taken)}.",
         use.pointer,
         use.step.id,
         "Refer to a part of the right type.",
@@ -65,11 +66,14 @@ def _problem(use: Use, taken: Schema) -> Problem | None:
     )
 
 
-def _as_list_of_one(use: Use, taken: Schema) -> Fix | None:
+def _as_list_of_one(use: Use, taken: schemas.Schema) -> Fix | None:
     """Return the fix that makes a list of one value, where the value fits as an element."""
-    element = elements(taken)
-    if types_of(taken) - {"array", "null"} or not isinstance(element, Schema):
+    element = schemas.elements(taken)
+    if schemas.types_of(taken) - {"array", "null"} or not isinstance(element, schemas.Schema):
         return None
-    if not isinstance(use.given, Schema) or assignable(use.given, element) is not Verdict.YES:
+    if (
+        not isinstance(use.given, schemas.Schema)
+        or schemas.assignable(use.given, element) is not schemas.Verdict.YES
+    ):
         return None
     return Fix(True, (Edit(use.pointer, [dump_value(use.ref)]),))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from toolplan import schema as schemas
 from toolplan.diagnostics import REMOVED, Edit, Fix, available, did_you_mean, words
 from toolplan.plan import Step, escape_pointer
 from toolplan.plan_json import dump_value
 from toolplan.rules._context import MAX_COMPARISONS, PlanContext
 from toolplan.rules._rule import Problem, rule
-from toolplan.schema import required
 
 
 @rule()
@@ -52,7 +52,7 @@ class _Names:
         tool = context.tool(step)
         self.declared = () if tool is None else tool.signature.inputs
         self.free = [each for each in self.declared if each not in step.args]
-        needed = () if tool is None else required(tool.input)
+        needed = () if tool is None else schemas.required(tool.input)
         missing = [each for each in needed if each not in step.args]
         taken = frozenset(self.declared)
         unknown = [] if tool is None else [each for each in step.args if each not in taken]

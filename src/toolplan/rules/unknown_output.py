@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from toolplan import schema as schemas
 from toolplan.diagnostics import Edit, Fix, available, did_you_mean
 from toolplan.path import Path
 from toolplan.plan import Ref, located_refs, map_refs, value_at
@@ -14,7 +15,6 @@ from toolplan.plan_json import dump_value
 from toolplan.rules._context import PlanContext, Use
 from toolplan.rules._rule import Problem, rule
 from toolplan.rules.list_into_scalar import is_list_into_scalar
-from toolplan.schema import Absent, Schema, Verdict, assignable, at
 
 WRAPPERS: Final = frozenset(
     ("data", "result", "results", "output", "response", "body", "payload", "content", "items")
@@ -36,7 +36,7 @@ def unknown_output(context: PlanContext) -> Iterator[Problem]:
     How to fix: use a field that the message names.
     """
     for use in context.doubtful:
-        if isinstance(use.given, Absent) and not use.given.not_a_list:
+        if isinstance(use.given, schemas.Absent) and not use.given.not_a_list:
             yield Problem(
                 f"{use.text} does not exist: {use.given.message}.",
                 use.pointer,
@@ -47,7 +47,7 @@ def unknown_output(context: PlanContext) -> Iterator[Problem]:
     if context.plan.output is not None:
         for pointer, ref in located_refs(context.plan.output, "/output"):
             found = context.type_of(ref, None)
-            if isinstance(found, Absent):
+            if isinstance(found, schemas.Absent):
                 yield Problem(
                     f"The plan's output does not exist: {found.message}.",
                     pointer,
@@ -56,7 +56,7 @@ def unknown_output(context: PlanContext) -> Iterator[Problem]:
                 )
 
 
-def _near(context: PlanContext, ref: Ref, absent: Absent) -> Collection[str]:
+def _near(context: PlanContext, ref: Ref, absent: schemas.Absent) -> Collection[str]:
     last = ref.path[-1] if ref.path else ""
     return context.suggest(last, absent.names).near if isinstance(last, str) else ()
 
@@ -65,10 +65,10 @@ def _redirect(context: PlanContext, use: Use) -> Fix | None:
     """Return the fix that selects the one other place that was surely meant, if any."""
     whole = context.type_of(Ref(use.ref.step), use.step)
     value = value_at(context.plan, use.pointer)
-    if not isinstance(whole, Schema) or value is None:
+    if not isinstance(whole, schemas.Schema) or value is None:
         return None
     paths = dict.fromkeys(_other_paths(context, whole, use.ref.path))
-    fitting = [path for path in paths if _fits(use, at(whole, path))]
+    fitting = [path for path in paths if _fits(use, schemas.at(whole, path))]
     if len(fitting) != 1:
         return None
     right = Ref(use.ref.step, fitting[0])
@@ -76,11 +76,11 @@ def _redirect(context: PlanContext, use: Use) -> Fix | None:
     return Fix(True, (Edit(use.pointer, dump_value(corrected)),))
 
 
-def _other_paths(context: PlanContext, whole: Schema, path: Path) -> Iterator[Path]:
+def _other_paths(context: PlanContext, whole: schemas.Schema, path: Path) -> Iterator[Path]:
     """Yield `path` with its first wrong key corrected, or a wrapper removed or inserted."""
     for wrong in range(len(path)):
-        found = at(whole, path[: wrong + 1])
-        if not isinstance(found, Absent):
+        found = schemas.at(whole, path[: wrong + 1])
+        if not isinstance(found, schemas.Absent):
             continue
         before, key, rest = path[:wrong], path[wrong], path[wrong + 1 :]
         if isinstance(key, str):
@@ -93,16 +93,16 @@ def _other_paths(context: PlanContext, whole: Schema, path: Path) -> Iterator[Pa
         return
 
 
-def _fits(use: Use, given: Schema | Absent | None) -> bool:
-    if not isinstance(given, Schema):
+def _fits(use: Use, given: schemas.Schema | schemas.Absent | None) -> bool:
+    if not isinstance(given, schemas.Schema):
         return False
-    taken = use.taken if isinstance(use.taken, Schema) else None
-    if assignable(given, taken) is not Verdict.NO:
+    taken = use.taken if isinstance(use.taken, schemas.Schema) else None
+    if schemas.assignable(given, taken) is not schemas.Verdict.NO:
         return True
     return not use.whole or is_list_into_scalar(replace(use, given=given))
 
 
-def _help(absent: Absent) -> str | None:
+def _help(absent: schemas.Absent) -> str | None:
     if absent.is_a_list:
         return "Select from the list first: `[*]` for every element, `[0]` for the first."
     return available("fields", absent.names)

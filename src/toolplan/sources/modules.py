@@ -15,14 +15,14 @@ from toolplan import sources  # what reads type hints is loaded where it is used
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.extensions import note_foreign_code
 from toolplan.lazy import lazy_module, lazy_pattern, load_libraries
-from toolplan.own_code import own_fault
 from toolplan.sources._base import OpenedTools, SourceContext, ToolSource
 from toolplan.tools import Tool, Toolbox, ToolObjectError, plain_functions
 
 if TYPE_CHECKING:
-    from toolplan import extras
+    from toolplan import extras, own_code
 else:
     extras = lazy_module("toolplan.extras")
+    own_code = lazy_module("toolplan.own_code")
 
 _OURS: Final = "toolplan."
 _ATTRIBUTE: Final = lazy_pattern(
@@ -207,7 +207,7 @@ def _shown(error: BaseException) -> str:
 
 
 def _place(error: BaseException) -> str:
-    fault = own_fault(error)
+    fault = own_code.own_fault(error)
     return "" if fault is None else f" at {fault.place}; --debug shows the traceback"
 
 

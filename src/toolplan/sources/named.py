@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from toolplan.extensions import Extensions
+from toolplan.lazy import lazy_module
 from toolplan.sources._base import SourceContext, ToolSource
-from toolplan.sources._guarded import guarded_source
 from toolplan.tools import Toolbox, ToolObjectError
 
-SOURCES: Final = Extensions[ToolSource]("toolplan.sources", guarded_source)
+if TYPE_CHECKING:
+    from toolplan.sources import _guarded
+else:
+    _guarded = lazy_module("toolplan.sources._guarded")
+
+SOURCES: Final = Extensions[ToolSource](
+    "toolplan.sources", lambda entry, offered: _guarded.guarded_source(entry, offered)
+)
 """The sources of installed packages and our own, by name."""
 
 _OTHERS: Final = ""

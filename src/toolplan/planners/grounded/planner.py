@@ -25,7 +25,6 @@ from toolplan.planners._base import (
     Refusal,
 )
 from toolplan.planners.context import PlannerContext
-from toolplan.planners.grounded import unhinted
 from toolplan.planners.grounded.build.coverage import clarification, refused_deletion
 from toolplan.planners.grounded.build.drafts import DraftPlan, Outcome
 from toolplan.planners.grounded.build.outcome import outcome
@@ -39,10 +38,12 @@ from toolplan.tools import Toolbox
 
 if TYPE_CHECKING:
     from toolplan.planners.grounded import examples as questions
+    from toolplan.planners.grounded import unhinted
     from toolplan.planners.grounded.build import typos
 else:
     typos = lazy_module("toolplan.planners.grounded.build.typos")
     questions = lazy_module("toolplan.planners.grounded.examples")
+    unhinted = lazy_module("toolplan.planners.grounded.unhinted")
 
 NAME = "grounded"
 MAX_CHARACTERS = 2_000

@@ -7,6 +7,7 @@ or one that was restored. What such a journal does not know of may have happened
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import suppress
 from pathlib import Path
@@ -72,11 +73,18 @@ def went_back(journal: Path, folder: Path) -> JournalError:
 def write_count(folder: Path, count: int) -> None:
     """Write the count of the journal with the blobs in `folder`."""
     folder.mkdir(mode=0o700, exist_ok=True)
-    (folder / COUNT_FILE).write_text(f"{count:020}\n", "ascii")
+    text = f"{count:020}\n".encode()
+    # in place: file systems write a file that was emptied to the disk at once, which takes long
+    file = os.open(folder / COUNT_FILE, os.O_WRONLY | os.O_CREAT, 0o666)
+    try:
+        os.write(file, text)
+        os.ftruncate(file, len(text))
+    finally:
+        os.close(file)
 
 
 def _read(path: Path) -> int:
     try:
-        return int(path.read_text("ascii"))
+        return int(path.read_text("utf-8"))
     except (OSError, ValueError):
         return 0

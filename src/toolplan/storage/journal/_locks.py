@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from toolplan.lazy import lazy_module
 from toolplan.storage.journal._errors import JournalError
-from toolplan.storage.shared_file import try_lock
+
+if TYPE_CHECKING:
+    from toolplan.storage import shared_file
+else:
+    shared_file = lazy_module("toolplan.storage.shared_file")
 
 
 class FileLocks:
@@ -23,7 +29,7 @@ class FileLocks:
             JournalError: the file cannot be made.
         """
         try:
-            release = try_lock(self._path.with_name(f"{self._path.name}-{name}"))
+            release = shared_file.try_lock(self._path.with_name(f"{self._path.name}-{name}"))
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise JournalError(

@@ -7,13 +7,17 @@ import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from toolplan.extras import install_command
-from toolplan.lazy import lazy_pattern
+from toolplan.lazy import lazy_module, lazy_pattern
 from toolplan.storage.journal._errors import JournalError
 from toolplan.storage.journal._journal import Journal
 from toolplan.storage.journal._store import Store
+
+if TYPE_CHECKING:
+    from toolplan import extras
+else:
+    extras = lazy_module("toolplan.extras")
 
 Place: TypeAlias = str | os.PathLike[str]
 """The path of a file, or an address that begins with `postgres://`."""
@@ -70,5 +74,5 @@ def _postgres() -> Callable[[str], Store]:
     raise JournalError(
         "journal-unavailable",
         f"A journal in Postgres needs the extra 'distributed': {reason}.",
-        f"Install it: {install_command('distributed')}",
+        f"Install it: {extras.install_command('distributed')}",
     )

@@ -25,7 +25,7 @@ def this_boot() -> str:
     if _CLOCK is None:
         return ""
     try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:
             return f"{file.read().strip()} {os.readlink('/proc/self/ns/time')}"
     except OSError:
         return ""

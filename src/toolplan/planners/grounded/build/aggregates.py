@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from toolplan.extras import install_command
+from toolplan.lazy import lazy_module
 from toolplan.planners.grounded.build.compared import group_alternatives, linked_sides
 from toolplan.planners.grounded.build.drafts import Source
 from toolplan.planners.grounded.build.plan_builder import PlanBuilder
@@ -51,6 +52,11 @@ from toolplan.planners.grounded.parse.requests import (
 )
 from toolplan.planners.grounded.parse.spans import case, covering, inside, spans_of
 
+if TYPE_CHECKING:
+    from toolplan import extras
+else:
+    extras = lazy_module("toolplan.extras")
+
 _PREFIXES = {
     "avg": "average", "sum": "total", "max": "highest", "min": "lowest", "median": "median"
 }  # fmt: skip
@@ -78,7 +84,8 @@ class Aggregates:
         built = self._builder.built(request, conditions_for_alternatives=True)
         if not self._catalogue.computes:
             self._builder.reject(
-                computation.mentions, f"computing needs the tool `sql`: {install_command('sql')}"
+                computation.mentions,
+                f"computing needs the tool `sql`: {extras.install_command('sql')}",
             )
             return
         if _is_shown(built.sources, computation):
