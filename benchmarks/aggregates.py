@@ -29,8 +29,7 @@ from toolplan.answer.shape import Record, Rows, Single, shape_of
 from toolplan.app.app import App
 from toolplan.app.results import AskResult
 from toolplan.demo import demo_tools
-from toolplan.demo.database import open_database
-from toolplan.demo.rows import DEFAULT_ROWS
+from toolplan.demo.database import DEFAULT_ROWS, open_database
 from toolplan.path import Json
 from toolplan.planners import Clarification, GroundedPlanner
 from toolplan.sources.sql import sql_tool

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from msgspec.structs import astuple
 
 from toolplan.demo import open_database
-from toolplan.demo.rows import DAYS, RISKS, deliveries, facilities
+from toolplan.demo.database import DEFAULT_ROWS
+from toolplan.demo.gazetteers import RISKS
+from toolplan.demo.rows import DAYS, deliveries, facilities
 
 DAY = datetime.date(2025, 10, 5)
 
@@ -57,14 +59,14 @@ def test_fewer_rows_are_the_first_ones_of_more(day: datetime.date) -> None:
 
 
 def test_another_seed_gives_other_rows_and_other_loads() -> None:
-    assert list(deliveries(1, DAY)) != list(deliveries(2, DAY))
+    assert list(deliveries(1, DAY, DEFAULT_ROWS)) != list(deliveries(2, DAY, DEFAULT_ROWS))
     loads = [[each.current_load_tons for each in facilities(seed)] for seed in (1, 2)]
     assert loads[0] != loads[1]
     assert facilities(1) == facilities(1)
 
 
 def test_a_known_day_stays_as_it_is() -> None:
-    first = next(deliveries(2025, datetime.date(2025, 10, 12)))
+    first = next(deliveries(2025, datetime.date(2025, 10, 12), DEFAULT_ROWS))
     assert astuple(first.shipment)[:8] == (
         "S20251012-001",
         "F12",

@@ -11,9 +11,9 @@ from toolplan.cli._options import PortOption, TodayOption, known_port
 from toolplan.cli._parameter import Parameter
 from toolplan.cli._terminal import CommandError, Exit, note
 from toolplan.demo.changes import reset as forget_changes
+from toolplan.demo.database import DEFAULT_ROWS
 from toolplan.demo.rest import DOCUMENT_PATH
 from toolplan.demo.rest import server as rest_server
-from toolplan.demo.rows import DEFAULT_ROWS
 from toolplan.demo.server import HTTP_PATH, LOOPBACK, serve_http, serve_stdio
 from toolplan.demo.tools import demo_tools
 from toolplan.tools import ToolObjectError

@@ -9,8 +9,8 @@ from toolplan.demo.database import Database, SqlValue
 from toolplan.demo.facilities import days_back
 from toolplan.demo.fields import Node, arguments, date_range, many, one, record
 from toolplan.demo.filters import next_day
+from toolplan.demo.gazetteers import RISKS
 from toolplan.demo.operation import Operation
-from toolplan.demo.rows import RISKS
 from toolplan.path import Json
 from toolplan.tools import Arguments, ToolError
 

@@ -16,26 +16,21 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from toolplan.demo import cache, changes, gazetteers, sites
-from toolplan.demo import rows as row_generator
+from toolplan.demo import cache, changes
 from toolplan.demo.gazetteers import CITIES, fold
-from toolplan.demo.rows import (
-    DAYS,
-    DEFAULT_ROWS,
-    DEFAULT_SEED,
-    Delivery,
-    Facility,
-    Inspection,
-    deliveries,
-    facilities,
-)
 from toolplan.lazy import lazy_module
 from toolplan.path import Json
 
 if TYPE_CHECKING:
     import hashlib
+
+    from toolplan.demo import rows as generated
 else:
+    generated = lazy_module("toolplan.demo.rows")
     hashlib = lazy_module("hashlib")
+
+DEFAULT_ROWS: Final = 11_000
+DEFAULT_SEED: Final = 2025
 
 SqlValue: TypeAlias = str | int | float | None
 Row: TypeAlias = dict[str, Json]
@@ -89,6 +84,7 @@ _BOOLEANS: Final = frozenset(
 _DOCUMENTS: Final = frozenset(
     {"coordinates", "accepted_waste_types", "rejected_waste_types", "contaminants_detected"}
 )
+_SOURCES: Final = ("gazetteers.py", "rows.py", "sites.py", "database.py")
 _CITY: Final = {city.name: city for city in CITIES}
 
 
@@ -256,17 +252,17 @@ def _connected(connection: sqlite3.Connection) -> sqlite3.Connection:
 @functools.cache
 def _generator() -> str:
     """Return a digest of the code that makes the rows: other code makes other rows."""
-    files = (Path(module.__file__ or "") for module in (gazetteers, row_generator, sites))
-    code = b"".join(file.read_bytes() for file in (*files, Path(__file__)))
+    code = b"".join(Path(__file__).with_name(name).read_bytes() for name in _SOURCES)
     return hashlib.sha256(code).hexdigest()[:16]
 
 
 def _generate(connection: sqlite3.Connection, today: datetime.date, rows: int, seed: int) -> None:
     connection.executescript(_TABLES)
     connection.execute("BEGIN")
-    connection.executemany(INSERT_FACILITY, map(_facility_values, facilities(seed)))
-    for back in range(DAYS - 1, -1, -1):
-        _insert_day(connection, list(deliveries(seed, today - datetime.timedelta(back), rows)))
+    connection.executemany(INSERT_FACILITY, map(_facility_values, generated.facilities(seed)))
+    for back in range(generated.DAYS - 1, -1, -1):
+        day = today - datetime.timedelta(back)
+        _insert_day(connection, list(generated.deliveries(seed, day, rows)))
     connection.execute("COMMIT")
     connection.executescript(_INDEXES)
 
@@ -283,7 +279,7 @@ def read_document(text: Json) -> Json:
     return json.loads(text) if isinstance(text, str) else None
 
 
-def _insert_day(connection: sqlite3.Connection, day: list[Delivery]) -> None:
+def _insert_day(connection: sqlite3.Connection, day: list[generated.Delivery]) -> None:
     connection.executemany(INSERT_SHIPMENT, [astuple(delivery.shipment) for delivery in day])
     connection.executemany(
         _INSERT_CONTAMINANT, [astuple(found) for delivery in day for found in delivery.contaminants]
@@ -294,13 +290,13 @@ def _insert_day(connection: sqlite3.Connection, day: list[Delivery]) -> None:
     )
 
 
-def _inspection_values(row: Inspection) -> tuple[SqlValue, ...]:
+def _inspection_values(row: generated.Inspection) -> tuple[SqlValue, ...]:
     return tuple(
         write_document([*value]) if isinstance(value, tuple) else value for value in astuple(row)
     )
 
 
-def _facility_values(row: Facility) -> tuple[SqlValue, ...]:
+def _facility_values(row: generated.Facility) -> tuple[SqlValue, ...]:
     site, city = row.site, _CITY[row.site.city]
     mailbox = site.name.lower().replace(" ", ".").replace("ü", "ue").replace("ß", "ss")
     return (

@@ -105,6 +105,9 @@ CONTAMINANT_TYPES: Final = (
     ContaminantType("Dioxin", 0.3, 6, "ash", ("dioxins",)),
 )
 
+RISKS: Final = ("low", "medium", "high", "critical")
+"""Levels of risk, in their order."""
+
 INSPECTORS: Final = (
     "Anna Becker",
     "Jonas Weber",

@@ -19,6 +19,7 @@ from toolplan.demo.gazetteers import (
     CITIES,
     CONTAMINANT_TYPES,
     INSPECTORS,
+    RISKS,
     WASTE_TYPES,
     ContaminantType,
     WasteType,
@@ -34,10 +35,6 @@ else:
 DAYS: Final = 731
 """How many days the data covers, the last one included: two years."""
 
-DEFAULT_ROWS: Final = 11_000
-DEFAULT_SEED: Final = 2025
-
-RISKS: Final = ("low", "medium", "high", "critical")
 LEVELS: Final = ("low", "medium", "high")
 
 _DRAWS: Final = struct.Struct("<96I")
@@ -156,7 +153,7 @@ def facilities(seed: int) -> tuple[Facility, ...]:
     )
 
 
-def deliveries(seed: int, day: datetime.date, rows: int = DEFAULT_ROWS) -> Iterator[Delivery]:
+def deliveries(seed: int, day: datetime.date, rows: int) -> Iterator[Delivery]:
     """Yield the deliveries of `day`, at least one, of about `rows` in two years.
 
     The first of a day is contaminated and inspected. Fewer rows are the first ones of more.

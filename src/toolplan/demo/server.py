@@ -29,7 +29,7 @@ from mcp.types import Tool as WireTool
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 
-from toolplan.demo.rows import DEFAULT_ROWS
+from toolplan.demo.database import DEFAULT_ROWS
 from toolplan.demo.same_host import SameHost
 from toolplan.demo.tools import MOST_ROWS, demo_tools
 from toolplan.path import Json

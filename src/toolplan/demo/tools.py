@@ -6,8 +6,7 @@ import datetime
 from typing import Final
 
 from toolplan.demo import analytics, contaminants, facilities, inspections, shipments
-from toolplan.demo.database import Database
-from toolplan.demo.rows import DEFAULT_ROWS, DEFAULT_SEED
+from toolplan.demo.database import DEFAULT_ROWS, DEFAULT_SEED, Database
 from toolplan.tools import Toolbox, ToolObjectError, reference_day
 
 MOST_ROWS: Final = 1_000_000
