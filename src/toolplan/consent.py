@@ -11,7 +11,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from msgspec import Struct
 
@@ -92,13 +92,13 @@ class Effect(Struct, frozen=True):
         return tuple(name for name, origin in both.items() if origin.asked)
 
 
-class Denied(NamedTuple):
+class Denied(Struct, frozen=True):
     """The answer that calls are not to be made; `reason` is for the planner and the record."""
 
     reason: str = ""
 
 
-class LeaveOut(NamedTuple):
+class LeaveOut(Struct, frozen=True):
     """The answer that the calls of a `for_each` are made, except those of `items`.
 
     `items` are their positions, counted from 0. What is left is another plan, with a run of its

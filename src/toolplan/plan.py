@@ -7,7 +7,7 @@ any reference is always one `Literal`, so that two plans that say the same are e
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 from typing import Literal as OneOf
 
 from msgspec import Struct, field
@@ -26,7 +26,7 @@ DEFAULT_MAX_ITEMS: Final = 1000
 OnError: TypeAlias = OneOf["fail", "continue"]
 
 
-class Limits(NamedTuple):
+class Limits(Struct, frozen=True):
     """Limits on what is read and run, each inclusive.
 
     `text_bytes` is counted before parsing; `depth` is the nesting of lists and objects; `items` is

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from datetime import date
 from enum import StrEnum
 from functools import cached_property
-from typing import ClassVar, Final, NamedTuple, Protocol, TypeAlias, cast
+from typing import ClassVar, Final, Protocol, TypeAlias, cast
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -81,7 +81,7 @@ class ResultUnusable(OutcomeUnknown):
         super().__init__(message, returned=(returned,))
 
 
-class ToolCall(NamedTuple):
+class ToolCall(Struct, frozen=True):
     """The identity of a call, for the tool that makes it.
 
     `item` is the position in `for_each`, or None. `key` is an idempotency key to pass on: SHA-256

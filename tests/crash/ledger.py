@@ -13,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec.structs import astuple
+
 from toolplan.path import Json
 from toolplan.tools import ToolCall
 
@@ -78,7 +80,7 @@ class Client:
 
     def record(self, tool: str, call: ToolCall, args: Json) -> None:
         """Have a call written down, and wait until it is."""
-        entry = Entry(tool, *call, args=json.dumps(args, sort_keys=True))
+        entry = Entry(tool, *astuple(call), args=json.dumps(args, sort_keys=True))
         self._socket.sendall(json.dumps(entry).encode() + b"\n")
         self._socket.recv(1)
 

@@ -326,7 +326,7 @@ class Loop(Struct):
             clock=setup.clock,
             **self.run_options.arguments(),
         )
-        last = asked.attempts[-1]._replace(events=tuple(self.events))
+        last = replace(asked.attempts[-1], events=tuple(self.events))
         found = setup.answer(plan, ended)
         return replace(asked, run=ended, answer=found, attempts=(*asked.attempts[:-1], last))
 

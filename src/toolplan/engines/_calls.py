@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, NamedTuple, TypeAlias, TypedDict, cast
+from typing import Final, TypeAlias, TypedDict, cast
 
-from msgspec.structs import replace
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from toolplan.engines._ready_queue import SharedLimit
 from toolplan.engines._values import MAX_VALUE_SIZE
@@ -93,7 +94,7 @@ class Options(TypedDict, total=False):
     shared_limits: Mapping[str, SharedLimit]
 
 
-class RunOptions(NamedTuple):
+class RunOptions(Struct, frozen=True):
     """Concurrency, timeouts and sizes of a run.
 
     Attributes:
@@ -127,7 +128,7 @@ class RunOptions(NamedTuple):
 
     def arguments(self) -> Options:
         """Return the fields as arguments of `run` and `resume`."""
-        return Options(**self._asdict())
+        return Options(**asdict(self))
 
 
 class Fan:

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -75,7 +75,7 @@ class Execution(Struct, frozen=True):
     leaving: _leaving.Leaving | None = None
 
 
-class Decided(NamedTuple):
+class Decided(Struct, frozen=True):
     """A decision about a call in doubt; `output` is the result of a resolved call."""
 
     decision: Decision
@@ -431,8 +431,8 @@ def _decided(
     """
     steps = {step.id: step for step in runnable.plan.plan.steps}
     decided: list[CallDecided] = []
-    for slot, (decision, output) in decisions.items():
-        name, item = slot
+    for slot, made in decisions.items():
+        (name, item), decision, output = slot, made.decision, made.output
         if slot not in recovered.intents or execution.tools[steps[name].tool].may_repeat:
             raise no_call_in_doubt(_place(slot))
         if decision == "resolve":

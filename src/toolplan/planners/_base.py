@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
 
@@ -61,7 +61,7 @@ class Refusal(Struct, frozen=True):
 Proposal: TypeAlias = Draft | Clarification | Refusal
 
 
-class Attempt(NamedTuple):
+class Attempt(Struct, frozen=True):
     """A draft, the diagnostics of its check, and the events of its run."""
 
     draft: Draft

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -12,7 +12,7 @@ from toolplan.diagnostics import Diagnostic, Fix, Severity
 from toolplan.rules._context import PlanContext
 
 
-class Problem(NamedTuple):
+class Problem(Struct, frozen=True):
     """What a rule found: a sentence, the JSON pointer of its place, the step, and what to do."""
 
     message: str
@@ -48,8 +48,15 @@ class Rule(Struct, frozen=True):
 
     def diagnostic(self, problem: Problem) -> Diagnostic:
         """Return `problem`, which this rule found, as a diagnostic."""
-        message, pointer, step, help, fix = problem
-        return Diagnostic(self.code, self.severity, message, step, pointer, help, fix)
+        return Diagnostic(
+            self.code,
+            self.severity,
+            problem.message,
+            problem.step,
+            problem.pointer,
+            problem.help,
+            problem.fix,
+        )
 
 
 def rule(severity: Severity = Severity.ERROR) -> Callable[[RuleFunction], Rule]:

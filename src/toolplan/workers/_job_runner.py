@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.app.app import App
 from toolplan.app.workers import Worked
@@ -209,7 +210,7 @@ class JobRunner:
         names = {tool.name for tool in self._app.tools.values()}
         names |= {tool.source for tool in self._app.tools.values()}
         limits = {name: limit for name, limit in self._limits.items() if name in names}
-        arguments = options._replace(shared_limits=limits).arguments()
+        arguments = replace(options, shared_limits=limits).arguments()
         try:
             return await resume(
                 plan,

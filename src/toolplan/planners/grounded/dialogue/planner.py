@@ -397,7 +397,7 @@ class DialoguePlanner:
     def _theirs(self, attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
         """Return the attempts with the drafts as the planner wrote them."""
         return tuple(
-            attempt._replace(draft=made[1])
+            replace(attempt, draft=made[1])
             if (made := self._made.get(attempt.draft.text)) is not None
             else attempt
             for attempt in attempts
