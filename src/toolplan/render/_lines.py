@@ -19,9 +19,8 @@ WIDTH: Final = 100
 """The columns of tables and trees where there is no terminal."""
 
 _SPACES: Final = lazy_pattern(r"( +)")
-_NUMBER: Final = lazy_pattern(r"[-+(~≈€$£¥]*\d[\d.,:/]*")
 _DAY: Final = lazy_pattern(r"\d{4}-\d\d-\d\d,?")
-_CURRENCY: Final = lazy_pattern(r"\(?(?:[A-Z]{3}|[€$£¥])")
+_CURRENCIES: Final = "€$£¥"
 _UNIT_WIDTH: Final = 8
 
 
@@ -180,8 +179,18 @@ def _belong(before: str, after: str) -> bool:
     """Return whether a line may not be broken between two words: `8650 kg`, `EUR 20`."""
     if after[:1].isdigit():
         return (
-            _CURRENCY.fullmatch(before) is not None
+            _is_currency(before.removeprefix("("))
+            or (_is_number(before) and len(after.rstrip(".,;)")) == 3)
             or _DAY.fullmatch(before) is not None
-            or (_NUMBER.fullmatch(before) is not None and len(after.rstrip(".,;)")) == 3)
         )
-    return _NUMBER.fullmatch(before) is not None and text_width(after) <= _UNIT_WIDTH
+    return _is_number(before) and text_width(after) <= _UNIT_WIDTH
+
+
+def _is_currency(word: str) -> bool:
+    is_code = len(word) == 3 and word.isascii() and word.isalpha() and word.isupper()
+    return is_code or (len(word) == 1 and word in _CURRENCIES)
+
+
+def _is_number(word: str) -> bool:
+    number = word.lstrip("-+(~≈" + _CURRENCIES)
+    return number[:1].isdecimal() and all(each.isdecimal() or each in ".,:/" for each in number)

@@ -10,7 +10,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
-from toolplan.planners.grounded.language.words import phrase_list, spellings, word_set
+from toolplan.planners.grounded.language.words import spellings, word_set
 
 
 class WordClass(StrEnum):
@@ -304,7 +304,7 @@ def _general_phrases() -> dict[tuple[str, ...], frozenset[WordClass]]:
     found: dict[tuple[str, ...], frozenset[WordClass]] = {}
     for sort, text in _PHRASES.items():
         alone = frozenset((sort,))
-        for phrase in phrase_list(text):
+        for phrase in text.split("|"):
             for each in spellings(tuple(phrase.split())):
                 before = found.get(each)
                 found[each] = alone if before is None else before | alone
