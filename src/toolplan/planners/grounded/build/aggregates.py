@@ -83,10 +83,8 @@ class Aggregates:
         sides = linked_sides(computation, request, self._builder, self._catalogue)
         built = self._builder.built(request, conditions_for_alternatives=True)
         if not self._catalogue.computes:
-            self._builder.reject(
-                computation.mentions,
-                f"computing needs the tool `sql`: {extras.install_command('sql')}",
-            )
+            needed = f"computing needs the tool `sql`: {extras.install_command('sql')}"
+            self._builder.reject(computation.mentions, needed)
             return
         if _is_shown(built.sources, computation):
             self._builder.draft.account(computation.mentions)  # the one record shows it

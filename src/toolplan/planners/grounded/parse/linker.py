@@ -51,13 +51,13 @@ from toolplan.planners.grounded.parse.mentions import (
     Time,
     What,
 )
+from toolplan.planners.grounded.parse.misspelt import may_be_misspelt
 from toolplan.planners.grounded.parse.requests import Modifier
 
 if TYPE_CHECKING:
-    from toolplan.planners.grounded.parse import amounts, misspelt
+    from toolplan.planners.grounded.parse import amounts
 else:
     amounts = lazy_module("toolplan.planners.grounded.parse.amounts")
-    misspelt = lazy_module("toolplan.planners.grounded.parse.misspelt")
 
 _LOCATIVE: Final = words.phrase_list(
     "in|at|within|inside|from|of|for|located in|based in|situated in"
@@ -353,9 +353,7 @@ class Linker:
             and attribute.equal is not None
             and self._takes_name(attribute, modifier)
         ]
-        if len(fitting) != 1 or misspelt.may_be_misspelt(
-            text, modifier, fitting[0], self._catalogue
-        ):
+        if len(fitting) != 1 or may_be_misspelt(text, modifier, fitting[0], self._catalogue):
             return None
         return self._equal(fitting[0], [text], modifier)
 
