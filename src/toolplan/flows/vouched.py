@@ -171,10 +171,7 @@ class Vouched:
 
     def _pattern(self, pattern: str, keys: Keys) -> tuple[str, Path] | Fault:
         """Return the tool and the path of `pattern`; a tool's name may have dots itself."""
-        ends = [
-            *(at for at, char in enumerate(pattern) if char in ".["),
-            len(pattern),
-        ]
+        ends = [*(at for at, char in enumerate(pattern) if char in ".["), len(pattern)]
         tool = next((pattern[:end] for end in reversed(ends) if pattern[:end] in self._tools), None)
         if tool is None:
             # a name ends at the first bracket, or where no longer name is known
