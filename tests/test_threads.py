@@ -116,3 +116,26 @@ def test_a_loop_ends_although_threads_and_tasks_do_not() -> None:
 
     assert run_bounded(test()) == 2
     release.set()
+
+
+def test_a_task_that_begins_at_the_end_of_a_loop_is_cancelled_in_it() -> None:
+    ended: list[asyncio.Task[None] | None] = []
+
+    async def late() -> None:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            ended.append(asyncio.current_task())
+
+    async def early() -> None:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            asyncio.get_running_loop().create_task(late())
+
+    async def test() -> None:
+        asyncio.get_running_loop().create_task(early())
+        await asyncio.sleep(0)
+
+    run_bounded(test())
+    assert len(ended) == 1

@@ -55,18 +55,13 @@ def run_bounded(work: Coroutine[Any, Any, _Result]) -> _Result:
 
     Tasks that swallow their cancellation and threads that hang are left behind after `GRACE_S`.
     """
-    runner = asyncio.Runner()
-    loop = runner.get_loop()
-    loop.set_default_executor(_Daemons(threads_of("asyncio.to_thread")))
-    try:
+    with asyncio.Runner() as runner:
+        threads = threads_of("asyncio.to_thread")
+        runner.get_loop().set_default_executor(_Daemons(threads))
         try:
             return runner.run(work)
         finally:
             runner.run(_end_tasks())
-    finally:
-        # not `runner.close()`: it starts a thread that waits for threads, and none is waited for
-        asyncio.set_event_loop(None)
-        loop.close()
 
 
 async def _end_tasks() -> None:

@@ -2,7 +2,8 @@
 
 A run takes as long as its critical path, the chain of steps with the longest total time. Where a
 limit on concurrent calls binds, it takes at least the total time of the limited calls divided by
-the slots. Both are computed many times, each call taking as long as a random past call of its tool.
+the slots. Both are computed many times, each call taking as long as a random past call of its tool;
+for a plan of one call, once for each past call.
 """
 
 from __future__ import annotations

@@ -24,8 +24,20 @@ _OF_A_PATTERN: Final = (
     "subn",
 )
 
-
-_LIBRARIES: Final[list[str]] = []
+LIBRARIES: Final = (
+    "difflib",
+    "fractions",
+    "hashlib",
+    "html",
+    "platformdirs",
+    "rfc8785",
+    "shlex",
+    "statistics",
+    "sysconfig",
+    "tempfile",
+    "tomllib",
+)
+"""The libraries for which `lazy_module` is called anywhere, also in modules not loaded yet."""
 
 
 def names_of(package: str, **modules: str) -> Callable[[str], object]:
@@ -50,16 +62,14 @@ def lazy_module(name: str) -> ModuleType:
     """Return the module `name`, loaded when something in it is first asked for (as by PEP 810).
 
     It is for what a command may not need. For type checkers, and for the contracts of the layers,
-    the same module is imported under `TYPE_CHECKING`.
+    the same module is imported under `TYPE_CHECKING`. A library must be one of `LIBRARIES`.
     """
-    if not name.startswith("toolplan."):
-        _LIBRARIES.append(name)
     return _LazyModule(name)
 
 
 def load_libraries() -> None:
-    """Load the libraries for which `lazy_module` was called: the path for imports will change."""
-    for name in _LIBRARIES:
+    """Load all of `LIBRARIES`: the path for imports will change."""
+    for name in LIBRARIES:
         import_module(name)
 
 

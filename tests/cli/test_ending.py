@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from toolplan.lazy import LIBRARIES
 from toolplan.path import Json
 
 ROOT = Path(__file__).parents[2]
@@ -137,7 +138,7 @@ def test_what_the_users_code_left_in_memory_is_written_at_the_end(tmp_path: Path
 def test_a_file_of_the_user_is_not_taken_for_a_part_of_python(tmp_path: Path) -> None:
     """What is loaded when it is used is loaded before the user's folder is looked through."""
     (tmp_path / "mine.py").write_text(TOOLS)
-    for name in ("difflib", "html", "shlex", "statistics", "tomllib"):
+    for name in sorted(set(LIBRARIES) & sys.stdlib_module_names):
         (tmp_path / f"{name}.py").write_text(f"raise SystemExit('the {name} of the user')")
     steps = [{"id": "a", "tool": "prise", "args": {"name": "tea"}}]
     (tmp_path / "plan.json").write_text(json.dumps({"toolplan": 1, "steps": steps}))

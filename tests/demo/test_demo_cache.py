@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -51,6 +52,30 @@ def test_a_file_that_was_cut_off_is_generated_anew(folder: Path, length: int) ->
     (file,) = folder.iterdir()
     file.write_bytes(file.read_bytes()[:length])
     assert content() == generated
+
+
+@pytest.mark.parametrize("length", [0, 5_000])
+def test_a_file_that_was_cut_off_and_kept_its_time_is_generated_anew(
+    folder: Path, length: int
+) -> None:
+    generated = content()
+    (file,) = folder.iterdir()
+    before = file.stat()
+    file.write_bytes(file.read_bytes()[:length])
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert content() == generated
+
+
+@pytest.mark.parametrize("name", ["fsync", "utime", "replace"])
+def test_what_cannot_be_saved_leaves_nothing_behind(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, name, fail)
+    assert content() == content()
+    assert not list(folder.iterdir())
 
 
 def test_a_folder_that_cannot_be_written_costs_no_answer(

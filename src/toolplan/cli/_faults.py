@@ -14,7 +14,6 @@ from toolplan.render.printable import printable
 
 if TYPE_CHECKING:
     from toolplan import own_code
-    from toolplan.own_code import OwnFault
 else:
     own_code = lazy_module("toolplan.own_code")
 
@@ -29,7 +28,7 @@ class ToolFaults(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
-        self._found: dict[tuple[str, str], OwnFault] = {}
+        self._found: dict[tuple[str, str], own_code.OwnFault] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep a fault, once for each place."""
@@ -80,6 +79,6 @@ def _cause(error: BaseException) -> BaseException | None:
     return cause
 
 
-def _lines(fault: OwnFault) -> str:
+def _lines(fault: own_code.OwnFault) -> str:
     lines = [(line, line.lstrip(" ")) for line in fault.trace.splitlines()]
     return "\n".join(" " * (len(line) - len(text)) + printable(text) for line, text in lines)

@@ -1,7 +1,8 @@
 """What the demo has generated, kept for the next process: a file for each day, size and seed.
 
 A file that cannot be read or written is not an error: the rows are then generated again. So they
-are when somebody wrote to a file: its time of modification is then not `_SEALED_NS` any more.
+are when somebody wrote to a file, or cut it off: its time of modification, which says its size, is
+then another one. Where a file system keeps no such time, each process generates the rows anew.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ VARIABLE: Final = "TOOLPLAN_CACHE"
 """The environment variable that names the folder; without it, the platform's for caches."""
 
 _SUFFIX: Final = ".demo.sqlite"
-_SEALED_NS: Final = 946_684_800_000_000_000  # 1 January 2000
+_SEALED_S: Final = 946_684_800  # 1 January 2000
 _MOST_FILES: Final = 8
 
 
@@ -33,9 +34,10 @@ def find(key: str) -> Path | None:
     """Return the file of the database that was saved as `key`, None where there is none."""
     path = _folder() / f"{key}{_SUFFIX}"
     try:
-        return path if path.stat().st_mtime_ns == _SEALED_NS else None
+        found = path.stat()
     except OSError:
         return None
+    return path if found.st_mtime_ns == _seal_ns(found.st_size) else None
 
 
 def load(key: str) -> bytes | None:
@@ -52,18 +54,33 @@ def save(key: str, image: bytes) -> None:
     folder = _folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # written beside and renamed: no other process reads half of it
-        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
-            file.write(image)
-            file.flush()
-            os.fsync(file.fileno())  # or a sealed file might be half of one after a loss of power
-        os.utime(file.name, ns=(_SEALED_NS, _SEALED_NS))
-        os.replace(file.name, folder / f"{key}{_SUFFIX}")
+        _write(folder / f"{key}{_SUFFIX}", image)
         saved = sorted(folder.glob(f"*{_SUFFIX}"), key=lambda path: path.stat().st_ctime)
         for old in saved[:-_MOST_FILES]:
             old.unlink(missing_ok=True)
     except OSError:
         return  # a full or read-only disk costs time, not an answer
+
+
+def _write(path: Path, image: bytes) -> None:
+    # written beside and renamed: no other process reads half of it
+    file = tempfile.NamedTemporaryFile(dir=path.parent, delete=False)
+    try:
+        with file:
+            file.write(image)
+            file.flush()
+            os.fsync(file.fileno())  # or a sealed file might be half of one after a loss of power
+        seal = _seal_ns(len(image))
+        os.utime(file.name, ns=(seal, seal))
+        os.replace(file.name, path)
+    except OSError:
+        Path(file.name).unlink(missing_ok=True)
+        raise
+
+
+def _seal_ns(size: int) -> int:
+    """Return the time of modification of a file of `size` bytes to which nobody wrote."""
+    return (_SEALED_S + 2 * size) * 1_000_000_000  # some file systems have only even seconds
 
 
 def _folder() -> Path:
