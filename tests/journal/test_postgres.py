@@ -29,7 +29,7 @@ from toolplan.events import (
     StepSucceeded,
 )
 from toolplan.storage.journal import JournalError, LeaseHeld, LeaseLost, RunRecord, to_record
-from toolplan.storage.journal.postgres import PostgresJournal, _connections
+from toolplan.storage.journal.postgres import PostgresJournal, _connections, _schema
 from toolplan.storage.journal.postgres._connections import Connection, Connections
 from toolplan.storage.journal.postgres._schema import MIGRATIONS
 
@@ -137,6 +137,23 @@ def test_processes_that_open_it_together_make_the_tables_once(tables: Tables) ->
     for at, journal in enumerate(journals):
         journal.accept(f"r{at}", "digest", RECORD, first())
     assert len(journals[0].runs()) == 8
+
+
+def test_tables_that_another_process_makes_between_two_looks_are_ours(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look, looks = _schema._has_table, list[str]()  # pyright: ignore[reportPrivateUsage]
+
+    def late(connection: Connection, name: str) -> bool:
+        found = look(connection, name)
+        looks.append(name)
+        if len(looks) == 1:
+            opened(tables)
+        return found
+
+    monkeypatch.setattr(_schema, "_has_table", late)
+    opened(tables).accept("r", "digest", RECORD, first())
+    assert len(looks) > 2
 
 
 def test_its_tables_stand_in_a_schema_of_their_own(postgres: Server) -> None:

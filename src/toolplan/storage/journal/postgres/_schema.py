@@ -97,6 +97,8 @@ def _migrate(connection: Connection, place: str) -> None:
         connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(schema))
         # another process may have migrated it meanwhile: read the version again under the lock
         version = _version(connection, place)
+        if not version:
+            _check_free(connection, place)
         for migration in MIGRATIONS[version:]:
             connection.execute(migration)
         table = sql.Identifier(_VERSION)
@@ -107,18 +109,8 @@ def _migrate(connection: Connection, place: str) -> None:
 
 
 def _version(connection: Connection, place: str) -> int:
-    """Return the version of the tables; 0 where there are none."""
-    rows = connection.execute(
-        "SELECT to_regclass(%s) IS NOT NULL, to_regclass('runs') IS NOT NULL", (_VERSION,)
-    ).fetchall()
-    is_ours, has_runs = cast("tuple[bool, bool]", rows[0])
-    if not is_ours:
-        if has_runs:
-            raise JournalError(
-                "journal-damaged",
-                f"The journal {place} cannot be used: its tables are of something else.",
-                "Name another database, or another schema: ?options=-csearch_path%3DNAME.",
-            )
+    """Return the version of the tables; 0 where there are none of ours."""
+    if not _has_table(connection, _VERSION):
         return 0
     query = sql.SQL("SELECT version FROM {}").format(sql.Identifier(_VERSION))
     version = int(cast("tuple[Any]", connection.execute(query).fetchone())[0])
@@ -130,6 +122,22 @@ def _version(connection: Connection, place: str) -> int:
             "Use the newer toolplan that wrote it.",
         )
     return version
+
+
+def _check_free(connection: Connection, place: str) -> None:
+    # under the lock: without it, another process may make our tables between two looks, even
+    # within one statement, since a table is found as soon as it is committed
+    if _has_table(connection, "runs"):
+        raise JournalError(
+            "journal-damaged",
+            f"The journal {place} cannot be used: its tables are of something else.",
+            "Name another database, or another schema: ?options=-csearch_path%3DNAME.",
+        )
+
+
+def _has_table(connection: Connection, name: str) -> bool:
+    row = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (name,)).fetchone()
+    return cast("tuple[bool]", row)[0]
 
 
 def _schema(connection: Connection) -> str:
