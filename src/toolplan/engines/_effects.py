@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.events import CallDecided, Failure
-from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.storage.journal import Recovered, Slot
-
-if TYPE_CHECKING:
-    import hashlib
-else:
-    hashlib = lazy_module("hashlib")
 
 ABORTED: Final = Failure("aborted", "A person said that it failed.")
 

@@ -8,13 +8,14 @@ from asyncio import AbstractEventLoop, CancelledError, Task
 from collections import deque
 from collections.abc import Callable
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from toolplan import traces
 from toolplan.engines._attempt import InFlightCall, Late
 from toolplan.engines._calls import MAX_BACKOFF_S, Clock, RunOptions
 from toolplan.engines._deadlines import Deadlines
 from toolplan.engines._eager import eager_task
+from toolplan.engines._effects import ABORTED, CHANGED, Doubtful, EffectCalls, idempotency_key
 from toolplan.engines._failures import accepted, kept_result, returned_with, tool_failure
 from toolplan.engines._flow_checks import FlowChecks
 from toolplan.engines._sizes import Budget
@@ -28,17 +29,10 @@ from toolplan.events import (
     Failure,
     StepProgressed,
 )
-from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.plan import Limits
 from toolplan.storage.journal import KEPT_DURATIONS
 from toolplan.tools import ATTENDED, Arguments, ToolCall, ToolError
-
-if TYPE_CHECKING:
-    from toolplan.engines import _effects as effect_calls
-    from toolplan.engines._effects import Doubtful, EffectCalls
-else:
-    effect_calls = lazy_module("toolplan.engines._effects")
 
 _LOG: Final = logging.getLogger(__name__)
 _TOOLS_LOG: Final = logging.getLogger("toolplan.tools")
@@ -160,7 +154,7 @@ class InFlightCalls:
     def identity(self, call: InFlightCall) -> ToolCall:
         """Return which call it is."""
         step, index = call.step.id, call.index
-        key = effect_calls.idempotency_key(self._run, step, index)
+        key = idempotency_key(self._run, step, index)
         return ToolCall(self._run, step, index, call.attempt, key)
 
     def progress(self, call: InFlightCall, done: float, total: float | None, message: str) -> None:
@@ -209,22 +203,22 @@ class InFlightCalls:
                 self._emit(AttemptFailed(call.step.id, call.index, call.attempt, failure, at))
             elif call.late is not None:
                 outcome = self._outcome(call, call.late)
-                if isinstance(outcome, effect_calls.Doubtful):
+                if isinstance(outcome, Doubtful):
                     self._emit_doubt(call, outcome)
                 else:
                     ended.append((call, outcome))
             elif not call.tool.may_repeat:
-                self._emit_doubt(call, effect_calls.Doubtful(reason))
+                self._emit_doubt(call, Doubtful(reason))
         return ended
 
     # Opening
 
     def _open(self, call: InFlightCall) -> None:
         if self.stage is not None and not self.stage.agrees(call):
-            return self._steps.call_ended(call, effect_calls.CHANGED)
+            return self._steps.call_ended(call, CHANGED)
         if call.tool.has_effects:
             step, index = call.step.id, call.index
-            key = effect_calls.idempotency_key(self._run, step, index)
+            key = idempotency_key(self._run, step, index)
             self._emit(CallIntended(step, index, call.attempt, key, self._clock()))
             self._deadlines.hold(call)
         else:
@@ -271,7 +265,7 @@ class InFlightCalls:
             case "resolve":  # the output was checked when the person decided
                 self._steps.call_ended(call, None if decided is None else decided.output)
             case "abort":
-                self._steps.call_ended(call, effect_calls.ABORTED)
+                self._steps.call_ended(call, ABORTED)
         return False
 
     def _retry(self, call: InFlightCall) -> None:
@@ -362,7 +356,7 @@ class InFlightCalls:
     def _take(self, call: InFlightCall, answer: object) -> None:
         outcome = self._accepted(call, answer)
         if isinstance(outcome, Failure) and not call.tool.may_repeat:
-            return self._doubt(call, effect_calls.Doubtful(outcome, kept_result(answer)))
+            return self._doubt(call, Doubtful(outcome, kept_result(answer)))
         return self._end(call, outcome)
 
     def _outcome(self, call: InFlightCall, late: Late) -> Json | Failure | Doubtful:
@@ -370,10 +364,10 @@ class InFlightCalls:
         failure = late.failure
         if failure is not None:
             unknown = failure.code == "outcome-unknown" and not call.tool.may_repeat
-            return effect_calls.Doubtful(failure, late.returned) if unknown else failure
+            return Doubtful(failure, late.returned) if unknown else failure
         taken = self._accepted(call, late.answer)
         if isinstance(taken, Failure) and not call.tool.may_repeat:
-            return effect_calls.Doubtful(taken, kept_result(late.answer))
+            return Doubtful(taken, kept_result(late.answer))
         return taken
 
     def _accepted(self, call: InFlightCall, answer: object) -> Json | Failure:
@@ -385,7 +379,7 @@ class InFlightCalls:
         return accepted(call.tool, answer, self._depth, self._result_size, self._results)
 
     def _end(self, call: InFlightCall, outcome: Json | Failure | Doubtful) -> None:
-        if isinstance(outcome, effect_calls.Doubtful):
+        if isinstance(outcome, Doubtful):
             return self._doubt(call, outcome)
         if isinstance(outcome, Failure) and self._may_try_again(call, outcome):
             return None
@@ -416,7 +410,7 @@ class InFlightCalls:
             returned = None if late is None else late.returned
             if late is not None and late.failure is None:
                 returned = kept_result(late.answer)
-            self._doubt(call, effect_calls.Doubtful(failure, returned))
+            self._doubt(call, Doubtful(failure, returned))
         else:
             self._end(call, failure)
         if late is not None:

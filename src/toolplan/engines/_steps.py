@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from toolplan.engines._attempt import InFlightCall
 from toolplan.engines._calls import Clock, Fan, RunOptions, callees, too_many_calls
+from toolplan.engines._effects import EffectCalls
 from toolplan.engines._flow_checks import FlowChecks
 from toolplan.engines._graph import Graph
 from toolplan.engines._in_flight import CANCELLED, LEFT, EventLog, InFlightCalls
@@ -31,17 +32,13 @@ from toolplan.events import (
     RunState,
     StepStarted,
 )
-from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.plan import Limits, Step, Value
 from toolplan.storage.journal import Recovered
 from toolplan.tools import Arguments, Tool
 
 if TYPE_CHECKING:
-    from toolplan.engines import _effects as effect_calls
     from toolplan.engines._staged import Stage
-else:
-    effect_calls = lazy_module("toolplan.engines._effects")
 
 
 class Scheduler:
@@ -89,7 +86,7 @@ class Scheduler:
         self._list_bytes_left = options.run_size  # of lists of `for_each` made of several parts
         self.flow_checks = FlowChecks(tools)
         self._stage: Stage | None = None
-        self._effects = effect_calls.EffectCalls(recovered)
+        self._effects = EffectCalls(recovered)
         self.in_flight = InFlightCalls(
             run, self, emit=emit, clock=clock, limits=limits, options=options,
             effects=self._effects, log=log,
