@@ -6,11 +6,17 @@ asked. pytest loads this module in every session, so it loads the rest only for 
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+
+from toolplan.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from toolplan.plan_tests import pytest_items
+else:
+    pytest_items = lazy_module("toolplan.plan_tests.pytest_items")
 
 SUFFIXES: Final = (".plans.yaml", ".plans.yml")
 
@@ -27,5 +33,5 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     """Return the tests of a file of plan tests."""
     if not file_path.name.endswith(SUFFIXES):
         return None
-    items: Any = import_module("toolplan.plan_tests.pytest_items")
-    return items.PlanFile.from_parent(parent, path=file_path)
+    file: Any = pytest_items.PlanFile  # pytest does not say what its `from_parent` takes
+    return file.from_parent(parent, path=file_path)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from toolplan.cli import _terminal
 from toolplan.cli._terminal import Exit
@@ -15,8 +14,13 @@ from toolplan.lazy import lazy_module
 
 if TYPE_CHECKING:
     from toolplan import release
+    from toolplan.cli import _ending, _faults, _library, _plain_call
     from toolplan.cli import _front_page as front_page
 else:
+    _ending = lazy_module("toolplan.cli._ending")
+    _faults = lazy_module("toolplan.cli._faults")
+    _library = lazy_module("toolplan.cli._library")
+    _plain_call = lazy_module("toolplan.cli._plain_call")
     front_page = lazy_module("toolplan.cli._front_page")
     release = lazy_module("toolplan.release")
 
@@ -59,8 +63,7 @@ def main(arguments: list[str] | None = None) -> None:
         code = _terminal.report(failed, as_json=as_json)
     status = code if isinstance(code, int) else 0
     if arguments is None and "toolplan.cli._faults" in sys.modules:  # else nothing was loaded
-        ending: Any = import_module("toolplan.cli._ending")
-        ending.end_process(status)
+        _ending.end_process(status)
     sys.exit(status)
 
 
@@ -83,13 +86,11 @@ def _run(words: list[str], *, debug: bool) -> object:
     if words[0] not in front_page.SERVERS:
         gc.set_threshold(_BETWEEN_COLLECTIONS)
     # none of this is for the front page, and most calls need no library
-    faults: Any = import_module("toolplan.cli._faults")
-    with faults.faults_reported(debug=debug, as_json="--json" in words):
+    with _faults.faults_reported(debug=debug, as_json="--json" in words):
         call = _read_plainly(words)
         if call is not None:
             return call()
-        library: Any = import_module("toolplan.cli._library")
-        return library.run_words(words)
+        return _library.run_words(words)
 
 
 def _read_plainly(words: list[str]) -> Callable[[], object] | None:
@@ -97,6 +98,5 @@ def _read_plainly(words: list[str]) -> Callable[[], object] | None:
     name, *rest = words
     if name not in front_page.COMMANDS:
         return None
-    reader: Any = import_module("toolplan.cli._plain_call")
-    module = import_module(f"toolplan.cli.{name}")
-    return reader.plain_call(getattr(module, f"{name}_command"), rest)
+    command = getattr(lazy_module(f"toolplan.cli.{name}"), f"{name}_command")
+    return _plain_call.plain_call(command, rest)

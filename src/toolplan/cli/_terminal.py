@@ -9,19 +9,20 @@ import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from toolplan.errors import ToolplanError
 from toolplan.lazy import lazy_module
 
 if TYPE_CHECKING:
     from toolplan.path import Json
-    from toolplan.render import harmless
+    from toolplan.render import console, harmless, output
     from toolplan.render._lines import View
     from toolplan.render.output import Output
 else:
+    console = lazy_module("toolplan.render.console")
     harmless = lazy_module("toolplan.render.harmless")
+    output = lazy_module("toolplan.render.output")
 
 if sys.platform == "win32":
     import msvcrt
@@ -155,10 +156,8 @@ def _stream(file: TextIO) -> Output:
     width = int(columns) if columns.isdecimal() and columns.isascii() and int(columns) else None
     # loaded when something is printed, and the library for terminals only where there is one
     if file.isatty() or _STYLED.intersection(os.environ):
-        terminal: Any = import_module("toolplan.render.console")
-        return terminal.TerminalOutput.of(file, width)
-    plain: Any = import_module("toolplan.render.output")
-    return plain.FileOutput(file, width)
+        return console.TerminalOutput.of(file, width)
+    return output.FileOutput(file, width)
 
 
 def print_json(value: Json) -> None:

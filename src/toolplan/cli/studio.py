@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 import webbrowser
-from importlib import import_module
 from types import ModuleType
 from typing import Annotated
 
@@ -26,6 +25,7 @@ from toolplan.cli._options import (
 from toolplan.cli._parameter import Parameter
 from toolplan.cli._terminal import CommandError, Exit, note
 from toolplan.extras import install_command
+from toolplan.lazy import lazy_module
 
 NoOpenFlag = Annotated[
     bool, Parameter(name="--no-open", help="Print the address; open no browser.")
@@ -117,8 +117,9 @@ def studio_command(
 
 
 def _installed() -> ModuleType:
+    studio = lazy_module("toolplan.studio")
     try:
-        return import_module("toolplan.studio")
+        _ = studio.serve
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("toolplan"):
             raise
@@ -127,3 +128,4 @@ def _installed() -> ModuleType:
             f"The studio needs the library {error.name}, which is not installed.",
             f"Install it: {install_command('studio')}",
         ) from None
+    return studio

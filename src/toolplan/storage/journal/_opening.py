@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -16,8 +15,10 @@ from toolplan.storage.journal._store import Store
 
 if TYPE_CHECKING:
     from toolplan import extras
+    from toolplan.storage.journal import postgres
 else:
     extras = lazy_module("toolplan.extras")
+    postgres = lazy_module("toolplan.storage.journal.postgres")
 
 Place: TypeAlias = str | os.PathLike[str]
 """The path of a file, or an address that begins with `postgres://`."""
@@ -68,7 +69,7 @@ def open_journal(place: Place) -> Store:
 def _postgres() -> Callable[[str], Store]:
     """Return what opens journals in Postgres; its library is loaded only for them."""
     try:
-        return import_module("toolplan.storage.journal.postgres").PostgresJournal
+        return postgres.PostgresJournal
     except ImportError as error:
         reason = str(error).partition("\n")[0]
     raise JournalError(
