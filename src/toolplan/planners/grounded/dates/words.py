@@ -106,7 +106,7 @@ A_DIGIT: Final = "0|1|2|3|4|5|6|7|8|9"
 A_MONTH: Final = "|".join(name[:3] for name in MONTHS)
 A_WEEKDAY: Final = "|".join(name[:3] for name in WEEKDAYS)
 A_UNIT: Final = "|".join(UNITS)
-A_NUMBER: Final = " |".join((*A_DIGIT.split("|"), *NUMBERS, ""))[:-1]
+A_NUMBER: Final = "|".join(f"{each} " for each in (*A_DIGIT.split("|"), *NUMBERS))
 AN_ORDINAL: Final = "|".join((A_DIGIT, *ORDINALS))
 
 
