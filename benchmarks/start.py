@@ -31,7 +31,7 @@ MODEL: Final = "ollama:mistral"
 """A model that is named and not asked: the grounded planner answers the question."""
 
 BASE: Final = "baseline"
-GOALS: Final = {"--help": 1.0, "check": 2.0, "ask": 3.0}
+GOALS: Final = {"--help": 2.0, "check": 3.0, "ask": 6.0}
 MOST_FOR_A_MODEL: Final = 0.1
 
 

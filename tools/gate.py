@@ -20,6 +20,12 @@ MAX_MODULE: Final = 500
 MAX_FUNCTION: Final = 60
 MAX_CLASS: Final = 400
 OURS: Final = ("toolplan", "tests", "benchmarks", "tools")
+LOCAL_IMPORTS: Final = frozenset({
+    "src/toolplan/cli/studio.py",
+    "src/toolplan/storage/journal/_opening.py",
+    "src/toolplan/storage/queue/__init__.py",
+})  # fmt: skip
+"""Modules that import a part of ours inside a function: its library comes with an extra."""
 NO_VERBS: Final = frozenset({
     "a", "all", "an", "as", "each", "false", "how", "if", "it", "no", "none", "nothing", "that",
     "the", "this", "true", "what", "when", "where", "whether", "which",
@@ -51,7 +57,7 @@ def breaches(path: Path) -> Iterator[str]:
             yield f"{place} has {length} lines; the limit is {MAX_FUNCTION}"
         if path.parts[0] == "src" and not _begins_with_verb(node):
             yield f"{path}:{node.lineno}: the docstring of {node.name} begins with no verb"
-        for inner in ast.walk(node):
+        for inner in () if path.as_posix() in LOCAL_IMPORTS else ast.walk(node):
             if any(name.partition(".")[0] in OURS for name in _imported(inner)):
                 yield f"{path}:{node.lineno}: {node.name} imports our own code inside itself"
 

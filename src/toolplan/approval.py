@@ -7,30 +7,23 @@ slot once.
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
+import rfc8785
 from msgspec import Struct
 
 from toolplan.errors import ToolplanError
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Verdict
-from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.plan import Limits, Literal, Plan, Step, Value
 from toolplan.plan_json import dump
 from toolplan.tools import Effects, Tool
-
-if TYPE_CHECKING:
-    import hashlib
-
-    import rfc8785
-else:
-    hashlib = lazy_module("hashlib")
-    rfc8785 = lazy_module("rfc8785")
 
 
 class Approval:

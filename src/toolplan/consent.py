@@ -6,30 +6,23 @@ the step, the item and the arguments: a call that differs in one character is an
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
+import rfc8785
 from msgspec import Struct
 
 from toolplan.errors import ToolplanError
 from toolplan.events import CallWaiting
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Flow, Source, Trust, Verdict
-from toolplan.lazy import lazy_module
 from toolplan.path import Json, copied, parse_path, print_path
 from toolplan.plan import Step, Value, refs, split_pointer
-
-if TYPE_CHECKING:
-    import hashlib
-
-    import rfc8785
-else:
-    hashlib = lazy_module("hashlib")
-    rfc8785 = lazy_module("rfc8785")
 
 _LOG: Final = logging.getLogger(__name__)
 _SAID: Final = Trust.SAID.word

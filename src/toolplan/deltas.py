@@ -6,10 +6,11 @@ result and is not run again. Only unfinished steps are added, removed or changed
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,14 +23,8 @@ from toolplan.events import (
     StepSucceeded,
 )
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.lazy import lazy_module
 from toolplan.plan import INDEX, ITEM, Plan, Ref, Step, When, map_refs, step_refs
 from toolplan.plan_json import dump
-
-if TYPE_CHECKING:
-    import hashlib
-else:
-    hashlib = lazy_module("hashlib")
 
 _NOT_OF_STEP: Final = ("id", "thought")
 _NOT_OF_CALL: Final = (*_NOT_OF_STEP, "after", "retries", "timeout_s", "on_error", "max_items")

@@ -6,22 +6,18 @@ its severity and says `fixed`. How diagnostics look is a matter of `toolplan.ren
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Collection, Iterable
 from enum import StrEnum
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
 from toolplan.errors import ToolplanError
-from toolplan.lazy import lazy_module, lazy_pattern
 from toolplan.path import Json
 from toolplan.shown import Shown, short
-
-if TYPE_CHECKING:
-    import difflib
-else:
-    difflib = lazy_module("difflib")
 
 MAX_NAME: Final = 200
 """Longer names are not compared with others, which would take long."""
@@ -34,7 +30,7 @@ _COMPARED: Final = 12
 _LISTED: Final = 12
 _LONG_WORD: Final = 5
 
-_WORD = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
 
 
 class Severity(StrEnum):

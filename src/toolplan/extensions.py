@@ -138,19 +138,6 @@ class EntryPoint(Struct, frozen=True):
         return place
 
 
-_FOREIGN: Final[list[str]] = []
-
-
-def note_foreign_code(module: str) -> None:
-    """Note that code is loaded which is not toolplan's: the user's, or that of an extension."""
-    _FOREIGN.append(module)
-
-
-def has_foreign_code() -> bool:
-    """Return whether code is loaded that is not toolplan's."""
-    return bool(_FOREIGN)
-
-
 class Extensions(Mapping[str, _T], Generic[_T]):
     """What installed packages offer under one group, by name; each is loaded when first asked for.
 
@@ -209,8 +196,6 @@ class Extensions(Mapping[str, _T], Generic[_T]):
             raise ExtensionError(
                 "bad-extension", f"The {kind} is offered by {packages}.", "Uninstall one of them."
             )
-        if not first.is_ours:
-            note_foreign_code(first.package)
         try:
             loaded = first.load()
         except Exception as error:  # the module of another package may raise anything

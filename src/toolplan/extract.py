@@ -24,13 +24,13 @@ model reads the text.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from toolplan.lazy import lazy_module
 from toolplan.path import Json, Path
 from toolplan.providers import (
     Ended,
@@ -53,11 +53,6 @@ from toolplan.tools import (
     current_call,
     report_progress,
 )
-
-if TYPE_CHECKING:
-    import hashlib
-else:
-    hashlib = lazy_module("hashlib")
 
 NAME: Final = "extract"
 MAX_TEXT: Final = 200_000

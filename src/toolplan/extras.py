@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import json
+import shlex
 import sys
 from collections.abc import Mapping
+from importlib import metadata
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
-
-from toolplan.lazy import lazy_module
-
-if TYPE_CHECKING:
-    import shlex
-else:
-    shlex = lazy_module("shlex")
 
 _OURS: Final = "toolplan"
 _NOT_LISTED: Final = ("all", "dev")
@@ -30,7 +23,6 @@ def install_command(extra: str) -> str:
     From a clone it names the clone. Elsewhere it names the libraries of the extra: the archive from
     which toolplan was installed may be gone, and no package index need have it.
     """
-    metadata: Any = importlib.import_module("importlib.metadata")  # slow, and only for an error
     try:
         installed = metadata.distribution(_OURS)
         clone = _clone(installed.read_text("direct_url.json"))
@@ -45,7 +37,6 @@ def install_command(extra: str) -> str:
 
 def extra_of(module: str) -> str | None:
     """Return the extra that brings the library with the module `module`; None for others."""
-    metadata: Any = importlib.import_module("importlib.metadata")
     name = module.partition(".")[0].replace("_", "-")
     try:
         installed = metadata.distribution(_OURS)
@@ -66,7 +57,6 @@ class Extra(Struct, frozen=True):
 
 def extras() -> list[Extra]:
     """Return the extras that users install; none where toolplan itself is not installed."""
-    metadata: Any = importlib.import_module("importlib.metadata")
     try:
         installed = metadata.distribution(_OURS)
     except metadata.PackageNotFoundError:
@@ -74,13 +64,13 @@ def extras() -> list[Extra]:
     found: list[Extra] = []
     for extra in installed.metadata.get_all("Provides-Extra") or ():
         named = map(_name, _libraries(installed.requires or (), extra))
-        libraries = {name: _version(metadata, name) for name in named if name != _OURS}
+        libraries = {name: _version(name) for name in named if name != _OURS}
         if libraries and extra not in _NOT_LISTED:
             found.append(Extra(str(extra), libraries))
     return found
 
 
-def _version(metadata: ModuleType, library: str) -> str | None:
+def _version(library: str) -> str | None:
     try:
         return metadata.version(library)
     except metadata.PackageNotFoundError:

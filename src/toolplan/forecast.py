@@ -8,26 +8,21 @@ for a plan of one call, once for each past call.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
 from toolplan.approval import known_calls, most_calls
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.plan import Step, step_refs
-
-if TYPE_CHECKING:
-    import hashlib
-else:
-    hashlib = lazy_module("hashlib")
 
 _QUANTILE: Final = 0.9
 _MAX_DRAWN_CALLS: Final = 200_000

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import os
+import sysconfig
 import traceback
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec import Struct
-
-from toolplan.lazy import lazy_module
-
-if TYPE_CHECKING:
-    import sysconfig
-else:
-    sysconfig = lazy_module("sysconfig")
 
 _OURS: Final = str(Path(__file__).parent) + os.sep
 _PACKAGES: Final = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))

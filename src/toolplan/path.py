@@ -8,11 +8,10 @@ and printed as `[0]` and `[*]`.
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from json import JSONDecodeError, JSONDecoder
 from typing import Final, TypeAlias
-
-from toolplan.lazy import lazy_pattern
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
@@ -37,12 +36,12 @@ Path: TypeAlias = tuple[Segment, ...]
 # RFC 9535 calls this member-name-shorthand. A hyphen is read, because people write it, but a key
 # that has one is printed in brackets. The classes name what is not of a key, all of it ASCII: one
 # that names the letters up to the last character takes 20 times as long to compile.
-_KEY = lazy_pattern(r"[^\x00-@\[-^`{-\x7f][^\x00-,./:-@\[-^`{-\x7f]*")
+_KEY = re.compile(r"[^\x00-@\[-^`{-\x7f][^\x00-,./:-@\[-^`{-\x7f]*")
 _CONTAINERS = (list, dict)
-_SHORTHAND = lazy_pattern(r"[^\x00-@\[-^`{-\x7f][^\x00-/:-@\[-^`{-\x7f]*")
-_INDEX = lazy_pattern(r"0|[1-9][0-9]{0,8}")
+_SHORTHAND = re.compile(r"[^\x00-@\[-^`{-\x7f][^\x00-/:-@\[-^`{-\x7f]*")
+_INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 _DECODER = JSONDecoder()
-_SINGLE_QUOTED = lazy_pattern(r"'([^'\\]*)'")
+_SINGLE_QUOTED = re.compile(r"'([^'\\]*)'")
 
 
 class PathSyntaxError(ValueError):

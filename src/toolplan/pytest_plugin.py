@@ -7,16 +7,11 @@ asked. pytest loads this module in every session, so it loads the rest only for 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
-from toolplan.lazy import lazy_module
-
-if TYPE_CHECKING:
-    from toolplan.plan_tests import pytest_items
-else:
-    pytest_items = lazy_module("toolplan.plan_tests.pytest_items")
+from toolplan.plan_tests import pytest_items
 
 SUFFIXES: Final = (".plans.yaml", ".plans.yml")
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
-from typing import Any
+from importlib import metadata
 
 
 @cache
@@ -14,5 +13,4 @@ def own_version() -> str:
     Raises:
         importlib.metadata.PackageNotFoundError: it is not installed.
     """
-    metadata: Any = import_module("importlib.metadata")  # slow: it reads headers as of mail
     return metadata.version("toolplan")

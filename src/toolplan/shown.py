@@ -6,15 +6,9 @@ Such a value knows nothing of what renders it: the package gives the renderer wh
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
-
-from toolplan.lazy import lazy_module
-
-if TYPE_CHECKING:
-    import html
-else:
-    html = lazy_module("html")
+from typing import Final
 
 _MOST_NAMES: Final = 6
 _MOST_TEXT: Final = 80

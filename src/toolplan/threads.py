@@ -6,6 +6,7 @@ its end: a tool that hangs fails its own step, and may not keep the program from
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import threading
@@ -14,7 +15,6 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextvars import copy_context
 from functools import partial
-from importlib import import_module
 from typing import Any, Final, ParamSpec, TypeVar
 
 from toolplan.errors import ToolplanError
@@ -179,7 +179,6 @@ async def run_in_thread(
     Raises:
         CallsHang: too many earlier calls were given up and still run.
     """
-    asyncio: Any = import_module("asyncio")  # slow, and there: only a loop awaits this
     future = threads.submit(partial(copy_context().run, function))
     waiting = asyncio.wrap_future(future)
     try:

@@ -19,18 +19,13 @@ from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from toolplan import release
 from toolplan.errors import ToolplanError
 from toolplan.events import Run
-from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.tools import Arguments, Call, OutcomeUnknown, Tool, ToolCall, current_call
-
-if TYPE_CHECKING:
-    from toolplan import release
-else:
-    release = lazy_module("toolplan.release")
 
 SCOPE: Final = "toolplan"
 

@@ -6,12 +6,12 @@ It is read as version 1.2: `yes`, `on` and dates are text. No tag of the text cr
 from __future__ import annotations
 
 import json
+import re
 from typing import Final, NamedTuple, Protocol
 
 import yaml
 
 from toolplan.errors import ToolplanError
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.plan import escape_pointer
 
@@ -24,8 +24,8 @@ except AttributeError:  # the library was built without its fast half
 MAX_VALUES: Final = 10_000_000
 """How many values a document may have when each alias is written out."""
 
-_NUMBER: Final = lazy_pattern(r"[-+]?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
-_INTEGER: Final = lazy_pattern(r"[-+]?(?:0|[1-9][0-9]{0,17})")
+_NUMBER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+_INTEGER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})")
 _MERGE: Final = "<<"
 _NO_TAG: Final = (None, "!")
 _STRICT_WORDS: Final[dict[str, Json]] = {

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from toolplan.lazy import LIBRARIES
 from toolplan.path import Json
 
 ROOT = Path(__file__).parents[2]
@@ -136,9 +135,8 @@ def test_what_the_users_code_left_in_memory_is_written_at_the_end(tmp_path: Path
 
 
 def test_a_file_of_the_user_is_not_taken_for_a_part_of_python(tmp_path: Path) -> None:
-    """What is loaded when it is used is loaded before the user's folder is looked through."""
     (tmp_path / "mine.py").write_text(TOOLS)
-    for name in sorted(set(LIBRARIES) & sys.stdlib_module_names):
+    for name in sorted(sys.stdlib_module_names - {"sys", "builtins"}):
         (tmp_path / f"{name}.py").write_text(f"raise SystemExit('the {name} of the user')")
     steps = [{"id": "a", "tool": "prise", "args": {"name": "tea"}}]
     (tmp_path / "plan.json").write_text(json.dumps({"toolplan": 1, "steps": steps}))

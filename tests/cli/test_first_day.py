@@ -131,7 +131,7 @@ def test_init_prints_what_it_wrote(tmp_path: Path, call: Call) -> None:
     assert (said.code, "unwritable-file" in said.err) == (3, True)
 
 
-def not_installed(_: object, __: str) -> None:
+def not_installed(_: str) -> None:
     """Stand in for the look at what is installed."""
 
 

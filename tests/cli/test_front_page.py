@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import subprocess
-import sys
 
 import pytest
 from rich.console import Console
@@ -12,18 +10,6 @@ from rich.console import Console
 from tests.cli.calls import Call
 from toolplan.cli._front_page import COMMANDS, front_page
 from toolplan.cli._library import commands
-
-PROGRAM = """
-import sys
-from toolplan.cli import main
-
-try:
-    main()
-except SystemExit as end:
-    assert not end.code, end.code
-heavy = {"cyclopts", "rich", "pydantic", "asyncio", "inspect", "sqlite3", "duckdb"}
-print(*heavy.intersection(sys.modules), file=sys.stderr)
-"""
 
 
 def printed_by_the_library(width: int) -> str:
@@ -61,13 +47,3 @@ def test_output_that_is_not_utf_gets_plain_lines() -> None:
 
 def test_a_terminal_too_narrow_for_the_table_still_gets_it() -> None:
     assert front_page(1) == front_page(40)
-
-
-@pytest.mark.parametrize("words", [[], ["-h"], ["--help"], ["--version"]])
-def test_it_loads_no_library(words: list[str]) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *words], capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout
-    assert ran.stderr.strip() == ""

@@ -7,6 +7,7 @@ order of an enum, that a text is an identity.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -16,15 +17,14 @@ from msgspec import Struct
 
 from toolplan.answer.hints import Hints
 from toolplan.answer.shape import Row
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 
 _MOST_CATEGORIES: Final = 12
 _LONGEST_CATEGORY: Final = 40
 _LARGEST: Final = 1e150  # squares of anything greater are not finite
-_DATE = lazy_pattern(r"\d{4}-\d{2}-\d{2}(?:[T ].{0,35})?")
-_MONTH = lazy_pattern(r"\d{4}-\d{2}")
-_IDENTITY = lazy_pattern(r"(?i:(?:.*[_-])?(?:ids?|uuid))|.*[a-z]Ids?")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ].{0,35})?")
+_MONTH = re.compile(r"\d{4}-\d{2}")
+_IDENTITY = re.compile(r"(?i:(?:.*[_-])?(?:ids?|uuid))|.*[a-z]Ids?")
 
 
 class Empty(Struct, frozen=True):

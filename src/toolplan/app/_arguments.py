@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, wraps
 from typing import Any, Final, ParamSpec, TypeVar, cast, get_args
@@ -18,7 +19,6 @@ from toolplan.engines import RunOptions
 from toolplan.errors import ToolplanError
 from toolplan.events import Event
 from toolplan.flows import Policy
-from toolplan.lazy import lazy_pattern
 from toolplan.plan import Limits
 from toolplan.planners import Attempt
 from toolplan.rules import Rule
@@ -26,7 +26,7 @@ from toolplan.storage.journal import Store
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-_DIGEST: Final = lazy_pattern("[0-9a-f]{64}")
+_DIGEST: Final = re.compile("[0-9a-f]{64}")
 FORMATS: Final = ("plain", "markdown", "json")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
@@ -12,7 +13,6 @@ from toolplan.compiler import Compiled, compile_plan, text_of
 from toolplan.dialects import known_dialect
 from toolplan.errors import ToolplanError
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.lazy import lazy_pattern
 from toolplan.plan import Plan
 from toolplan.plan_json import dump
 from toolplan.render.diagnostics import located
@@ -20,7 +20,7 @@ from toolplan.render.plan_tree import effect_marks
 
 PlanArgument: TypeAlias = ExecutionPlan | AskResult | CheckResult | Plan | str | dict[str, Any]
 
-_FILE: Final = lazy_pattern(r"""[^\n"'{}()\[\]<>=]{1,300}\.(json|ya?ml|txt|md|plan|toml)""")
+_FILE: Final = re.compile(r"""[^\n"'{}()\[\]<>=]{1,300}\.(json|ya?ml|txt|md|plan|toml)""")
 """What is the name of a file, and a plan in no dialect."""
 
 

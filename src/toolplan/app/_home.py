@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from toolplan.lazy import lazy_module
-
-if TYPE_CHECKING:
-    import platformdirs
-else:
-    platformdirs = lazy_module("platformdirs")
-
+import platformdirs
 
 VARIABLE: Final = "TOOLPLAN_HOME"
 JOURNAL: Final = "runs.sqlite"

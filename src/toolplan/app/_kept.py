@@ -7,28 +7,20 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from toolplan.app import _learning
 from toolplan.app._home import LEARNED, MEMORY
 from toolplan.app._under_way import app_closed
 from toolplan.app.results import AskResult
 from toolplan.errors import ToolplanError
 from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.lazy import lazy_module
 from toolplan.path import Json
+from toolplan.planners.grounded import dialogue
+from toolplan.storage import memory as memories
 from toolplan.storage.journal import Store, open_journal
 from toolplan.threads import in_thread
 from toolplan.tools import Toolbox
-
-if TYPE_CHECKING:
-    from toolplan.app import _learning
-    from toolplan.planners.grounded import dialogue
-    from toolplan.storage import memory as memories
-else:
-    _learning = lazy_module("toolplan.app._learning")
-    dialogue = lazy_module("toolplan.planners.grounded.dialogue")
-    memories = lazy_module("toolplan.storage.memory")
 
 
 class Kept:

@@ -5,14 +5,19 @@ The new run takes over what is done. Until the old one is over, it makes no call
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from toolplan import deltas
+from toolplan.app import _decisions, _heard
+from toolplan.app._decisions import LeftOut
+from toolplan.app._heard import Heard
 from toolplan.app._loop import Loop, Setup
 from toolplan.app._runs import Start, continue_run, start_run
 from toolplan.app.results import AskResult
@@ -32,26 +37,12 @@ from toolplan.events import (
 )
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Policy
-from toolplan.lazy import lazy_module
 from toolplan.path import EVERY, Json
 from toolplan.plan import Array, Literal, Plan, Ref, Step, Value, array, located_refs, step_refs
 from toolplan.plan_json import dump
 from toolplan.storage.journal import JournalError, Recovered, Slot, Store, recover, to_record
 from toolplan.threads import in_thread
 from toolplan.tools import on_day
-
-if TYPE_CHECKING:
-    import hashlib
-
-    from toolplan import deltas
-    from toolplan.app import _decisions, _heard
-    from toolplan.app._decisions import LeftOut
-    from toolplan.app._heard import Heard
-else:
-    hashlib = lazy_module("hashlib")
-    deltas = lazy_module("toolplan.deltas")
-    _decisions = lazy_module("toolplan.app._decisions")
-    _heard = lazy_module("toolplan.app._heard")
 
 LEFT_OUT: Final = "left-out"
 """The code of the end of a run that another one, without some of its items, continues."""

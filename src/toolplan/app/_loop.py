@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolplan import compiler, traces
+from toolplan import compiler, deltas, traces
 from toolplan.answer import Answer, InsightFunction, Thresholds, answer
 from toolplan.app._approve import Approve, approver_of, by_values, chosen, refuse_other
 from toolplan.app._streaming import ReportedSteps, StreamedDraft, StreamingDraft
@@ -26,7 +26,6 @@ from toolplan.engines import RunOptions, run, run_stream
 from toolplan.events import Event, ItemEnded, Run, RunState, StepFailed, StepSucceeded
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Policy
-from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.plan import Limits, Step
 from toolplan.planners import Attempt, Draft, Planner, Question, Remembering
@@ -35,11 +34,6 @@ from toolplan.providers import ModelError
 from toolplan.rules import Rule
 from toolplan.storage.journal import Store
 from toolplan.tools import Toolbox
-
-if TYPE_CHECKING:
-    from toolplan import deltas
-else:
-    deltas = lazy_module("toolplan.deltas")
 
 logger = logging.getLogger("toolplan")
 

@@ -9,9 +9,11 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NoReturn, cast
+from typing import Literal, NoReturn, cast
 
 from toolplan import providers
+from toolplan.app import _journal_place
+from toolplan.app import _policy as policies
 from toolplan.app._arguments import check_arguments
 from toolplan.app._home import home
 from toolplan.app._planning import planning
@@ -20,19 +22,11 @@ from toolplan.app._toolset import EffectsArgument, ToolsArgument, open_toolbox, 
 from toolplan.app.app import App
 from toolplan.app.settings import FILE, Settings, read_settings
 from toolplan.errors import ToolplanError
-from toolplan.lazy import lazy_module
 from toolplan.plan import Limits
 from toolplan.planners import Planner
 from toolplan.render.printable import printable
 from toolplan.rules import Rule
 from toolplan.storage.journal import Store
-
-if TYPE_CHECKING:
-    from toolplan.app import _journal_place
-    from toolplan.app import _policy as policies
-else:
-    _journal_place = lazy_module("toolplan.app._journal_place")
-    policies = lazy_module("toolplan.app._policy")
 
 logger = logging.getLogger("toolplan")
 

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan import providers
+from toolplan.app import _traced_model
 from toolplan.app.settings import ModelSettings, Settings
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.errors import ToolplanError
 from toolplan.extensions import Extensions
 from toolplan.flows import Policy
-from toolplan.lazy import lazy_module
-from toolplan.planners import Planner
+from toolplan.planners import Planner, fallback
 from toolplan.planners.context import PlannerContext, PlannerFactory
+from toolplan.planners.fallback import Escalation
 from toolplan.planners.guarded import guarded_factory
-
-if TYPE_CHECKING:
-    from toolplan.app import _traced_model
-    from toolplan.planners import fallback
-    from toolplan.planners.fallback import Escalation
-else:
-    fallback = lazy_module("toolplan.planners.fallback")
-    _traced_model = lazy_module("toolplan.app._traced_model")
 
 Weeks: TypeAlias = Literal["rolling", "calendar"]
 

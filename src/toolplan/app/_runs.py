@@ -6,13 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolplan import providers
+from toolplan import dry_run, providers
+from toolplan import summary as summaries
 from toolplan.answer import answer
+from toolplan.app import resume as resuming
 from toolplan.app._approve import Approve, approver_of, chosen, refuse_other
 from toolplan.app._loop import Setup
 from toolplan.app._toolset import ADVICE
@@ -25,25 +27,15 @@ from toolplan.engines import CannotRun, Decided, RunOptions, run
 from toolplan.events import CallIntended, Event, Run, fold
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Vouched
-from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.plan import Plan
 from toolplan.plan_json import load
 from toolplan.providers import UsageTracker
 from toolplan.storage.journal import Slot, Store
+from toolplan.summary import Format
 from toolplan.threads import in_thread
 from toolplan.tools import on_day
 from toolplan.traces import workflow
-
-if TYPE_CHECKING:
-    from toolplan import dry_run
-    from toolplan import summary as summaries
-    from toolplan.app import resume as resuming
-    from toolplan.summary import Format
-else:
-    dry_run = lazy_module("toolplan.dry_run")
-    resuming = lazy_module("toolplan.app.resume")
-    summaries = lazy_module("toolplan.summary")
 
 
 class User(Struct, frozen=True):

@@ -8,27 +8,21 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from msgspec import Struct
 
 import toolplan
+from toolplan import extract as extraction
 from toolplan import providers
+from toolplan.app import _learning
 from toolplan.app._home import LEARNED, home
 from toolplan.app.settings import LABELS, Settings
 from toolplan.errors import ToolplanError
-from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.sources._base import OpenedTools, ServerStatus, SourceContext
 from toolplan.sources.named import SOURCES, source_of
 from toolplan.tools import Effects, Tool, Toolbox, ToolObjectError
-
-if TYPE_CHECKING:
-    from toolplan import extract as extraction
-    from toolplan.app import _learning
-else:
-    extraction = lazy_module("toolplan.extract")
-    _learning = lazy_module("toolplan.app._learning")
 
 ToolItem: TypeAlias = Tool | Callable[..., object] | dict[str, Any]
 ToolsArgument: TypeAlias = (

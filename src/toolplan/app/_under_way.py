@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 from functools import wraps
-from importlib import import_module
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from toolplan.errors import ToolplanError
@@ -20,7 +20,7 @@ class UnderWay:
     """The tasks that answer questions or run plans; it refuses more once it is left."""
 
     def __init__(self) -> None:
-        self._tasks: list[Any] = []
+        self._tasks: list[asyncio.Task[Any] | None] = []
         self._left = False
 
     @contextmanager
@@ -32,7 +32,6 @@ class UnderWay:
         """
         if self._left:
             raise app_closed()
-        asyncio: Any = import_module("asyncio")  # slow, and there: only a loop comes here
         task = asyncio.current_task()
         self._tasks.append(task)
         try:
@@ -46,9 +45,12 @@ class UnderWay:
         With `cancel` it is cancelled first: a run that is cancelled is kept as such.
         """
         self._left = True
-        asyncio: Any = import_module("asyncio")
         loop, own = asyncio.get_running_loop(), asyncio.current_task()
-        others = {task for task in self._tasks if task is not own and task.get_loop() is loop}
+        others = {
+            task
+            for task in self._tasks
+            if task is not None and task is not own and task.get_loop() is loop
+        }
         for task in others if cancel else ():
             task.cancel()
         if others:

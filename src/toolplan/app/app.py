@@ -10,12 +10,17 @@ from datetime import date
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
+from typing import Any, Literal, Self, TypeVar, overload
 
 from msgspec.structs import replace
 
-from toolplan import providers
+from toolplan import deltas, providers
+from toolplan import dry_run as dry_runs
+from toolplan import summary as summaries
 from toolplan.answer import InsightFunction
+from toolplan.app import _check
+from toolplan.app import resume as resuming
+from toolplan.app import workers as machines
 from toolplan.app._approve import Approve
 from toolplan.app._arguments import checked_methods
 from toolplan.app._decisions import consents_of, day_at, day_of, decisions_of, metadata_of
@@ -44,34 +49,16 @@ from toolplan.events import Event, Run
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Policy
 from toolplan.forecast import Forecast
-from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.plan import Limits, Step
 from toolplan.planners import Attempt, Planner, Question, Refusal
+from toolplan.planners.grounded import dialogue
 from toolplan.render.plan_tree import effect_marks
 from toolplan.render.printable import printable
 from toolplan.rules import Rule
+from toolplan.storage import memory as memories
 from toolplan.storage.journal import RunEntry, Store
 from toolplan.threads import in_thread
-
-if TYPE_CHECKING:
-    from toolplan import deltas
-    from toolplan import dry_run as dry_runs
-    from toolplan import summary as summaries
-    from toolplan.app import _check
-    from toolplan.app import resume as resuming
-    from toolplan.app import workers as machines
-    from toolplan.planners.grounded import dialogue
-    from toolplan.storage import memory as memories
-else:
-    deltas = lazy_module("toolplan.deltas")
-    dialogue = lazy_module("toolplan.planners.grounded.dialogue")
-    dry_runs = lazy_module("toolplan.dry_run")
-    summaries = lazy_module("toolplan.summary")
-    machines = lazy_module("toolplan.app.workers")
-    memories = lazy_module("toolplan.storage.memory")
-    resuming = lazy_module("toolplan.app.resume")
-    _check = lazy_module("toolplan.app._check")
 
 logger = logging.getLogger("toolplan")
 

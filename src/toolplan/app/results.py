@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from msgspec import Struct, field
 
+from toolplan import summary as summaries
 from toolplan.answer import Answer
 from toolplan.compiler import Compiled
 from toolplan.consent import Effect, effects_of
@@ -13,19 +14,12 @@ from toolplan.diagnostics import Diagnostic
 from toolplan.errors import ToolplanError
 from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.lazy import lazy_module
 from toolplan.plan_json import load
 from toolplan.planners import Attempt, Clarification, Draft, Proposal, Question, Refusal
+from toolplan.render import diagnostics as diagnostics_view
 from toolplan.render.plan_tree import plan_text
 from toolplan.render.printable import printable
 from toolplan.shown import Shown, counted
-
-if TYPE_CHECKING:
-    from toolplan import summary as summaries
-    from toolplan.render import diagnostics as diagnostics_view
-else:
-    summaries = lazy_module("toolplan.summary")
-    diagnostics_view = lazy_module("toolplan.render.diagnostics")
 
 
 class AskResult(Shown, Struct, frozen=True):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from msgspec import Struct
 
 from toolplan.app.settings import Settings, SettingsError
 from toolplan.errors import ToolplanError
-from toolplan.lazy import lazy_pattern
 
 TABLE: Final = "retention"
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-_AGE: Final = lazy_pattern(r"(?P<number>[0-9]{1,6})(?P<unit>[smhdw])")
+_AGE: Final = re.compile(r"(?P<number>[0-9]{1,6})(?P<unit>[smhdw])")
 _MOST_RUNS: Final = 10_000_000
 _FORM: Final = "Write a number and s, m, h, d or w, as in 30d."
 _EXAMPLE: Final = 'Its table [retention] has the lines `older_than = "30d"` and `keep = 100`.'

@@ -7,24 +7,19 @@ from __future__ import annotations
 
 import json
 import os
+import tomllib
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from msgspec import Struct
 
 from toolplan.answer import Thresholds
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.errors import ToolplanError
-from toolplan.lazy import lazy_module
 from toolplan.tools import Effects
-
-if TYPE_CHECKING:
-    import tomllib
-else:
-    tomllib = lazy_module("tomllib")
 
 FILE: Final = "toolplan.toml"
 TABLES: Final = ("answer", "effects", "limits", "openapi", "retention", "runs", "toolboxes")

@@ -5,24 +5,14 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from importlib import import_module
+from typing import Final
 
-from toolplan.cli import _terminal
+from toolplan import release
+from toolplan.cli import _ending, _faults, _library, _plain_call, _terminal
+from toolplan.cli import _front_page as front_page
 from toolplan.cli._terminal import Exit
 from toolplan.errors import ToolplanError
-from toolplan.lazy import lazy_module
-
-if TYPE_CHECKING:
-    from toolplan import release
-    from toolplan.cli import _ending, _faults, _library, _plain_call
-    from toolplan.cli import _front_page as front_page
-else:
-    _ending = lazy_module("toolplan.cli._ending")
-    _faults = lazy_module("toolplan.cli._faults")
-    _library = lazy_module("toolplan.cli._library")
-    _plain_call = lazy_module("toolplan.cli._plain_call")
-    front_page = lazy_module("toolplan.cli._front_page")
-    release = lazy_module("toolplan.release")
 
 _BETWEEN_COLLECTIONS: Final = 200_000
 """Objects that are made before garbage is looked for: loading modules makes many, all of them kept.
@@ -98,5 +88,5 @@ def _read_plainly(words: list[str]) -> Callable[[], object] | None:
     name, *rest = words
     if name not in front_page.COMMANDS:
         return None
-    command = getattr(lazy_module(f"toolplan.cli.{name}"), f"{name}_command")
+    command = getattr(import_module(f"toolplan.cli.{name}"), f"{name}_command")
     return _plain_call.plain_call(command, rest)

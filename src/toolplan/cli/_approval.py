@@ -8,7 +8,6 @@ import sys
 import uuid
 from collections.abc import Generator
 from contextlib import closing, contextmanager, redirect_stdout
-from typing import TYPE_CHECKING
 
 from toolplan.app._approve import VALUES, Approve, ByPlan, DigestApprover
 from toolplan.app._arguments import is_digest
@@ -22,21 +21,15 @@ from toolplan.approval import (
     approve,
     effect_steps,
 )
+from toolplan.cli import _values
 from toolplan.cli._display import Display
 from toolplan.cli._outcome import interrupted, stopped_help
 from toolplan.cli._terminal import CommandError, discard_input, err, note, show_long
 from toolplan.consent import ValueApproval, has_values_of_tools
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.lazy import lazy_module
+from toolplan.render import approval_view
 from toolplan.render.printable import printable
 from toolplan.storage.journal import JournalError
-
-if TYPE_CHECKING:
-    from toolplan.cli import _values
-    from toolplan.render import approval_view
-else:
-    approval_view = lazy_module("toolplan.render.approval_view")
-    _values = lazy_module("toolplan.cli._values")
 
 
 def wanted(digest: str | None, values: bool) -> str | None:

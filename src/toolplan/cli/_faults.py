@@ -5,17 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from toolplan import own_code
 from toolplan.cli._terminal import note
 from toolplan.errors import ToolplanError, sentence
-from toolplan.lazy import lazy_module
 from toolplan.render.printable import printable
-
-if TYPE_CHECKING:
-    from toolplan import own_code
-else:
-    own_code = lazy_module("toolplan.own_code")
 
 LOGGER: Final = logging.getLogger("toolplan.tools")
 """Gets a record with the exception for each call of a tool that raises one."""

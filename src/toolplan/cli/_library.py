@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from functools import wraps
+from importlib import import_module
 from typing import Annotated, Any, get_type_hints
 
 import cyclopts
@@ -33,7 +34,6 @@ from toolplan.cli._front_page import (
 from toolplan.cli._parameter import Parameter, declaration
 from toolplan.diagnostics import near
 from toolplan.errors import ToolplanError
-from toolplan.lazy import lazy_module
 from toolplan.release import own_version
 
 
@@ -71,7 +71,7 @@ def __getattr__(name: str) -> Callable[..., object]:
     module = name.removesuffix("_command")
     if module not in COMMANDS:
         raise AttributeError(name)
-    return declared(getattr(lazy_module(f"toolplan.cli.{module}"), name))
+    return declared(getattr(import_module(f"toolplan.cli.{module}"), name))
 
 
 def declared(command: Callable[..., object]) -> Callable[..., object]:

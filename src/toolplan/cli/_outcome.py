@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from toolplan.answer import Answer
+from toolplan.cli import _values
 from toolplan.cli._terminal import Exit, note, out, print_json
 from toolplan.events import Run, to_json
 from toolplan.forecast import Forecast
-from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.providers import UsageTracker
+from toolplan.render import doubt_view, runs_view
+from toolplan.render import summary_view as summaries
 from toolplan.render.answer_view import answer_view
 from toolplan.render.forecast_view import compared_text, forecast_text
 from toolplan.render.printable import fit_encoding, printable
-
-if TYPE_CHECKING:
-    from toolplan.cli import _values
-    from toolplan.render import doubt_view, runs_view
-    from toolplan.render import summary_view as summaries
-    from toolplan.summary import Summary
-else:
-    runs_view = lazy_module("toolplan.render.runs_view")
-    _values = lazy_module("toolplan.cli._values")
-    doubt_view = lazy_module("toolplan.render.doubt_view")
-    summaries = lazy_module("toolplan.render.summary_view")
+from toolplan.summary import Summary
 
 
 def print_run(

@@ -8,6 +8,7 @@ is not plain is left to it: help, errors, values of other forms. A test compares
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -27,10 +28,9 @@ from msgspec import Struct
 
 from toolplan.cli._parameter import Parameter, declaration
 from toolplan.errors import ToolplanError
-from toolplan.lazy import lazy_pattern
 
-_WHOLE: Final = lazy_pattern("[0-9]{1,9}")
-_NUMBER: Final = lazy_pattern(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+_WHOLE: Final = re.compile("[0-9]{1,9}")
+_NUMBER: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 _NOTHING: Final = ("none", "null")
 """What cyclopts reads as no value where there may be none."""
 

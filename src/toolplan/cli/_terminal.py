@@ -9,20 +9,13 @@ import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import Final, TextIO
 
 from toolplan.errors import ToolplanError
-from toolplan.lazy import lazy_module
-
-if TYPE_CHECKING:
-    from toolplan.path import Json
-    from toolplan.render import console, harmless, output
-    from toolplan.render._lines import View
-    from toolplan.render.output import Output
-else:
-    console = lazy_module("toolplan.render.console")
-    harmless = lazy_module("toolplan.render.harmless")
-    output = lazy_module("toolplan.render.output")
+from toolplan.path import Json
+from toolplan.render import console, harmless, output
+from toolplan.render._lines import View
+from toolplan.render.output import Output
 
 if sys.platform == "win32":
     import msvcrt

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING
 
 from toolplan.cli._display import Display
 from toolplan.cli._terminal import discard_input, err, note, show_long
 from toolplan.consent import Answer, Denied, Effect, LeaveOut, effects_of
 from toolplan.events import Run
-from toolplan.lazy import lazy_module
+from toolplan.render import effects_view, runs_view
 from toolplan.render.printable import printable
-
-if TYPE_CHECKING:
-    from toolplan.render import effects_view, runs_view
-else:
-    effects_view = lazy_module("toolplan.render.effects_view")
-    runs_view = lazy_module("toolplan.render.runs_view")
 
 
 class ValuesQuestion:

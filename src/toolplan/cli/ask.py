@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from contextlib import closing, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from toolplan.app._open import open
 from toolplan.app._wait import run_to_end
 from toolplan.app.app import App
 from toolplan.app.results import AskResult
+from toolplan.cli import _plan_file, _proposal, _thinking
 from toolplan.cli._approval import RunGuard, wanted
 from toolplan.cli._display import Display
 from toolplan.cli._options import (
@@ -36,20 +37,11 @@ from toolplan.cli._outcome import print_run, report_comparison, report_forecast,
 from toolplan.cli._parameter import Parameter
 from toolplan.cli._terminal import Exit, err, note
 from toolplan.compiler import Compiled
+from toolplan.deltas import Delta
 from toolplan.forecast import Forecast
-from toolplan.lazy import lazy_module
 from toolplan.plan import Step
+from toolplan.render import diagnostics as diagnostics_view
 from toolplan.render.printable import printable
-
-if TYPE_CHECKING:
-    from toolplan.cli import _plan_file, _proposal, _thinking
-    from toolplan.deltas import Delta
-    from toolplan.render import diagnostics as diagnostics_view
-else:
-    diagnostics_view = lazy_module("toolplan.render.diagnostics")
-    _plan_file = lazy_module("toolplan.cli._plan_file")
-    _proposal = lazy_module("toolplan.cli._proposal")
-    _thinking = lazy_module("toolplan.cli._thinking")
 
 PlanOnly = Annotated[bool, Parameter(name="--plan-only", help="Show the plan, and run nothing.")]
 EagerFlag = Annotated[

@@ -25,7 +25,6 @@ from toolplan.cli._options import (
 from toolplan.cli._parameter import Parameter
 from toolplan.cli._terminal import CommandError, Exit, note
 from toolplan.extras import install_command
-from toolplan.lazy import lazy_module
 
 NoOpenFlag = Annotated[
     bool, Parameter(name="--no-open", help="Print the address; open no browser.")
@@ -117,9 +116,8 @@ def studio_command(
 
 
 def _installed() -> ModuleType:
-    studio = lazy_module("toolplan.studio")
     try:
-        _ = studio.serve
+        from toolplan import studio
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("toolplan"):
             raise

@@ -8,19 +8,11 @@ then another one. Where a file system keeps no such time, each process generates
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from toolplan.lazy import lazy_module
-
-if TYPE_CHECKING:
-    import tempfile
-
-    import platformdirs
-else:
-    tempfile = lazy_module("tempfile")
-    platformdirs = lazy_module("platformdirs")
-
+import platformdirs
 
 VARIABLE: Final = "TOOLPLAN_CACHE"
 """The environment variable that names the folder; without it, the platform's for caches."""
@@ -64,17 +56,17 @@ def save(key: str, image: bytes) -> None:
 
 def _write(path: Path, image: bytes) -> None:
     # written beside and renamed: no other process reads half of it
-    file = tempfile.NamedTemporaryFile(dir=path.parent, delete=False)
+    handle, name = tempfile.mkstemp(dir=path.parent)
     try:
-        with file:
+        with os.fdopen(handle, "wb") as file:
             file.write(image)
             file.flush()
             os.fsync(file.fileno())  # or a sealed file might be half of one after a loss of power
         seal = _seal_ns(len(image))
-        os.utime(file.name, ns=(seal, seal))
-        os.replace(file.name, path)
+        os.utime(name, ns=(seal, seal))
+        os.replace(name, path)
     except OSError:
-        Path(file.name).unlink(missing_ok=True)
+        Path(name).unlink(missing_ok=True)
         raise
 
 

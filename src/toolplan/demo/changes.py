@@ -12,15 +12,11 @@ import sqlite3
 from collections.abc import Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from toolplan.lazy import lazy_module
+import platformdirs
+
 from toolplan.tools import ToolError
-
-if TYPE_CHECKING:
-    import platformdirs
-else:
-    platformdirs = lazy_module("platformdirs")
 
 FILE: Final = "demo-changes.sqlite"
 _HOME: Final = "TOOLPLAN_HOME"

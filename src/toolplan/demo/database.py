@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import functools
+import hashlib
 import json
 import sqlite3
 import threading
@@ -11,23 +12,15 @@ import weakref
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import astuple
 
 from toolplan.demo import cache, changes
+from toolplan.demo import rows as generated
 from toolplan.demo.gazetteers import CITIES, fold
-from toolplan.lazy import lazy_module
 from toolplan.path import Json
-
-if TYPE_CHECKING:
-    import hashlib
-
-    from toolplan.demo import rows as generated
-else:
-    generated = lazy_module("toolplan.demo.rows")
-    hashlib = lazy_module("hashlib")
 
 DEFAULT_ROWS: Final = 11_000
 DEFAULT_SEED: Final = 2025

@@ -6,19 +6,14 @@ the rate of contamination says nothing (C-12).
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
-from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.render.printable import cell, number_text, printable
-
-if TYPE_CHECKING:
-    import statistics
-else:
-    statistics = lazy_module("statistics")
 
 Rows: TypeAlias = list[dict[str, Json]]
 InsightFunction: TypeAlias = Callable[[str, Rows], Iterable[str]]

@@ -8,6 +8,7 @@ else silently widen the answer (C-36).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Final, TypeAlias
 from urllib.parse import unquote_plus
@@ -24,7 +25,6 @@ from toolplan.demo.rest_document import openapi_document
 from toolplan.demo.rest_routes import PREFIX, Route, routes_of
 from toolplan.demo.same_host import SameHost
 from toolplan.demo.tools import demo_tools
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.schema import Violation
 from toolplan.tools import Tool, Toolbox, ToolError
@@ -36,8 +36,8 @@ MAX_HEAD: Final = 1_000_000
 """Bytes of a request without its body: lists of ids stand in the query."""
 
 _BOOLEANS: Final[Mapping[str, Json]] = {"true": True, "false": False}
-_NUMBER: Final = lazy_pattern(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?")
-_INTEGER: Final = lazy_pattern(r"-?(?:0|[1-9][0-9]{0,17})")
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?")
+_INTEGER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[JSONResponse]]
 

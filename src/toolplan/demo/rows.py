@@ -7,10 +7,11 @@ it: no row depends on another, nor on the day up to which rows are asked for.
 from __future__ import annotations
 
 import datetime
+import hashlib
 import math
 import struct
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from msgspec import Struct
 
@@ -25,12 +26,6 @@ from toolplan.demo.gazetteers import (
     WasteType,
 )
 from toolplan.demo.sites import SITES, Site
-from toolplan.lazy import lazy_module
-
-if TYPE_CHECKING:
-    import hashlib
-else:
-    hashlib = lazy_module("hashlib")
 
 DAYS: Final = 731
 """How many days the data covers, the last one included: two years."""

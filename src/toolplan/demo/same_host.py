@@ -5,6 +5,7 @@ Every web page that a user opens can reach a server on this machine, and any nam
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Final
 
@@ -13,11 +14,9 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from toolplan.lazy import lazy_pattern
-
 THIS_MACHINE: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
-_HOST: Final = lazy_pattern(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[^\[\]:/@\s]+)(:[0-9]{1,5})?")
+_HOST: Final = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[^\[\]:/@\s]+)(:[0-9]{1,5})?")
 
 
 class SameHost(Struct, frozen=True):

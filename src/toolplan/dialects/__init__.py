@@ -2,17 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from toolplan.dialects import _guarded
 from toolplan.dialects._base import Choosing, Dialect, StepStream, has_key
 from toolplan.errors import ToolplanError
 from toolplan.extensions import Extensions
-from toolplan.lazy import lazy_module
-
-if TYPE_CHECKING:
-    from toolplan.dialects import _guarded
-else:
-    _guarded = lazy_module("toolplan.dialects._guarded")
 
 DIALECTS: Final[Mapping[str, Dialect]] = Extensions[Dialect](
     "toolplan.dialects", lambda entry, offered: _guarded.guarded_dialect(entry, offered)

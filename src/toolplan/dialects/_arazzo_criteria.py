@@ -10,31 +10,30 @@ from typing import Final
 from msgspec import Struct
 
 from toolplan.dialects._arazzo_expressions import body_path, refusal
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json, Path
 from toolplan.plan import Literal, Ref
 from toolplan.plan_json import shown
 
-_COMPARISON = lazy_pattern(
+_COMPARISON = re.compile(
     r"\s*(?P<left>\$[^\s=!<>&|]+)\s*(?P<operator>==|!=|<=|>=|<|>)\s*(?P<right>'(?:[^']|'')*'|[^\s'&|]+)\s*"
 )
 _NO_OTHER_STATUS: Final = "A call succeeds with a status of 2xx, and with no other."
 _LOWER_BOUNDS: Final = {">": "exclusiveMinimum", ">=": "minimum"}
 _UPPER_BOUNDS: Final = {"<": "exclusiveMaximum", "<=": "maximum"}
-_STATUS_PATTERN = lazy_pattern(r"\^?(?:[0-9.]|\\d|\[[0-9-]+\])+\$?")
+_STATUS_PATTERN = re.compile(r"\^?(?:[0-9.]|\\d|\[[0-9-]+\])+\$?")
 """The patterns that a status is compared with: nothing repeats in them."""
 _LONGEST_STATUS_PATTERN: Final = 40
 _QUOTED: Final = r"""'[^'\\]*'|"[^"\\]*\""""
 _NAME: Final = r"[^\W\d][\w-]*"
-_SEGMENT = lazy_pattern(rf"\.({_NAME})|\[([0-9]{{1,9}})\]|\[({_QUOTED})\]")
+_SEGMENT = re.compile(rf"\.({_NAME})|\[([0-9]{{1,9}})\]|\[({_QUOTED})\]")
 _SEGMENTS: Final = rf"(?:\.{_NAME}|\[[0-9]{{1,9}}\]|\[(?:{_QUOTED})\])*"
 _TEST: Final = (
     rf"(?P<path>{_SEGMENTS})"
     rf"(?:\s*(?P<operator>==|!=|<=|>=|<|>)\s*(?P<right>{_QUOTED}|[^\s'\"&|()\[\]]+))?"
 )
-_JSON_PATH = lazy_pattern(rf"\s*\${_TEST}\s*")
-_FILTER = lazy_pattern(rf"\s*\$(?P<path>{_SEGMENTS})\[\s*\?\s*\(?(?P<test>@[^?]*?)\)?\s*\]\s*")
-_FILTER_TEST = lazy_pattern(rf"\s*@{_TEST}\s*")
+_JSON_PATH = re.compile(rf"\s*\${_TEST}\s*")
+_FILTER = re.compile(rf"\s*\$(?P<path>{_SEGMENTS})\[\s*\?\s*\(?(?P<test>@[^?]*?)\)?\s*\]\s*")
+_FILTER_TEST = re.compile(rf"\s*@{_TEST}\s*")
 
 
 class Condition(Struct, frozen=True):

@@ -10,7 +10,6 @@ from typing import Final, TypeAlias
 from msgspec import Struct, field
 
 from toolplan.dialects import _values
-from toolplan.lazy import lazy_pattern
 from toolplan.path import EVERY, Json, Path
 from toolplan.plan import (
     Array,
@@ -26,19 +25,19 @@ from toolplan.plan_json import ParsedText, TextProblem, shown
 
 Problem: TypeAlias = TextProblem
 
-_EXPRESSION = lazy_pattern(
+_EXPRESSION = re.compile(
     r"\$(?:inputs|outputs|steps|workflows|sourceDescriptions|components|request|response|message)"
     r"\.[^\s{}]+|\$(?:url|method|statusCode|self)"
 )
-_EMBEDDED = lazy_pattern(r"\{(\$[^{}]+)\}")
-_STEP = lazy_pattern(r"\$steps\.(?P<step>[\w-]+)\.outputs\.(?P<name>[\w-]+)(?P<rest>.*)")
-_WORKFLOW = lazy_pattern(r"\$workflows\.(?P<step>[\w-]+)\.outputs\.(?P<name>[\w-]+)(?P<rest>.*)")
-_OWN = lazy_pattern(r"\$outputs\.(?P<name>[\w-]+)(?P<rest>.*)")
-_INPUT = lazy_pattern(r"\$inputs\.(?P<name>[\w-]+)(?P<rest>.*)")
-_BODY = lazy_pattern(r"\$response\.body(?P<rest>.*)")
-_INDEX = lazy_pattern(r"0|[1-9][0-9]{0,8}")
-_DOTTED = lazy_pattern(r"(?:\.[^.\[\]#]+|\[[0-9]{1,9}\])*")
-_DOT_SEGMENT = lazy_pattern(r"\.([^.\[\]#]+)|\[([0-9]{1,9})\]")
+_EMBEDDED = re.compile(r"\{(\$[^{}]+)\}")
+_STEP = re.compile(r"\$steps\.(?P<step>[\w-]+)\.outputs\.(?P<name>[\w-]+)(?P<rest>.*)")
+_WORKFLOW = re.compile(r"\$workflows\.(?P<step>[\w-]+)\.outputs\.(?P<name>[\w-]+)(?P<rest>.*)")
+_OWN = re.compile(r"\$outputs\.(?P<name>[\w-]+)(?P<rest>.*)")
+_INPUT = re.compile(r"\$inputs\.(?P<name>[\w-]+)(?P<rest>.*)")
+_BODY = re.compile(r"\$response\.body(?P<rest>.*)")
+_INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
+_DOTTED = re.compile(r"(?:\.[^.\[\]#]+|\[[0-9]{1,9}\])*")
+_DOT_SEGMENT = re.compile(r"\.([^.\[\]#]+)|\[([0-9]{1,9})\]")
 _HELP: Final = (
     "A plan can say $inputs.NAME, $steps.STEP.outputs.NAME, $workflows.NAME.outputs.NAME and,"
     " in outputs and criteria, $response.body#/POINTER."

@@ -8,14 +8,11 @@ from typing import Final, Protocol
 
 from toolplan.dialects import _form
 from toolplan.dialects._arazzo_places import fields_of, listed
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.plan_json import Report, shown
 
-_OPERATION = lazy_pattern(r"(?:\$sourceDescriptions\.[\w-]+\.)?(?P<name>[^\s${}]+)")
-_PATH = lazy_pattern(
-    r"\{\$sourceDescriptions\.[\w-]+\.url\}#/paths/(?P<path>[^/]*)/(?P<method>\w+)"
-)
+_OPERATION = re.compile(r"(?:\$sourceDescriptions\.[\w-]+\.)?(?P<name>[^\s${}]+)")
+_PATH = re.compile(r"\{\$sourceDescriptions\.[\w-]+\.url\}#/paths/(?P<path>[^/]*)/(?P<method>\w+)")
 _FORM: Final = (
     "'operationPath' names a source, a path and a method:"
     " '{$sourceDescriptions.NAME.url}#/paths/~1books~1{id}/get'."

@@ -23,7 +23,6 @@ from toolplan.dialects._arazzo_expressions import Scope
 from toolplan.dialects._arazzo_inputs import default_inputs, input_names, needed_inputs
 from toolplan.dialects._arazzo_places import fields_of, listed
 from toolplan.dialects._steps import IdCheck
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.plan import (
     Literal,
@@ -39,7 +38,7 @@ from toolplan.plan import (
 )
 from toolplan.plan_json import Report, shown
 
-_COMPONENT = lazy_pattern(r"\$components\.parameters\.([\w.-]+)")
+_COMPONENT = re.compile(r"\$components\.parameters\.([\w.-]+)")
 _KNOWN: Final = (
     "stepId", "description", "operationId", "operationPath", "parameters", "requestBody",
     "successCriteria", "outputs", "dependsOn", "timeout", "workflowId", "onSuccess", "onFailure",

@@ -12,7 +12,6 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from toolplan.lazy import lazy_pattern
 from toolplan.source import LINE_TOKEN, TOKEN, Span
 
 MOST_OPEN: Final = 1_000
@@ -27,19 +26,19 @@ MOST_ASIDES: Final = 10_000
 _MOST_SEGMENTS: Final = 1_000
 """The most fences that are read; the text after them is one segment."""
 
-_CUT = lazy_pattern(
+_CUT = re.compile(
     r"(?P<think>^[ \t]*<think(?:ing)?>)|(?P<end>^[^\n{\[]*?</think(?:ing)?>)"
     r"|(?P<fence>^[ \t]*(?:```|~~~).*$)",
     re.MULTILINE,
 )
-_CLOSE_THINK = lazy_pattern(r"</think(?:ing)?>")
+_CLOSE_THINK = re.compile(r"</think(?:ing)?>")
 # up to the next bracket that may be more than an aside such as [1] or {name}
-_PROSE = lazy_pattern(
+_PROSE = re.compile(
     r"""[^\[{]*+(?:(?:\{[^\[\]{}"'/#]*+\}|\[[^\[\]{}"'/#]*+\])[^\[{]*+)*+""",
 )
 # what follows a bracket that opens JSON: in prose, other things do
-_JSON_OBJECT = lazy_pattern(r"""\{\s*+(?:["']|[A-Za-z_]\w*+\s*+:|//|/\*|\#|\Z)""")
-_JSON_LIST = lazy_pattern(r"""\[\s*+(?:[{"'\[]|//|/\*|\#|\Z)""")
+_JSON_OBJECT = re.compile(r"""\{\s*+(?:["']|[A-Za-z_]\w*+\s*+:|//|/\*|\#|\Z)""")
+_JSON_LIST = re.compile(r"""\[\s*+(?:[{"'\[]|//|/\*|\#|\Z)""")
 
 
 class Segment(Struct, frozen=True):

@@ -16,19 +16,18 @@ from toolplan.diagnostics import Diagnostic
 from toolplan.dialects._characters import syntax
 from toolplan.dialects._form import cannot
 from toolplan.dialects._numbered import Steps
-from toolplan.lazy import lazy_pattern
 from toolplan.plan import Limits, Plan, split_pointer
 from toolplan.plan_json import Report, TextProblem, shown
 from toolplan.source import Span
 
-TOOL_NAME: Final = lazy_pattern(r"[^\W\d][\w.:/-]*+")
+TOOL_NAME: Final = re.compile(r"[^\W\d][\w.:/-]*+")
 """What the name of a tool looks like in a call; `fullmatch` it."""
 
 MOST_FAULTS: Final = 100
 """The most lines that are reported as not being a call."""
 
-_CLOSE_THINK = lazy_pattern(r"</think(?:ing)?>")
-_LINE_REST = lazy_pattern(r"[^\n]*+")
+_CLOSE_THINK = re.compile(r"</think(?:ing)?>")
+_LINE_REST = re.compile(r"[^\n]*+")
 
 
 class Syntax(Struct, frozen=True):

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from toolplan import source
 from toolplan.diagnostics import Diagnostic, Severity
-from toolplan.lazy import lazy_pattern
 from toolplan.plan import Limits
 from toolplan.plan_json import Report
 
 REPLACEMENT: Final = "\ufffd"
 """Stands where no character can: the text around it keeps its place."""
 
-_NO_CHARACTER = lazy_pattern("[\x00\ud800-\udfff]")
+_NO_CHARACTER = re.compile("[\x00\ud800-\udfff]")
 
 
 def fits(text: str, limits: Limits, report: Report) -> bool:

@@ -10,15 +10,18 @@ from __future__ import annotations
 import heapq
 import json
 import math
+import re
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan import source
 from toolplan.diagnostics import Diagnostic
+from toolplan.dialects import _blocks
+from toolplan.dialects._blocks import Segment, Segments
 from toolplan.dialects._characters import (
     REPLACEMENT,
     fits,
@@ -27,16 +30,9 @@ from toolplan.dialects._characters import (
     report_character,
     without_mark,
 )
-from toolplan.lazy import lazy_module, lazy_pattern
 from toolplan.path import Json
 from toolplan.plan import Limits, escape_pointer
 from toolplan.plan_json import Report, check_depth
-
-if TYPE_CHECKING:
-    from toolplan.dialects import _blocks
-    from toolplan.dialects._blocks import Segment, Segments
-else:
-    _blocks = lazy_module("toolplan.dialects._blocks")
 
 IsPlan: TypeAlias = Callable[[Json], bool]
 
@@ -53,11 +49,11 @@ MOST_REPAIRED: Final = 50_000
 
 LARGEST_INTEGER: Final = 2**63
 
-_ESCAPED_NOT_TEXT = lazy_pattern(r"\\u(?:0000|[dD][89a-fA-F])")
-_WHOLE_NUMBER = lazy_pattern(r"-?[0-9]+")
-_NUMBER = lazy_pattern(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-_BETWEEN_TEXTS = lazy_pattern(r'"\s*+[:,\]}]|[:,\[{]\s*+"')
-_GOES_ON = lazy_pattern(r"""\s*[\[\]{}",:\d-]""")
+_ESCAPED_NOT_TEXT = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
+_WHOLE_NUMBER = re.compile(r"-?[0-9]+")
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_BETWEEN_TEXTS = re.compile(r'"\s*+[:,\]}]|[:,\[{]\s*+"')
+_GOES_ON = re.compile(r"""\s*[\[\]{}",:\d-]""")
 
 
 class Block(Struct, frozen=True):

@@ -6,6 +6,7 @@ last node of the source before it, and from each node of the source to the next 
 
 from __future__ import annotations
 
+import re
 from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +17,6 @@ from msgspec.structs import replace
 
 from toolplan.diagnostics import Diagnostic, Edit, Fix, Severity
 from toolplan.dialects._form import number_of
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json, json_type
 from toolplan.plan import Plan, Ref, Step, Value, map_refs, step_refs, value_at
 from toolplan.plan_json import Report, dump_value, shown
@@ -24,7 +24,7 @@ from toolplan.plan_json import Report, dump_value, shown
 Edge: TypeAlias = tuple[int, int]
 """The position of a step, and of one that waits for it."""
 
-_NODE = lazy_pattern(r"<node-(0|[1-9][0-9]{0,8})>")
+_NODE = re.compile(r"<node-(0|[1-9][0-9]{0,8})>")
 _FIELDS: Final = ("source", "target")
 _OTHER_NAMES: Final = {"from": "source", "to": "target"}
 _ENDS: Final = "A link names two tools of the plan."

@@ -15,7 +15,6 @@ from typing import Final, NamedTuple, TypeAlias
 from msgspec import Struct
 
 from toolplan.dialects._characters import not_text, replaced
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.plan import Literal, Value, array, escape_pointer, object_
 from toolplan.plan_json import Report, shown
@@ -31,29 +30,29 @@ _STRING: Final = (
     r'|"(?P<double>[^"\\]*+(?:\\.[^"\\]*+)*+)(?:(?P<dq>")|\\?+)'
     r"|'(?P<single>[^'\\]*+(?:\\.[^'\\]*+)*+)(?:(?P<sq>')|\\?+)"
 )
-_TEXT = lazy_pattern(rf"(?P<raw>[rR])?(?:{_STRING})", re.DOTALL)
-_TEXT_START = lazy_pattern(r"""[rR]?["']""")
+_TEXT = re.compile(rf"(?P<raw>[rR])?(?:{_STRING})", re.DOTALL)
+_TEXT_START = re.compile(r"""[rR]?["']""")
 _TEXT_STARTS: Final = frozenset("\"'rR")
 # brackets with neither text nor other brackets inside are passed over together
-_BRACKET_OR_PASSED = lazy_pattern(
+_BRACKET_OR_PASSED = re.compile(
     rf"(?:{_STRING})|\#[^\n]*+|(?P<flat>[\[{{][^()\[\]{{}}\"'#]{{0,80}}+[\]}}])"
     r"|(?P<opens>[(\[{])|(?P<closes>[)\]}])",
     re.DOTALL,
 )
-_SPACE = lazy_pattern(r"(?:[ \t\r\n\f]++|\#[^\n]*+)*+")
+_SPACE = re.compile(r"(?:[ \t\r\n\f]++|\#[^\n]*+)*+")
 _SPACE_STARTS: Final = frozenset(" \t\r\n\f#")
-_NUMBER = lazy_pattern(
+_NUMBER = re.compile(
     r"[+-]?(?:(?:0|[1-9][0-9]*+)(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+(?![\w.])"
 )
-_RUN = lazy_pattern(r"[\w.+-]++")
-_WORD = lazy_pattern(r"[-+]?[^\W\d]\w*+")
-_KEYWORD = lazy_pattern(r"(?P<name>[^\W\d]\w*+)\s*+=(?!=)")
-_ESCAPE = lazy_pattern(
+_RUN = re.compile(r"[\w.+-]++")
+_WORD = re.compile(r"[-+]?[^\W\d]\w*+")
+_KEYWORD = re.compile(r"(?P<name>[^\W\d]\w*+)\s*+=(?!=)")
+_ESCAPE = re.compile(
     r"\\(?:(?P<line>\r?\n)|x(?P<x>[0-9a-fA-F]{2})|u(?P<u>[0-9a-fA-F]{4})|U(?P<U>[0-9a-fA-F]{8})"
     r"|(?P<octal>[0-7]{1,3})|(?P<char>.))",
     re.DOTALL,
 )
-_PAIR = lazy_pattern("[\ud800-\udbff][\udc00-\udfff]")
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _NAMED_ESCAPES: Final = {
     "n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "a": "\a", "v": "\v",
     "\\": "\\", "'": "'", '"': '"',
@@ -383,7 +382,7 @@ class ArgumentReader(Struct):
         return LiteralError(f"{found} stands where {wanted} was expected", self.at)
 
 
-_TO_ESCAPE = lazy_pattern('["\\\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]')
+_TO_ESCAPE = re.compile('["\\\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]')
 _SHORT_ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 

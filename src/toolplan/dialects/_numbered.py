@@ -16,12 +16,11 @@ from msgspec import Struct
 from toolplan.diagnostics import Diagnostic, Severity
 from toolplan.dialects import _form
 from toolplan.dialects._form import cannot
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Path, PathSyntaxError
 from toolplan.plan import Literal, Plan, Ref, Template, template
 from toolplan.plan_json import MOST_PROBLEMS, ParsedText, ReferenceSyntaxError, TextProblem
 
-NUMBER: Final = lazy_pattern(r"[0-9]++")
+NUMBER: Final = re.compile(r"[0-9]++")
 """The number of a step. `number_of` says which of them are none."""
 
 _LONGEST_NUMBER: Final = 9

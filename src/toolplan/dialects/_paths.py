@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import EVERY, Path, Segment, parse_path, print_path
 
 _BRACKETS = r"""\[(?:\*|[0-9]{1,9}|"(?:[^"\\{}$\n]|\\[^{}$\n])*+"|'[^'\\{}$\n]*+')\]"""
@@ -21,10 +20,10 @@ SEGMENTS: Final = rf"(?:\.?{_BRACKETS}|\.{_KEY})*+"
 SEGMENTS_WITH_GAPS: Final = rf"(?:(?:\.*+{_BRACKETS}|\.++{_KEY})++\.*+)?+"
 """The same with empty segments in it, which mean nothing: `..a..b.` is `.a.b`."""
 
-_QUOTED_OR_DOTS = lazy_pattern(r"""("(?:[^"\\]|\\.)*+"|'[^']*+')|\.++""")
-_SEGMENT = lazy_pattern(rf"\.?(?P<brackets>{_BRACKETS})|\.(?P<key>{_KEY})")
-_INDEX = lazy_pattern(r"0|[1-9][0-9]{0,8}")
-_PLAIN_KEY = lazy_pattern(_KEY)
+_QUOTED_OR_DOTS = re.compile(r"""("(?:[^"\\]|\\.)*+"|'[^']*+')|\.++""")
+_SEGMENT = re.compile(rf"\.?(?P<brackets>{_BRACKETS})|\.(?P<key>{_KEY})")
+_INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
+_PLAIN_KEY = re.compile(_KEY)
 
 
 def read_path(text: str) -> Path:

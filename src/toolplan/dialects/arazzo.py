@@ -23,7 +23,6 @@ from toolplan.dialects._arazzo_workflow import ROOT_FIELDS, Reading, refuse_unkn
 from toolplan.dialects._base import has_key
 from toolplan.dialects._characters import fits
 from toolplan.dialects._steps import bounded
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.plan import (
     Limits,
@@ -38,9 +37,9 @@ from toolplan.source import Span
 from toolplan.source import locate as locate_json
 from toolplan.yaml_text import YamlError, read_yaml
 
-_YAML = lazy_pattern(r"^arazzo[ \t]*:", re.MULTILINE)
+_YAML = re.compile(r"^arazzo[ \t]*:", re.MULTILINE)
 _MOST_STEPS: Final = 20_000
-_VERSION = lazy_pattern(r"1\.[01](?:\.[0-9]+)?")
+_VERSION = re.compile(r"1\.[01](?:\.[0-9]+)?")
 
 
 def is_plan(document: Json) -> bool:

@@ -8,6 +8,7 @@ printed, and means nothing when one is read.
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import Final
 
@@ -17,7 +18,6 @@ from toolplan.dialects._base import has_key
 from toolplan.dialects._steps import StepFields
 from toolplan.dialects._stream import JsonSteps, all_steps
 from toolplan.dialects.toolplan import is_clear, is_plan
-from toolplan.lazy import lazy_pattern
 from toolplan.path import EVERY, Json, Path, copied, json_type, print_path
 from toolplan.plan import Limits, Plan, Step, needs, positional, step_refs
 from toolplan.plan_json import (
@@ -47,8 +47,8 @@ _OTHER_NAMES: Final = {
     "after": "depends_on",
     "dependencies": "depends_on",
 }
-_STEP = lazy_pattern(r"step\[(0|[1-9][0-9]{0,8})\]")
-_NEGATIVE = lazy_pattern(r"step\[\s*-")
+_STEP = re.compile(r"step\[(0|[1-9][0-9]{0,8})\]")
+_NEGATIVE = re.compile(r"step\[\s*-")
 
 
 def load(document: Json, _: _form.Signatures | None, limits: Limits) -> Parsed:

@@ -24,7 +24,6 @@ from toolplan.dialects._base import has_key
 from toolplan.dialects._paths import SEGMENTS_WITH_GAPS, read_path, without_gaps, write_bare
 from toolplan.dialects._steps import StepFields, read_list
 from toolplan.dialects._stream import JsonSteps, all_steps
-from toolplan.lazy import lazy_pattern
 from toolplan.path import EVERY, Json, PathSyntaxError
 from toolplan.plan import Limits, Literal, Plan, Ref, Step, Template
 from toolplan.plan_json import Parsed, ParsedText, Report, TextProblem, shown
@@ -37,18 +36,18 @@ _OTHER_NAMES: Final = {"name": "toolName", "tool_name": "toolName", "reason": "t
 _PLACES = _form.Places(("",), {"tool": _TOOL, "args": _ARGS, "thought": ("thought",)})
 _NOTES: Final = "notes"
 
-_TAG = lazy_pattern(r"<(?P<end>/?)(?P<name>think|thinking|plan)>")
-_PLAN_END = lazy_pattern(r"</plan>")
-_THINK_END = lazy_pattern(r"</think(?:ing)?>")
-_OPENING = lazy_pattern(r"[\[{]")
-_ALL_BUT_LINES = lazy_pattern("[^\n\0\ufeff\ud800-\udfff]")
-_TAG_IN_TEXT = lazy_pattern(r"<(?=/?(?:think|thinking|plan)>)")
+_TAG = re.compile(r"<(?P<end>/?)(?P<name>think|thinking|plan)>")
+_PLAN_END = re.compile(r"</plan>")
+_THINK_END = re.compile(r"</think(?:ing)?>")
+_OPENING = re.compile(r"[\[{]")
+_ALL_BUT_LINES = re.compile("[^\n\0\ufeff\ud800-\udfff]")
+_TAG_IN_TEXT = re.compile(r"<(?=/?(?:think|thinking|plan)>)")
 
 # of the braces before a number each pair is one brace of text; an odd one left opens a reference
-_BRACES = lazy_pattern(
+_BRACES = re.compile(
     rf"(?<!\{{)(?P<open>\{{++)(?P<body>(?P<number>[0-9]++)(?P<path>{SEGMENTS_WITH_GAPS}))(?P<close>\}}++)"
 )
-_BRACES_AT_END = lazy_pattern(r"\{++\Z")
+_BRACES_AT_END = re.compile(r"\{++\Z")
 _LONGEST_NUMBER: Final = 9
 _HELP: Final = "A reference is `{0.path}`, with steps counted from 0; `{{0}}` is the text `{0}`."
 
@@ -242,7 +241,7 @@ def _ref(ids: Sequence[str], at: int, path: str, written: str) -> Ref | TextProb
 
 
 _REFERENCE: Final = frozenset({"fromStep", "outputKey"})
-_KEY_PATH = lazy_pattern(SEGMENTS_WITH_GAPS)
+_KEY_PATH = re.compile(SEGMENTS_WITH_GAPS)
 
 
 def _read_object(ids: Sequence[str], item: Mapping[str, Json]) -> ParsedText | None:

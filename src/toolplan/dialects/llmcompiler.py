@@ -25,7 +25,6 @@ from toolplan.diagnostics import CannotExpress, Diagnostic
 from toolplan.dialects import _call_lines, _literals, _numbered
 from toolplan.dialects._characters import checked, syntax
 from toolplan.dialects._form import NO_LIMITS, FunctionDialect, Signatures, cannot
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json, Path, parse_segments, print_path
 from toolplan.plan import (
     Array,
@@ -50,7 +49,7 @@ CLOSER: Final = "join"
 
 _TOOL_NAME: Final = _call_lines.TOOL_NAME.pattern
 _LINES: Final = _call_lines.Syntax(
-    line=lazy_pattern(
+    line=re.compile(
         r"^[ \t]*+(?:"
         r"(?P<think><think(?:ing)?>)"
         r"|(?P<fence>(?:```|~~~)[^\n]*+)"
@@ -62,16 +61,16 @@ _LINES: Final = _call_lines.Syntax(
         r"|(?P<orphan></think(?:ing)?>)|(?P<end><END_OF_PLAN>)",
         re.MULTILINE,
     ),
-    call_line=lazy_pattern(rf"^[ \t]*+[0-9]{{1,9}}+[.)][ \t]*+{_TOOL_NAME}\(", re.MULTILINE),
+    call_line=re.compile(rf"^[ \t]*+[0-9]{{1,9}}+[.)][ \t]*+{_TOOL_NAME}\(", re.MULTILINE),
     call_end=_literals.call_end,
-    behind=lazy_pattern(r"[ \t\r]*+(?:\#[^\n]*+)?+(?=\n|\Z|<END_OF_PLAN>)"),
+    behind=re.compile(r"[ \t\r]*+(?:\#[^\n]*+)?+(?=\n|\Z|<END_OF_PLAN>)"),
     closer=CLOSER,
     form="1. tool(name=value)",
 )
-_NAME = lazy_pattern(r"[^\W\d]\w*+")
+_NAME = re.compile(r"[^\W\d]\w*+")
 _NO_STEPS: Final = _numbered.Steps({})
 
-_CALL = lazy_pattern(r"^\d+\.\s*\w[\w.-]*\(", re.MULTILINE)
+_CALL = re.compile(r"^\d+\.\s*\w[\w.-]*\(", re.MULTILINE)
 
 
 def _read(text: str, signatures: Signatures | None, limits: Limits) -> Parsed:
@@ -336,11 +335,11 @@ def _write_mention(number: int, path: Path, behind: str) -> str:
     return f"${{{number}}}" if _numbered.NUMBER.match(behind) else f"${number}"
 
 
-_BARE = lazy_pattern(r"\$(?=[0-9]|\{ ?[0-9])")
+_BARE = re.compile(r"\$(?=[0-9]|\{ ?[0-9])")
 _MARKS: Final = _numbered.Marks(
     mark="$",
-    opening=lazy_pattern(r"(?<!\$)\$++(?=[0-9]|\{ ?[0-9])"),
-    closing=lazy_pattern(r"(?<!\$)\$++(?=[0-9]|\{ ?[0-9]|\Z)"),
+    opening=re.compile(r"(?<!\$)\$++(?=[0-9]|\{ ?[0-9])"),
+    closing=re.compile(r"(?<!\$)\$++(?=[0-9]|\{ ?[0-9]|\Z)"),
     read=_read_mention,
     write=_write_mention,
     help="A reference is `$1`, or `${1.path}`; `$$1` is the text `$1`.",

@@ -19,7 +19,6 @@ from toolplan.dialects._base import has_key
 from toolplan.dialects._paths import SEGMENTS, is_plain, read_path, write_plain
 from toolplan.dialects._steps import IdCheck, StepFields, free_id, is_id, read_list
 from toolplan.dialects._stream import JsonSteps, all_steps
-from toolplan.lazy import lazy_pattern
 from toolplan.path import EVERY, Json, PathSyntaxError
 from toolplan.plan import Limits, Literal, Object, Plan, Ref, Step, Value, rename_steps
 from toolplan.plan_json import Parsed, ParsedText, Report, TextProblem, shown
@@ -38,9 +37,9 @@ _OTHER_NAMES: Final = {
     "id": "label",
 }
 # a key may have spaces, `$var1.Exchange Rate$`, but none at its ends
-_REFERENCE = lazy_pattern(rf"\$(?P<label>[A-Za-z0-9_]{{1,64}})(?P<path>{SEGMENTS})\$")
-_UNENDED = lazy_pattern(rf"\$(?P<label>[A-Za-z0-9_]{{1,64}}){SEGMENTS}")
-_LABEL = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_REFERENCE = re.compile(rf"\$(?P<label>[A-Za-z0-9_]{{1,64}})(?P<path>{SEGMENTS})\$")
+_UNENDED = re.compile(rf"\$(?P<label>[A-Za-z0-9_]{{1,64}}){SEGMENTS}")
+_LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _HELP: Final = "A reference is `$label.field$`, or `$label$` for the whole output."
 
 

@@ -21,7 +21,6 @@ from toolplan.diagnostics import Diagnostic
 from toolplan.dialects import _call_lines, _numbered
 from toolplan.dialects._characters import checked
 from toolplan.dialects._form import NO_LIMITS, FunctionDialect, Signatures, cannot
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Path
 from toolplan.plan import (
     Array,
@@ -40,9 +39,9 @@ from toolplan.plan import (
 from toolplan.plan_json import Parsed, Report, shown
 from toolplan.source import Span
 
-_BRACKET = lazy_pattern(r"[\[\]]")
+_BRACKET = re.compile(r"[\[\]]")
 
-_CALL_START = lazy_pattern(r"^#E\d+\s*=", re.MULTILINE)
+_CALL_START = re.compile(r"^#E\d+\s*=", re.MULTILINE)
 
 
 def _read(text: str, signatures: Signatures | None, limits: Limits) -> Parsed:
@@ -224,15 +223,15 @@ def _write_mention(number: int, path: Path, behind: str) -> str:
 
 _MARKS: Final = _numbered.Marks(
     mark="#",
-    opening=lazy_pattern(r"(?<!\#)\#++(?=E[0-9])"),
-    closing=lazy_pattern(r"(?<!\#)\#++(?=E[0-9]|\Z)"),
+    opening=re.compile(r"(?<!\#)\#++(?=E[0-9])"),
+    closing=re.compile(r"(?<!\#)\#++(?=E[0-9]|\Z)"),
     read=_read_mention,
     write=_write_mention,
     help="A reference is `#E1`; `##E1` is the text `#E1`.",
 )
 _CALL: Final = rf"\#E[0-9]{{1,9}}+[ \t]*+=[ \t]*+{_call_lines.TOOL_NAME.pattern}\["
 _LINES: Final = _call_lines.Syntax(
-    line=lazy_pattern(
+    line=re.compile(
         r"^[ \t]*+(?:"
         r"(?P<think><think(?:ing)?>)"
         r"|(?P<fence>(?:```|~~~)[^\n]*+)"
@@ -244,9 +243,9 @@ _LINES: Final = _call_lines.Syntax(
         r"|(?P<orphan></think(?:ing)?>)",
         re.MULTILINE,
     ),
-    call_line=lazy_pattern(r"^[ \t]*+(?:Plan:|\#E[0-9]++[ \t]*+=)", re.MULTILINE),
+    call_line=re.compile(r"^[ \t]*+(?:Plan:|\#E[0-9]++[ \t]*+=)", re.MULTILINE),
     call_end=_closing_bracket,
-    behind=lazy_pattern(r"[ \t\r]*+(?=\n|\Z)"),
+    behind=re.compile(r"[ \t\r]*+(?=\n|\Z)"),
     closer=None,
     form="#E1 = Tool[text]",
 )

@@ -21,7 +21,6 @@ from toolplan.dialects import _form, _values
 from toolplan.dialects._base import has_key
 from toolplan.dialects._steps import StepFields, read_list
 from toolplan.dialects._stream import JsonSteps, all_steps
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json, Path
 from toolplan.plan import Limits, Literal, Plan, Ref, Signature, Step, positional
 from toolplan.plan_json import Parsed, ParsedText, Report, TextProblem
@@ -39,8 +38,8 @@ _OTHER_NAMES: Final = {
 _PLACES = _form.Places(("",), {"tool": ("api",), "args": ("parameters",)})
 
 _PREFIX: Final = "API_call_"
-_NAME = lazy_pattern(r"API_call_(?:0|[1-9][0-9]{0,8})")
-_REFERENCE = lazy_pattern(r"(?<![A-Za-z0-9_])API_call_[0-9]{1,9}(?![A-Za-z0-9_])")
+_NAME = re.compile(r"API_call_(?:0|[1-9][0-9]{0,8})")
+_REFERENCE = re.compile(r"(?<![A-Za-z0-9_])API_call_[0-9]{1,9}(?![A-Za-z0-9_])")
 _HELP: Final = "A reference is the name of an output that `responses` lists: `API_call_0`."
 _NO_FIELD: Final = "Give the tools: they declare the fields of an output, in order."
 

@@ -21,7 +21,6 @@ from toolplan.dialects import _form, _json, _values
 from toolplan.dialects._base import has_key
 from toolplan.dialects._links import read_links, with_links, write_links
 from toolplan.dialects._steps import StepFields, bounded
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json, Path, copied, json_type
 from toolplan.plan import Limits, Literal, Plan, Ref, Signature, Step, Value, escape_pointer, needs
 from toolplan.plan_json import Parsed, ParsedText, Report, TextProblem, shown
@@ -47,13 +46,13 @@ _MOST_GUESSES: Final = 100
 """So many unknown names of tools are compared with the known ones."""
 
 # a field behind a node is not part of the source's syntax, but of what models write
-_REFERENCE = lazy_pattern(
+_REFERENCE = re.compile(
     r"<(?:output[ _]of[ _])?node[-_ ]?(?P<number>0|[1-9][0-9]{0,8})>"
     r"(?P<path>(?:\.[A-Za-z_][A-Za-z0-9_]*+|\[[0-9]{1,9}\])*+)"
     r"|<output[ _]of[ _](?P<tool>[^<>\n]{1,100})>",
     re.IGNORECASE,
 )
-_SEGMENT = lazy_pattern(r"\.([A-Za-z_][A-Za-z0-9_]*)|\[([0-9]+)\]")
+_SEGMENT = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\[([0-9]+)\]")
 
 
 def _plan_syntax(plan: Plan) -> _values.Syntax:

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from toolplan.dialects import _json
+from toolplan.dialects import _json, _stream
 from toolplan.dialects._base import has_key
 from toolplan.dialects._form import Form, FunctionDialect, Signatures
-from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.plan import Limits, Step
 from toolplan.plan_json import Parsed, Report, dump, load
-
-if TYPE_CHECKING:
-    from toolplan.dialects import _stream
-else:
-    _stream = lazy_module("toolplan.dialects._stream")
 
 
 class _Steps:

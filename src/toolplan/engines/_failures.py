@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from toolplan.engines import lost as lost_calls
 from toolplan.engines._sizes import Budget, TooLarge
 from toolplan.engines._values import ResultUnusable, snapshot
 from toolplan.events import Failure
-from toolplan.lazy import lazy_module, lazy_pattern
 from toolplan.path import Json
 from toolplan.schema import Violation
 from toolplan.tools import Arguments, OutcomeUnknown, Tool, ToolError
-
-if TYPE_CHECKING:
-    from toolplan.engines import lost as lost_calls
-else:
-    lost_calls = lazy_module("toolplan.engines.lost")
 
 MAX_MESSAGE: Final = 2_000
 """The number of characters that are kept of a tool's error message."""
@@ -26,7 +22,7 @@ MAX_KEPT: Final = 50_000
 """The number of characters that are kept of a result that cannot be used."""
 
 _KEPT_DEPTH: Final = 100
-_ADDRESS: Final = lazy_pattern(r" at 0x[0-9a-fA-F]+")
+_ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
 
 _ARGUMENT_CODES: Final[Mapping[str, str]] = {
     "type": "argument-type",

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,10 +22,13 @@ from toolplan.approval import (
     needs_no_approval,
 )
 from toolplan.consent import NO_CONSENTS, Consent, ValueApproval
+from toolplan.engines import _leaving
+from toolplan.engines import _staged as stages
 from toolplan.engines._calls import CannotRun, Clock, RunOptions, no_call_in_doubt
 from toolplan.engines._failures import accepted
 from toolplan.engines._recorder import EventRecorder
 from toolplan.engines._sizes import Budget
+from toolplan.engines._staged import Stage
 from toolplan.engines._steps import Scheduler
 from toolplan.events import (
     CallDecided,
@@ -44,20 +47,11 @@ from toolplan.events import (
     StepSucceeded,
 )
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.plan import Limits, Plan, Step, needs
 from toolplan.plan_json import dump, load
 from toolplan.storage.journal import Recovered, RunRecord, Slot, recover
 from toolplan.tools import Tool
-
-if TYPE_CHECKING:
-    from toolplan.engines import _leaving
-    from toolplan.engines import _staged as stages
-    from toolplan.engines._staged import Stage
-else:
-    _leaving = lazy_module("toolplan.engines._leaving")
-    stages = lazy_module("toolplan.engines._staged")
 
 _NEW: Final = Recovered()
 

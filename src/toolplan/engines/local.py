@@ -6,28 +6,22 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Unpack
+from typing import Final, Unpack
 
 from msgspec.structs import replace
 
 from toolplan.approval import Approval, Approver
 from toolplan.consent import NO_CONSENTS, Consent, ValueApproval
+from toolplan.engines import _leaving
+from toolplan.engines import _streamed as streamed
 from toolplan.engines._calls import Clock, Options, RunOptions, check_plan, tools_of
 from toolplan.engines._recorder import EventRecorder
 from toolplan.engines._runs import Decided, Execution, continue_run, start
 from toolplan.events import Event, Run
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.lazy import lazy_module
 from toolplan.plan import Limits
 from toolplan.storage.journal import Slot, Store
 from toolplan.tools import Tool
-
-if TYPE_CHECKING:
-    from toolplan.engines import _leaving
-    from toolplan.engines import _streamed as streamed
-else:
-    _leaving = lazy_module("toolplan.engines._leaving")
-    streamed = lazy_module("toolplan.engines._streamed")
 
 _LIMITS: Final = Limits()
 _NO_DECISIONS: Final[Mapping[Slot, Decided]] = MappingProxyType({})

@@ -7,22 +7,21 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import EVERY, Json, Path, print_path
 from toolplan.tools import Effects, Tool
 
 _MOST_DEPTH: Final = 5
-_ID: Final = lazy_pattern(r"(^|_)(id|ids|uuid|key)_?$", re.IGNORECASE)
-_TEXT: Final = lazy_pattern(
+_ID: Final = re.compile(r"(^|_)(id|ids|uuid|key)_?$", re.IGNORECASE)
+_TEXT: Final = re.compile(
     r"(^|_)(body|content|text|message|msg|subject|title|description|comment|note|notes|summary"
     r"|location|place)$",
     re.IGNORECASE,
 )
-_TIME: Final = lazy_pattern(r"(^|_)(date|time|day|datetime|deadline)$", re.IGNORECASE)
-_WORD: Final = lazy_pattern(r"[A-Z]?[a-z]+|[A-Z]+")
+_TIME: Final = re.compile(r"(^|_)(date|time|day|datetime|deadline)$", re.IGNORECASE)
+_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _BEHIND_NOUNS: Final = frozenset(("at", "by", "for", "from", "in", "of", "on", "to", "with"))
-_SECRET: Final = lazy_pattern(r"(^|_)(password|passwd|secret|token|api_?key|pin)$", re.IGNORECASE)
-_BARE_KEY: Final = lazy_pattern(r"[A-Za-z0-9_-]+")
+_SECRET: Final = re.compile(r"(^|_)(password|passwd|secret|token|api_?key|pin)$", re.IGNORECASE)
+_BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 _HEAD: Final = """\
 # Where the values of dangerous arguments may come from. A draft: read it line by line.

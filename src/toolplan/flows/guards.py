@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from toolplan.flows.labels import PLAIN, Flow, Guard, Verdict
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.plan import split_pointer
 from toolplan.schema import Schema
@@ -20,14 +19,14 @@ Guards: TypeAlias = Mapping[str, Guard]
 _NOT_PLAIN: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     (
         "a link",
-        lazy_pattern(r"//|\\\\|\bwww\b|\b(?:https?|mailto|javascript|vbscript):", re.IGNORECASE),
+        re.compile(r"//|\\\\|\bwww\b|\b(?:https?|mailto|javascript|vbscript):", re.IGNORECASE),
     ),
-    ("a link", lazy_pattern(r"\bdata:[a-z]*[/;,]|\b(?:file|tel):\S", re.IGNORECASE)),
-    ("an address", lazy_pattern(r"@")),
-    ("the name of a server", lazy_pattern(r"[^\W_]\.[^\W\d_]{2}")),
-    ("the address of a server", lazy_pattern(r"\d\.\d{1,3}\.\d{1,3}\.\d|::")),
-    ("a picture or a link in Markdown", lazy_pattern(r"\]\s?[(\[:]|!\[")),
-    ("HTML", lazy_pattern(r"<[^\W\d_]|</|<!|&#|&[a-z]{2,8};", re.IGNORECASE)),
+    ("a link", re.compile(r"\bdata:[a-z]*[/;,]|\b(?:file|tel):\S", re.IGNORECASE)),
+    ("an address", re.compile(r"@")),
+    ("the name of a server", re.compile(r"[^\W_]\.[^\W\d_]{2}")),
+    ("the address of a server", re.compile(r"\d\.\d{1,3}\.\d{1,3}\.\d|::")),
+    ("a picture or a link in Markdown", re.compile(r"\]\s?[(\[:]|!\[")),
+    ("HTML", re.compile(r"<[^\W\d_]|</|<!|&#|&[a-z]{2,8};", re.IGNORECASE)),
 )
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _ORDINARY: Final = frozenset("\n\r\t")

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from toolplan.flows.policy import Keys, Policy, PolicyError
-from toolplan.lazy import lazy_module
-
-if TYPE_CHECKING:
-    import tomllib
-else:
-    tomllib = lazy_module("tomllib")
 
 MAX_TEXT: Final = 200_000
 """The longest policy, in characters."""

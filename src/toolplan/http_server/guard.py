@@ -11,14 +11,13 @@ import asyncio
 import hmac
 import ipaddress
 import json
+import re
 from collections.abc import Callable, Collection
 from typing import Final
 from urllib.parse import parse_qsl, unquote
 
 from msgspec import Struct
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-from toolplan.lazy import lazy_pattern
 
 LOOPBACK_NAMES: Final = frozenset(("localhost", "127.0.0.1", "[::1]"))
 SHORTEST_TOKEN: Final = 16
@@ -35,7 +34,7 @@ _DRAIN_S: Final = 1.0
 _SECRET_NAMES: Final = frozenset(
     ("token", "access_token", "api_key", "apikey", "key", "auth", "authorization", "bearer")
 )
-_HOST: Final = lazy_pattern(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[^\[\]:/@\s]+)(:(?P<port>[0-9]{1,5}))?")
+_HOST: Final = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[^\[\]:/@\s]+)(:(?P<port>[0-9]{1,5}))?")
 
 
 def is_loopback(host: str) -> bool:

@@ -18,11 +18,10 @@ from msgspec import Struct
 
 from toolplan.diagnostics import Severity
 from toolplan.errors import ToolplanError
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Path, PathSyntaxError, parse_path, parse_segments, print_path
 from toolplan.plan import Literal, Ref, Template, Value, template
 
-STEP_ID: Final = lazy_pattern(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
+STEP_ID: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 """What the id of a step looks like; `fullmatch` it."""
 
 OPENING: Final = "${"
@@ -35,17 +34,17 @@ _SHORT: Final = 200
 """So long a text may be that is remembered: plans say the same few references again and again."""
 
 # the look-behind keeps a long row of dollars from being tried from each of them
-_BEFORE_BRACE = lazy_pattern(r"(?<!\$)\$++\{")
-_AT_BRACE_OR_END = lazy_pattern(r"(?<!\$)\$++(?=\{|\Z)")
-_AT_BRACE = lazy_pattern(r"(?<!\$)\$++(?=\{)")
+_BEFORE_BRACE = re.compile(r"(?<!\$)\$++\{")
+_AT_BRACE_OR_END = re.compile(r"(?<!\$)\$++(?=\{|\Z)")
+_AT_BRACE = re.compile(r"(?<!\$)\$++(?=\{)")
 
 # a reference without any quoted key; what it matches is what the long way reads
-_PLAIN = lazy_pattern(
+_PLAIN = re.compile(
     r"\$\{([A-Za-z0-9_][A-Za-z0-9_-]{0,63})"
     r"((?:\.[A-Za-z_][A-Za-z0-9_]*|\[(?:\*|0|[1-9][0-9]{0,8})\])*+)\}"
 )
 
-_ONLY = lazy_pattern(_PLAIN.pattern + r"\Z")
+_ONLY = re.compile(_PLAIN.pattern + r"\Z")
 
 _CANONICAL_HELP = "A reference is `${step.path}`, as in `${s0.data[0].id}`; `$${` is the text `${`."
 

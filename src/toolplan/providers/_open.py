@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
@@ -13,7 +14,6 @@ from typing import Final
 from msgspec import Struct
 
 from toolplan.extensions import Extensions
-from toolplan.lazy import lazy_pattern
 from toolplan.providers import _faults
 from toolplan.providers._base import Model, ModelError, ModelRequest
 from toolplan.providers._breaker import Breaker
@@ -30,7 +30,7 @@ MODELS: Final = Extensions[OpensEndpoint]("toolplan.models", guarded_provider)
 
 _AT_URL: Final = "http"
 _CHANCE: Final = SystemRandom()
-_KEY: Final = lazy_pattern(r"[!-~]+")
+_KEY: Final = re.compile(r"[!-~]+")
 _NOWHERE_ELSE: Final[Mapping[str, str]] = MappingProxyType({})
 
 

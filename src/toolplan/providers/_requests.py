@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from msgspec import Struct
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.providers._base import Message, ModelRequest
 from toolplan.providers._reply_schema import is_closed
 from toolplan.providers._specs import Spec
 
 _VERSION: Final = "2026-10-21"
-_NO_TEMPERATURE: Final = lazy_pattern(
+_NO_TEMPERATURE: Final = re.compile(
     r"o\d|gpt-[5-9](?!-chat)|claude-(fable|mythos|opus|sonnet|haiku)-5|claude-opus-4-[78]"
 )
 """Models of OpenAI and Anthropic that reason, and refuse a temperature."""

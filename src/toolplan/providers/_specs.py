@@ -9,7 +9,6 @@ from urllib.parse import SplitResult, urlsplit
 
 from msgspec import Struct
 
-from toolplan.lazy import lazy_pattern
 from toolplan.providers._base import ModelError
 
 Form: TypeAlias = Literal["openai", "anthropic", "compatible", "other"]
@@ -23,7 +22,7 @@ ADDRESSES: Final[Mapping[str, str]] = {
 }
 """The base URL of each provider that has a name."""
 
-_MODEL: Final = lazy_pattern(r"[\w./:@+-]{1,200}", re.ASCII)
+_MODEL: Final = re.compile(r"[\w./:@+-]{1,200}", re.ASCII)
 _FORMS: Final[Mapping[str, Form]] = {"openai": "openai", "anthropic": "anthropic"}
 _KEYLESS: Final = frozenset(("ollama",))
 _TAILS: Final = ("/chat/completions", "/completions", "/models", "/messages")

@@ -6,20 +6,20 @@ no identifier, date or amount is broken.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from toolplan.lazy import lazy_pattern
 from toolplan.render.printable import fit_encoding, text_width
 
 WIDTH: Final = 100
 """The columns of tables and trees where there is no terminal."""
 
-_SPACES: Final = lazy_pattern(r"( +)")
-_DAY: Final = lazy_pattern(r"\d{4}-\d\d-\d\d,?")
+_SPACES: Final = re.compile(r"( +)")
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d,?")
 _CURRENCIES: Final = "€$£¥"
 _UNIT_WIDTH: Final = 8
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol
 
@@ -10,7 +11,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.diagnostics import ABOUT_KEYS, Diagnostic, Fix, Removed, Severity, renamed
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json, print_path
 from toolplan.plan import split_pointer
 from toolplan.render._lines import WIDTH, Line, Piece, Screen, plain, wrapped
@@ -24,7 +24,7 @@ MOST_SHOWN: Final = 200
 """How many diagnostics are printed one by one; the others are counted."""
 _MOST_CHANGES: Final = 10
 _LONGEST_VALUE: Final = 500
-_WORD: Final = lazy_pattern(r"""(?:[^\s"',\[\]{}()]|(?<=\d),(?=\d))+""")
+_WORD: Final = re.compile(r"""(?:[^\s"',\[\]{}()]|(?<=\d),(?=\d))+""")
 _TAB: Final = "    "
 _NARROWEST: Final = 40
 _BEFORE: Final = 24  # columns of a wide line that are kept in front of the place

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from toolplan.events import CallInDoubt, Run
-from toolplan.lazy import lazy_module
 from toolplan.path import Json
+from toolplan.render import runs_view
 from toolplan.render.printable import printable, visible
-
-if TYPE_CHECKING:
-    from toolplan.render import runs_view
-else:
-    runs_view = lazy_module("toolplan.render.runs_view")
 
 _MOST_OF_A_RESULT = 2_000
 

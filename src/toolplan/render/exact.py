@@ -9,23 +9,23 @@ a Latin word. A text that is longer than a line continues on the next one as a f
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import accumulate
 from typing import Final, TypeAlias
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.plan import Array, Literal, Object, Ref, Template, Value
 from toolplan.render.printable import ref_text, text_width
 
-_PLAIN_NAME: Final = lazy_pattern(r"[A-Za-z0-9_.:/-]+")
-_PIECE: Final = lazy_pattern(r"[^\s\"'<>(),;]+")
-_ADDRESS_SIGN: Final = lazy_pattern(r"[@./:\\＠．／：＼。｡]")
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.:/-]+")
+_PIECE: Final = re.compile(r"[^\s\"'<>(),;]+")
+_ADDRESS_SIGN: Final = re.compile(r"[@./:\\＠．／：＼。｡]")
 _ADDRESS_LIKE: Final = frozenset("ıȷ。．｡ノﾉ丿")
-_WORD: Final = lazy_pattern(r"\w+")
-_SPACES: Final = lazy_pattern(" {9,}")
+_WORD: Final = re.compile(r"\w+")
+_SPACES: Final = re.compile(" {9,}")
 _MOST_MARKS: Final = 3  # above and below one letter, in any language
 _DIGITS: Final = 4_000  # Python refuses to print integers of more digits
 
@@ -38,9 +38,7 @@ _DISTINCT_SCRIPTS: Final = frozenset(
     {"", "LATIN", "MICRO", "CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA",
      "HALFWIDTH", "FULLWIDTH", "HANGUL", "BOPOMOFO"}
 )  # fmt: skip
-_PHONETIC: Final = lazy_pattern(
-    "[\u0250-\u02af\u1d00-\u1dbf\ua720-\ua7ff\uab30-\uab6fƄƅƖƧƨƷƼƽȜȝȢȣ]"
-)
+_PHONETIC: Final = re.compile("[\u0250-\u02af\u1d00-\u1dbf\ua720-\ua7ff\uab30-\uab6fƄƅƖƧƨƷƼƽȜȝȢȣ]")
 # letters that look like a Latin one by themselves
 _LOOK_LATIN: Final = frozenset(
     "АВЕЗКМНОРСТУХаеорсухѕіјԁԛԝһӏӀЅІЈҮүѴѵΑΒΕΖΗΙΚΜΝΟΡΤΥΧνορՕՏՍօոսցհզոΚϲϳᎪᏴᏟᎠᎬᎻᎥᎫᏦᏞᎷᏀᏢᎡᏚᎢᏙᏔᎩᏃ"

@@ -6,11 +6,10 @@ A module of its own: errors and help are printed without the libraries and class
 from __future__ import annotations
 
 import json
+import re
 from typing import Final
 
-from toolplan.lazy import lazy_pattern
-
-_STEERING: Final = lazy_pattern(
+_STEERING: Final = re.compile(
     "[\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from toolplan.diagnostics import Diagnostic
 from toolplan.errors import ToolplanError
 from toolplan.extensions import Extensions
-from toolplan.lazy import lazy_module
+from toolplan.rules import _guarded, _syntax
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Rule
 from toolplan.rules.argument_type import argument_type
@@ -46,12 +46,6 @@ from toolplan.rules.untrusted_condition import untrusted_condition
 from toolplan.rules.untrusted_count import untrusted_count
 from toolplan.rules.unused_step import unused_step
 from toolplan.rules.when_schema import when_schema
-
-if TYPE_CHECKING:
-    from toolplan.rules import _guarded, _syntax
-else:
-    _guarded = lazy_module("toolplan.rules._guarded")
-    _syntax = lazy_module("toolplan.rules._syntax")
 
 # The called tool first, then its arguments, then the references between steps: whoever corrects a
 # plan from the top seldom corrects the same place twice.

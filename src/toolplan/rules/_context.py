@@ -5,12 +5,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from toolplan import schema as schemas
 from toolplan.diagnostics import Suggestion, suggest
-from toolplan.flows import Flow, Policy, Verdict, Vouched
-from toolplan.lazy import lazy_module
+from toolplan.flows import Flow, Policy, Verdict, Vouched, plan_flows
 from toolplan.path import Json
 from toolplan.plan import (
     INDEX,
@@ -37,11 +36,6 @@ from toolplan.rules._use import Place, Use, located, surely_fits
 from toolplan.schema import Absent, Schema, SchemaError, Violation, value_types
 from toolplan.schema._document import Document
 from toolplan.tools import ComputedOutput, Tool, Toolbox
-
-if TYPE_CHECKING:
-    from toolplan.flows import plan_flows
-else:
-    plan_flows = lazy_module("toolplan.flows.plan_flows")
 
 INTEGER: Final = Schema(Document({"type": "integer", "minimum": 0}, None))
 TEXT: Final = Schema(Document({"type": "string"}, None))

@@ -6,18 +6,18 @@ to one after the last.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from msgspec.structs import replace
 
 from toolplan.diagnostics import Edit, Fix
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.plan import Plan, Ref, map_refs, step_values
 from toolplan.plan_json import dump_value
 from toolplan.rules._context import PlanContext
 
-_BY_NUMBER = lazy_pattern(r"s(0|[1-9][0-9]{0,8})")
+_BY_NUMBER = re.compile(r"s(0|[1-9][0-9]{0,8})")
 
 
 def counted_from_one(context: PlanContext) -> Fix | None:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from typing import Final
-
-from toolplan.lazy import lazy_pattern
 
 _MONTHS: Final = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september",
     "october", "november", "december",
 )  # fmt: skip
-_YEAR_FIRST = lazy_pattern(r"([0-9]{4})([-/.])([0-9]{1,2})\2([0-9]{1,2})")
-_YEAR_LAST = lazy_pattern(r"([0-9]{1,2})([-/.])([0-9]{1,2})\2([0-9]{4})")
-_DIGITS = lazy_pattern(r"([0-9]{4})([0-9]{2})([0-9]{2})")
-_DAY_MONTH = lazy_pattern(r"([0-9]{1,2})(?:st|nd|rd|th)?[ -]([a-z]{3,9})\.?,?[ -]([0-9]{4})")
-_MONTH_DAY = lazy_pattern(r"([a-z]{3,9})\.? ([0-9]{1,2})(?:st|nd|rd|th)?,? ([0-9]{4})")
-_MIDNIGHT = lazy_pattern(r"(.+)[Tt ]00:00(?::00(?:\.0+)?)?[Zz]?")
+_YEAR_FIRST = re.compile(r"([0-9]{4})([-/.])([0-9]{1,2})\2([0-9]{1,2})")
+_YEAR_LAST = re.compile(r"([0-9]{1,2})([-/.])([0-9]{1,2})\2([0-9]{4})")
+_DIGITS = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})")
+_DAY_MONTH = re.compile(r"([0-9]{1,2})(?:st|nd|rd|th)?[ -]([a-z]{3,9})\.?,?[ -]([0-9]{4})")
+_MONTH_DAY = re.compile(r"([a-z]{3,9})\.? ([0-9]{1,2})(?:st|nd|rd|th)?,? ([0-9]{4})")
+_MIDNIGHT = re.compile(r"(.+)[Tt ]00:00(?::00(?:\.0+)?)?[Zz]?")
 _LONGEST: Final = 40
 
 

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from toolplan import schema as schemas
 from toolplan.diagnostics import Edit, Fix
-from toolplan.lazy import lazy_module
 from toolplan.path import Path, Segment
 from toolplan.plan import Array, Literal, Object, Step, Value, object_, split_pointer
 from toolplan.plan_json import dump_value
+from toolplan.rules import _spelling
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem
 from toolplan.schema import Schema
-
-if TYPE_CHECKING:
-    from toolplan.rules import _spelling
-else:
-    _spelling = lazy_module("toolplan.rules._spelling")
 
 
 def literal_problems(context: PlanContext, kind: str) -> Iterator[Problem]:

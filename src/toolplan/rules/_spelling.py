@@ -7,15 +7,15 @@ chosen for the writer.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.rules._dates import iso_date
 from toolplan.schema import Schema
 
-_NUMBER = lazy_pattern(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,17})?")
-_NO_LIST = lazy_pattern(r"[^\[\]{},;|\n]*")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,17})?")
+_NO_LIST = re.compile(r"[^\[\]{},;|\n]*")
 _BOOLEANS = {"true": True, "false": False}
 _LONGEST = 10_000
 

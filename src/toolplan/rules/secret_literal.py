@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final, TypeGuard
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.plan import Array, Literal, Object, Ref, Template, Value, escape_pointer
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
 
 _SHAPES: Final = (
-    ("a private key", lazy_pattern(r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----")),
-    ("a JSON Web Token", lazy_pattern(r"\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}")),
-    ("an AWS access key", lazy_pattern(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b")),
-    ("a GitHub token", lazy_pattern(r"\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_\w{22,})")),
-    ("an API key", lazy_pattern(r"\bsk-(?:[a-z]+-)*[A-Za-z0-9_-]{20,}")),
-    ("a Slack token", lazy_pattern(r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}")),
-    ("a Google API key", lazy_pattern(r"\bAIza[\w-]{35}\b")),
-    ("a Stripe key", lazy_pattern(r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}")),
+    ("a private key", re.compile(r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----")),
+    ("a JSON Web Token", re.compile(r"\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}")),
+    ("an AWS access key", re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b")),
+    ("a GitHub token", re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_\w{22,})")),
+    ("an API key", re.compile(r"\bsk-(?:[a-z]+-)*[A-Za-z0-9_-]{20,}")),
+    ("a Slack token", re.compile(r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}")),
+    ("a Google API key", re.compile(r"\bAIza[\w-]{35}\b")),
+    ("a Stripe key", re.compile(r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}")),
 )
 
 _MARKS: Final = (

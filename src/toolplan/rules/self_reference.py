@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from toolplan.diagnostics import REMOVED, Edit, Fix
-from toolplan.lazy import lazy_module
+from toolplan.rules import _counting
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
-
-if TYPE_CHECKING:
-    from toolplan.rules import _counting
-else:
-    _counting = lazy_module("toolplan.rules._counting")
 
 
 @rule()

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
+from toolplan import extras
 from toolplan.diagnostics import Edit, Fix, did_you_mean
-from toolplan.lazy import lazy_module
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
-
-if TYPE_CHECKING:
-    from toolplan import extras
-else:
-    extras = lazy_module("toolplan.extras")
 
 
 @rule()

@@ -6,17 +6,16 @@ declare these formats accept local times.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, time
 from types import MappingProxyType
 from typing import Final
 
-from toolplan.lazy import lazy_pattern
-
-_TIME = lazy_pattern(
+_TIME = re.compile(
     r"([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:[.][0-9]+)?)?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?"
 )
-_DATE_AND_TIME = lazy_pattern(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ](.+)")
+_DATE_AND_TIME = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ](.+)")
 
 
 def is_time(text: str) -> bool:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+import fractions
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from math import ceil, floor, isfinite
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.schema._pattern import text_for
-
-if TYPE_CHECKING:
-    import fractions
-else:
-    fractions = lazy_module("fractions")
 
 _MAX_LENGTH: Final = 10_000
 _DAY: Final = date(2025, 1, 1)

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import jsonschema_rs
 from msgspec import Struct
 
-from toolplan.lazy import lazy_module
 from toolplan.path import Json, Path, json_type
 from toolplan.plan import escape_pointer
 from toolplan.schema import _document
+from toolplan.schema import _example as examples
 from toolplan.schema._document import Document, JsonType, Node, SchemaError
 from toolplan.schema._formats import FORMATS
-
-if TYPE_CHECKING:
-    from toolplan.schema import _example as examples
-else:
-    examples = lazy_module("toolplan.schema._example")
 
 ARTICLE: Final[dict[JsonType, str]] = {
     "null": "null",

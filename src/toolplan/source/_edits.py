@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct
 
-from toolplan.lazy import lazy_pattern
 from toolplan.source._places import Member, Span, members
 from toolplan.source._strict import strict_json
 from toolplan.source._tokens import TOKEN
 
-_SPACE_BEFORE = lazy_pattern(r"\s*\Z")
+_SPACE_BEFORE = re.compile(r"\s*\Z")
 
 
 class Rename(Struct, frozen=True):

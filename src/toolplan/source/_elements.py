@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
-from toolplan.lazy import lazy_pattern
 from toolplan.source._places import DEEPEST, Structure
 from toolplan.source._tokens import TokenReader
 
@@ -14,7 +14,7 @@ _LONGEST_MARK: Final = 40
 """A fence or a tag is not longer."""
 
 # what may stand before the JSON: its fence or its tag
-_MARK = lazy_pattern(r"(?:```|~~~)\w*[ \t]*\n|<plan>")
+_MARK = re.compile(r"(?:```|~~~)\w*[ \t]*\n|<plan>")
 
 
 class Elements:

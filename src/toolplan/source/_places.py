@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from toolplan.lazy import lazy_pattern
 from toolplan.source._tokens import TOKEN, unquoted
 
 
@@ -31,7 +31,7 @@ DEEPEST: Final = 1_000
 _MOST_CHARACTERS: Final = 1_000_000
 """Pointers of this length together are enough: a key may be as long as the text."""
 
-_OPENING = lazy_pattern(r"[\[{]")
+_OPENING = re.compile(r"[\[{]")
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:

@@ -9,8 +9,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolplan.lazy import lazy_pattern
-
 # Possessive, and complete even where the closing quote is missing, so that no text makes the scan
 # go over a character twice. `dq` and `sq` take part only where a string ends well.
 _REST = (
@@ -18,21 +16,21 @@ _REST = (
     r"|(?P<mark>[\[\]{},:])"
     r"""|(?P<word>[^\s"'\[\]{},:/#][^\s"\[\]{},:/#]*+|/)"""
 )
-TOKEN: Final = lazy_pattern(
+TOKEN: Final = re.compile(
     r'(?P<double>"[^"\\]*+(?:\\.[^"\\]*+)*+(?:(?P<dq>")|\\?+))'
     r"|(?P<single>'[^'\\]*+(?:\\.[^'\\]*+)*+(?:(?P<sq>')|\\?+))" + _REST,
     re.DOTALL,
 )
 """One token; white space lies between them."""
-LINE_TOKEN: Final = lazy_pattern(
+LINE_TOKEN: Final = re.compile(
     r'(?P<double>"[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+(?:(?P<dq>")|\\?+))'
     r"|(?P<single>'[^'\\\n]*+(?:\\[^\n][^'\\\n]*+)*+(?:(?P<sq>')|\\?+))" + _REST,
 )
 """The same, but no string goes over the end of a line: a stray quote spoils one line at most."""
 
 _MARKS: Final = frozenset("[]{},:")
-_START = lazy_pattern(r"\S")
-_SINGLE_ESCAPE = lazy_pattern(r"""\\.|["\n\r\t]""", re.DOTALL)
+_START = re.compile(r"\S")
+_SINGLE_ESCAPE = re.compile(r"""\\.|["\n\r\t]""", re.DOTALL)
 
 
 class _Kind(Struct, frozen=True):
@@ -43,14 +41,14 @@ class _Kind(Struct, frozen=True):
     end: str
 
 
-_WORD: Final = _Kind("word", lazy_pattern(r"""[^\s"\[\]{},:/#]*+"""), "")
-_LINE_COMMENT: Final = _Kind("comment", lazy_pattern(r"[^\n]*+"), "\n")
+_WORD: Final = _Kind("word", re.compile(r"""[^\s"\[\]{},:/#]*+"""), "")
+_LINE_COMMENT: Final = _Kind("comment", re.compile(r"[^\n]*+"), "\n")
 _KINDS: Final = {
-    '"': _Kind("double", lazy_pattern(r'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL), '"'),
-    "'": _Kind("single", lazy_pattern(r"[^'\\]*+(?:\\.[^'\\]*+)*+", re.DOTALL), "'"),
+    '"': _Kind("double", re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL), '"'),
+    "'": _Kind("single", re.compile(r"[^'\\]*+(?:\\.[^'\\]*+)*+", re.DOTALL), "'"),
     "#": _LINE_COMMENT,
     "//": _LINE_COMMENT,
-    "/*": _Kind("comment", lazy_pattern(r"(?:[^*]|\*(?!/|\Z))*+"), "*/"),
+    "/*": _Kind("comment", re.compile(r"(?:[^*]|\*(?!/|\Z))*+"), "*/"),
 }
 
 

@@ -8,6 +8,7 @@ is good for warnings only.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 import threading
@@ -16,14 +17,13 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
 
 from toolplan.errors import ToolplanError
 from toolplan.events import Run, StepState
-from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.plan import Plan, Step
 from toolplan.sources._drift import drift
@@ -38,11 +38,6 @@ from toolplan.sources._shapes import (
 )
 from toolplan.storage.database_file import DatabaseFile, ForeignFile, NewerFile, transaction
 from toolplan.tools import Tool, Toolbox
-
-if TYPE_CHECKING:
-    import hashlib
-else:
-    hashlib = lazy_module("hashlib")
 
 MOST_TOOLS: Final = 2_000
 """So many tools are remembered, those that were used last."""

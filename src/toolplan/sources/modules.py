@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import sys
+import sysconfig
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
-from toolplan import sources  # what reads type hints is loaded where it is used
+from toolplan import (
+    extras,
+    own_code,
+    sources,  # what reads type hints is loaded where it is used
+)
 from toolplan.diagnostics import did_you_mean, near
-from toolplan.extensions import note_foreign_code
-from toolplan.lazy import lazy_module, lazy_pattern, load_libraries
 from toolplan.sources._base import OpenedTools, SourceContext, ToolSource
 from toolplan.tools import Tool, Toolbox, ToolObjectError, plain_functions
 
-if TYPE_CHECKING:
-    from toolplan import extras, own_code
-else:
-    extras = lazy_module("toolplan.extras")
-    own_code = lazy_module("toolplan.own_code")
-
 _OURS: Final = "toolplan."
-_ATTRIBUTE: Final = lazy_pattern(
+_ATTRIBUTE: Final = re.compile(
     r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*(\.\w+)*(\.\*)?|\*)"
 )
 _ALL: Final = "*"
@@ -115,12 +113,21 @@ def _attribute(module_name: str, attribute: str, folder: Path) -> object:
     return found
 
 
+def _add_to_path(folder: str) -> None:
+    """Put `folder` before the installed packages, but behind Python's own library.
+
+    A file `csv.py` beside the user's tools must not take the place of Python's module.
+    """
+    installed = sysconfig.get_path("purelib")
+    if folder not in sys.path:
+        sys.path.insert(
+            sys.path.index(installed) if installed in sys.path else len(sys.path), folder
+        )
+
+
 def _import(name: str, folder: Path) -> ModuleType:
     if not name.startswith(_OURS):
-        note_foreign_code(name)
-        load_libraries()  # a file in the folder may have the name of one that was not loaded yet
-        if str(folder) not in sys.path:
-            sys.path.insert(0, str(folder))
+        _add_to_path(str(folder))
     importlib.invalidate_caches()
     try:
         return importlib.import_module(name)

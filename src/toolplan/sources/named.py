@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from toolplan.extensions import Extensions
-from toolplan.lazy import lazy_module
+from toolplan.sources import _guarded
 from toolplan.sources._base import SourceContext, ToolSource
 from toolplan.tools import Toolbox, ToolObjectError
-
-if TYPE_CHECKING:
-    from toolplan.sources import _guarded
-else:
-    _guarded = lazy_module("toolplan.sources._guarded")
 
 SOURCES: Final = Extensions[ToolSource](
     "toolplan.sources", lambda entry, offered: _guarded.guarded_source(entry, offered)

@@ -5,17 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Generator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from toolplan.lazy import lazy_module
-
-if TYPE_CHECKING:
-    import tempfile
-else:
-    tempfile = lazy_module("tempfile")
 
 if sys.platform == "win32":
     import msvcrt

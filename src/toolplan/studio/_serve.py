@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import secrets
 from collections.abc import Callable, Collection
 from contextlib import suppress
@@ -19,7 +20,6 @@ from toolplan.app.app import App
 from toolplan.errors import ToolplanError
 from toolplan.http_server.guard import Guard, Rules
 from toolplan.http_server.serving import CannotServe, checked_rules, serve_http
-from toolplan.lazy import lazy_pattern
 from toolplan.studio._active import ActiveRuns
 from toolplan.studio._errors import problem
 from toolplan.studio._page import STATIC, SafeHeaders
@@ -31,7 +31,7 @@ TOKEN: Final = "TOOLPLAN_STUDIO_TOKEN"  # noqa: S105 — the name of a variable
 KEY: Final = "studio.key"
 
 _KEY_SIZE: Final = 32
-_HEADER: Final = lazy_pattern(r"[A-Za-z0-9-]{1,100}")
+_HEADER: Final = re.compile(r"[A-Za-z0-9-]{1,100}")
 
 
 async def serve(

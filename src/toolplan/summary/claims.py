@@ -24,7 +24,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolplan.lazy import lazy_pattern
 from toolplan.summary.dates import Moment, moments
 from toolplan.summary.evidence import Evidence, Origin, Place, blanked, folded
 from toolplan.summary.names import Naming, codes, names
@@ -34,9 +33,9 @@ from toolplan.summary.words import word_set
 _LIMIT_WORDS: Final = word_set(
     "last past previous next top bottom first within than least most above below over under limit"
 )
-_UNITS_OF_TIME = lazy_pattern(r"[ -]?(minute|hour|day|week|month|quarter|year)s?\b", re.IGNORECASE)
-_LIST_MARK = lazy_pattern(r"^[ \t>*_]*\d{1,3}[.)](?=[ \t])", re.MULTILINE)
-_WORD_BEFORE = lazy_pattern(r"([A-Za-z]+)[ ]?$")
+_UNITS_OF_TIME = re.compile(r"[ -]?(minute|hour|day|week|month|quarter|year)s?\b", re.IGNORECASE)
+_LIST_MARK = re.compile(r"^[ \t>*_]*\d{1,3}[.)](?=[ \t])", re.MULTILINE)
+_WORD_BEFORE = re.compile(r"([A-Za-z]+)[ ]?$")
 _ENDINGS: Final = word_set(
     "s es d ed ted ing ting ion ions tion tions n ns nt nts ment ments al ly y ies er ers or"
     " ors e able ance ation"

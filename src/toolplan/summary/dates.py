@@ -8,7 +8,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolplan.lazy import lazy_pattern
 from toolplan.summary.words import word_set
 
 _MONTH_NAMES: Final = (
@@ -29,7 +28,7 @@ _DAY: Final = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR: Final = r"(?P<year>(?:19|20)\d{2})"
 
 _SPELLINGS: Final = tuple(
-    lazy_pattern(pattern, re.IGNORECASE)
+    re.compile(pattern, re.IGNORECASE)
     for pattern in (
         r"(?<!\d)(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})"
         r"(?:[T ](?P<time>\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(?:Z|[+-]\d{2}:?\d{2})?)?(?!\d)",
@@ -45,13 +44,13 @@ _SPELLINGS: Final = tuple(
         r"(?<![\d:.])(?P<time>(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?)(?![\d:])",
     )
 )
-_BARE_MONTH = lazy_pattern(rf"\b({_MONTH})\b", re.IGNORECASE)
-_BEFORE_MONTHS = lazy_pattern(
+_BARE_MONTH = re.compile(rf"\b({_MONTH})\b", re.IGNORECASE)
+_BEFORE_MONTHS = re.compile(
     r"\b(?:in|of|since|during|until|last|this|and|to|from|for|by)[ ]$", re.IGNORECASE
 )
 _ALSO_WORDS: Final = frozenset(("may", "mar", "march", "dec"))
-_WEEKDAY = lazy_pattern(rf"\b(?P<name>{'|'.join(name.title() for name in WEEKDAYS)})s?\b")
-_YEAR_ALONE = lazy_pattern(
+_WEEKDAY = re.compile(rf"\b(?P<name>{'|'.join(name.title() for name in WEEKDAYS)})s?\b")
+_YEAR_ALONE = re.compile(
     rf"\b(?P<cue>in|since|during|until|till|year|early|late|mid|through|throughout"
     rf"|of|for|to|by|from|and|than|last|\()[ -]?{_YEAR}\b(?!\.?\d|[ ]?%)"
     rf"(?P<then>[ ](?!to\b|and\b|until|was|were|is\b|are\b|onwards|through|so\b|as\b|than\b)"

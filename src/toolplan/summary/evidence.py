@@ -21,7 +21,6 @@ from msgspec import Struct, field
 from toolplan.answer import Answer
 from toolplan.answer.sections import Section
 from toolplan.events import Run, StepState
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.plan import Literal, Plan, Value
 from toolplan.summary.dates import Moment, moments
@@ -34,9 +33,9 @@ _MOST_COUNTS: Final = 64
 _RATIO_WORDS: Final = word_set(
     "rate rates ratio share shares percent percentage pct proportion fraction probability"
 )
-_PARTS = lazy_pattern(r"[^\w]+|_+")
-_CODE = lazy_pattern(r"(?![QH][1-4])[A-Za-z][A-Za-z_]*[-.]?\d[\w.-]*", re.ASCII)
-_CLOCK = lazy_pattern(r"\d{1,2}:\d{2}(?::\d{2})?")
+_PARTS = re.compile(r"[^\w]+|_+")
+_CODE = re.compile(r"(?![QH][1-4])[A-Za-z][A-Za-z_]*[-.]?\d[\w.-]*", re.ASCII)
+_CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?")
 _EPSILON: Final = 1e-12
 _BLANK: Final = "\ufffc"
 

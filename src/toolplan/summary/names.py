@@ -8,22 +8,21 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolplan.lazy import lazy_pattern
 from toolplan.summary.words import is_ordinary
 
-_WORD = lazy_pattern(r"[^\W\d_][^\W\d_]*(?:['’&][^\W\d_]+)*")
-_TOKEN = lazy_pattern(r"\w+(?:[-.@/:]\w+)*", re.ASCII)
-_MEASURE = lazy_pattern(
+_WORD = re.compile(r"[^\W\d_][^\W\d_]*(?:['’&][^\W\d_]+)*")
+_TOKEN = re.compile(r"\w+(?:[-.@/:]\w+)*", re.ASCII)
+_MEASURE = re.compile(
     r"\d[\d.,]*[eE][-+]?\d+|\d[\d.,]*(?:k|K|M|B|st|nd|rd|th|s|x|[a-zA-Z]{1,3}|[a-z]{4,})"
     r"|\d[\d.,]*(?:-[a-z]+)+|[a-z]+-\d+(?:-[a-z]+)*|\d[\d.,/:-]*"
 )
-_DATED = lazy_pattern(r"\d{4}-\d{2}-\d{2}T[\d:.]+Z?|[QH][1-4](?:[-/]?\d{4})?|\d{4}-?Q[1-4]")
+_DATED = re.compile(r"\d{4}-\d{2}-\d{2}T[\d:.]+Z?|[QH][1-4](?:[-/]?\d{4})?|\d{4}-?Q[1-4]")
 _OPENERS: Final = frozenset(".!?:;—–([{\"“‘'|/")
 _MARKUP: Final = " \t*_#>•-`~+"
-_SEGMENT = lazy_pattern(r"[^|:\n]+")
+_SEGMENT = re.compile(r"[^|:\n]+")
 _LONG_WORD: Final = 4
 _MOST_IN_HEADING: Final = 10
-_POSSESSIVE = lazy_pattern(r"['’]s$")
+_POSSESSIVE = re.compile(r"['’]s$")
 
 
 class Naming(Struct, frozen=True):

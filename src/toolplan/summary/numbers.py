@@ -13,12 +13,10 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.lazy import lazy_pattern
-
 _GAP: Final = "\u00a0\u202f\u2009'’"
 _MOST_DIGITS: Final = 300  # more are not finite
 
-_NUMBER = lazy_pattern(
+_NUMBER = re.compile(
     rf"""
     (?P<sign>(?:(?<![\w.,)\]])[-+\u2212])|\b(?:minus|negative)[ ])?
     (?P<currency>[$€£¥])?
@@ -42,13 +40,13 @@ _SCALES: Final = {
     "k": 1e3, "m": 1e6, "b": 1e9, "thousand": 1e3, "million": 1e6, "mn": 1e6, "billion": 1e9,
     "bn": 1e9, "trillion": 1e12,
 }  # fmt: skip
-_HEDGE = lazy_pattern(
+_HEDGE = re.compile(
     r"(?:~|≈|\b(?:about|around|roughly|nearly|almost|approximately|approx\.?|some|circa|over"
     r"|under|close to|just over|just under|more than|less than|well over))\s*[$€£¥]?$",
     re.IGNORECASE,
 )
 _HEDGED: Final = 0.05  # "about" allows at most five percent
-_RANGE = lazy_pattern(r"\s*(?:-|–|—|to|and|or|,)\s*")
+_RANGE = re.compile(r"\s*(?:-|–|—|to|and|or|,)\s*")
 
 _UP_TO_NINETEEN = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
@@ -63,10 +61,10 @@ _NTHS: Final = {
     "ninth": 9, "tenth": 10,
 }  # fmt: skip
 _WORD = "|".join(sorted((*_ONES, *_TENS, *_LARGE), key=len, reverse=True))
-_WORDS = lazy_pattern(rf"\b(?:{_WORD})(?:(?:[- ]|[ ]and[ ])(?:{_WORD}))*\b", re.IGNORECASE)
-_ARTICLE = lazy_pattern(r"\ba[ ]$", re.IGNORECASE)
-_SHARE_BEHIND = lazy_pattern(r"[ ](?:percent|per cent|pct)\b", re.IGNORECASE)
-_FRACTION = lazy_pattern(
+_WORDS = re.compile(rf"\b(?:{_WORD})(?:(?:[- ]|[ ]and[ ])(?:{_WORD}))*\b", re.IGNORECASE)
+_ARTICLE = re.compile(r"\ba[ ]$", re.IGNORECASE)
+_SHARE_BEHIND = re.compile(r"[ ](?:percent|per cent|pct)\b", re.IGNORECASE)
+_FRACTION = re.compile(
     r"\b(?:(?P<count>a|an|one|two|three|four)[- ](?P<part>third|quarter|fifth|tenth)s?"
     r"|(?P<half>half))(?= of | the )",
     re.IGNORECASE,

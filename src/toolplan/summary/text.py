@@ -11,9 +11,7 @@ import unicodedata
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from toolplan.lazy import lazy_pattern
-
-_ESCAPES = lazy_pattern(
+_ESCAPES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # cursor, colours
     r"|(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # titles, links
     r"|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x9c]*(?:\x1b\\|\x9c)"
@@ -21,33 +19,33 @@ _ESCAPES = lazy_pattern(
 )
 _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 _BLANK: Final = "\ufffc"  # replaces what was read, when claims are searched
-_BLANK_LINES = lazy_pattern(r"\n[ \t]*(?:\n[ \t]*){2,}")
+_BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*){2,}")
 
-_TAG = lazy_pattern(r"<!--.*?(?:-->|$)|</?[A-Za-z][^<>]*>", re.DOTALL)
-_OPEN_TAG = lazy_pattern(r"<(?=[A-Za-z/!?])")
-_INLINE = lazy_pattern(r"(!?)\[([^\[\]]*)\]\(\s*([^()\s]*(?:\([^()\s]*\)[^()\s]*)*)[^()]*\)")
-_REFERRED = lazy_pattern(r"(!?)\[([^\[\]]+)\]\[[^\[\]]*\]")
-_DEFINED = lazy_pattern(r"^[ \t>]*\[[^\[\]]+\]:[ \t]*(\S+).*$", re.MULTILINE)
-_ADDRESS = lazy_pattern(
+_TAG = re.compile(r"<!--.*?(?:-->|$)|</?[A-Za-z][^<>]*>", re.DOTALL)
+_OPEN_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+_INLINE = re.compile(r"(!?)\[([^\[\]]*)\]\(\s*([^()\s]*(?:\([^()\s]*\)[^()\s]*)*)[^()]*\)")
+_REFERRED = re.compile(r"(!?)\[([^\[\]]+)\]\[[^\[\]]*\]")
+_DEFINED = re.compile(r"^[ \t>]*\[[^\[\]]+\]:[ \t]*(\S+).*$", re.MULTILINE)
+_ADDRESS = re.compile(
     r"(?<![\w.])(?:[a-z][a-z0-9+.-]{0,30}://|(?:javascript|vbscript|data|mailto):|www\.|//(?=[\w-]+\.))"
     r"[^\s<>\"'`()\[\]]+"
     r"|(?<![\w.@/-])(?:[a-z0-9-]+\.)+[a-z]{2,}(?::\d+)?/[^\s<>\"'`()\[\]]*",
     re.IGNORECASE,
 )
-_HOST = lazy_pattern(r"(?:[a-z][a-z0-9+.-]*:)?(?://)?(?:[^/@?#\s]*@)?([^/?#:\s]+)", re.IGNORECASE)
+_HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?(?://)?(?:[^/@?#\s]*@)?([^/?#:\s]+)", re.IGNORECASE)
 _MOST_HOSTS: Final = 5
 _HOST_WIDTH: Final = 60
 
-_PIECE = lazy_pattern(r"[^\n]*?(?:\n|(?<!\d)[.!?][\"'”’)\]*_]*[ \t])")
+_PIECE = re.compile(r"[^\n]*?(?:\n|(?<!\d)[.!?][\"'”’)\]*_]*[ \t])")
 _LONGEST_PIECE: Final = 4_000
 
-_FENCE = lazy_pattern(r"^[ \t]*(?:```|~~~)[^\n]*$\n?", re.MULTILINE)
-_HEADING = lazy_pattern(r"^[ \t]*#{1,6}[ \t]+", re.MULTILINE)
-_BULLET = lazy_pattern(r"^([ \t]*)[*+-][ \t]+", re.MULTILINE)
-_STRONG = lazy_pattern(r"\*\*(?=\S)(.+?)(?<=\S)\*\*|(?<!\w)__(?=\S)(.+?)(?<=\S)__(?!\w)")
-_SLANTED = lazy_pattern(r"(?<![\w*])\*(?=[^\s*])([^*\n]+?)(?<=\S)\*(?![\w*])")
-_CODE = lazy_pattern(r"`+([^`\n]+)`+")
-_SPECIAL = lazy_pattern(r"([\\`*_\[\]<>|~#])")
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*$\n?", re.MULTILINE)
+_HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+", re.MULTILINE)
+_BULLET = re.compile(r"^([ \t]*)[*+-][ \t]+", re.MULTILINE)
+_STRONG = re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*|(?<!\w)__(?=\S)(.+?)(?<=\S)__(?!\w)")
+_SLANTED = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*\n]+?)(?<=\S)\*(?![\w*])")
+_CODE = re.compile(r"`+([^`\n]+)`+")
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|~#])")
 
 
 class Unlinked(NamedTuple):

@@ -14,7 +14,6 @@ from typing import Final, NamedTuple, TypeAlias
 from msgspec import Struct
 
 from toolplan.diagnostics import words
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.schema import types_of
 from toolplan.tool_lint._catalogue import ID_WORDS, Argument, Catalogue, Finding
@@ -27,16 +26,16 @@ _SHORTEST_DESCRIPTION: Final = 3
 _MOST_SHOWN: Final = 5
 
 _DATE_WORDS: Final = frozenset(("date", "datetime", "timestamp", "day", "since", "until"))
-_SAYS_DATE: Final = lazy_pattern(
+_SAYS_DATE: Final = re.compile(
     r"\b(YYYY|ISO[ -]?8601|RFC[ -]?3339|timestamp|date(time)?s?)\b", re.IGNORECASE
 )
-_SAYS_CHOICE: Final = lazy_pattern(
+_SAYS_CHOICE: Final = re.compile(
     r"\b(one of( the following)?:|enum\b|(allowed|possible|valid|supported) values?\b)"
     r"|(['\"`][\w .-]{1,30}['\"`](, ?| or |, or | ?/ ?| ?\| ?)){2}",
     re.IGNORECASE,
 )
-_SAYS_EXAMPLE: Final = lazy_pattern(r"\be\.g\.|\b(such as|for example|like)\b", re.IGNORECASE)
-_SAYS_ID: Final = lazy_pattern(
+_SAYS_EXAMPLE: Final = re.compile(r"\be\.g\.|\b(such as|for example|like)\b", re.IGNORECASE)
+_SAYS_ID: Final = re.compile(
     r"(?!(\S+ ){0,5}names?\b)(\S+ ){0,5}\(?(ids?|identifiers?|uuids?|guids?)\b", re.IGNORECASE
 )
 _NAMING: Final = ID_WORDS | {"code", "key", "name", "names", "number", "slug", "token"}

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator
 from typing import Final
-
-from toolplan.lazy import lazy_pattern
 
 _LONGEST: Final = 60
 _MOST_TEXT: Final = 20_000
 _FIRST_WITHOUT_SPACES: Final = "\u2e80"
 _LAST_WITHOUT_SPACES: Final = "\uffdc"
 
-_SEAM = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_WORD = lazy_pattern(r"[^\W\d_]+|\d+")
+_SEAM = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_WORD = re.compile(r"[^\W\d_]+|\d+")
 
 # fmt: off
 STOP_WORDS: Final = frozenset((

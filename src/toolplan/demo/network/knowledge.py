@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
 from toolplan.demo.network.estate import Note, estate
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.planners.contract import Briefing
 
@@ -15,7 +15,7 @@ MOST_CHUNKS: Final = 4
 WORTH_TELLING: Final = 0.3
 """The share of the best relevance below which a chunk is left out."""
 
-_WORDS: Final = lazy_pattern(r"[a-z0-9][a-z0-9-]*")
+_WORDS: Final = re.compile(r"[a-z0-9][a-z0-9-]*")
 _FILLER_WORDS: Final = (
     "a about against all an and are as at best by configuration configurations do does for from"
     " give have how i in is it me not of on or our out say show still that the them these they this"

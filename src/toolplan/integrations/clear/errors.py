@@ -12,12 +12,12 @@ class.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, Final
 
 from toolplan.diagnostics import Diagnostic
 from toolplan.errors import ToolplanError
-from toolplan.lazy import lazy_pattern
 from toolplan.plan import Plan
 from toolplan.planners import Clarification
 
@@ -30,8 +30,8 @@ _STRUCTURE: Final = frozenset(
 )
 _UNKNOWN_TOOL: Final = frozenset({"unknown-tool", "tool-not-allowed"})
 _CYCLES: Final = frozenset({"cycle", "self-reference"})
-_MISSING_STEP: Final = lazy_pattern(r"'?(?:s(?=[0-9]))?(?P<name>-?\w[\w-]*)'?\.\Z")
-_POSITION: Final = lazy_pattern(r"\As(?=[0-9]+\Z)")
+_MISSING_STEP: Final = re.compile(r"'?(?:s(?=[0-9]))?(?P<name>-?\w[\w-]*)'?\.\Z")
+_POSITION: Final = re.compile(r"\As(?=[0-9]+\Z)")
 """The prefix of a position that is used as the id of a step."""
 
 

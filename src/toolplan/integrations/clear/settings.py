@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Self, cast, get_args
@@ -9,12 +10,11 @@ from typing import Any, Final, Self, cast, get_args
 from toolplan.answer import Thresholds
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.errors import ToolplanError
-from toolplan.lazy import lazy_pattern
 from toolplan.summary.form import Format
 from toolplan.summary.prompt import Tone
 from toolplan.tools import Tool
 
-_INNER_CAPITALS: Final = lazy_pattern(r"(?<=[a-z0-9])[A-Z]+")
+_INNER_CAPITALS: Final = re.compile(r"(?<=[a-z0-9])[A-Z]+")
 _TRUTHS: Final = {"true": True, "1": True, "yes": True, "on": True} | {
     "false": False, "0": False, "no": False, "off": False
 }  # fmt: skip

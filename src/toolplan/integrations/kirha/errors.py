@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from toolplan.diagnostics import Diagnostic
 from toolplan.errors import ToolplanError
-from toolplan.lazy import lazy_pattern
 
-_NUMBER: Final = lazy_pattern(r"(?<![\w.])-?[0-9]+")
+_NUMBER: Final = re.compile(r"(?<![\w.])-?[0-9]+")
 
 
 class PlannerError(ToolplanError):

@@ -9,17 +9,17 @@ In a template `{{0}}` is the text `{0}`. An object with only one of the two keys
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
 from toolplan.dialects._paths import without_gaps
 from toolplan.errors import ToolplanError
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json, Path, PathSyntaxError, copied, parse_path, print_path
 from toolplan.plan import Array, Literal, Object, Ref, Template, Value, array, object_, template
 
-_PLACE: Final = lazy_pattern(r"\{\{(?P<text>[0-9]+)\}\}|\{(?P<at>[0-9]+)\}")
-_LOOKS_LIKE_A_PLACE: Final = lazy_pattern(r"\{([0-9]+)\}")
+_PLACE: Final = re.compile(r"\{\{(?P<text>[0-9]+)\}\}|\{(?P<at>[0-9]+)\}")
+_LOOKS_LIKE_A_PLACE: Final = re.compile(r"\{([0-9]+)\}")
 _REF: Final = frozenset({"$fromStep", "$outputKey"})
 _TEMPLATE: Final = frozenset({"$fromTemplateString", "$values"})
 

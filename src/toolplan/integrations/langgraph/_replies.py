@@ -10,12 +10,11 @@ from typing import Final, cast
 from msgspec import Struct
 
 from toolplan.integrations.langgraph._storable import is_storable
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.providers import Message, Model, ModelRequest, complete
 from toolplan.schema import Schema
 
-_THINKING: Final = lazy_pattern(r"\s*<(think|thinking)>.*?</\1>", re.DOTALL)
+_THINKING: Final = re.compile(r"\s*<(think|thinking)>.*?</\1>", re.DOTALL)
 _MOST_READ: Final = 200_000
 _MOST_STARTS: Final = 50
 _MOST_SHOWN: Final = 8

@@ -9,16 +9,15 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Final
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.tools import Toolbox
 
 VERSION: Final = 1
 """The version of the keys; a new one finds nothing that was stored under the old one."""
 
-_RAISED: Final = lazy_pattern(r"[²³¹⁰-₟¼-¾⅐-⅟]+")
+_RAISED: Final = re.compile(r"[²³¹⁰-₟¼-¾⅐-⅟]+")
 _MARKS: Final = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-"})
-_QUOTED: Final = lazy_pattern(r'("[^"]*"|(?<!\w)\'[^\']+\'(?!\w))')
+_QUOTED: Final = re.compile(r'("[^"]*"|(?<!\w)\'[^\']+\'(?!\w))')
 _ENDING: Final = " .?!…"
 _LONGEST_ABBREVIATION: Final = 3
 

@@ -9,7 +9,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolplan.lazy import lazy_pattern
 from toolplan.planners.contract.contracts import Contracts
 from toolplan.planners.contract.fields import ENTITY_TYPES
 from toolplan.planners.contract.state import Entity
@@ -72,7 +71,7 @@ _FORMS: Final = (
     ),
 )
 
-_ADDRESS: Final = lazy_pattern(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\w)")
+_ADDRESS: Final = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\w)")
 _MANY_FORMS: Final = frozenset(("device_type", "assessment_type", "environment", "severity"))
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Final, TypeVar
 
 from msgspec import Struct
 
 from toolplan.diagnostics import did_you_mean, near
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json, json_type
 from toolplan.plan import escape_pointer
 from toolplan.planners.contract.contracts import (
@@ -39,7 +39,7 @@ ENTITY_TYPES: Final = (
 )  # fmt: skip
 """The thirteen types of entities of an intent (F001-21)."""
 
-_PATH: Final = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
+_PATH: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
 _MOST_COUNT: Final = 1_000_000
 
 

@@ -12,7 +12,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.planners.contract.contracts import Contracts, Skill
 from toolplan.planners.contract.entities import EntityReader
@@ -37,14 +36,14 @@ _GENERAL: Final = frozenset(
     terms("assess assessment check analyse analyze review get list show find report make run give")
 )
 """What agents do in general: no evidence for one of them."""
-_PLACES: Final = lazy_pattern(r"\{\w+\}")
+_PLACES: Final = re.compile(r"\{\w+\}")
 _DOUBT: Final = 0.85
 _UNCLEAR: Final = 0.45
 _INHERITED: Final = 0.75
 _SCOPE_TYPES: Final = frozenset(("site", "device", "ip_address"))
 
-_WORDS: Final = lazy_pattern(r"[^\W_]+")
-_FOLLOW_UP: Final = lazy_pattern(
+_WORDS: Final = re.compile(r"[^\W_]+")
+_FOLLOW_UP: Final = re.compile(
     r"^\s*(?:and|also|what about|how about|same for|now)\b"
     r"|\b(?:those|these|them|that one|the same)\b",
     re.IGNORECASE,
@@ -52,15 +51,15 @@ _FOLLOW_UP: Final = lazy_pattern(
 _META: Final = (
     (
         MetaIntent.POLICY_QUESTION,
-        lazy_pattern(r"\b(?:polic(?:y|ies)|guidelines?|standards?)\b", re.IGNORECASE),
+        re.compile(r"\b(?:polic(?:y|ies)|guidelines?|standards?)\b", re.IGNORECASE),
     ),
-    (MetaIntent.REFINEMENT, lazy_pattern(r"^\s*(?:only|just|narrow)\b", re.IGNORECASE)),
-    (MetaIntent.EXPLANATION, lazy_pattern(r"^\s*(?:why|explain)\b", re.IGNORECASE)),
+    (MetaIntent.REFINEMENT, re.compile(r"^\s*(?:only|just|narrow)\b", re.IGNORECASE)),
+    (MetaIntent.EXPLANATION, re.compile(r"^\s*(?:why|explain)\b", re.IGNORECASE)),
 )
 _URGENCY: Final = (
-    ("critical", lazy_pattern(r"\b(?:outage|emergency|immediately)\b", re.IGNORECASE)),
-    ("high", lazy_pattern(r"\b(?:urgent(?:ly)?|asap|as soon as possible)\b", re.IGNORECASE)),
-    ("low", lazy_pattern(r"\b(?:no hurry|no rush|when(?:ever)? you have time)\b", re.IGNORECASE)),
+    ("critical", re.compile(r"\b(?:outage|emergency|immediately)\b", re.IGNORECASE)),
+    ("high", re.compile(r"\b(?:urgent(?:ly)?|asap|as soon as possible)\b", re.IGNORECASE)),
+    ("low", re.compile(r"\b(?:no hurry|no rush|when(?:ever)? you have time)\b", re.IGNORECASE)),
 )
 
 

@@ -8,7 +8,6 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from toolplan.lazy import lazy_pattern
 from toolplan.planners.contract.state import Intent, MetaIntent
 
 KnowledgeMode: TypeAlias = Literal["always", "auto", "never"]
@@ -20,7 +19,7 @@ SURE: Final = 0.7
 
 _SURE_OF_SCOPE: Final = 0.5
 _LINKED: Final = frozenset((MetaIntent.FOLLOW_UP, MetaIntent.REFINEMENT, MetaIntent.EXPLANATION))
-_POLICY_WORDS: Final = lazy_pattern(
+_POLICY_WORDS: Final = re.compile(
     r"\b(?:polic(?:y|ies)|standards?|guidelines?|exceptions?|exemptions?|waivers?)\b", re.IGNORECASE
 )
 

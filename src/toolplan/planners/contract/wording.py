@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
-
-from toolplan.lazy import lazy_pattern
 
 SCOPE: Final = "scope"
 PLACE: Final = "place"
 TARGET_SCOPE: Final = "target scope"
 """The scope where the intent names none (F001-14)."""
 
-_PLACES: Final = lazy_pattern(r"\{([^{}]*)\}")
+_PLACES: Final = re.compile(r"\{([^{}]*)\}")
 _MOST_CHARACTERS: Final = 80
 
 

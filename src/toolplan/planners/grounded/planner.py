@@ -8,11 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import date
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from toolplan.lazy import lazy_module
 from toolplan.path import Json
 from toolplan.plan_json import dump
 from toolplan.planners._base import (
@@ -25,6 +23,9 @@ from toolplan.planners._base import (
     Refusal,
 )
 from toolplan.planners.context import PlannerContext
+from toolplan.planners.grounded import examples as questions
+from toolplan.planners.grounded import unhinted
+from toolplan.planners.grounded.build import typos
 from toolplan.planners.grounded.build.coverage import clarification, refused_deletion
 from toolplan.planners.grounded.build.drafts import DraftPlan, Outcome
 from toolplan.planners.grounded.build.outcome import outcome
@@ -35,15 +36,6 @@ from toolplan.planners.grounded.language.words import key
 from toolplan.planners.grounded.parse.mentions import Imperative, Name, Unknown
 from toolplan.planners.grounded.parse.reader import Reader
 from toolplan.tools import Toolbox
-
-if TYPE_CHECKING:
-    from toolplan.planners.grounded import examples as questions
-    from toolplan.planners.grounded import unhinted
-    from toolplan.planners.grounded.build import typos
-else:
-    typos = lazy_module("toolplan.planners.grounded.build.typos")
-    questions = lazy_module("toolplan.planners.grounded.examples")
-    unhinted = lazy_module("toolplan.planners.grounded.unhinted")
 
 NAME = "grounded"
 MAX_CHARACTERS = 2_000

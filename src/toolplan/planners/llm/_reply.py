@@ -8,15 +8,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final, cast
 
 from toolplan.dialects import DIALECTS, dialect_of
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.planners._base import Clarification, Draft, Proposal, Refusal
 from toolplan.providers import ModelError
 
 _THINKING: Final = ("think", "thinking")
-_FENCE = lazy_pattern(r"```[^\n`]*\n(.*?)```", re.DOTALL)
-_OPENING = lazy_pattern(r"[\[{]")
-_KEY = lazy_pattern(r'"\w+"\s*:')
+_FENCE = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
+_OPENING = re.compile(r"[\[{]")
+_KEY = re.compile(r'"\w+"\s*:')
 
 _MOST_READ: Final = 200_000
 """A longer reply is not searched for a second plan."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
@@ -10,7 +11,6 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.schema import Schema, SchemaError, required
 from toolplan.tools import Tool
@@ -21,7 +21,7 @@ MAX_CHARACTERS: Final = 2_400
 _DEPTH: Final = 4
 _WORTH_A_NAME: Final = 60
 _WORTH_A_CHOICE: Final = 20
-_STRINGS: Final = lazy_pattern(r'"(?:[^"\\]|\\.)*"((?: \| "(?:[^"\\]|\\.)*")*)')
+_STRINGS: Final = re.compile(r'"(?:[^"\\]|\\.)*"((?: \| "(?:[^"\\]|\\.)*")*)')
 _NAMES: Final = 40
 _VALUES: Final = 24
 _FORMATS: Final = {"date": "date", "date-time": "datetime", "time": "time"}

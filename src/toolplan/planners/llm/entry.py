@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from toolplan.lazy import lazy_pattern
+import re
+
 from toolplan.planners.context import PlannerContext
 from toolplan.planners.llm._planner import LLMPlanner
 
-_KIRHA = lazy_pattern(r"\bkirha/planner")
+_KIRHA = re.compile(r"\bkirha/planner")
 
 
 def llm(context: PlannerContext) -> LLMPlanner | None:

@@ -7,6 +7,7 @@ wait for each other. Here the flow only gets tokens; the requests themselves go 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Iterable
 from typing import Final, cast
 from urllib.parse import parse_qsl
@@ -17,7 +18,6 @@ from mcp.client.auth import OAuthFlowError
 from mcp.client.auth.exceptions import OAuthRegistrationError, OAuthTokenError
 from mcp.client.auth.utils import extract_field_from_www_auth
 
-from toolplan.lazy import lazy_pattern
 from toolplan.sources.mcp._oauth import Asks, Machine, NotAuthorised, Person, Provider, token_of
 from toolplan.sources.mcp._oauth_settings import is_loopback, is_safe
 from toolplan.sources.mcp._secrets import Mask
@@ -44,7 +44,7 @@ _SECRET_FIELDS: Final = frozenset(
         "registration_access_token",
     }
 )
-_CODE: Final = lazy_pattern(r"[a-z][a-z_]{2,40}")
+_CODE: Final = re.compile(r"[a-z][a-z_]{2,40}")
 
 
 class Access:

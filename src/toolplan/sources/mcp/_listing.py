@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import cached_property
@@ -11,7 +12,6 @@ from typing import Final, TypeAlias, cast
 
 from msgspec import Struct
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.sources.mcp.notices import ToolRefused
 from toolplan.sources.pins import digest_of
@@ -20,7 +20,7 @@ MAX_TOOLS: Final = 2_000
 MAX_PAGES: Final = 1_000
 MAX_TOOL_BYTES: Final = 256_000
 
-_NAME: Final = lazy_pattern(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _LONGEST_SHOWN: Final = 60
 
 

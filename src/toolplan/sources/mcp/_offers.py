@@ -6,13 +6,13 @@ tool has, or would have, is not given.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, cast
 
 from msgspec import Struct
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.sources.mcp._owner import Offer
 from toolplan.sources.mcp._results import unwrapped_schema
@@ -23,7 +23,7 @@ from toolplan.tools import Call, Tool
 SEPARATOR: Final = "."
 ALIASES: Final = "x-aliases"
 
-_PLAIN: Final = lazy_pattern(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
 _MOST_ALIASES: Final = 20
 
 

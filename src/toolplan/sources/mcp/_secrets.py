@@ -6,15 +6,14 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.tools import ToolObjectError
 
 MASK: Final = "***"
 
-_NAMED: Final = lazy_pattern(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}")
-_OPENED: Final = lazy_pattern(r"\$\{[^}]*\}?")
-_SOUNDS_SECRET: Final = lazy_pattern(
+_NAMED: Final = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}")
+_OPENED: Final = re.compile(r"\$\{[^}]*\}?")
+_SOUNDS_SECRET: Final = re.compile(
     r"token|secret|passw|credential|auth(?!or)|cookie|(?:^|[_-])key|key(?:$|[_-])|apikey",
     re.IGNORECASE,
 )

@@ -15,7 +15,6 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 from msgspec import Struct
 
 from toolplan.diagnostics import did_you_mean, near
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.sources.mcp._oauth_settings import OAuth, is_safe, read_oauth
 from toolplan.sources.mcp._secrets import (
@@ -31,7 +30,7 @@ MAX_SERVERS: Final = 100
 
 HttpTransport: TypeAlias = Literal["streamable-http", "sse"]
 
-SERVER_NAME: Final = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+SERVER_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 """What a server may be called: `server.tool` is then a tool's name in every dialect."""
 
 _STDIO_FIELDS: Final = ("command", "args", "env", "cwd")

@@ -9,7 +9,6 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.sources.openapi._document import Document, Node, Place, Unusable
 from toolplan.sources.openapi._keywords import MEANING
@@ -18,13 +17,13 @@ from toolplan.sources.openapi._parameters import free_name
 from toolplan.sources.openapi._schemas import Schemas, Use
 from toolplan.sources.openapi._styles import STYLES, Style, Writing
 
-_JSON: Final = lazy_pattern(
+_JSON: Final = re.compile(
     r"(?:application/(?:[\w.+-]+\+)?|text/)json(?:;.*)?|\*/\*|application/\*", re.IGNORECASE
 )
-_FORM: Final = lazy_pattern(r"application/x-www-form-urlencoded(?:;.*)?", re.IGNORECASE)
-_MULTIPART: Final = lazy_pattern(r"multipart/form-data(?:;.*)?", re.IGNORECASE)
-_TEXT: Final = lazy_pattern(r"text/plain(?:;.*)?", re.IGNORECASE)
-_SUCCESS: Final = lazy_pattern(r"2(?:\d\d|XX)", re.IGNORECASE)
+_FORM: Final = re.compile(r"application/x-www-form-urlencoded(?:;.*)?", re.IGNORECASE)
+_MULTIPART: Final = re.compile(r"multipart/form-data(?:;.*)?", re.IGNORECASE)
+_TEXT: Final = re.compile(r"text/plain(?:;.*)?", re.IGNORECASE)
+_SUCCESS: Final = re.compile(r"2(?:\d\d|XX)", re.IGNORECASE)
 _WITHOUT_CONTENT: Final = ("204", "205", "304")
 _OF_A_PLAIN_OBJECT: Final = frozenset(
     {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import re
 import time
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol, cast
@@ -13,7 +14,6 @@ from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, ConfigDict
 
-from toolplan.lazy import lazy_pattern
 from toolplan.sources.openapi._addresses import origin_of
 from toolplan.sources.openapi._answers import Response
 from toolplan.sources.openapi._request import Request
@@ -23,8 +23,8 @@ from toolplan.tools import ToolError, ToolObjectError
 EARLY_S: Final = 30.0
 """A token is renewed as long before its end, in seconds, or in the last tenth of its life."""
 
-_CODE: Final = lazy_pattern(r"[a-z][a-z_]{2,40}")
-_SENDABLE: Final = lazy_pattern(r"[\x21-\x7e]+")
+_CODE: Final = re.compile(r"[a-z][a-z_]{2,40}")
+_SENDABLE: Final = re.compile(r"[\x21-\x7e]+")
 
 
 class ClientCredentials(BaseModel):

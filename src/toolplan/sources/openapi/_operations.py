@@ -8,7 +8,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.sources.openapi._bodies import Body, read_body, read_output
 from toolplan.sources.openapi._document import Document, Fault, Node, Place, Unusable
@@ -42,7 +41,7 @@ _IDEMPOTENT: Final = "x-toolplan-idempotent"
 _OMIT: Final = "x-toolplan-omit"
 _LONGEST_NAME: Final = 64
 _LONGEST_ALIAS: Final = 200
-_VARIABLE: Final = lazy_pattern(r"\{([^{}]*)\}")
+_VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 
 
 class Operation(Struct, frozen=True):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct, field
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.sources.openapi._addresses import Origin
 from toolplan.sources.openapi._bodies import Body
@@ -18,8 +18,8 @@ from toolplan.sources.openapi._security import Credentials
 from toolplan.sources.openapi._styles import Pair, Writing, header_text, path_text, query_pairs
 from toolplan.tools import Arguments, Effects, ToolError
 
-_VARIABLE: Final = lazy_pattern(r"\{([^{}]*)\}")
-_COOKIE_VALUE: Final = lazy_pattern(r"[!#-+\--:<-\[\]-~]*")
+_VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
+_COOKIE_VALUE: Final = re.compile(r"[!#-+\--:<-\[\]-~]*")
 _KEPT_IN_A_TEMPLATE: Final = "/:@!$&'()*+,;=-._~"
 
 

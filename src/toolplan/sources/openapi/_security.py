@@ -6,20 +6,20 @@ They are not arguments, not part of any tool object, and removed from every resp
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol, TypeAlias
 from urllib.parse import quote
 
 from toolplan.diagnostics import did_you_mean, near
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.sources.openapi._document import Document, Place, Unusable
 from toolplan.tools import ToolObjectError
 
 STRUCK: Final = "***"
-_SENDABLE: Final = lazy_pattern(r"[\x20-\x7e]+")
-_IN_A_COOKIE: Final = lazy_pattern(r"[!#-+\--:<-\[\]-~]+")
+_SENDABLE: Final = re.compile(r"[\x20-\x7e]+")
+_IN_A_COOKIE: Final = re.compile(r"[!#-+\--:<-\[\]-~]+")
 _SHORTEST_STRUCK: Final = 4
 
 Requirement: TypeAlias = tuple[str, ...]

@@ -14,7 +14,6 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json, json_type
 from toolplan.tools import ToolError
 
@@ -33,8 +32,8 @@ STYLES: Final[dict[Spot, tuple[Style, ...]]] = {
 """The styles of each kind of parameter, its default first."""
 
 _UNRESERVED_TOO: Final = ":/?@!$'()*,;"
-_OUT_OF_PLACE: Final = lazy_pattern(r"[/\\\x00-\x1f\x7f]|%(?:2[ef5]|5c|00)", re.IGNORECASE)
-_NOT_IN_A_HEADER: Final = lazy_pattern(r"[\x00-\x08\x0a-\x1f\x7f]")
+_OUT_OF_PLACE: Final = re.compile(r"[/\\\x00-\x1f\x7f]|%(?:2[ef5]|5c|00)", re.IGNORECASE)
+_NOT_IN_A_HEADER: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _MOST_LEVELS: Final = 8
 _DELIMITERS: Final[dict[Style, Pair]] = {
     "form": (",", ","),

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from toolplan.lazy import lazy_pattern
-
 _MESSAGE_CHARACTERS: Final = 300
 
 
@@ -35,12 +33,12 @@ class Exhausted(Stopped):
 
 
 _MISSING: Final = (
-    lazy_pattern(r'Referenced column "(?P<column>.+?)" not found in FROM clause'),
-    lazy_pattern(r'"(?P<table>[^"]+)" does not have a column named "(?P<column>[^"]+)"'),
-    lazy_pattern(r'Referenced table "(?P<column>.+?)" not found'),
-    lazy_pattern(r'Column "(?P<column>.+?)" does not exist on (?:left|right) side of join'),
+    re.compile(r'Referenced column "(?P<column>.+?)" not found in FROM clause'),
+    re.compile(r'"(?P<table>[^"]+)" does not have a column named "(?P<column>[^"]+)"'),
+    re.compile(r'Referenced table "(?P<column>.+?)" not found'),
+    re.compile(r'Column "(?P<column>.+?)" does not exist on (?:left|right) side of join'),
 )
-_CANDIDATES: Final = lazy_pattern(r"^Candidate (?:bindings|columns):[: ]*(.+)$", re.MULTILINE)
+_CANDIDATES: Final = re.compile(r"^Candidate (?:bindings|columns):[: ]*(.+)$", re.MULTILINE)
 
 
 def read_fault(text: str) -> SqlFault:

@@ -7,12 +7,11 @@ text for a plan. Of macros it says nothing, so those that are pure are named her
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
-
-from toolplan.lazy import lazy_pattern
 
 _NOT_PURE: Final = frozenset(
     {
@@ -28,7 +27,7 @@ _NOT_PURE: Final = frozenset(
     }
 )
 _INTERNAL: Final = "__internal"
-_PURE_MACROS: Final = lazy_pattern(
+_PURE_MACROS: Final = re.compile(
     r"list_\w+|array_(append|prepend|reverse|to_string|(push|pop)_(back|front))|date_add"
     r"|days_in_month|entries|fdiv|fmod|geomean|geometric_mean|if|nullif|json|json_group_(array|object)"
     r"|map_contains_(entry|value)|md5_number_(lower|upper)|split_part|wavg|weighted_avg"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from toolplan.lazy import lazy_pattern
-
 MAX_DEPTH: Final = 100
 """How many brackets and CASEs may be open at one place of a statement."""
 
@@ -23,7 +21,7 @@ TOO_MANY_WITHS: Final = (
 )
 TOO_MANY_JOINS: Final = f"The statement has more than {MAX_JOINS} JOINs."
 
-_TOKEN: Final = lazy_pattern(
+_TOKEN: Final = re.compile(
     r"""
     '(?:[^']|'')*'                # text
     | "(?:[^"]|"")*"              # a name

@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -19,13 +20,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.sources.sql._faults import Exhausted, SqlFault, read_fault
 
 _SCRIPT: Final = Path(__file__).with_name("_child.py")
 _MOST_IDLE: Final = 4
-_NO_MEMORY: Final = lazy_pattern("Out of Memory|Allocation failure|ailed to allocate|bad_alloc")
+_NO_MEMORY: Final = re.compile("Out of Memory|Allocation failure|ailed to allocate|bad_alloc")
 _INHERITED: Final = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PATH", "SYSTEMROOT", "TMPDIR")
 """Variables that loading the library may need; others, such as keys, are not passed on."""
 

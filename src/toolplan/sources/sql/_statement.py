@@ -14,7 +14,6 @@ from typing import Final, TypeAlias
 from msgspec import Struct, field
 
 from toolplan.diagnostics import did_you_mean, near
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.sources.sql._functions import Functions
 from toolplan.sources.sql._values import Use
@@ -97,11 +96,11 @@ _MOST_IN_SERIES: Final = 100_000
 _READS_ENTRIES: Final = frozenset(
     {"entries", "cardinality", "element_at", "map_entries", "map_keys", "map_values"}
 )
-_READS_KEYS: Final = lazy_pattern(r"json.*|to_json|(array|row)_to_json|struct_(keys|values)")
+_READS_KEYS: Final = re.compile(r"json.*|to_json|(array|row)_to_json|struct_(keys|values)")
 _TEXT_TYPES: Final = frozenset({"json", "varchar", "text", "string", "char", "map"})
 _EXTRACTS: Final = frozenset({"struct_extract", "array_extract", "struct_extract_at"})
 _NO_USE: Final = Use()
-_WIDE_FORMAT: Final = lazy_pattern(r"[0-9]{4}|\*|\{[^}]*\{")
+_WIDE_FORMAT: Final = re.compile(r"[0-9]{4}|\*|\{[^}]*\{")
 
 
 class Statement(Struct, frozen=True):

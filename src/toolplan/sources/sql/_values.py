@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Final, NamedTuple
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.sources.sql._types import (
     MAX_COLUMNS,
@@ -28,8 +27,8 @@ from toolplan.sources.sql._types import (
 
 _LEAST_BIGINT: Final = -(2**63)
 _MOST_BIGINT: Final = 2**63 - 1
-_DATE: Final = lazy_pattern(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_DATE_TIME: Final = lazy_pattern(
+_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_DATE_TIME: Final = re.compile(
     r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,6})?([Zz]|[+-]\d{2}:\d{2})?", re.ASCII
 )
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from toolplan.lazy import lazy_pattern
-
-_BLOB: Final = lazy_pattern(r"[0-9a-f]{64}(\.[0-9]+\.part)?")
+_BLOB: Final = re.compile(r"[0-9a-f]{64}(\.[0-9]+\.part)?")
 
 
 def blob_name(text: str) -> str:

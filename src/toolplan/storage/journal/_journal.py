@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from toolplan.events import Event, RunApproved, RunState, fold
-from toolplan.lazy import lazy_module
 from toolplan.storage.database_file import is_empty, patiently, transaction
+from toolplan.storage.journal import _checksums, _counter
 from toolplan.storage.journal._blobs import Blobs
 from toolplan.storage.journal._database import PATIENCE_S, STORE
 from toolplan.storage.journal._entries import RunRecord
@@ -34,12 +34,6 @@ from toolplan.storage.journal._rows import (
     write_group,
 )
 from toolplan.storage.journal._worker import Worker, WriterThread
-
-if TYPE_CHECKING:
-    from toolplan.storage.journal import _checksums, _counter
-else:
-    _counter = lazy_module("toolplan.storage.journal._counter")
-    _checksums = lazy_module("toolplan.storage.journal._checksums")
 
 _LOOK_S: Final = 0.05
 """How often the file is looked at by who waits for events."""

@@ -8,17 +8,12 @@ lasts whether the owner still writes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec import Struct
 
-from toolplan.lazy import lazy_module
+from toolplan.storage.journal import _processes
 from toolplan.storage.journal._errors import LeaseHeld
-
-if TYPE_CHECKING:
-    from toolplan.storage.journal import _processes
-else:
-    _processes = lazy_module("toolplan.storage.journal._processes")
 
 LEASE_S: Final = 10.0
 """Seconds after its last write for which a process has the lease of a run."""

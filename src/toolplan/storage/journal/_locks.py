@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from toolplan.lazy import lazy_module
+from toolplan.storage import shared_file
 from toolplan.storage.journal._errors import JournalError
-
-if TYPE_CHECKING:
-    from toolplan.storage import shared_file
-else:
-    shared_file = lazy_module("toolplan.storage.shared_file")
 
 
 class FileLocks:

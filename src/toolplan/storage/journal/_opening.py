@@ -6,25 +6,18 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
-from toolplan.lazy import lazy_module, lazy_pattern
+from toolplan import extras
 from toolplan.storage.journal._errors import JournalError
 from toolplan.storage.journal._journal import Journal
 from toolplan.storage.journal._store import Store
-
-if TYPE_CHECKING:
-    from toolplan import extras
-    from toolplan.storage.journal import postgres
-else:
-    extras = lazy_module("toolplan.extras")
-    postgres = lazy_module("toolplan.storage.journal.postgres")
 
 Place: TypeAlias = str | os.PathLike[str]
 """The path of a file, or an address that begins with `postgres://`."""
 
 SCHEMES: Final = ("postgres://", "postgresql://")
-_ADDRESS: Final = lazy_pattern(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
+_ADDRESS: Final = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 """What an address begins with, also one with a typo: as a path it would show its password."""
 
 
@@ -69,7 +62,9 @@ def open_journal(place: Place) -> Store:
 def _postgres() -> Callable[[str], Store]:
     """Return what opens journals in Postgres; its library is loaded only for them."""
     try:
-        return postgres.PostgresJournal
+        from toolplan.storage.journal.postgres import PostgresJournal
+
+        return PostgresJournal
     except ImportError as error:
         reason = str(error).partition("\n")[0]
     raise JournalError(

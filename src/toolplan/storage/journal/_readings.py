@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from toolplan.events import Event, Run, fold
-from toolplan.lazy import lazy_module
 from toolplan.path import Json
+from toolplan.storage.journal import _results
 from toolplan.storage.journal._entries import RunEntry, RunRecord
 from toolplan.storage.journal._errors import JournalError
 from toolplan.storage.journal._reading import (
@@ -24,11 +24,6 @@ from toolplan.storage.journal._reading import (
     unknown,
 )
 from toolplan.storage.journal._recovery import Whole
-
-if TYPE_CHECKING:
-    from toolplan.storage.journal import _results
-else:
-    _results = lazy_module("toolplan.storage.journal._results")
 
 _SEARCHED_RUNS: Final = 20
 """The number of latest runs that are searched for results of tools."""

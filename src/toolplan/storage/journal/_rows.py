@@ -5,21 +5,16 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from msgspec import Struct
 
 from toolplan.events import Event, RunApproved
-from toolplan.lazy import lazy_module
+from toolplan.storage.journal import _checksums
 from toolplan.storage.journal._blobs import Blobs, blob_name
 from toolplan.storage.journal._errors import JournalError, LeaseLost
 from toolplan.storage.journal._leases import Lease
 from toolplan.storage.journal._reading import BLOB, Row, run_damaged
-
-if TYPE_CHECKING:
-    from toolplan.storage.journal import _checksums
-else:
-    _checksums = lazy_module("toolplan.storage.journal._checksums")
 
 BLOB_SIZE: Final = 64_000
 """Longer records, in characters, are kept as blobs."""

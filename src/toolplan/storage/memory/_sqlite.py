@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 import sqlite3
 import threading
 from collections.abc import Generator
@@ -14,13 +15,12 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.storage.database_file import transaction
 from toolplan.storage.memory._base import Episode, Recollection
 from toolplan.storage.memory._database import STORE
 
-_WORD: Final = lazy_pattern(r"\w+")
+_WORD: Final = re.compile(r"\w+")
 _MOST_TERMS: Final = 32
 _RECALLED_TURNS: Final = 5
 _RECALLED_TEXTS: Final = 3

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from toolplan.extras import install_command
-from toolplan.lazy import lazy_module
 from toolplan.storage.journal import JournalError, Store
 from toolplan.storage.queue._dispatch import (
     COUNTED,
@@ -18,11 +15,6 @@ from toolplan.storage.queue._dispatch import (
 )
 from toolplan.storage.queue._queue import Again, Handle, Job, Queue
 from toolplan.storage.queue._retention import prune_shared
-
-if TYPE_CHECKING:
-    from toolplan.storage.queue import procrastinate
-else:
-    procrastinate = lazy_module("toolplan.storage.queue.procrastinate")
 
 __all__ = [
     "COUNTED",
@@ -55,12 +47,12 @@ def dispatch_of(journal: Store, *, make: bool = True) -> Dispatch | None:
             if not has_table(connection, "placements"):
                 return None
     try:
-        queue_of = procrastinate.ProcrastinateQueue
+        from toolplan.storage.queue.procrastinate import ProcrastinateQueue
     except ImportError as error:
         raise JournalError(
             "journal-unavailable",
             f"Workers need the extra 'distributed': {str(error).partition(chr(10))[0]}.",
             f"Install it: {install_command('distributed')}",
         ) from None
-    queue = queue_of(journal.conninfo)
+    queue = ProcrastinateQueue(journal.conninfo)
     return Dispatch(journal, queue, queue.tables())

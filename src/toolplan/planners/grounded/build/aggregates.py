@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from toolplan.lazy import lazy_module
+from toolplan import extras
 from toolplan.planners.grounded.build.compared import group_alternatives, linked_sides
 from toolplan.planners.grounded.build.drafts import Source
 from toolplan.planners.grounded.build.plan_builder import PlanBuilder
@@ -51,11 +50,6 @@ from toolplan.planners.grounded.parse.requests import (
     ThingRequest,
 )
 from toolplan.planners.grounded.parse.spans import case, covering, inside, spans_of
-
-if TYPE_CHECKING:
-    from toolplan import extras
-else:
-    extras = lazy_module("toolplan.extras")
 
 _PREFIXES = {
     "avg": "average", "sum": "total", "max": "highest", "min": "lowest", "median": "median"

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
-from typing import TYPE_CHECKING
 
-from toolplan.lazy import lazy_module
+from toolplan.planners.grounded.build import (
+    aggregates,
+    asked,
+    compared,
+    partial,
+    reasons,
+    reports,
+)
 from toolplan.planners.grounded.build.drafts import DraftPlan, Outcome
 from toolplan.planners.grounded.build.ledger import unaccounted
 from toolplan.planners.grounded.build.plan_builder import PlanBuilder
@@ -29,23 +35,6 @@ from toolplan.planners.grounded.parse.misread import misread, none_of
 from toolplan.planners.grounded.parse.parser import parse
 from toolplan.planners.grounded.parse.requests import Computation, ParsedQuestion, ThingRequest
 from toolplan.planners.grounded.parse.sharing import share
-
-if TYPE_CHECKING:
-    from toolplan.planners.grounded.build import (
-        aggregates,
-        asked,
-        compared,
-        partial,
-        reasons,
-        reports,
-    )
-else:
-    aggregates = lazy_module("toolplan.planners.grounded.build.aggregates")
-    asked = lazy_module("toolplan.planners.grounded.build.asked")
-    partial = lazy_module("toolplan.planners.grounded.build.partial")
-    reports = lazy_module("toolplan.planners.grounded.build.reports")
-    compared = lazy_module("toolplan.planners.grounded.build.compared")
-    reasons = lazy_module("toolplan.planners.grounded.build.reasons")
 
 _WHETHER = words.word_set("is are was were has have did do does")
 

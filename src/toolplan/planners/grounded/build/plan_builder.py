@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolplan.lazy import lazy_module
+from toolplan import extras
 from toolplan.path import Json
 from toolplan.plan import Literal, Ref, array
+from toolplan.planners.grounded.build import both
 from toolplan.planners.grounded.build.bounds import exclude_all
 from toolplan.planners.grounded.build.drafts import (
     Argument,
@@ -41,13 +41,6 @@ from toolplan.planners.grounded.parse.conditions import Condition, Linked
 from toolplan.planners.grounded.parse.linker import Binding, Filter, Linker, Where
 from toolplan.planners.grounded.parse.mentions import Mention, Name
 from toolplan.planners.grounded.parse.requests import Cut, Link, Modifier, ThingRequest
-
-if TYPE_CHECKING:
-    from toolplan import extras
-    from toolplan.planners.grounded.build import both
-else:
-    extras = lazy_module("toolplan.extras")
-    both = lazy_module("toolplan.planners.grounded.build.both")
 
 _HELD = phrases.HOLDING | {"with", "carrying"}
 _TIES = frozenset({None, "of", "from", "in", "for", "on", "at"})

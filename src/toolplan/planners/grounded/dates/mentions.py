@@ -12,7 +12,6 @@ from typing import Final, NamedTuple, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.lazy import lazy_pattern
 from toolplan.planners.grounded.dates.calendar import DAY, Clock, Days, Impossible, Period, Weeks
 from toolplan.planners.grounded.dates.neighbours import is_denied
 from toolplan.planners.grounded.dates.parts import read_period
@@ -117,10 +116,10 @@ CUES: Final = tuple(
         ("before|prior to|earlier than|older than", "before", Bound.BEFORE),
     )
 )
-_ONWARDS: Final = lazy_pattern(
+_ONWARDS: Final = re.compile(
     r",?\s+(?:onwards?|on(?=\s*(?:$|[.,;!?]))|(?:or|and)\s+(?:later|after|newer|since))(?!\w)"
 )
-_BACKWARDS: Final = lazy_pattern(
+_BACKWARDS: Final = re.compile(
     r",?\s+(?:or|and)\s+(?:earlier|before|older)(?!\w)(?!\s+\w+\s*[0-9])"
 )
 
@@ -128,26 +127,26 @@ OPENERS: Final = opening(
     "from|between|since|in|on|during|for|of|over|starting(?: from| on| in)?|beginning(?: on| in)?",
     "from|between|since|in|on|during|for|of|over",  # "starting" and "beginning" have an "in"
 )
-_JOINT: Final = lazy_pattern(
+_JOINT: Final = re.compile(
     r"\s*(?:-|\.{2,3}|…)\s*|,?\s+(?:up\s+to|to|through|thru|until|till|up\s+until)\s+"
 )
-_AND: Final = lazy_pattern(r"\s+and\s+")
+_AND: Final = re.compile(r"\s+and\s+")
 
-_CLOCK_TIME: Final = lazy_pattern(
+_CLOCK_TIME: Final = re.compile(
     r",?\s+(?:(?:at|around|by)\s+)?(?:[0-9]{1,2}(?::[0-9]{2})?\s?(?:am|pm|a\.m\.|p\.m\.|o'clock)"
     r"|[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?|noon|midnight)(?!\w)"
     r"|\s+(?:in\s+the\s+|at\s+)?(?:morning|afternoon|evening|night)(?!\w)"
 )
-_POSSESSIVE: Final = lazy_pattern(r"'s?(?!\w)")
+_POSSESSIVE: Final = re.compile(r"'s?(?!\w)")
 
-_BARE_ORDINAL: Final = lazy_pattern(
+_BARE_ORDINAL: Final = re.compile(
     r"(?:on\s+)?(?:the\s+)?[0-9]{1,2}(?:st|nd|rd|th)\Z", re.IGNORECASE
 )
 
-_LISTED: Final = lazy_pattern(r"\s*,\s*|,?\s+(?:and|or)\s+")
-_SAID_YEAR: Final = lazy_pattern(r"(?<![0-9])([0-9]{4})\Z")
+_LISTED: Final = re.compile(r"\s*,\s*|,?\s+(?:and|or)\s+")
+_SAID_YEAR: Final = re.compile(r"(?<![0-9])([0-9]{4})\Z")
 
-_STARTS: Final = lazy_pattern(r"(?<![\w'])[a-z0-9]")
+_STARTS: Final = re.compile(r"(?<![\w'])[a-z0-9]")
 
 
 def find_times(text: str, today: date, weeks: Weeks = "rolling") -> list[TimeMention]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
-from toolplan.lazy import lazy_pattern
 from toolplan.planners.grounded.dates.words import NUMBERS, UNITS, WEEKDAYS, Text, one_of
 from toolplan.planners.grounded.language.words import word_set
 
@@ -23,15 +23,15 @@ _MEASURED: Final = (
     | {"weekend", "weekends", "end", "ends", "beginning", "start", "eve", "anniversary"}
 )
 _MEASURED_CUES: Final = ("of ", "before ", "after ", "prior ", "following ")
-_UNIT_AGAIN: Final = lazy_pattern(rf"\s+(?:old|(?:{one_of(UNITS)})s?\s+(?:old|before|after))(?!\w)")
+_UNIT_AGAIN: Final = re.compile(rf"\s+(?:old|(?:{one_of(UNITS)})s?\s+(?:old|before|after))(?!\w)")
 
 _CHOOSING: Final = frozenset({"last", "past", "previous", "this", "next"})
-_NUMBERED: Final = lazy_pattern(r"[qh][1-9]")
-_HALF: Final = lazy_pattern(r"(?:a\s+)?half")
-_SAME_TIME: Final = lazy_pattern(
+_NUMBERED: Final = re.compile(r"[qh][1-9]")
+_HALF: Final = re.compile(r"(?:a\s+)?half")
+_SAME_TIME: Final = re.compile(
     r"\b(?:this|same|that)\s+(?:time|day|date|week|weekend|month|quarter|period)\s+(?:in\s+)?\Z"
 )
-_BUT_FOR: Final = lazy_pattern(r"\b(?:(?:other|rather)\s+than|(?:all|any\w*|every\w*)\s+but)\s+\Z")
+_BUT_FOR: Final = re.compile(r"\b(?:(?:other|rather)\s+than|(?:all|any\w*|every\w*)\s+but)\s+\Z")
 
 
 def is_denied(text: Text, start: int, end: int) -> bool:

@@ -13,8 +13,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolplan.lazy import lazy_pattern
-
 _FOLDED: Final = str.maketrans(
     ascii_uppercase + "‘’ʼ′" + "‐‑‒–—−" + "\u00a0\u2009\u202f",  # the last three are blanks
     ascii_lowercase + "''''" + "------" + "   ",
@@ -160,7 +158,7 @@ class Text(Struct, frozen=True):
         return found[1] if found else ""
 
 
-_LAST_WORD: Final = lazy_pattern(r"([\w%']+)[\s-]*\Z")
+_LAST_WORD: Final = re.compile(r"([\w%']+)[\s-]*\Z")
 
 
 class Found(Struct, frozen=True):
@@ -191,5 +189,5 @@ class Found(Struct, frozen=True):
         return _CAPITALISED.match(self.text.original, self.match.end()) is not None
 
 
-_MEASURE: Final = lazy_pattern(rf"\s*(?:{MEASURES})(?![\w-])")
-_CAPITALISED: Final = lazy_pattern(r"\s+[A-Z][a-z]")
+_MEASURE: Final = re.compile(rf"\s*(?:{MEASURES})(?![\w-])")
+_CAPITALISED: Final = re.compile(r"\s+[A-Z][a-z]")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from toolplan.lazy import lazy_pattern
 from toolplan.plan import Literal, Plan
 from toolplan.planners.grounded.dialogue.exchange import Turn, Unsure
 from toolplan.planners.grounded.dialogue.insert import RANGE, Anchor, cut_at, is_cut_after
@@ -16,7 +15,7 @@ from toolplan.planners.grounded.dialogue.replace import literals
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.language.words import fold
 
-_ARTICLE: Final = lazy_pattern(r"^the\s+", re.IGNORECASE)
+_ARTICLE: Final = re.compile(r"^the\s+", re.IGNORECASE)
 
 
 def denied(anchor: Anchor, addition: Plan) -> str | None:

@@ -6,12 +6,12 @@ has nothing to say.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
-from toolplan.lazy import lazy_pattern
 from toolplan.plan import Literal, Plan
 from toolplan.planners.grounded.catalogue.kinds import SQL_TOOL, Catalogue
 from toolplan.planners.grounded.dates import TimeMention
@@ -36,23 +36,23 @@ _RANKS: Final = (
     WordClass.EXTREME, WordClass.WORST, WordClass.LATEST, WordClass.OLDEST, WordClass.FIRST,
 )  # fmt: skip
 _OF_TIMES: Final = (WordClass.LATEST, WordClass.OLDEST, WordClass.FIRST)
-_NEXT: Final = lazy_pattern(r"\b(?:next|following|other|others|previous|remaining|rest)\b")
-_YEAR: Final = lazy_pattern(r"\b(?:19|20)\d\d\b")
-_NAMED_PART: Final = lazy_pattern(
+_NEXT: Final = re.compile(r"\b(?:next|following|other|others|previous|remaining|rest)\b")
+_YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
+_NAMED_PART: Final = re.compile(
     r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b|\bq[1-4]\b|quarter|half"
 )
-_OF_ALL: Final = lazy_pattern(
+_OF_ALL: Final = re.compile(
     r"\b(?:all|every|each|total|overall|altogether|there|ever|in general|any|whole)\b"
 )
 _BOUNDS: Final = (
     WordClass.ABOVE, WordClass.BELOW, WordClass.BETWEEN, WordClass.EXACTLY,
 )  # fmt: skip
-_FIGURE: Final = lazy_pattern(
+_FIGURE: Final = re.compile(
     r"^how many\b|\b(?:rate|share|percentage|number|count|average|median|mean|sum)\b"
 )
-_KNOWN: Final = lazy_pattern(r"\S+ IS NOT NULL(?: AND )?")
-_CONDITION: Final = lazy_pattern(r" WHERE +(?!GROUP|ORDER|QUALIFY|HAVING)\S")
-_WEEKDAY: Final = lazy_pattern(r"\b(?:mon|tues?|wednes|thurs?|fri|satur|sun)(?:day)?s?\b")
+_KNOWN: Final = re.compile(r"\S+ IS NOT NULL(?: AND )?")
+_CONDITION: Final = re.compile(r" WHERE +(?!GROUP|ORDER|QUALIFY|HAVING)\S")
+_WEEKDAY: Final = re.compile(r"\b(?:mon|tues?|wednes|thurs?|fri|satur|sun)(?:day)?s?\b")
 _ASK_WHOLE: Final = "Please ask the whole question."
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from datetime import date
 from typing import Final
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.planners.grounded.catalogue.connections import is_cued_list
 from toolplan.planners.grounded.catalogue.kinds import Catalogue, ColumnOf, Noun, Reading, ValueOf
@@ -24,7 +23,7 @@ _GENERAL: Final = ("type", "name", "id")
 _ENDINGS: Final = ("_level", "_type", "_kind", "_name")
 _SHORTEST_STEM: Final = 6
 _ANY_DAY: Final = date(2000, 1, 3)
-_CODE: Final = lazy_pattern(r"(?<![\w-])[A-Za-z]{1,12}[-_]?\d[\w]*(?:-\w+)*(?![\w-])")
+_CODE: Final = re.compile(r"(?<![\w-])[A-Za-z]{1,12}[-_]?\d[\w]*(?:-\w+)*(?![\w-])")
 
 
 def read_entities(

@@ -10,7 +10,6 @@ from typing import Final, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.plan import Plan, sinks
 from toolplan.planners.grounded.catalogue.kinds import SQL_TOOL
@@ -56,7 +55,7 @@ from toolplan.planners.grounded.parse.mentions import Code, Time
 Texts: TypeAlias = Mapping[str, str | None]
 """Short questions, each with its addition to the whole question, None where not known."""
 
-_VERB: Final = lazy_pattern(
+_VERB: Final = re.compile(
     r"^\s*(?:get|show|list|give|find|fetch|display)(?:\s+(?:me|us))?\s+", re.I
 )
 

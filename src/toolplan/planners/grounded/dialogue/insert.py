@@ -16,13 +16,12 @@ from typing import Literal as OneOf
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.plan import Literal, Plan, Step, Value, needs, rename_steps, sinks, step_refs
 from toolplan.planners.grounded.catalogue.kinds import SQL_TOOL, Catalogue, ToolCard, Verb
 
 _TEMPORARY: Final = "+"  # not allowed in ids of steps
-_DAY: Final = lazy_pattern(r"\d{4}-\d\d-\d\d")
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 RANGE: Final = ("range.start", "range.end")
 
 

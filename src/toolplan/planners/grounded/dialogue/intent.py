@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Final, Literal, TypeAlias
 
-from toolplan.lazy import lazy_pattern
 from toolplan.planners.grounded.catalogue.kinds import Catalogue
 from toolplan.planners.grounded.dialogue.actions import Act, acts_of
 from toolplan.planners.grounded.dialogue.reading import known
@@ -89,41 +88,41 @@ _BEFORE: Final = word_set("""
     talked talk discussed mentioned said spoke asked looked earlier before previously again
     """)
 
-_OPENING: Final = lazy_pattern(
+_OPENING: Final = re.compile(
     r"(?:(?:ok|okay|thanks|thank you|great|good|so|then|well|hm+|yes|no|oh|right"
     r"|actually|rather|i mean|i meant)\b[,.!]?\s+)*"
 )
-_CONTINUING: Final = lazy_pattern(
+_CONTINUING: Final = re.compile(
     r"(?:what about|how about|and|now|but|also|only|just|instead|without|except|excluding|not"
     r"|sort(?:ed)?|order(?:ed)?|limit(?:ed)?|top|group(?:ed)?|the same|same|ditto|of (?:those|these"
     r"|them)|which of|how many of|none of|remove the|drop the|no limit|regardless|by|per|for each"
     r"|repeat|again)\b",
 )
-_CORRECTING: Final = lazy_pattern(r"\s*(?:no,? )?(?:actually|rather|i mean|i meant)\b")
-_BARE: Final = lazy_pattern(r"\s*(?:and )?(?:which|what) \w+(?: \w+)?\s*\?*\s*")
+_CORRECTING: Final = re.compile(r"\s*(?:no,? )?(?:actually|rather|i mean|i meant)\b")
+_BARE: Final = re.compile(r"\s*(?:and )?(?:which|what) \w+(?: \w+)?\s*\?*\s*")
 _REMOVING: Final = ("remove the", "drop the", "no limit", "regardless", "without")
-_NARROWED: Final = lazy_pattern(r"now,?\s+(?:only|just)\b")
-_RESTRICTING: Final = lazy_pattern(r"\s*(?:for|of|in|at|from|to|with|on|since|until)\b")
-_FINITE: Final = lazy_pattern(
+_NARROWED: Final = re.compile(r"now,?\s+(?:only|just)\b")
+_RESTRICTING: Final = re.compile(r"\s*(?:for|of|in|at|from|to|with|on|since|until)\b")
+_FINITE: Final = re.compile(
     r"\b(?:did|do|does|is|are|was|were|have|has|had|can|could|will|would)\b"
 )
-_INSTEAD: Final = lazy_pattern(r"\binstead\b|\brather than\b")
-_THERE: Final = lazy_pattern(
+_INSTEAD: Final = re.compile(r"\binstead\b|\brather than\b")
+_THERE: Final = re.compile(
     r"\b(?:from|to|at|in|of|found|held|stored|made) there\b"
     r"|(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )\bthere\W*$"
 )
-_IN_THEM: Final = lazy_pattern(
+_IN_THEM: Final = re.compile(
     r"^(?:(?:and|now|so|then),?\s+)*(?:which|what|how many|are there|were there|is there)\b.*"
     r"\b(?:in|of|for|from|to|at|on|by|with) (?:them|it|those|these)\b"
 )
-_THEY: Final = lazy_pattern(
+_THEY: Final = re.compile(
     r"\bthey\b.*\b(?:in|of|for|from|to|at|on|by|with|into|through)[\s.!?]*$"
     r"|^(?:(?:and|now|so|then),?\s+)*(?:which|what|who|where|how many)\b"
     r".*\b(?:they\b|(?:did|does|do|is|was|are|were|has|have) (?:it|those|these)\b"
     r"|(?:them|it|those|these|that)[\s.!?]*$)"
 )
-_ONES: Final = lazy_pattern(r"\bones?\b(?!\s+(?:of|by)\b)")
-_SAME: Final = lazy_pattern(r"\b(?:same|ditto)\b")
+_ONES: Final = re.compile(r"\bones?\b(?!\s+(?:of|by)\b)")
+_SAME: Final = re.compile(r"\b(?:same|ditto)\b")
 _BACK: Final = word_set("their its them those these they it theirs")
 
 _SAID_OF_ROWS: Final = (

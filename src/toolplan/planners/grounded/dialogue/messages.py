@@ -7,7 +7,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolplan.lazy import lazy_pattern
 from toolplan.planners.grounded.dialogue.insert import Mode
 from toolplan.planners.grounded.dialogue.reading import Placed, Words
 from toolplan.planners.grounded.language.phrases import WordClass
@@ -24,56 +23,56 @@ from toolplan.planners.grounded.parse.mentions import (
 )
 
 _I: Final = re.IGNORECASE
-_OPENING: Final = lazy_pattern(
+_OPENING: Final = re.compile(
     r"\s*(?:(?:(?:yes|no)(?=\s*[,.!])|ok|okay|thanks|thank you|great|good|so|then|well|hm+|oh|right"
     r"|and|but|now|also|please|actually|rather|i mean|i meant|what about|how about|what if)\b"
     r"[\s,.!]*)+",
     _I,
 )
-_SAME: Final = lazy_pattern(
+_SAME: Final = re.compile(
     r"\s*(?:(?:(?:show|give|get|do|run|list|tell|repeat)\s+(?:me\s+|us\s+)?)?(?:exactly\s+)?"
     r"(?:the\s+)?(?:same|ditto)\b|(?:repeat|do|run)\s+(?:it|that|this)\b|again\b)"
     r"(?:\s+(?:thing|query|question|search|list|report|again|plan))*[\s,]*"
     r"(?:but\b\s*)?",
     _I,
 )
-_BESIDES: Final = lazy_pattern(
+_BESIDES: Final = re.compile(
     r"^\W*(?:also|or|plus|along with|together with)\b|\b(?:too|as well|besides|in addition)\W*$", _I
 )
-_INSTEAD: Final = lazy_pattern(r"\s*,?\s*\b(?:instead of|rather than|in place of)\s+(.+)$", _I)
-_VERB: Final = lazy_pattern(r"(?:show|use|take|give|get|list|put)(?:\s+(?:me|us))?\s+", _I)
-_JUST_INSTEAD: Final = lazy_pattern(r",?\s*\binstead\b", _I)
-_PLEASE: Final = lazy_pattern(r"[\s,]*\b(?:please|thanks|thank you)[\s.!?]*$", _I)
-_NARROWING: Final = lazy_pattern(
+_INSTEAD: Final = re.compile(r"\s*,?\s*\b(?:instead of|rather than|in place of)\s+(.+)$", _I)
+_VERB: Final = re.compile(r"(?:show|use|take|give|get|list|put)(?:\s+(?:me|us))?\s+", _I)
+_JUST_INSTEAD: Final = re.compile(r",?\s*\binstead\b", _I)
+_PLEASE: Final = re.compile(r"[\s,]*\b(?:please|thanks|thank you)[\s.!?]*$", _I)
+_NARROWING: Final = re.compile(
     r"\b(?:only|just|solely|(?:of|among) (?:them|those|these|it)|which of|how many of)\b", _I
 )
-_REMOVING: Final = lazy_pattern(
+_REMOVING: Final = re.compile(
     r"\s*(?:without|no|drop|remove|ignore|regardless of|irrespective of|never mind|skip|any)\s+"
     r"(?:(?:the|a|an|any|that|this)\s+)?(?P<what>[\w -]+?)"
     r"(?:\s+(?:filter|restriction|condition|limitation))?\s*[.!?]*\s*$",
     _I,
 )
-_GROUPING: Final = lazy_pattern(
+_GROUPING: Final = re.compile(
     r"^(?:group|split|break|sum)(?:ed)?\s+(?:(?:them|it|those|these|that)\s+)?(?:(?:down|up)\s+)?by\b",
     _I,
 )
-_NARROWED: Final = lazy_pattern(
+_NARROWED: Final = re.compile(
     r"\b(?:only|just|solely|(?:the |those )?ones?|those|these|of (?:them|those|these))\b\s*", _I
 )
 _TIMES: Final = frozenset(["date", "dates", "time", "times", "period", "time range", "timeframe"])
 _LIMITS: Final = frozenset(["limit", "limits", "maximum", "cap"])
-_COUNTING: Final = lazy_pattern(
+_COUNTING: Final = re.compile(
     r"\s*(?:how many|what number|count)(?:\s+of\s+(?:them|those|these|the ones))?\b", _I
 )
-_SEEN: Final = lazy_pattern(
+_SEEN: Final = re.compile(
     r"(?:(?:list|show|give|get|let me see|see)\s+(?:me\s+|us\s+)?(?:all\s+(?:of\s+)?)?"
     r"(?:them|those|these)(?:\s+all)?|which ones?(?:\s+(?:are|were)\s+(?:they|those|these|it))?"
     r"|which (?:are|were) (?:they|those|these))",
     _I,
 )
-_PRONOUNS: Final = lazy_pattern(r"\b(?:their|its|them|those|these|they|it|theirs|there|that)\b", _I)
-_SINGULAR: Final = lazy_pattern(r"\b(?:its|it)\b", _I)
-_ONES: Final = lazy_pattern(r"\b(?:ones|one|those|these)\b", _I)
+_PRONOUNS: Final = re.compile(r"\b(?:their|its|them|those|these|they|it|theirs|there|that)\b", _I)
+_SINGULAR: Final = re.compile(r"\b(?:its|it)\b", _I)
+_ONES: Final = re.compile(r"\b(?:ones|one|those|these)\b", _I)
 _GENERAL: Final = (
     WordClass.FILLER, WordClass.WHICH, WordClass.DETAIL, WordClass.AND, WordClass.OR,
     WordClass.COMMA, WordClass.STOP, WordClass.THEN,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.plan import Plan, Ref, escape_pointer
 from toolplan.plan_json import dump
@@ -18,7 +18,7 @@ from toolplan.planners.grounded.dialogue.turns import FOLLOW_UP_OF, Turn
 NAME: Final = "dialogue"
 _OF_ITS_TURN: Final = frozenset(["created_at", "estimated_duration_ms", "run_with"])
 """Fields of the metadata that belong to one turn."""
-_DAY: Final = lazy_pattern(r"\d{4}-\d\d-\d\d")
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def reasons(plan: Plan) -> dict[tuple[str, str], Json]:

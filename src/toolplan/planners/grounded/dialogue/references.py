@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
-from toolplan.lazy import lazy_pattern
 from toolplan.planners.grounded.language.words import fold, word_set
 from toolplan.planners.grounded.planner import MAX_CHARACTERS
 
-_WORD: Final = lazy_pattern(r"[^\W_]+(?:'[^\W_]+)?")
+_WORD: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 _ALWAYS: Final = word_set("them they their theirs its those these same ditto")
 _SHOWN: Final = word_set("that this")
 _PERIODS: Final = word_set("""
@@ -19,10 +19,10 @@ _BEFORE_A_THING: Final = word_set("""
     of about for from to in at with on by into than as like and or but then also show me get list
     find give see check open use is are was were what's only just except not without all more
     """)
-_IDLE_IT: Final = lazy_pattern(
+_IDLE_IT: Final = re.compile(
     r"\bit(?= (?:true|the case|so) that\b)|(?<=\bis )it(?= (?:true|possible)\b)"
 )
-_THERE: Final = lazy_pattern(
+_THERE: Final = re.compile(
     r"\b(?:from|to|at|in|of|found|held|stored|made) (?P<there>there)\b"
     r"|(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )\b(?P<last>there)\W*$"
 )

@@ -13,7 +13,6 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.plan import Literal, Plan, rename_steps
 from toolplan.planners.grounded.catalogue.kinds import SQL_TOOL
@@ -25,10 +24,10 @@ from toolplan.planners.grounded.language.words import fold
 from toolplan.planners.grounded.parse.linker import Linker
 from toolplan.planners.grounded.parse.mentions import Code, Time
 
-_NOT_OF_A_NAME: Final = lazy_pattern(r"[^a-z0-9]+")
+_NOT_OF_A_NAME: Final = re.compile(r"[^a-z0-9]+")
 
-_QUOTED: Final = lazy_pattern(r"'((?:[^']|'')*)'")
-_DAY: Final = lazy_pattern(r"\d{4}-\d\d-\d\d")
+_QUOTED: Final = re.compile(r"'((?:[^']|'')*)'")
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 
 Changes: TypeAlias = Mapping[tuple[str, str], Json]
 """New values, by the step's id and the argument's name; None removes the argument."""

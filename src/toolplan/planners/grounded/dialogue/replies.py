@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 from typing import Final
 
-from toolplan.lazy import lazy_pattern
 from toolplan.planners.grounded.dialogue.intent import vague_words
 from toolplan.planners.grounded.dialogue.turns import Pending
 from toolplan.planners.grounded.language.words import fold, keys, word_set
@@ -17,7 +16,7 @@ _IDLE: Final = word_set("""
     the a an one ones please i mean meant option number yes ok okay it that this them those these
     is was of with would like take want let's lets go for all just only
     """)
-_COUNTED: Final = lazy_pattern(
+_COUNTED: Final = re.compile(
     r"(?:the\s+|option\s+|number\s+|no\.?\s*|#)*(?P<which>\d+|[a-z]+)(?:\s+(?:one|option))?[.!)]*"
 )
 

@@ -8,7 +8,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from toolplan.lazy import lazy_pattern
 from toolplan.planners.grounded.catalogue.kinds import SQL_TOOL
 from toolplan.planners.grounded.dialogue.exchange import Exchange, Revision, Unsure
 from toolplan.planners.grounded.dialogue.insert import Anchor
@@ -24,9 +23,9 @@ from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.language.words import fold
 from toolplan.planners.grounded.parse.mentions import Number
 
-_ABOUT: Final = lazy_pattern(r"^(?:for|with|about|of|on)\s+", re.IGNORECASE)
-_STRICT: Final = lazy_pattern(r"[<>] \d")
-_GROUPED: Final = lazy_pattern(r"\bGROUP BY\s+(\w+)")
+_ABOUT: Final = re.compile(r"^(?:for|with|about|of|on)\s+", re.IGNORECASE)
+_STRICT: Final = re.compile(r"[<>] \d")
+_GROUPED: Final = re.compile(r"\bGROUP BY\s+(\w+)")
 
 
 async def several(exchange: Exchange, message: Message) -> Revision | None:

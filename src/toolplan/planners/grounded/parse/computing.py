@@ -7,20 +7,13 @@ This is read before the requests, because the words of a computation stand where
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from toolplan.lazy import lazy_module
 from toolplan.planners.grounded.catalogue.kinds import Catalogue
 from toolplan.planners.grounded.language.phrases import WordClass
-from toolplan.planners.grounded.parse import groups, measures, ranks
+from toolplan.planners.grounded.parse import amounts, groups, measures, ranks
 from toolplan.planners.grounded.parse.computation_state import ComputationState
 from toolplan.planners.grounded.parse.mentions import Mention, Number
 from toolplan.planners.grounded.parse.requests import Computation, Count, Least, Listed, Rate
-
-if TYPE_CHECKING:
-    from toolplan.planners.grounded.parse import amounts
-else:
-    amounts = lazy_module("toolplan.planners.grounded.parse.amounts")
 
 
 def read_computation(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.planners.grounded.language.words import word_set
 
@@ -100,7 +100,7 @@ _RESERVED: Final = word_set(
     xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable
     """
 )
-_PLAIN: Final = lazy_pattern(r"[a-z_][a-z0-9_]*")
+_PLAIN: Final = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 def identifier(name: str) -> str:

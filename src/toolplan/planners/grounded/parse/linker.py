@@ -10,12 +10,11 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.lazy import lazy_module, lazy_pattern
 from toolplan.path import Json
 from toolplan.planners.grounded.catalogue.connections import (
     held_and_capacity,
@@ -33,6 +32,7 @@ from toolplan.planners.grounded.catalogue.schemas import Shape
 from toolplan.planners.grounded.dates import DateRange, TimeMention
 from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.language.phrases import WordClass
+from toolplan.planners.grounded.parse import amounts
 from toolplan.planners.grounded.parse.conditions import (
     Among,
     Compared,
@@ -53,11 +53,6 @@ from toolplan.planners.grounded.parse.mentions import (
 )
 from toolplan.planners.grounded.parse.misspelt import may_be_misspelt
 from toolplan.planners.grounded.parse.requests import Modifier
-
-if TYPE_CHECKING:
-    from toolplan.planners.grounded.parse import amounts
-else:
-    amounts = lazy_module("toolplan.planners.grounded.parse.amounts")
 
 _LOCATIVE: Final = words.phrase_list(
     "in|at|within|inside|from|of|for|located in|based in|situated in"
@@ -456,7 +451,7 @@ def _begins(pattern: str | None, code: str) -> bool:
 
 
 # an anchored row of literals, classes and bounded or single repetitions: linear by construction
-_SIMPLE: Final = lazy_pattern(
+_SIMPLE: Final = re.compile(
     r"\^(?:(?:[A-Za-z0-9_-]|\[[A-Za-z0-9_-]+\]|\\d)(?:\{\d+(?:,\d*)?\}|\+|\?)?)+\$"
 )
 

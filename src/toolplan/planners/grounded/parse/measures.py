@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from toolplan.lazy import lazy_module
 from toolplan.planners.grounded.catalogue.kinds import ColumnOf, ValueOf
 from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.language.phrases import FINITE, WordClass
 from toolplan.planners.grounded.language.words import dimension, fold, stem, word_set
+from toolplan.planners.grounded.parse import amounts
 from toolplan.planners.grounded.parse.computation_state import ComputationState
 from toolplan.planners.grounded.parse.linker import Linker
 from toolplan.planners.grounded.parse.mentions import Code, Mention, Number
 from toolplan.planners.grounded.parse.noun_phrase import is_singular
 from toolplan.planners.grounded.parse.requests import Count, Rate, Statistic
-
-if TYPE_CHECKING:
-    from toolplan.planners.grounded.parse import amounts
-else:
-    amounts = lazy_module("toolplan.planners.grounded.parse.amounts")
 
 FUNCTIONS = {
     "average": "avg", "mean": "avg", "avg": "avg", "typical": "avg", "averaged": "avg",

@@ -6,11 +6,11 @@ to read a question.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, takewhile
 from typing import Final, TypeAlias
 
-from toolplan.lazy import lazy_pattern
 from toolplan.planners.grounded.catalogue.kinds import Catalogue, ColumnOf, Noun
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.language.words import fold, key, word_set
@@ -32,10 +32,8 @@ NONE_SHOWN: Final = "those with others are no answer to which have none: ask whi
 _DOING: Final = word_set("do does did don't doesn't didn't has have had hasn't haven't hadn't")
 _HELPING: Final = _DOING | word_set("is are was were isn't aren't wasn't weren't been")
 _DENYING: Final = word_set("not no never free")
-_A_DAY: Final = lazy_pattern(
-    r"(?:longer|shorter) than (?:an?|one|1) (?:day|week|month|quarter|year)"
-)
-_CLOCK: Final = lazy_pattern(
+_A_DAY: Final = re.compile(r"(?:longer|shorter) than (?:an?|one|1) (?:day|week|month|quarter|year)")
+_CLOCK: Final = re.compile(
     r"\b(?:noon|midnight|morning|afternoon|evening|night|tonight|o'clock|[ap]m)\b|\d:\d\d"
     r"|\bat \d"
 )

@@ -8,26 +8,18 @@ What does not fit is marked as unexplained, and then there is no plan.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from toolplan.lazy import lazy_module
 from toolplan.planners.grounded.catalogue.connections import list_cues
 from toolplan.planners.grounded.catalogue.kinds import Catalogue
 from toolplan.planners.grounded.language import phrases, words
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.language.words import key
-from toolplan.planners.grounded.parse import relations, values
+from toolplan.planners.grounded.parse import amounts, predicates, relations, values
 from toolplan.planners.grounded.parse.linker import Linker
 from toolplan.planners.grounded.parse.mentions import Code, Mention, Number, Time, present
 from toolplan.planners.grounded.parse.noun_phrase import codes_from, is_pronoun, noun_from
 from toolplan.planners.grounded.parse.requests import Link, Modifier, ParsedQuestion, ThingRequest
 from toolplan.planners.grounded.parse.state import VERBS, ParseState
-
-if TYPE_CHECKING:
-    from toolplan.planners.grounded.parse import amounts, predicates
-else:
-    predicates = lazy_module("toolplan.planners.grounded.parse.predicates")
-    amounts = lazy_module("toolplan.planners.grounded.parse.amounts")
 
 _BENIGN = (
     WordClass.FILLER, WordClass.DETAIL, WordClass.WHICH, WordClass.READ, WordClass.COMPARE

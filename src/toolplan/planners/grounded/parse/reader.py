@@ -13,7 +13,6 @@ from functools import cached_property
 from itertools import islice
 from typing import Final
 
-from toolplan.lazy import lazy_pattern
 from toolplan.planners.grounded.catalogue.kinds import (
     Catalogue,
     ColumnOf,
@@ -42,7 +41,7 @@ from toolplan.planners.grounded.parse.mentions import (
 _MOST_SHORTER: Final = 2
 _MOST_READINGS: Final = 16
 
-_TOKEN: Final = lazy_pattern(
+_TOKEN: Final = re.compile(
     r"""
     (?P<quoted> "[^"]+" | “[^”]+” | (?<!\w)'[^']+'(?!\w) )
     | (?P<possessive> (?<=\d)['’]s\b )
@@ -53,7 +52,7 @@ _TOKEN: Final = lazy_pattern(
     """,
     re.VERBOSE,
 )
-_GROUPED: Final = lazy_pattern(r"[1-9]\d{0,2}\.\d{3}")
+_GROUPED: Final = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 _BEFORE_VERBS: Final = words.word_set(", ; : . ! ? and then please to you us me also let")
 _ENDING: Final = words.word_set("end ended ending result resulted resulting")
 _SIGNS: Final = frozenset("-_()[]{}*\"'“”")

@@ -10,13 +10,12 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from toolplan.lazy import lazy_pattern
 from toolplan.planners.grounded.dates import DateRange
 from toolplan.planners.grounded.parse.conditions import literal
 from toolplan.planners.grounded.parse.mentions import Mention, Time
 from toolplan.planners.grounded.parse.requests import Modifier, Span
 
-_CUE: Final = lazy_pattern(
+_CUE: Final = re.compile(
     r"^(?:in|of|for|on|from|during|at|with|to|and|vs|versus)\s+", re.IGNORECASE
 )
 

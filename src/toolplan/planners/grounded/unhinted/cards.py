@@ -10,7 +10,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.planners.grounded.catalogue.schemas import (
     Shape,
@@ -37,14 +36,14 @@ _OPTIONAL: Final = word_set("""
     """)
 _HEAD_ENDS: Final = word_set("by for of in from with on at to")
 _WHEN_OR_WHO: Final = word_set("at on by")
-_SOMETIMES: Final = lazy_pattern(
+_SOMETIMES: Final = re.compile(
     r"[.;:(]|\b(?:including|optional(?:ly)?|or|and/or|if|whether|unless|except|either|not|without"
     r"|even|only|also|such as|e\.g)\b",
     re.IGNORECASE,
 )
 """Where a description ends to speak of all that a tool gives."""
-_PARTS: Final = lazy_pattern(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
-_WORDS: Final = lazy_pattern(r"[^\W\d_]+")
+_PARTS: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_WORDS: Final = re.compile(r"[^\W\d_]+")
 
 
 class Takes(StrEnum):

@@ -11,7 +11,6 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 from toolplan.planners.grounded.language.phrases import LEADING_IMPERATIVES, PHRASES
 from toolplan.planners.grounded.language.verbs import IMPERATIVE_VERBS
@@ -33,7 +32,7 @@ _DEMANDING: Final = frozenset({*IMPERATIVE_VERBS, *LEADING_IMPERATIVES}) | word_
     """)
 _INSIDE_NAMES: Final = word_set("de van von da del la le den der el al bin di du")
 _POLITE: Final = r"hi|hello|hey|ok|okay|please|kindly|just|also|now|then|thanks|quickly"
-_OPENING: Final = lazy_pattern(
+_OPENING: Final = re.compile(
     rf"""(?:(?:{_POLITE})\b\ ?)*
     (?:(?:can|could|would|will)\ you\b\ ?)?
     (?:(?:i|we)\ (?:want|need|like|wish|would\ like|d\ like)\ (?:you\ )?to\b\ ?

@@ -10,7 +10,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolplan.lazy import lazy_pattern
 from toolplan.planners.grounded.dates import TimeMention, Weeks, find_times
 from toolplan.planners.grounded.language.words import NUMBER_WORDS, fold, key
 
@@ -28,7 +27,7 @@ class Form(StrEnum):
     SIGN = "sign"
 
 
-_PIECE: Final = lazy_pattern(
+_PIECE: Final = re.compile(
     r"""
     (?P<quoted> "[^"]+" | “[^”]+” | (?<!\w)'[^']+'(?!\w) )
     | (?P<link> https?://[^\s<>"']*[^\s<>"'.,;:?!)] )
@@ -41,7 +40,7 @@ _PIECE: Final = lazy_pattern(
     """,
     re.VERBOSE,
 )
-_SYMBOL: Final = lazy_pattern(r"[A-Z]{2,5}")
+_SYMBOL: Final = re.compile(r"[A-Z]{2,5}")
 _CLITICS: Final = ("'s", "'re", "'d", "'ll", "'m")
 _QUIET: Final = frozenset(".?!,;:#")
 
