@@ -1,6 +1,7 @@
 # make ask     sets everything up and answers a question from the demo's data (Q="…" sets it)
 # make test    sets everything up and passes the checks and the tests, but for the slow ones
 # make slow    passes the slow tests: whole processes, kills, a browser, the documentation
+# make newest  passes the tests with the newest version of every dependency that pyproject.toml admits
 # make docs    builds the documentation into build/docs
 # make studio  builds the studio's page with node from a wheel, and opens the studio
 # make page    builds it only
@@ -8,6 +9,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+NEWEST := .venv-newest
 Q ?= Get contaminated shipments from last week
 
 # The question is text: make does not expand a dollar sign in it, and the shell gets it as a variable.
@@ -18,7 +20,7 @@ export Q
 # compile the whole package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: ask docs studio wheel page page-unit test check lint types layers unit slow crash crash-workers simulate long \
+.PHONY: ask docs studio wheel page page-unit test check lint types layers unit slow newest crash crash-workers simulate long \
 	format clean
 
 ask: $(VENV)/.ask
@@ -64,6 +66,14 @@ slow: $(VENV)/.test
 	$(BIN)/python tools/page.py build --if-possible
 	$(BIN)/pytest -n auto -q -m slow
 
+# What somebody gets who installs today: the constraints say what was tried, the ranges what is
+# admitted. Runs what `make unit` runs, and the slow tests of `sql`, which depend on its database most.
+newest: $(NEWEST)/bin/python
+	$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --upgrade-strategy eager -e '.[dev]'
+	$(NEWEST)/bin/python -m pip freeze --exclude-editable
+	$(NEWEST)/bin/python -m pytest -n auto -q -m "not slow"
+	$(NEWEST)/bin/python -m pytest -n auto -q -m slow tests/sources
+
 # What looks harder than the tests do, for minutes or hours.
 crash: $(VENV)/.test
 	$(BIN)/python -m tests.crash --kills 1000
@@ -90,10 +100,13 @@ format: $(VENV)/.test
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(NEWEST) .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
+
+$(NEWEST)/bin/python:
+	$(PYTHON) -m venv $(NEWEST)
 
 # The stamps hold what was installed, so that nothing is asked of the package index twice.
 $(VENV)/.ask: $(VENV)/bin/python pyproject.toml constraints.txt

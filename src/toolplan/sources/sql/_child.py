@@ -21,7 +21,7 @@ from datetime import date, datetime
 from importlib import import_module
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 
 if sys.platform != "win32":
     import resource
@@ -41,6 +41,8 @@ ENTRIES = (
     "CREATE MACRO entries(object) AS TABLE SELECT unnest(map_keys(object)) AS key,"
     " unnest(map_values(object)) AS value",
 )
+
+_PLAN = "SELECT json_serialize_plan(?, skip_null := true, skip_empty := true)"
 
 _INTEGERS = ("tinyint", "smallint", "integer", "bigint", "hugeint")
 _SCALARS = {
@@ -112,17 +114,26 @@ class Child:
         return None if row is None else list(row)
 
     def functions(self) -> list[Any]:
-        """Return name, kind and stability of each function."""
+        """Return name, kind, stability and types of arguments of each function."""
         return self._open.execute(
-            "SELECT lower(function_name), function_type, coalesce(stability, '')"
-            " FROM duckdb_functions() WHERE function_type NOT IN ('table', 'table_macro', 'pragma')"
+            "SELECT lower(function_name), function_type, coalesce(stability, ''),"
+            " coalesce(parameter_types, []) FROM"
+            " duckdb_functions() WHERE function_type NOT IN ('table', 'table_macro', 'pragma')"
         ).fetchall()
 
     def bind(self, text: str) -> list[Any]:
-        """Return name, type and SQL type of each column of the statement `text`."""
+        """Return the columns of the statement `text`, and the functions that it calls.
+
+        A column is its name, type and SQL type; a function its name and the types of its arguments.
+        """
         relation = self._open.sql(text)
         columns = zip(relation.columns, relation.types, strict=True)
-        return [[name, _described(each), str(each)] for name, each in columns]
+        described = [[name, _described(each), str(each)] for name, each in columns]
+        row = self._open.execute(_PLAN, [text]).fetchone()
+        plan = json.loads(row[0]) if row else {"error": True}
+        if plan["error"]:
+            raise _Unsayable(f"The statement has no plan: {plan.get('error_message')}")
+        return [described, _calls(plan)]
 
     def run(self, text: str, types: list[_Type], most: int) -> list[Any]:
         """Return the rows of the statement `text`, at most `most` and one, as lists of JSON."""
@@ -137,6 +148,23 @@ class Child:
             ]
             for row in rows
         ]
+
+
+def _calls(plan: _Json) -> list[list[Any]]:
+    """Return the functions that a bound plan calls, casts and comparisons aside."""
+    found: dict[tuple[str, ...], None] = {}
+    pending: list[_Json] = [plan]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, list):
+            pending.extend(cast("list[_Json]", part))
+        elif isinstance(part, dict):
+            node = cast("dict[str, _Json]", part)
+            if str(node.get("expression_class")).startswith("BOUND_") and "qname" in node:
+                types = [str(each.get("id")) for each in node.get("arguments", [])]
+                found[str(node["qname"]["path"][-1]).lower(), *types] = None
+            pending.extend(node.values())
+    return [[name, types] for name, *types in found]
 
 
 def _described(found: _Driver) -> _Type:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.sources.sql._faults import Exhausted, SqlFault, Stopped
-from toolplan.sources.sql._functions import Functions, functions_of
+from toolplan.sources.sql._functions import Call, Functions, Overload, functions_of
 from toolplan.sources.sql._lineage import KnownTable, Lost, StatementLineage
 from toolplan.sources.sql._nesting import TOO_DEEP, too_deep
 from toolplan.sources.sql._process import Process, release, take
@@ -168,8 +168,10 @@ class Database:
 
     def _functions(self) -> Functions:
         if not _FUNCTIONS:
-            rows = cast("list[list[str]]", self._ask("functions"))
-            _FUNCTIONS.append(functions_of((name, kind, kept) for name, kind, kept in rows))
+            rows = cast("list[tuple[str, str, str, list[str]]]", self._ask("functions"))
+            _FUNCTIONS.append(
+                functions_of(Overload(n, kind, kept, tuple(types)) for n, kind, kept, types in rows)
+            )
         return _FUNCTIONS[0]
 
     def create(self, name: str, columns: Columns) -> None:
@@ -222,14 +224,23 @@ class Database:
 
         Raises:
             MissingColumn: it reads a column that is not there.
-            SqlFault: its names or types do not fit the tables.
+            SqlFault: its names or types do not fit the tables, or it calls what it may not.
         """
-        columns = cast("list[tuple[str, Json, str]]", self._ask("bind", statement.text))
+        columns = self._bound(statement)
         return [
             ResultColumn(name, _column_type(described), written)
             for name, described, written in columns
             if name not in _HIDDEN
         ]
+
+    def _bound(self, statement: Statement) -> list[tuple[str, Json, str]]:
+        answer = self._ask("bind", statement.text)
+        columns, calls = cast(
+            "tuple[list[tuple[str, Json, str]], list[tuple[str, list[str]]]]", answer
+        )
+        if problem := self._functions().problem(Call(name, tuple(types)) for name, types in calls):
+            raise SqlFault(problem)
+        return columns
 
     def reads(self, text: str, column: ColumnType) -> bool:
         """Return whether the text of a literal can be read as a value of `column`."""
@@ -243,7 +254,7 @@ class Database:
         Raises:
             SqlFault: it fails, gives more than `max_rows` rows, or something that JSON cannot say.
         """
-        bound = cast("list[tuple[str, Json, str]]", self._ask("bind", statement.text))
+        bound = self._bound(statement)
         columns = [ResultColumn(name, _column_type(each), written) for name, each, written in bound]
         if fault := result_fault([each for each in columns if each.name not in _HIDDEN]):
             raise SqlFault(fault)

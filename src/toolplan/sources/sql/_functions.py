@@ -1,6 +1,6 @@
 """Which functions of SQL a statement may call: the pure ones.
 
-The database says of each function whether it always gives the same for the same arguments. That is
+The database says of each overload whether it always gives the same for the same arguments. That is
 allowed, except for a few that read the machine, the clock or the program, or that take
 text for a plan. Of macros it says nothing, so those that are pure are named here.
 """
@@ -8,10 +8,10 @@ text for a plan. Of macros it says nothing, so those that are pure are named her
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 _NOT_PURE: Final = frozenset(
     {
@@ -49,37 +49,110 @@ _OF_WINDOWS: Final = frozenset(
         "row_number",
     }
 )
+_ZONED: Final[Mapping[str, str]] = {
+    "TIMESTAMP WITH TIME ZONE": "TIMESTAMP",
+    "TIMESTAMPTZ_NS": "TIMESTAMP_NS",
+}
+_GENERIC: Final = frozenset({"ANY", "T", "K", "V"})
 _OF_SYNTAX: Final = frozenset({"unnest", "grouping", "grouping_id", "coalesce", "ifnull"})
+
+
+class Call(NamedTuple):
+    """A function that a bound statement calls, with the types of the overload that was chosen."""
+
+    name: str
+    types: tuple[str, ...]
+
+
+class Overload(NamedTuple):
+    """One function of the catalogue; `kind` is `scalar`, `aggregate` or `macro`."""
+
+    name: str
+    kind: str
+    stability: str
+    types: tuple[str, ...]
 
 
 class Functions(Struct, frozen=True):
     """The names of the functions that a statement may call, and of those that exist besides.
 
     `over_rows` are those that may compute over many rows: aggregates, and macros that may be.
+    `impure` are the overloads that may not be called of the names that may, and `pure` the others
+    of these names.
     """
 
     allowed: frozenset[str]
     refused: frozenset[str]
     over_rows: frozenset[str] = frozenset()
+    impure: Mapping[str, frozenset[tuple[str, ...]]] = field(
+        default_factory=dict[str, frozenset[tuple[str, ...]]]
+    )
+    pure: Mapping[str, frozenset[tuple[str, ...]]] = field(
+        default_factory=dict[str, frozenset[tuple[str, ...]]]
+    )
+
+    def problem(self, calls: Iterable[Call]) -> str | None:
+        """Return why a bound statement that makes `calls` may not run, or None."""
+        for call in calls:
+            if self._is_refused(call):
+                types = ", ".join(call.types)
+                return (
+                    f"The function {call.name!r} is not allowed for ({types}): it reads the clock,"
+                    " chance or a setting, not only its arguments."
+                )
+        return None
+
+    def _is_refused(self, call: Call) -> bool:
+        if call.name in self.refused:
+            return True
+        impure = self.impure.get(call.name, frozenset())
+        if call.types in impure:
+            return True
+        if call.types in self.pure.get(call.name, frozenset()):
+            return False
+        return any(len(types) == len(call.types) and _meet(types, call.types) for types in impure)
 
 
-def functions_of(catalogue: Iterable[tuple[str, str, str]]) -> Functions:
-    """Sort the functions of `catalogue`: name, kind (`scalar`, `aggregate`, `macro`), stability.
+def _meet(declared: tuple[str, ...], bound: tuple[str, ...]) -> bool:
+    """Return whether a function of the types `declared` may have been bound as `bound`."""
+    return all(
+        wide.partition("(")[0] == narrow or wide in _GENERIC or wide.endswith("]")
+        for wide, narrow in zip(declared, bound, strict=True)
+    )
 
-    A name that has any impure reading is refused in all of them.
+
+def functions_of(catalogue: Iterable[Overload]) -> Functions:
+    """Sort the functions of `catalogue`.
+
+    A name may be called if one of its overloads always gives the same for the same arguments, or
+    would but for the time zone, which is UTC here. Which overload a statement calls is known once
+    it is bound; the others are refused then.
     """
-    pure: set[str] = set()
-    other: set[str] = set(_NOT_PURE)
+    pure: dict[str, set[tuple[str, ...]]] = {}
+    other: dict[str, set[tuple[str, ...]]] = {name: set() for name in _NOT_PURE}
     over_rows: set[str] = set(_OF_WINDOWS)
-    for name, kind, stability in catalogue:
+    for name, kind, stability, types in catalogue:
         if kind in ("aggregate", "macro"):
             over_rows.add(name)
-        if name.startswith(_INTERNAL):
-            is_pure = False
-        elif kind == "macro":
+        if kind == "macro":
             is_pure = _PURE_MACROS.fullmatch(name) is not None
         else:
             is_pure = stability == "CONSISTENT"
-        (pure if is_pure else other).add(name)
-    allowed = (pure - other) | _OF_WINDOWS | _OF_SYNTAX
-    return Functions(frozenset(allowed), frozenset(other - allowed), frozenset(over_rows))
+        is_pure = is_pure and not name.startswith(_INTERNAL) and name not in _NOT_PURE
+        (pure if is_pure else other).setdefault(name, set()).add(types)
+    for name in pure.keys() & other.keys():
+        zoned = {types for types in other[name] if _without_zone(types) in pure[name]}
+        pure[name] |= zoned
+        other[name] -= zoned
+    allowed = frozenset(pure) | _OF_WINDOWS | _OF_SYNTAX
+    return Functions(
+        allowed,
+        frozenset(other) - allowed,
+        frozenset(over_rows),
+        {name: frozenset(other[name]) for name in pure.keys() & other.keys() if other[name]},
+        {name: frozenset(pure[name]) for name in pure.keys() & other.keys()},
+    )
+
+
+def _without_zone(types: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(_ZONED.get(each, each) for each in types)

@@ -67,6 +67,7 @@ _CLOCK: Final = frozenset(
         "transaction_timestamp",
     }
 )
+_FROM_TODAY: Final = frozenset({"age"})  # with one argument, since today
 # These read the clock without brackets too, where no column has their name.
 CLOCK_WORDS: Final = frozenset(
     {"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"}
@@ -257,7 +258,7 @@ def _function_problems(nodes: list[Node], functions: Functions) -> Iterator[str]
 
 def _function_problem(node: Node, functions: Functions) -> str | None:
     name = _text(node, "function_name").casefold()
-    if name in _CLOCK:
+    if name in _CLOCK or (name in _FROM_TODAY and len(_arguments(node)) < 2):
         return f"{name!r} reads the clock; write the day as a literal: DATE '2025-10-12'."
     if name in _CHANCE:
         return f"The function {name!r} gives something else each time, which a plan may not."
