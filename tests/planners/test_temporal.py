@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from toolplan.planners.grounded.dates import (
     DateRange,
-    TimeMention,
     Weeks,
     find_bad_dates,
     find_times,
@@ -49,7 +48,6 @@ HERE = Path(__file__).parent
 GROUPS = cast(
     "list[Group]", json.loads((HERE / "temporal_phrases.json").read_text(encoding="utf-8"))
 )
-DATES_PAGE = HERE.parents[1] / "docs" / "dates.md"
 WEDNESDAY = date(2025, 10, 15)
 
 
@@ -283,39 +281,6 @@ def test_long_texts_take_time_in_proportion() -> None:
     # deep nesting and repeated cues: nothing here may recurse or backtrack without bound
     for text in ("end of " * 3000, "the last week of " * 1000, "1-1-" * 3000, " " * 50_000):
         assert find_times(text, WEDNESDAY) == []
-
-
-def table_rows() -> list[tuple[str, str, str]]:
-    """Return phrase, rolling and calendar range of each row of the tables in the document."""
-    rows: list[tuple[str, str, str]] = []
-    for line in DATES_PAGE.read_text(encoding="utf-8").splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if line.startswith("| `"):
-            rows.append((cells[0].strip("`"), cells[1], cells[-1]))
-    return rows
-
-
-def shown(mentions: list[TimeMention]) -> str:
-    return "; ".join(
-        f"{first or '…'}" if first == last else f"{first or '…'} .. {last or '…'}"
-        for first, last in (mention.range for mention in mentions)
-    )
-
-
-def test_the_document_shows_what_is_read() -> None:
-    rows = table_rows()
-    assert len(rows) > 60
-    for phrase, rolling, calendar in rows:
-        assert (phrase, shown(find_times(phrase, WEDNESDAY))) == (phrase, rolling)
-        assert (phrase, shown(find_times(phrase, WEDNESDAY, "calendar"))) == (phrase, calendar)
-
-
-def test_the_document_lists_what_is_not_read() -> None:
-    _, _, section = DATES_PAGE.read_text(encoding="utf-8").partition("## What is not read")
-    unread = re.findall(r"^- `([^`]+)`", section, flags=re.MULTILINE)
-    assert len(unread) > 15
-    for phrase in unread:
-        assert (phrase, found(phrase)) == (phrase, [])
 
 
 SPELLINGS = [

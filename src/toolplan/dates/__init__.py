@@ -1,0 +1,20 @@
+"""The times in a question: *last week*, *since Monday*, *in October*, *Q3 2025*, *March to May*.
+
+Pure functions of words and of today; docs/dates.md shows what is read and what is asked.
+"""
+
+from toolplan.dates._reading import find_dates, read_dates, vocabulary
+from toolplan.dates._table import MONTHS, NUMBERS, ORDINALS, WEEKDAYS, DateRange, FoundDate, Weeks
+
+__all__ = [
+    "MONTHS",
+    "NUMBERS",
+    "ORDINALS",
+    "WEEKDAYS",
+    "DateRange",
+    "FoundDate",
+    "Weeks",
+    "find_dates",
+    "read_dates",
+    "vocabulary",
+]
