@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
+_MOST_NAMED: Final = 5
 _OURS: Final = str(Path(__file__).parent) + os.sep
 _PACKAGES: Final = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 
@@ -112,3 +114,16 @@ def _seen(file: str) -> str:
 def _line(found: traceback.TracebackException) -> str:
     lines = [*_leaf(found).format_exception_only()]
     return lines[-1].strip() if lines else "an error"
+
+
+def plain_functions(found: Iterable[object]) -> str:
+    """Return a sentence about the plain functions in `found`; empty if there are none."""
+    routines = [(at, each) for at, each in enumerate(found) if inspect.isroutine(each)]
+    if not routines:
+        return ""
+    names = ", ".join(f"{each.__name__!r} at [{at}]" for at, each in routines[:_MOST_NAMED])
+    if len(routines) > _MOST_NAMED:
+        names += f", and {len(routines) - _MOST_NAMED} more"
+    return (
+        f"functions that are not tools: {names}. Put @toolplan.tool above the definition of each."
+    )

@@ -6,7 +6,6 @@ annotations. Hints for planners are `x-` keywords in the schemas; `x-aliases` ar
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,11 +19,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from toolplan.errors import ToolplanError
+from toolplan.own_code import plain_functions
+from toolplan.paging import Paging, paging_of
 from toolplan.path import Json, Path
 from toolplan.plan import Signature
 from toolplan.schema import Schema, SchemaError
 
-_MOST_NAMED: Final = 5
 _GIVE_TOOLS: Final = "Give a list of tools: functions with @toolplan.tool, or toolplan.Tool."
 
 Arguments: TypeAlias = dict[str, Json]
@@ -114,6 +114,9 @@ class AttendedCall(Protocol):
 
     def state_label(self, stated: StatedLabel) -> None:
         """Take the label that the tool states for the result."""
+
+    def report_page(self, said: Mapping[str, Json]) -> None:
+        """Take what the tool says beside its result about further pages."""
 
 
 ATTENDED: Final[ContextVar[AttendedCall | None]] = ContextVar("attended_call", default=None)
@@ -229,6 +232,7 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
     `call` is None if only the description is known, which is enough to plan and check. `raw_output`
     is None if the tool declares no output schema; `learned` is then the schema of earlier results,
     if there are any. `unusable` is the reason why the tool cannot be called.
+    `reports_pages`: beside its results it reports whether there are more, as headers do.
     """
 
     name: str
@@ -243,6 +247,7 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
     compute_flow: ComputeFlow | None = None
     source: str = ""
     learned: LearnedOutput | None = None
+    reports_pages: bool = False
 
     @cached_property
     def has_effects(self) -> bool:
@@ -324,6 +329,11 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
         }
 
     @cached_property
+    def paging(self) -> Paging | None:
+        """How the tool gives its list in pages, or None where nothing says so."""
+        return paging_of(self.raw_input, self.raw_output, headers=self.reports_pages)
+
+    @cached_property
     def signature(self) -> Signature:
         """The names of arguments and of the output's fields, in declared order."""
         return Signature(_property_names(self.raw_input), _property_names(self.raw_output))
@@ -369,19 +379,6 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
             idempotent=_hint(hints, "idempotent", "idempotentHint", "idempotent_hint") is True,
             annotations=hints,
         )
-
-
-def plain_functions(found: Iterable[object]) -> str:
-    """Return a sentence about the plain functions in `found`; empty if there are none."""
-    routines = [(at, each) for at, each in enumerate(found) if inspect.isroutine(each)]
-    if not routines:
-        return ""
-    names = ", ".join(f"{each.__name__!r} at [{at}]" for at, each in routines[:_MOST_NAMED])
-    if len(routines) > _MOST_NAMED:
-        names += f", and {len(routines) - _MOST_NAMED} more"
-    return (
-        f"functions that are not tools: {names}. Put @toolplan.tool above the definition of each."
-    )
 
 
 class Toolbox(Mapping[str, Tool]):

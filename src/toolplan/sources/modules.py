@@ -20,7 +20,7 @@ from toolplan import (
 )
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.sources._base import OpenedTools, SourceContext, ToolSource
-from toolplan.tools import Tool, Toolbox, ToolObjectError, plain_functions
+from toolplan.tools import Tool, Toolbox, ToolObjectError
 
 _OURS: Final = "toolplan."
 _ATTRIBUTE: Final = re.compile(
@@ -201,7 +201,7 @@ def _no_tools(found: object) -> str:
     kind = f"of type {name}"
     if isinstance(found, list | tuple):
         items = cast("Sequence[object]", found)
-        if functions := plain_functions(items):
+        if functions := own_code.plain_functions(items):
             return f"holds {functions}"
         others = {type(each).__name__ for each in items} - {"Tool"}
         kind = f"a {name} that holds {', '.join(sorted(others))}"

@@ -1,0 +1,18 @@
+"""Pages of lists: which tools give their list in pages, and what a page says about the rest."""
+
+from toolplan.paging._arguments import Argument, Paging, paging_of
+from toolplan.paging._pager import PageError, Pager
+from toolplan.paging._results import Page, Verdict, next_link, page_of, verdict_on
+
+__all__ = [
+    "Argument",
+    "Page",
+    "PageError",
+    "Pager",
+    "Paging",
+    "Verdict",
+    "next_link",
+    "page_of",
+    "paging_of",
+    "verdict_on",
+]

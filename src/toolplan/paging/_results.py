@@ -1,0 +1,400 @@
+"""What a result says about its rows and about further pages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qsl, urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolplan.paging import _names as names
+from toolplan.paging._names import folded
+from toolplan.paging._schemas import Field, value_fields
+from toolplan.path import Json, Path
+
+if TYPE_CHECKING:
+    from toolplan.paging._arguments import Paging
+
+_INTEGERS: Final = ("integer",)
+_CURSOR_TYPES: Final = ("string", "integer", "null")
+_STEP: Final = 10
+_STATED_STEP: Final = 50
+"""The largest page of a tool is a multiple of this; the second where the schema states a limit."""
+
+
+class Facts(Struct, frozen=True):
+    """Where a result speaks of its rows and of further pages: paths, those that say most first.
+
+    `rows` is None where no list, or none of several, is the list of rows. `counts` may be totals
+    or the number of rows of the page.
+    """
+
+    rows: Path | None = None
+    totals: tuple[Path, ...] = ()
+    counts: tuple[Path, ...] = ()
+    remainders: tuple[Path, ...] = ()
+    page_counts: tuple[Path, ...] = ()
+    more: tuple[Path, ...] = ()
+    last: tuple[Path, ...] = ()
+    nexts: tuple[Path, ...] = ()
+
+    @property
+    def shows_end(self) -> bool:
+        """Whether a result shows whether it is the last."""
+        ends = (self.totals, self.page_counts, self.more, self.last, self.nexts, self.remainders)
+        return any(ends)
+
+    @property
+    def can_continue(self) -> bool:
+        """Whether a result gives a cursor, or shows that its last row is one."""
+        return bool(self.nexts or self.more)
+
+    def names_next(self, name: str) -> bool:
+        """Return whether a field of the next page has the folded name `name`."""
+        return any(folded(str(path[-1])).endswith(name) for path in self.nexts)
+
+    def of_list(self) -> Facts:
+        """Return the facts of a result that is the list itself."""
+        return Facts(rows=())
+
+
+class Page(Struct, frozen=True):
+    """What one result says: its rows, and about others.
+
+    None: it does not say. `next` is the cursor of the next page or a link to it; `has_next` says
+    whether there is one. `is_total_sure`: as many rows are all of them.
+    """
+
+    rows: int | None = None
+    path: Path | None = None
+    total: int | None = None
+    is_total_sure: bool = False
+    pages: int | None = None
+    more: bool | None = None
+    has_next: bool | None = None
+    next: Json = None
+
+
+class Verdict(Struct, frozen=True):
+    """Whether rows follow: `more` None means that they may. `reason` is why, a kebab-case name."""
+
+    more: bool | None
+    reason: str = ""
+
+
+def facts_of(
+    fields: Iterable[Field],
+    *,
+    is_paged: bool,
+    declared: Mapping[str, Json] | None = None,
+    names: frozenset[str] = frozenset(),
+) -> Facts:
+    """Return where results with these fields speak of pages.
+
+    `is_paged`: the tool has page arguments, `names` are their folded names. `declared` are paths
+    that the tool states itself, by kind.
+    """
+    found: dict[str, list[Path]] = {}
+    listed: list[Field] = []
+    for field in fields:
+        if "array" in field.types:
+            listed.append(field)
+        elif (kind := _kind(field, is_paged, names)) is not None:
+            found.setdefault(kind, []).append(field.path)
+    # those that say most first: a `marker` may be that of this page
+    found.setdefault("nexts", []).extend(found.pop("weak_nexts", ()))
+    made = {kind: tuple(paths) for kind, paths in found.items()}
+    rows = _rows(listed)
+    if rows is None and not is_paged:
+        return Facts()
+    for kind, key in (("totals", "total"), ("more", "more"), ("last", "last"), ("nexts", "next")):
+        if isinstance(path := (declared or {}).get(key), str):
+            made[kind] = (tuple(path.split(".")), *made.get(kind, ()))
+    if isinstance(path := (declared or {}).get("rows"), str):
+        rows = tuple(path.split("."))
+    return Facts(rows, **made)
+
+
+def _kind(field: Field, is_paged: bool, args: frozenset[str]) -> str | None:
+    near = is_paged or field.container in names.ABOUT_PAGES
+    is_number = field.may_be(*_INTEGERS) and (field.types or field.name in names.TOTALS)
+    if is_number and (kind := _number_kind(field, near)) is not None:
+        return kind
+    if field.name in names.TOTALS and "string" in field.types:  # some services send it as text
+        return "totals"
+    if "boolean" in field.types:
+        if field.name in names.MORE or (field.name in names.WEAK_MORE and near):
+            return "more"
+        if field.name in names.LAST or (field.name in names.WEAK_LAST and near):
+            return "last"
+    if not field.may_be(*_CURSOR_TYPES) or field.may_be("array", "boolean", "number", "object"):
+        return None
+    return _next_kind(field, is_paged, near, args)
+
+
+def _number_kind(field: Field, near: bool) -> str | None:
+    name = field.name
+    if name in names.TOTALS or (name in names.WEAK_TOTALS and near):
+        return "totals"
+    if name == "value" and field.container in ("total", "totalcount"):
+        return "totals"
+    if name in names.REMAINDERS:
+        return "remainders"
+    if name in names.COUNTS and near:
+        return "counts"
+    is_pages = name in names.PAGE_COUNTS or name in names.WEAK_PAGE_COUNTS
+    return "page_counts" if is_pages and near else None
+
+
+def _next_kind(field: Field, is_paged: bool, near: bool, args: frozenset[str]) -> str | None:
+    name = field.name
+    if name in names.NEXT or (name == "next" and near):
+        return "nexts"
+    if field.container in ("next", "nextpage") and name in names.IN_NEXT:
+        return "nexts"
+    if name == "offset" and "integer" in field.types:
+        return None  # that of this page
+    weak = name in names.WEAK_NEXT and (name in args or field.container in _NEXT_OBJECTS)
+    return "weak_nexts" if weak or (name == "cursor" and is_paged) else None
+
+
+_NEXT_OBJECTS: Final = names.ABOUT_PAGES - {"hits", "page", "pageable"}
+
+
+def _rows(listed: list[Field]) -> Path | None:
+    """Return the path of the list of rows among `listed`, None where that is not sure."""
+    usual = [each for each in listed if each.name not in names.NOT_ROWS]
+    if len(usual) == 1:
+        return usual[0].path
+    named = [each for each in usual if each.name in names.ROWS]
+    if named:
+        return min(named, key=lambda f: (len(f.path), names.ROWS.index(f.name))).path
+    objects = [each for each in usual if _has_objects(each)]
+    return objects[0].path if len(objects) == 1 else None
+
+
+def _has_objects(field: Field) -> bool:
+    items = field.node.get("items")
+    return isinstance(items, dict) and (items.get("type") == "object" or "$ref" in items)
+
+
+def page_of(output: Json, paging: Paging | None = None, stated: Mapping[str, Json] = {}) -> Page:
+    """Return what `output`, a result of a tool, says about pages.
+
+    `stated` is what came beside it: `total` and `next`, as headers of a response say them.
+    """
+    if isinstance(output, list):
+        page = Page(len(output), ())
+    elif isinstance(output, dict):
+        page = _of_object(output, paging)
+    else:
+        page = Page()
+    total, link = stated.get("total"), stated.get("next")
+    if type(total) is int:
+        page = replace(page, total=total, is_total_sure=True)
+    if "next" in stated:
+        page = replace(page, next=link, has_next=bool(link))
+    return page
+
+
+def _of_object(output: dict[str, Json], paging: Paging | None) -> Page:
+    args = () if paging is None else (paging.cursor, paging.page, paging.offset)
+    known = frozenset(folded(each.path[-1]) for each in args if each is not None)
+    is_paged = paging is not None and bool(paging.arguments)
+    facts = facts_of(value_fields(output), is_paged=is_paged, names=known)
+    stated = None if paging is None else paging.facts
+    path = facts.rows
+    if (
+        stated is not None
+        and stated.rows is not None
+        and isinstance(_at(output, stated.rows), list)
+    ):
+        path = stated.rows
+    rows = _at(output, path) if path is not None else None
+    count = len(rows) if isinstance(rows, list) else None
+    if count is None and not is_paged:
+        return Page()
+    both = facts if stated is None or not stated.shows_end else _merged(stated, facts)
+    total, is_sure = _total(output, both, count)
+    nexts = [_at(output, each) for each in both.nexts]
+    cursor = _preferred(nexts, both.nexts, known)
+    declares_next = stated is not None and bool(stated.nexts)
+    return Page(
+        rows=count,
+        path=path,
+        total=total,
+        is_total_sure=is_sure,
+        pages=_first_integer(output, both.page_counts),
+        more=_more(output, both),
+        has_next=True if cursor is not None else (False if nexts or declares_next else None),
+        next=cursor,
+    )
+
+
+def _merged(stated: Facts, found: Facts) -> Facts:
+    """Return the facts of both, those that the schema states first."""
+    kinds = ("totals", "counts", "remainders", "page_counts", "more", "last", "nexts")
+    return Facts(
+        stated.rows,
+        *(tuple(dict.fromkeys((*getattr(stated, k), *getattr(found, k)))) for k in kinds),
+    )
+
+
+def _total(output: dict[str, Json], facts: Facts, rows: int | None) -> tuple[int | None, bool]:
+    for path in facts.totals:
+        total = _at(output, path)
+        if isinstance(total, str) and total.isascii() and total.isdigit() and len(total) < 16:
+            total = int(total)
+        if type(total) is int and total >= 0:
+            relation = _at(output, (*path[:-1], "relation"))
+            return total, relation != "gte"
+    remaining = _first_integer(output, facts.remainders)
+    if remaining is not None and rows is not None:
+        return rows + remaining, remaining > 0
+    count = _first_integer(output, facts.counts)
+    return (count, False) if count is not None else (None, False)
+
+
+def _more(output: dict[str, Json], facts: Facts) -> bool | None:
+    for path in facts.more:
+        if isinstance(found := _at(output, path), bool):
+            return found
+    for path in facts.last:
+        if isinstance(found := _at(output, path), bool):
+            return not found
+    return None
+
+
+def _preferred(found: list[Json], paths: tuple[Path, ...], known: frozenset[str]) -> Json:
+    """Return the first cursor or link that is there; one named as an argument goes first."""
+    usable = [
+        (value, folded(str(path[-1])))
+        for value, path in zip(found, paths, strict=True)
+        if (isinstance(value, str) and value) or (type(value) is int and value >= 0)
+    ]
+    for value, name in usable:
+        if name in known or name.removeprefix("next") in known:
+            return value
+    return usable[0][0] if usable else None
+
+
+def _first_integer(output: dict[str, Json], paths: tuple[Path, ...]) -> int | None:
+    return next((v for path in paths if type(v := _at(output, path)) is int and v >= 0), None)
+
+
+def _at(value: Json, path: Path) -> Json:
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) and isinstance(key, str) else None
+    return value
+
+
+def verdict_on(page: Page, paging: Paging | None, args: Mapping[str, Json]) -> Verdict:
+    """Return whether rows follow those of `page`, the result of a call with `args`.
+
+    What the result says goes before what can be concluded from the number of its rows.
+    """
+    rows, before = page.rows, _before(page, paging, args)
+    if page.more or (page.has_next and page.more is None and rows != 0):
+        return Verdict(True, "has-more" if page.more else "next-page")
+    if rows is None:
+        return Verdict(None if page.more is None and page.has_next is None else False)
+    if page.total is not None and before + rows < page.total and (rows or not before):
+        return Verdict(True, "total")
+    if page.is_total_sure or page.more is False or page.has_next is False or rows == 0:
+        return Verdict(False)
+    if page.pages is not None and paging is not None and paging.page is not None:
+        number = paging.page.number(args) or 0
+        return (
+            Verdict(True, "pages")
+            if number - paging.first_page + 1 < page.pages
+            else Verdict(False)
+        )
+    return _by_limit(rows, paging, args)
+
+
+def _by_limit(rows: int, paging: Paging | None, args: Mapping[str, Json]) -> Verdict:
+    if paging is None or not paging.arguments:
+        return Verdict(False)
+    limit = paging.limit
+    most = None if limit is None else limit.number(args)
+    if limit is None or most is None:
+        return Verdict(None, "unknown")
+    if rows >= most:
+        return Verdict(None, "limit")
+    # a tool that gives less than it was asked for cuts the page without a word, at a round number
+    is_stated = limit.of(args) is None or limit.most is not None or most <= (limit.default or 0)
+    step = _STATED_STEP if is_stated else _STEP
+    return Verdict(None, "round") if rows and rows % step == 0 else Verdict(False)
+
+
+def _before(page: Page, paging: Paging | None, args: Mapping[str, Json]) -> int:
+    """Return the number of rows before those of `page`, as far as the arguments say."""
+    if paging is None:
+        return 0
+    if paging.offset is not None:
+        return max(paging.offset.number(args) or 0, 0)
+    if paging.page is None:
+        return 0
+    number = (paging.page.number(args) or paging.first_page) - paging.first_page
+    size = None if paging.limit is None else paging.limit.number(args)
+    return max(number, 0) * (size if size is not None else page.rows or 0)
+
+
+def begins_later(paging: Paging | None, args: Mapping[str, Json]) -> bool:
+    """Return whether a call with `args` leaves out the first rows of the list."""
+    if paging is None:
+        return False
+    if paging.cursor is not None and paging.cursor.of(args) not in (None, ""):
+        return True
+    if paging.offset is not None and (paging.offset.number(args) or 0) > 0:
+        return True
+    return paging.page is not None and (paging.page.number(args) or 0) > paging.first_page
+
+
+_LINK: Final = re.compile(r"<([^>]*)>([^<]*)")
+_REL_NEXT: Final = re.compile(r";\s*rel\s*=\s*\"?[^\";]*\bnext\b", re.IGNORECASE)
+_REL_PAGES: Final = re.compile(r"rel\s*=\s*\"?(next|prev|first|last)", re.IGNORECASE)
+_COUNT_HEADERS: Final = (
+    "x-total-count", "x-total", "total-count", "x-total-results", "x-totalcount", "x-total-items",
+    "x-pagination-total-count", "x-wp-total", "x-result-count", "x-total-records", "x-count",
+)  # fmt: skip
+_NEXT_HEADERS: Final = ("x-next-page", "x-next-cursor", "x-next-page-token", "x-continuation-token")
+
+
+def next_link(headers: Mapping[str, str]) -> dict[str, Json]:
+    """Return what the headers of a response say about pages: `total`, and `next` or its absence.
+
+    The names of `headers` are in lower case. A `Link` header without `rel="next"` says that no page
+    follows where it speaks of pages at all.
+    """
+    said: dict[str, Json] = {}
+    for name in _COUNT_HEADERS:
+        value = headers.get(name, "").strip()
+        if value.isascii() and value.isdigit() and len(value) < 16:
+            said["total"] = int(value)
+            break
+    content_range = re.search(r"/(\d{1,15})\s*$", headers.get("content-range", ""))
+    if "total" not in said and content_range and "content-range" in headers:
+        said["total"] = int(content_range[1])
+    for name in _NEXT_HEADERS:
+        if name in headers:
+            said["next"] = headers[name].strip() or None
+            break
+    links = headers.get("link", "")
+    if "next" not in said and re.search(
+        r"rel\s*=\s*\"?(next|prev|first|last)", links, re.IGNORECASE
+    ):
+        found = (m[1] for m in _LINK.finditer(links) if _REL_NEXT.search(m[2]))
+        said["next"] = next(found, None)
+    return said
+
+
+def query_of(link: str) -> dict[str, str]:
+    """Return the arguments in a link to the next page, by folded name."""
+    try:
+        return {folded(key): value for key, value in parse_qsl(urlsplit(link).query)}
+    except ValueError:
+        return {}

@@ -1,0 +1,241 @@
+"""What a result says about the rest, and lists made of pages."""
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.paging.apis import APIS, Api
+from toolplan.paging import PageError, Pager, Paging, Verdict, next_link, page_of, paging_of
+from toolplan.paging import verdict_on as verdict
+from toolplan.path import Json
+
+
+def rows_of(count: int) -> list[Json]:
+    """Return `count` different rows."""
+    return [{"id": at, "owner": f"o{at % 7}", "hours": at} for at in range(count)]
+
+
+def arguments(api: Api, limit: int | None, paging: Paging | None) -> dict[str, Json] | None:
+    """Return arguments of a call, with `limit` if the tool takes it; None where it does not."""
+    args: dict[str, Json] = {}
+    properties, needed = api.input_schema["properties"], api.input_schema["required"]
+    assert isinstance(properties, dict)
+    assert isinstance(needed, list)
+    for name, node in properties.items():
+        if name in needed and isinstance(node, dict):
+            number = 10 if name == "limit" else 0
+            args[name] = number if node["type"] == "integer" else "x"
+    if limit is None:
+        return args
+    if paging is None or paging.limit is None or limit > (paging.limit.most or limit):
+        return None
+    return paging.limit.put(args, limit)
+
+
+def whole(api: Api, pager: Pager, data: list[Json]) -> Json:
+    """Return the list of all pages."""
+    while not pager.complete:
+        for page in list(pager.waiting):
+            pager.take(page, api.answer(pager.args_of(page), data))
+    return pager.result()
+
+
+@pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
+@pytest.mark.parametrize("has_schema", [True, False], ids=["schema", "bare"])
+def test_a_part_is_never_taken_for_the_whole(api: Api, has_schema: bool) -> None:
+    paging = paging_of(api.input_schema, api.output_schema if has_schema else None)
+    sizes = (0, 1, api.size - 1, api.size, api.size + 1, 3 * api.size + 7)
+    for count in (each for each in sizes if each < 400):
+        data = rows_of(count)
+        for limit in (None, 7, api.cap, 3 * api.cap):
+            args = arguments(api, limit, paging)
+            if args is None:
+                continue
+            page = page_of(api.answer(args, data), paging)
+            if (page.rows or 0) < count:
+                assert verdict(page, paging, args).more is not False
+            if paging is None or not paging.can_page:
+                continue
+            pager = Pager(paging, args, 1000)
+            found = page_of(whole(api, pager, data), paging).rows or 0
+            assert found == count or pager.more.more is not False
+            if has_schema and count and paging.knows_result and paging.facts.shows_end:
+                assert found == count
+
+
+def test_nearly_all_tools_can_be_paged() -> None:
+    found = [paging_of(api.input_schema, api.output_schema) for api in APIS]
+    assert sum(each is not None and each.can_page for each in found) >= 120
+
+
+_NUMBERED: Json = {
+    "type": "object",
+    "properties": {"page": {"type": "integer"}, "per_page": {"type": "integer"}},
+}
+
+
+def numbered(output: Json = None) -> Paging:
+    """Return the paging of a tool with numbered pages."""
+    paging = paging_of(_NUMBERED, output)
+    assert paging is not None
+    return paging
+
+
+def test_pages_of_a_known_total_are_asked_for_together() -> None:
+    pager = Pager(numbered(), {"per_page": 10}, 100)
+    pager.take(0, {"items": rows_of(10), "total": 35})
+    assert pager.waiting == [1, 2, 3]
+    assert [pager.args_of(each)["page"] for each in pager.waiting] == [2, 3, 4]
+
+
+def test_results_may_come_in_any_order() -> None:
+    pager, data = Pager(numbered(), {"per_page": 10}, 100), rows_of(35)
+    pager.take(0, {"items": data[:10], "total": 35})
+    for page in (3, 1, 2):
+        pager.take(page, {"items": data[page * 10 : page * 10 + 10], "total": 35})
+    assert pager.complete
+    assert pager.result() == {"items": data, "total": 35}
+
+
+def test_a_bound_on_pages_is_reported() -> None:
+    pager = Pager(numbered(), {"per_page": 10}, 2)
+    pager.take(0, {"items": rows_of(10), "total": 35})
+    pager.take(1, {"items": rows_of(20)[10:], "total": 35})
+    assert pager.complete
+    assert pager.more == Verdict(True, "max-pages")
+
+
+def test_a_total_that_is_too_large_ends_with_an_empty_page() -> None:
+    pager, calls = Pager(numbered(), {}, 100), 0
+    data = rows_of(25)
+    while not pager.complete:
+        page = pager.waiting[0]
+        pager.take(page, {"items": data[page * 10 : page * 10 + 10], "total": 31})
+        calls += 1
+    assert calls == 4
+    assert pager.more == Verdict(True, "total")
+
+
+def test_a_cursor_that_comes_twice_is_an_error() -> None:
+    paging = paging_of({"type": "object", "properties": {"cursor": {"type": "string"}}})
+    assert paging is not None
+    pager = Pager(paging, {}, 100)
+    pager.take(0, {"items": rows_of(2), "next_cursor": "a"})
+    pager.take(1, {"items": rows_of(4)[2:], "next_cursor": "b"})
+    with pytest.raises(PageError, match="twice") as raised:
+        pager.take(2, {"items": rows_of(6)[4:], "next_cursor": "a"})
+    assert raised.value.code == "pages-repeat"
+
+
+def test_a_page_that_repeats_the_one_before_is_an_error() -> None:
+    pager = Pager(numbered(), {}, 100)
+    pager.take(0, rows_of(10))
+    with pytest.raises(PageError, match="once more"):
+        pager.take(1, rows_of(10))
+
+
+def test_a_page_of_another_shape_is_an_error() -> None:
+    pager = Pager(numbered(), {}, 100)
+    pager.take(0, rows_of(10))
+    with pytest.raises(PageError, match="not a list"):
+        pager.take(1, {"message": "slow down"})
+
+
+def test_a_link_is_never_followed_but_read() -> None:
+    pager = Pager(numbered(), {"per_page": 10}, 100)
+    pager.take(0, {"items": rows_of(10), "next": "https://evil.example/?page=7&x=1"})
+    assert pager.args_of(1) == {"per_page": 10, "page": 7}
+
+
+def test_pages_are_resumed() -> None:
+    data = rows_of(35)
+    pages: Mapping[int, tuple[Json, Mapping[str, Json]]] = {
+        at: ({"items": data[at * 10 : at * 10 + 10], "total": 35}, {}) for at in (0, 2)
+    }
+    pager = Pager(numbered(), {"per_page": 10}, 100)
+    pager.restore(pages)
+    assert pager.waiting == [1, 3]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 40), st.integers(1, 9), st.sampled_from(["page", "offset", "cursor"]))
+def test_all_rows_come_once_and_in_order(count: int, size: int, kind: str) -> None:
+    result: Json = {"items": "$rows", "next_cursor": "$next"} if kind == "cursor" else "$rows"
+    argument = "cursor:s" if kind == "cursor" else f"{kind}:i"
+    api = Api("x", "y", f"limit:i={size} {argument}", result, {"limit": "limit", kind: kind}, size)
+    paging = paging_of(api.input_schema, api.output_schema)
+    assert paging is not None
+    found = whole(api, Pager(paging, {}, 100), rows_of(count))
+    rows = found["items"] if isinstance(found, dict) else found
+    assert rows == rows_of(count)
+
+
+@pytest.mark.parametrize(
+    ("headers", "said"),
+    [
+        ({"x-total-count": "75"}, {"total": 75}),
+        ({"x-total": "75"}, {"total": 75}),
+        ({"x-wp-total": "75"}, {"total": 75}),
+        ({"content-range": "items 0-19/75"}, {"total": 75}),
+        ({"content-range": "0-19/*"}, {}),
+        ({"x-total-count": "many"}, {}),
+        ({"link": '<https://a/?page=2>; rel="next", <https://a/?page=4>; rel="last"'},
+         {"next": "https://a/?page=2"}),
+        ({"link": "<https://a/?page=2>; rel=next"}, {"next": "https://a/?page=2"}),
+        ({"link": '<https://a/?page=1>; rel="prev"'}, {"next": None}),
+        ({"link": '<https://a/style.css>; rel="preload"'}, {}),
+        ({"x-next-page": "2"}, {"next": "2"}),
+        ({"x-next-page": ""}, {"next": None}),
+        ({}, {}),
+    ],
+)  # fmt: skip
+def test_headers(headers: Mapping[str, str], said: Mapping[str, Json]) -> None:
+    assert next_link(headers) == said
+
+
+def test_headers_say_what_the_body_does_not() -> None:
+    paging = numbered({"type": "array"})
+    assert verdict(page_of(rows_of(20), paging, {"total": 75}), paging, {}).more is True
+    assert verdict(page_of(rows_of(20), paging, {"total": 20}), paging, {}).more is False
+    assert verdict(page_of(rows_of(20), paging, {"next": None}), paging, {}).more is False
+    link: Json = "https://a/?page=2"
+    assert verdict(page_of(rows_of(20), paging, {"next": link}), paging, {}).more is True
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        {"lines": [1, 2], "total": 12_000},
+        {"name": "Ada", "tags": ["a"], "count": 9},
+        {"id": 1, "done": False, "todos": [1]},
+        {"invoice": {"total": 99}, "lines": [{"a": 1}]},
+        [1, 2, 3],
+        {"data": [1], "next": "Tuesday"},
+        "text",
+        None,
+        7,
+    ],
+)
+def test_results_of_tools_without_pages_say_nothing(output: Json) -> None:
+    assert verdict(page_of(output), None, {}).more is not True
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        {"items": [1, 2], "total_count": 12},
+        {"items": [1, 2], "has_more": True},
+        {"items": [1, 2], "next_cursor": "a"},
+        {"items": [1, 2], "nextPageToken": "a"},
+        {"items": [1, 2], "meta": {"total": 12}},
+        {"items": [1, 2], "pagination": {"total": 12}},
+        {"items": [1, 2], "isLast": False},
+        {"value": [1, 2], "@odata.nextLink": "https://a/?$skip=2"},
+        {"hits": {"total": {"value": 9, "relation": "eq"}, "hits": [1]}},
+        {"metadata": {"continue": "x"}, "items": [1]},
+    ],
+)
+def test_results_tell_of_more_whatever_the_schema_says(output: Json) -> None:
+    assert verdict(page_of(output), None, {}).more is True
