@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from toolplan import compile_plan
-from toolplan.cli._front_page import COMMANDS
+from toolplan.cli._commands import COMMANDS
 from toolplan.demo import TOOLS
 from toolplan.sources.sql import sql_tool
 

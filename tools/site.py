@@ -18,8 +18,7 @@ from mkdocs.structure.pages import Page
 from rich.console import Console
 
 import toolplan
-from toolplan.cli._front_page import COMMANDS, front_page
-from toolplan.cli._library import commands
+from toolplan.cli._commands import COMMANDS, commands, front_page
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 _REPOSITORY: Final = "https://github.com/toolplan/toolplan/blob/main/"

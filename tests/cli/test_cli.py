@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.calls import Call
-from toolplan.cli._front_page import COMMANDS, SERVERS
+from toolplan.cli._commands import COMMANDS, SERVERS
 from toolplan.rules import RULES, SYNTAX_PAGES
 
 TODAY = "2025-10-12"

@@ -14,7 +14,7 @@ import pytest
 
 from tests.cli.calls import Call
 from toolplan.app.settings import read_settings
-from toolplan.cli._front_page import COMMANDS
+from toolplan.cli._commands import COMMANDS
 
 FILES = ["books.py", "toolplan.toml", "mcp.json", "books.plans.yaml"]
 CANARY = "canary-7f3a"

@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import sys
-from collections.abc import Callable
-from importlib import import_module
-from typing import Final
 
-from toolplan import release
-from toolplan.cli import _ending, _faults, _library, _plain_call, _terminal
-from toolplan.cli import _front_page as front_page
+from toolplan.cli import _commands, _ending, _faults, _terminal
 from toolplan.cli._terminal import Exit
 from toolplan.errors import ToolplanError
-
-_BETWEEN_COLLECTIONS: Final = 200_000
-"""Objects that are made before garbage is looked for: loading modules makes many, all of them kept.
-
-With the usual 700 a tenth of a short command is spent looking. A server keeps the usual number: its
-runs leave cycles with large outputs in them.
-"""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -52,7 +39,7 @@ def main(arguments: list[str] | None = None) -> None:
         failed = ToolplanError("storage", f"The system reports: {reason}.")
         code = _terminal.report(failed, as_json=as_json)
     status = code if isinstance(code, int) else 0
-    if arguments is None and "toolplan.cli._faults" in sys.modules:  # else nothing was loaded
+    if arguments is None:
         _ending.end_process(status)
     sys.exit(status)
 
@@ -68,25 +55,5 @@ def _run(words: list[str], *, debug: bool) -> object:
     Raises:
         ToolplanError: the words of the call are wrong, or the command failed.
     """
-    if words in ([], ["-h"], ["--help"]):
-        return front_page.print_front_page()
-    if words == ["--version"]:
-        print(release.own_version())
-        return None
-    if words[0] not in front_page.SERVERS:
-        gc.set_threshold(_BETWEEN_COLLECTIONS)
-    # none of this is for the front page, and most calls need no library
     with _faults.faults_reported(debug=debug, as_json="--json" in words):
-        call = _read_plainly(words)
-        if call is not None:
-            return call()
-        return _library.run_words(words)
-
-
-def _read_plainly(words: list[str]) -> Callable[[], object] | None:
-    """Return the call that the words are, None where they need the library."""
-    name, *rest = words
-    if name not in front_page.COMMANDS:
-        return None
-    command = getattr(import_module(f"toolplan.cli.{name}"), f"{name}_command")
-    return _plain_call.plain_call(command, rest)
+        return _commands.run_words(words)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
+from cyclopts import Parameter
 from cyclopts.completion.detect import ShellDetectionError, detect_shell
 
-from toolplan.cli._library import commands
-from toolplan.cli._parameter import Parameter
+from toolplan.cli._commands import commands
 from toolplan.cli._terminal import CommandError, Exit, note, out
 
 Shell = Annotated[

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Final, Literal, TypeAlias, TypedDict
 
-from toolplan.cli._parameter import Parameter
+from cyclopts import Parameter
+
 from toolplan.cli._terminal import CommandError
 from toolplan.dialects import DIALECTS
 

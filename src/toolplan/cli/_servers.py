@@ -6,8 +6,9 @@ import os
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
+from cyclopts import Parameter
+
 from toolplan.app._home import home
-from toolplan.cli._parameter import Parameter
 from toolplan.cli._terminal import CommandError
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.sources.mcp.servers import Server, read_servers

@@ -6,12 +6,13 @@ import sys
 from contextlib import closing
 from typing import Annotated
 
+from cyclopts import Parameter
+
 from toolplan.app._wait import run_to_end
 from toolplan.app.resume import plan_of
 from toolplan.approval import effect_steps
 from toolplan.cli._journal import opened_journal
 from toolplan.cli._options import JournalOption, JsonFlag
-from toolplan.cli._parameter import Parameter
 from toolplan.cli._placed import reached, report_placed, user_name
 from toolplan.cli._terminal import CommandError, Exit, discard_input, err, note, print_json
 from toolplan.cli.resume import RunArgument

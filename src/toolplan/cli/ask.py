@@ -7,6 +7,8 @@ from contextlib import closing, nullcontext
 from functools import partial
 from typing import Annotated, Literal
 
+from cyclopts import Parameter
+
 from toolplan.app._open import open
 from toolplan.app._wait import run_to_end
 from toolplan.app.app import App
@@ -34,7 +36,6 @@ from toolplan.cli._options import (
     YesFlag,
 )
 from toolplan.cli._outcome import print_run, report_comparison, report_forecast, report_usage
-from toolplan.cli._parameter import Parameter
 from toolplan.cli._terminal import Exit, err, note
 from toolplan.compiler import Compiled
 from toolplan.deltas import Delta

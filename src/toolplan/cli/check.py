@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal
 
+from cyclopts import Parameter
 from msgspec.structs import replace
 
 from toolplan.app._home import home
@@ -17,7 +18,6 @@ from toolplan.cli._options import (
     PolicyOption,
     ToolsOption,
 )
-from toolplan.cli._parameter import Parameter
 from toolplan.cli._plan_file import PlanFile, print_diagnostics, read_plan, write_plan
 from toolplan.cli._terminal import CommandError, Exit, err, note, out, print_json
 from toolplan.cli._tools import opened_if_given

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
+from cyclopts import Parameter
+
 from toolplan.cli._options import JsonFlag, PlanFileArgument, ToolsOption
-from toolplan.cli._parameter import Parameter
 from toolplan.cli._plan_file import (
     plan_document,
     plan_text,

@@ -6,9 +6,10 @@ import asyncio
 import socket
 from typing import Annotated, Final
 
+from cyclopts import Parameter
+
 from toolplan.app._decisions import read_day
 from toolplan.cli._options import PortOption, TodayOption, known_port
-from toolplan.cli._parameter import Parameter
 from toolplan.cli._terminal import CommandError, Exit, note
 from toolplan.demo.changes import reset as forget_changes
 from toolplan.demo.database import DEFAULT_ROWS

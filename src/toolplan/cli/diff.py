@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
+from cyclopts import Parameter
 from msgspec import Struct
 
 from toolplan.app._journal_place import existing_journal
@@ -18,7 +19,6 @@ from toolplan.cli._options import (
     ToolsOption,
     refuse_options,
 )
-from toolplan.cli._parameter import Parameter
 from toolplan.cli._plan_file import print_diagnostics, read_plan, whole_plan
 from toolplan.cli._terminal import CommandError, Exit, err, out, print_json
 from toolplan.cli._tools import opened_if_given

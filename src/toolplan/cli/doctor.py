@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
+from cyclopts import Parameter
+
 from toolplan.app.checkup import Finding, State, check_up
 from toolplan.cli._options import TOOLS_HELP, JsonFlag
-from toolplan.cli._parameter import Parameter
 from toolplan.cli._terminal import Exit, out, print_json
 from toolplan.path import Json
 from toolplan.render._lines import Prose

@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 from typing import Annotated, Final
 
+from cyclopts import Parameter
+
 from toolplan.cli._first_files import SERVERS, TESTS, first_files
 from toolplan.cli._options import JsonFlag
-from toolplan.cli._parameter import Parameter
 from toolplan.cli._terminal import CommandError, Exit, out, print_json
 
 FolderArgument = Annotated[

@@ -5,8 +5,9 @@ from __future__ import annotations
 import webbrowser
 from typing import Annotated
 
+from cyclopts import Parameter
+
 from toolplan.cli._options import JsonFlag
-from toolplan.cli._parameter import Parameter
 from toolplan.cli._servers import ServerArgument, ServersOption, named_server
 from toolplan.cli._terminal import Exit, err, note, print_json
 from toolplan.render.printable import printable

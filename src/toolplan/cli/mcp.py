@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Annotated, Final
 
+from cyclopts import Parameter
+
 from toolplan.app._open import open
 from toolplan.app._wait import run_to_end
 from toolplan.cli._options import (
@@ -22,7 +24,6 @@ from toolplan.cli._options import (
     WeeksOption,
     known_port,
 )
-from toolplan.cli._parameter import Parameter
 from toolplan.cli._terminal import CommandError, Exit, note
 from toolplan.mcp_server import DEFAULT_PORT, CannotServe, serve
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+from cyclopts import Parameter
+
 from toolplan.app._home import home
 from toolplan.app._policy import policy_of
 from toolplan.app.settings import FILE
@@ -16,7 +18,6 @@ from toolplan.cli._options import (
     ToolsOption,
     refuse_options,
 )
-from toolplan.cli._parameter import Parameter
 from toolplan.cli._plan_file import print_diagnostics, read_plan
 from toolplan.cli._terminal import CommandError, Exit, err, out, print_json
 from toolplan.cli._tools import opened

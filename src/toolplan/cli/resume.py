@@ -7,6 +7,8 @@ from contextlib import closing
 from functools import partial
 from typing import Annotated
 
+from cyclopts import Parameter
+
 from toolplan.app._decisions import consents_of, decisions_of, left_out_items
 from toolplan.app._open import open
 from toolplan.app._toolset import effect_labels, reopening
@@ -29,7 +31,6 @@ from toolplan.cli._options import (
     for_given_plans,
 )
 from toolplan.cli._outcome import print_run
-from toolplan.cli._parameter import Parameter
 from toolplan.cli._placed import Decisions, placed, refuse_values, send
 from toolplan.cli._terminal import CommandError, note
 from toolplan.engines import CannotRun

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Annotated
 
+from cyclopts import Parameter
+
 from toolplan.app._open import open
 from toolplan.app._wait import run_to_end
 from toolplan.app.app import App
@@ -30,7 +32,6 @@ from toolplan.cli._options import (
     for_given_plans,
 )
 from toolplan.cli._outcome import print_run, report_comparison, report_forecast, report_usage
-from toolplan.cli._parameter import Parameter
 from toolplan.cli._plan_file import read_plan
 from toolplan.cli._terminal import Exit, note, out, print_json
 from toolplan.dry_run import dry_view

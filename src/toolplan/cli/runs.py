@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
+from cyclopts import Parameter
 from rich.filesize import decimal
 
 from toolplan.app._home import home
@@ -15,7 +16,6 @@ from toolplan.app.retention import Retention, retention
 from toolplan.app.settings import read_settings
 from toolplan.cli._journal import opened_journal
 from toolplan.cli._options import JournalOption, JsonFlag
-from toolplan.cli._parameter import Parameter
 from toolplan.cli._placed import report_placed, without_worker
 from toolplan.cli._terminal import CommandError, Exit, note, out, print_json
 from toolplan.path import Json

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final, Literal, TypeAlias
 
+from cyclopts import Parameter
 from msgspec import Struct
 
 from toolplan.answer import Answer, answer
@@ -24,7 +25,6 @@ from toolplan.cli._options import (
     refuse_options,
 )
 from toolplan.cli._outcome import print_doubts
-from toolplan.cli._parameter import Parameter
 from toolplan.cli._placed import placed, report_placed, without_worker
 from toolplan.cli._plan_file import print_diagnostics, read_plan, whole_plan
 from toolplan.cli._terminal import CommandError, Exit, err, note, out, print_json

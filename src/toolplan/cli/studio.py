@@ -8,6 +8,8 @@ import webbrowser
 from types import ModuleType
 from typing import Annotated
 
+from cyclopts import Parameter
+
 from toolplan.app._open import open
 from toolplan.app._wait import run_to_end
 from toolplan.cli._options import (
@@ -22,7 +24,6 @@ from toolplan.cli._options import (
     WeeksOption,
     known_port,
 )
-from toolplan.cli._parameter import Parameter
 from toolplan.cli._terminal import CommandError, Exit, note
 from toolplan.extras import install_command
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from cyclopts import Parameter
+
 from toolplan.app._open import open
 from toolplan.app._wait import run_to_end
 from toolplan.app.app import App
@@ -23,7 +25,6 @@ from toolplan.cli._options import (
     YesFlag,
 )
 from toolplan.cli._outcome import print_run
-from toolplan.cli._parameter import Parameter
 from toolplan.cli._placed import report_placed
 from toolplan.cli._plan_file import read_plan
 from toolplan.cli._terminal import Exit, err, note, out, print_json

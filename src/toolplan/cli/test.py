@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
+from cyclopts import Parameter
+
 from toolplan.app.app import App
 from toolplan.cli._options import ContractsOption, JsonFlag, ModelOption, ToolsOption
-from toolplan.cli._parameter import Parameter
 from toolplan.cli._terminal import CommandError, Exit, note, out, print_json
 from toolplan.path import Json
 from toolplan.plan_json import dump

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from cyclopts import Parameter
+
 from toolplan.app._toolset import Toolset
 from toolplan.cli._options import BaseUrlOption, EffectsOption, JsonFlag, ToolsOption
-from toolplan.cli._parameter import Parameter
 from toolplan.cli._terminal import CommandError, Exit, note, out, print_json
 from toolplan.cli._tools import opened
 from toolplan.diagnostics import did_you_mean, near

@@ -6,6 +6,8 @@ import asyncio
 import signal
 from typing import Annotated
 
+from cyclopts import Parameter
+
 from toolplan.app._home import home
 from toolplan.app._open import open
 from toolplan.app._wait import run_to_end
@@ -13,7 +15,6 @@ from toolplan.app.app import App
 from toolplan.app.limits import limits_everywhere
 from toolplan.app.settings import Settings, read_settings
 from toolplan.cli._options import JournalOption
-from toolplan.cli._parameter import Parameter
 from toolplan.cli._terminal import CommandError, Exit, note
 from toolplan.engines import Leaving
 from toolplan.workers import DEFAULT_CONCURRENCY, work

@@ -1,40 +1,68 @@
-"""The commands as cyclopts reads them: their help, their completion, and what is wrong with words.
-
-Calls that are plain are read without it (`toolplan.cli._plain_call`).
-"""
+"""The commands, their help, and what is wrong with the words of a call."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
-from functools import wraps
-from importlib import import_module
-from typing import Annotated, Any, get_type_hints
+from collections.abc import Sequence
+from typing import Final
 
-import cyclopts
 from cyclopts import (
     App,
     ArgumentCollection,
     CycloptsError,
     MissingArgumentError,
+    Parameter,
     UnknownOptionError,
     UnusedCliTokensError,
     ValidationError,
 )
 
-from toolplan.cli._front_page import (
-    ABOUT,
-    COMMANDS,
-    COMPLETION,
-    COMPLETION_SUMMARY,
-    EPILOGUE,
-    SERVER_EPILOGUE,
-    SERVERS,
-)
-from toolplan.cli._parameter import Parameter, declaration
 from toolplan.diagnostics import near
 from toolplan.errors import ToolplanError
 from toolplan.release import own_version
+
+COMMANDS: Final = {
+    "ask": "Answer a question: plan, show the plan, run it, print the answer.",
+    "plan": "Plan a question, and run nothing.",
+    "check": "Check a plan.",
+    "diff": "Show what differs between two plans or runs.",
+    "convert": "Convert a plan to another dialect.",
+    "run": "Run a plan.",
+    "submit": "Give a plan to workers.",
+    "worker": "Run the plans that others submit.",
+    "runs": "List the runs.",
+    "approve": "Approve the plan of a run that waits.",
+    "cancel": "Cancel a run.",
+    "resume": "Resume a run.",
+    "show": "Show a plan, or a run, as a tree.",
+    "tools": "List the tools.",
+    "login": "Sign in to an MCP server.",
+    "logout": "Sign out of an MCP server.",
+    "schema": "Print the JSON Schema of plans.",
+    "test": "Compare the plans of questions with what is expected.",
+    "policy": "Write a policy, or show what one decides about a plan.",
+    "explain": "Explain the code of a problem or an error.",
+    "init": "Write first files: tools, settings, an MCP configuration, a plan test.",
+    "doctor": "Check what is installed and configured.",
+    "studio": "Open the page on which plans are approved and watched.",
+    "mcp": "Serve planning and running to MCP clients.",
+    "demo": "Serve the demo's tools: MCP, or a REST API.",
+}
+ABOUT: Final = (
+    "Turns a question into a plan of tool calls, checks all of it before anything runs, "
+    "shows it, and runs exactly that plan."
+)
+SERVERS: Final = ("demo", "mcp", "studio", "worker")
+"""Commands that serve until they are ended: they print nothing on standard output by themselves."""
+
+_EXITS: Final = "Exit: 0 fine, 1 failed or no plan, 2 usage, 3 storage."
+_DEBUG: Final = "--debug shows the tracebacks of faults in your own tools."
+EPILOGUE: Final = (
+    f"Every command but {', '.join(SERVERS[:-1])} and {SERVERS[-1]} has --json. {_DEBUG} {_EXITS}"
+)
+SERVER_EPILOGUE: Final = f"{_DEBUG} {_EXITS}"
+
+COMPLETION: Final = "--install-completion"
+COMPLETION_SUMMARY: Final = "Install completion for the shell: bash, zsh or fish."
 
 
 def _shown(default: object) -> str | None:
@@ -51,11 +79,11 @@ def commands() -> App:
         help_epilogue=EPILOGUE,
         help_format="plaintext",
         result_action="return_value",
-        default_parameter=cyclopts.Parameter(show_default=_shown),
+        default_parameter=Parameter(show_default=_shown, negative=()),
     )
     for name, summary in COMMANDS.items():
         app.command(
-            f"{__name__}:{name}_command",  # `__getattr__` below
+            f"toolplan.cli.{name}:{name}_command",  # loaded when it is called
             name=name,
             help=summary,
             help_epilogue=SERVER_EPILOGUE if name in SERVERS else EPILOGUE,
@@ -64,47 +92,6 @@ def commands() -> App:
         "toolplan.cli._completion:install_completion", name=COMPLETION, help=COMPLETION_SUMMARY
     )
     return app
-
-
-def __getattr__(name: str) -> Callable[..., object]:
-    """Return the command that is called `name` in its module: `ask_command`."""
-    module = name.removesuffix("_command")
-    if module not in COMMANDS:
-        raise AttributeError(name)
-    return declared(getattr(import_module(f"toolplan.cli.{module}"), name))
-
-
-def declared(command: Callable[..., object]) -> Callable[..., object]:
-    """Return `command` with its parameters declared as cyclopts has it."""
-    hints = {
-        name: _declared(hint) for name, hint in get_type_hints(command, include_extras=True).items()
-    }
-
-    @wraps(command)
-    def call(*arguments: object, **options: object) -> object:
-        return command(*arguments, **options)
-
-    own = inspect.signature(command)
-    parameters = [each.replace(annotation=hints[each.name]) for each in own.parameters.values()]
-    call.__annotations__ = hints
-    vars(call)["__signature__"] = own.replace(parameters=parameters)
-    return call
-
-
-def _declared(hint: object) -> object:
-    kind, said = declaration(hint)
-    return hint if said is None else Annotated[kind, _parameter(said)]
-
-
-def _parameter(said: Parameter) -> cyclopts.Parameter:
-    options: dict[str, Any] = {"name": said.name} if said.name else {}
-    return cyclopts.Parameter(
-        help=said.help,
-        negative=(),
-        validator=said.validator,
-        allow_leading_hyphen=said.allow_leading_hyphen,
-        **options,
-    )
 
 
 def run_words(words: Sequence[str]) -> object:
