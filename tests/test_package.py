@@ -41,14 +41,17 @@ def run(*command: str | Path, folder: Path, home: Path | None = None) -> str:
 @pytest.mark.timeout(300)
 def test_the_wheel_answers_a_question_in_a_fresh_environment(tmp_path: Path) -> None:
     dist = tmp_path / "dist"
-    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", dist, ROOT, folder=tmp_path)
-    (wheel,), (archive,) = dist.glob("*.whl"), dist.glob("*.tar.gz")
+    for folder in (ROOT, ROOT / "packages" / "offline"):
+        build = (sys.executable, "-m", "build", "--no-isolation", "--outdir", dist, folder)
+        run(*build, folder=tmp_path)
+    (wheel,), (archive,) = dist.glob("toolplan-*.whl"), dist.glob("toolplan-*.tar.gz")
+    (offline,) = dist.glob("toolplan_offline-*.whl")
 
     # 1. Both are what the package index takes, and its page has no link into nowhere.
     checked = run(
-        sys.executable, "-m", "twine", "check", "--strict", wheel, archive, folder=tmp_path
+        sys.executable, "-m", "twine", "check", "--strict", *sorted(dist.iterdir()), folder=tmp_path
     )
-    assert checked.count("PASSED") == 2
+    assert checked.count("PASSED") == 4
     with zipfile.ZipFile(wheel) as inside:
         names = inside.namelist()
         (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
@@ -62,12 +65,12 @@ def test_the_wheel_answers_a_question_in_a_fresh_environment(tmp_path: Path) -> 
     with tarfile.open(archive) as packed:
         assert any(name.endswith("/tests/test_package.py") for name in packed.getnames())
 
-    # 2. Installed alone, beside the libraries that it names, its command works.
+    # 2. Installed with the planner that needs no model, beside its libraries, its command works.
     fresh = tmp_path / "fresh"
     venv.create(fresh, with_pip=False)
     python = fresh / ("Scripts" if os.name == "nt" else "bin") / "python"
     install = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet")
-    run(*install, "--no-index", "--no-deps", wheel, folder=tmp_path)
+    run(*install, "--no-index", "--no-deps", wheel, offline, folder=tmp_path)
     packages = Path(
         run(
             python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", folder=tmp_path
@@ -76,8 +79,9 @@ def test_the_wheel_answers_a_question_in_a_fresh_environment(tmp_path: Path) -> 
     # the libraries are those of the tests, behind its own: no test reaches the package index
     libraries = [path for path in sys.path if path.endswith("site-packages")]
     (packages / "libraries.pth").write_text("\n".join(libraries) + "\n", "utf-8")
-    home = run(python, "-c", "import toolplan; print(toolplan.__file__)", folder=tmp_path)
-    assert home.startswith(str(fresh))
+    for module in ("toolplan", "toolplan_offline"):
+        home = run(python, "-c", f"import {module}; print({module}.__file__)", folder=tmp_path)
+        assert home.startswith(str(fresh))
     answer = run(
         python.with_name("toolplan"),
         "ask",

@@ -20,8 +20,9 @@ _NOT_LISTED: Final = ("all", "dev")
 def install_command(extra: str) -> str:
     """Return the command that installs `extra` into this Python.
 
-    From a clone it names the clone. Elsewhere it names the libraries of the extra: the archive from
-    which toolplan was installed may be gone, and no package index need have it.
+    From a clone it names the clone, and the folders in it of the distributions beside toolplan.
+    Elsewhere it names the libraries of the extra: the archive from which toolplan was installed may
+    be gone, and no package index need have it.
     """
     try:
         installed = metadata.distribution(_OURS)
@@ -31,7 +32,8 @@ def install_command(extra: str) -> str:
         clone, libraries = None, []
     what = libraries or [f"{_OURS}[{extra}]"]
     if clone is not None:
-        what = ["-e", f"{clone}[{extra}]"]
+        beside = [f"{clone}/packages/{_name(each).partition('-')[2]}" for each in _ours(libraries)]
+        what = ["-e", f"{clone}[{extra}]", *(word for each in beside for word in ("-e", each))]
     return shlex.join([sys.executable, "-m", "pip", "install", *what])
 
 
@@ -96,6 +98,10 @@ def _libraries(requires: Any, extra: str) -> list[str]:  # noqa: ANN401 — text
         if f'extra=="{extra}"' in marker.replace("'", '"').replace(" ", ""):
             found.append(library.strip())
     return found
+
+
+def _ours(libraries: list[str]) -> list[str]:
+    return [each for each in libraries if _name(each).startswith(f"{_OURS}-")]
 
 
 def _name(requirement: str) -> str:
