@@ -17,8 +17,8 @@ from toolplan.dry_run import (
     dry_view,
 )
 from toolplan.events import StepState
+from toolplan.render.console import Rendered
 from toolplan.render.document import document_text
-from toolplan.render.output import Rendered
 from toolplan.tools import Effects
 
 DRY = DryRun(

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from toolplan.diagnostics import Diagnostic, Severity
+from toolplan.render.console import Rendered
 from toolplan.render.diagnostics import (
     DiagnosticView,
     Located,
@@ -16,7 +17,6 @@ from toolplan.render.diagnostics import (
     diagnostics_text,
     pointer_text,
 )
-from toolplan.render.output import Rendered
 from toolplan.render.printable import text_width
 from toolplan.source import Span, locate
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from toolplan.render.answer_view import AnswerView
+from toolplan.render.console import Rendered
 from toolplan.render.document import (
     Bullets,
     Document,
@@ -17,7 +18,6 @@ from toolplan.render.document import (
     Table,
     document_text,
 )
-from toolplan.render.output import Rendered
 from toolplan.render.printable import printable
 
 DOCUMENT: Document = (

@@ -16,8 +16,8 @@ from toolplan.approval import EffectStep
 from toolplan.path import Json
 from toolplan.plan import Array, Literal, Object, Ref, Template, Value
 from toolplan.render.approval_view import ApprovalView, approval_text
+from toolplan.render.console import Rendered
 from toolplan.render.exact import exact_lines, exact_name, exact_text, mixed_scripts
-from toolplan.render.output import Rendered
 from toolplan.render.printable import text_width
 from toolplan.tools import Effects
 

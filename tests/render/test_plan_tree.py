@@ -9,7 +9,7 @@ from rich.console import Console
 
 from toolplan.path import EVERY
 from toolplan.plan import Literal, Object, Plan, Ref, Step, Template, Value, When
-from toolplan.render.output import Rendered
+from toolplan.render.console import Rendered
 from toolplan.render.plan_tree import effect_marks, plan_text, plan_tree
 from toolplan.tools import Effects, Tool
 

@@ -42,12 +42,13 @@ from toolplan.render._lines import Prose, View
 from toolplan.render.answer_view import AnswerView
 from toolplan.render.approval_view import ApprovalView
 from toolplan.render.comparison_view import ComparisonView
+from toolplan.render.console import TerminalOutput
 from toolplan.render.diagnostics import DiagnosticView, Located
 from toolplan.render.document import Bullets, Document, Fields, Heading, Lead, Note, Table
 from toolplan.render.doubt_view import doubt_lines
 from toolplan.render.effects_view import EffectsView
 from toolplan.render.flow_view import FlowsView
-from toolplan.render.output import Output
+from toolplan.render.output import FileOutput
 from toolplan.render.plan_tree import PlanTree
 from toolplan.render.printable import text_width
 from toolplan.render.run_progress import RunProgress
@@ -76,9 +77,11 @@ SENTENCES = st.lists(st.one_of(VALUES, WORDS), min_size=1, max_size=25).map(" ".
 
 
 def shown(view: View, width: int) -> str:
-    file = io.StringIO()
-    Output.of(file, width).print(view)
-    return file.getvalue()
+    styled, plain = io.StringIO(), io.StringIO()
+    TerminalOutput.of(styled, width).print(view)
+    FileOutput(plain, width).print(view)
+    assert styled.getvalue() == plain.getvalue()
+    return styled.getvalue()
 
 
 def assert_whole(text: str, width: int) -> None:
@@ -200,7 +203,7 @@ def progress(names: list[str], happened: tuple[Event, ...], width: int) -> str:
     stream = io.StringIO()
     console = Console(file=stream, width=width, color_system=None)
     plan = Plan(tuple(Step(name, name) for name in names))
-    shows = RunProgress(plan, Output(console), clock=lambda: 102.0)
+    shows = RunProgress(plan, TerminalOutput(console), clock=lambda: 102.0)
     for event in happened:
         shows(event)
     return stream.getvalue() + shown(shows.view(), width)
@@ -300,13 +303,20 @@ def test_every_view_is_looked_at() -> None:
     assert found == {kind.__name__ for kind in VIEWS} | {"ProgressView", "View"}
 
 
-def test_a_file_without_a_width_gets_whole_sentences_and_no_colours() -> None:
-    file = io.StringIO()
-    output = Output.of(file)
-    output.print("word " * 40, "[bold]markup[/bold] :smile:", style="dim")
-    output.print()
-    output.prompt("Go on? ")
-    assert file.getvalue() == "word " * 40 + "\n[bold]markup[/bold] :smile:\n\nGo on? "
+@pytest.mark.parametrize("kind", VIEWS)
+@settings(max_examples=share_of(40), deadline=None)
+@given(data=st.data())
+def test_a_file_without_a_width_gets_what_the_console_would_print(kind: type, data: DRAW) -> None:
+    view = VIEWS[kind](data)
+    styled, plain = io.StringIO(), io.StringIO()
+    for output in (TerminalOutput.of(styled), FileOutput(plain)):
+        output.print(view)
+        output.print("a sentence", "another\tone\nof two \u3000", style="dim")
+        output.print(RunsView([]))
+        output.print()
+        output.prompt("Go on? ")
+        output.print("word " * 40, soft_wrap=True)
+    assert styled.getvalue() == plain.getvalue()
 
 
 def test_an_amount_stays_beside_its_unit() -> None:

@@ -15,7 +15,7 @@ from rich.console import Console
 from tests.sizes import share_of
 from tests.summary.test_summary import HONEST, QUESTION, ROWS, ran, summarised
 from toolplan.path import Json
-from toolplan.render.output import Rendered
+from toolplan.render.console import Rendered
 from toolplan.render.summary_view import summary_view
 from toolplan.summary.prompt import ROWS_BYTES, Style, summary_request
 from toolplan.summary.text import cleaned, pieces_of, without_links

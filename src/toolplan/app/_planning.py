@@ -25,6 +25,8 @@ Weeks: TypeAlias = Literal["rolling", "calendar"]
 
 DEFAULT_ATTEMPTS: Final = 3
 PLANNERS: Final = Extensions[PlannerFactory]("toolplan.planners", guarded_factory)
+_WITHOUT_MODEL: Final = ("offline", "grounded")
+"""The planners without a model, the one that is preferred first."""
 _MISSING: Final = {
     "llm": (
         "no-model",
@@ -76,11 +78,17 @@ def planning(
     tracker = providers.UsageTracker()
     specs = _specs(model)
     given = model if model is not None and not isinstance(model, str | list | tuple) else None
-    if planner == "grounded" and (specs or given):
+    if planner in _WITHOUT_MODEL and (specs or given):
         raise ToolplanError(
-            "usage", "The planner 'grounded' asks no model.", "Leave out the model, or the planner."
+            "usage",
+            f"The planner {planner!r} asks no model.",
+            "Leave out the model, or the planner.",
         )
-    if planner not in ("grounded", "contract") and not given and (specs or settings.names_model):
+    if (
+        planner not in (*_WITHOUT_MODEL, "contract")
+        and not given
+        and (specs or settings.names_model)
+    ):
         specs = specs or settings.models.models
         given = _opened(specs, settings.models, tracker)
         for sentence in settings.models.notes:
@@ -176,10 +184,11 @@ def _chain(choice: str, context: PlannerContext, report: Callable[[Escalation], 
     if choice == "contract":
         return contract or _refuse(choice)
     if choice == "auto":
-        planner = grounded = _made("grounded", context) or _refuse("grounded")
+        name = next(each for each in _WITHOUT_MODEL if each in PLANNERS)
+        planner = offline = _made(name, context) or _refuse(name)
         llm = None if context.model is None else _made("llm", context)
         if llm is not None:
-            chain = fallback.FallbackChain({"grounded": grounded, "llm": llm}, on_escalation=report)
+            chain = fallback.FallbackChain({name: offline, "llm": llm}, on_escalation=report)
             planner = _cached(chain, llm, context)
     else:
         planner = _made(choice, context) or _refuse(choice)
@@ -196,6 +205,12 @@ def _cached(planner: Planner, llm: Planner, context: PlannerContext) -> Planner:
 
 
 def _made(name: str, context: PlannerContext) -> Planner | None:
+    if name == "offline" and name not in PLANNERS:
+        raise ToolplanError(
+            "usage",
+            "The planner 'offline' is not installed.",
+            "Install it: pip install toolplan-offline",
+        )
     if name not in PLANNERS:
         raise ToolplanError(
             "usage",

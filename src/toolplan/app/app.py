@@ -27,7 +27,7 @@ from toolplan.app._decisions import consents_of, day_at, day_of, decisions_of, m
 from toolplan.app._kept import Kept
 from toolplan.app._left_out import answered, resumed, started
 from toolplan.app._loop import Loop, Setup, Watchers
-from toolplan.app._planning import DEFAULT_ATTEMPTS
+from toolplan.app._planning import DEFAULT_ATTEMPTS, PLANNERS
 from toolplan.app._runs import (
     Start,
     User,
@@ -437,7 +437,8 @@ class App:
         self, conversation: str | None, journal: Store | None, given: LimitOptions, watch: Watchers
     ) -> Loop:
         planner = self.planner
-        if conversation is not None and not isinstance(planner, dialogue.DialoguePlanner):
+        wraps = conversation is not None and "offline" not in PLANNERS  # that reads conversations
+        if wraps and not isinstance(planner, dialogue.DialoguePlanner):
             planner = dialogue.DialoguePlanner(planner, weeks=self._user.weeks)
         notes = run_notes(self._metadata, self._user.advice, given)
         options = self.run_options(given)

@@ -43,6 +43,8 @@ class Clarification(Struct, frozen=True):
         partial_plan: the canonical JSON of what was understood, or None.
         examples: up to three questions that the tools at hand can answer, where nothing was
             understood.
+        plans: the plan of each option, in canonical JSON: who chooses an option gets its plan.
+            Empty where options have none.
     """
 
     question: str
@@ -50,6 +52,7 @@ class Clarification(Struct, frozen=True):
     unexplained: tuple[str, ...] = ()
     partial_plan: Json = None
     examples: tuple[str, ...] = ()
+    plans: tuple[Json, ...] = ()
 
 
 class Refusal(Struct, frozen=True):

@@ -1,101 +1,103 @@
-"""Output by rich on a terminal, a file or a pipe: it wraps between words, and cuts nothing."""
+"""Where views are printed: a terminal, or a file or pipe, which needs no library for terminals."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import NoReturn, TextIO
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol, TextIO
 
-from msgspec import Struct
-from rich.console import Console, ConsoleOptions
-from rich.live import Live
-from rich.text import Text
+from msgspec.structs import replace
 
 from toolplan.render._lines import WIDTH, Prose, Screen, View
 
-
-class Rendered(Struct, frozen=True):
-    """A view as rich prints it."""
-
-    view: View
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
-        # a console that does not wrap takes sentences whole
-        prose = None if options.no_wrap else options.max_width
-        for line in self.view.lines(Screen(options.max_width, prose, options.encoding)):
-            yield Text.assemble(*line, no_wrap=True, overflow="ignore")
+_CONTROLS: Final[Mapping[int, None]] = dict.fromkeys((7, 8, 11, 12, 13))
+"""What rich leaves out, too: bell, backspace, vertical tab, form feed, carriage return."""
+_TAB: Final = 8
 
 
-class Output:
+class Drawn(Protocol):
+    """A view that is drawn again and again, until it is stopped."""
+
+    def start(self) -> None:
+        """Draw it."""
+        ...
+
+    def stop(self) -> None:
+        """Draw it for the last time."""
+        ...
+
+
+class Output(Protocol):
     """What views and sentences are printed on."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-
-    @classmethod
-    def of(cls, file: TextIO, width: int | None = None) -> Output:
-        """Return the output `file`.
-
-        On a terminal, and where `width` is given, sentences are wrapped; elsewhere they stay whole.
-        """
-        wraps = file.isatty() or width is not None
-        console = _Console(
-            file=file,
-            width=width if wraps else WIDTH,
-            soft_wrap=not wraps,
-            highlight=False,
-            markup=False,
-            emoji=False,
-        )
-        return cls(console)
 
     @property
     def is_terminal(self) -> bool:
         """Whether a person may be looking at it."""
-        return self._console.is_terminal
+        ...
 
     @property
     def is_dumb_terminal(self) -> bool:
         """Whether it is a terminal on which nothing can be drawn again."""
-        return self._console.is_dumb_terminal
+        ...
 
     @property
     def width(self) -> int:
-        """The columns of the terminal."""
-        return self._console.width
+        """The columns of tables and trees."""
+        ...
 
     @property
     def encoding(self) -> str:
         """What characters are written in."""
-        return self._console.encoding
+        ...
 
     def print(self, *shown: View | str, style: str = "", soft_wrap: bool | None = None) -> None:
-        """Print views and sentences, without cutting lines at the width."""
-        views = [Prose(each) if isinstance(each, str) else each for each in shown]
-        self._console.print(
-            *map(Rendered, views), style=style or None, soft_wrap=soft_wrap, crop=False
-        )
+        """Print views and sentences. With `soft_wrap` sentences are not wrapped."""
+        ...
 
     def prompt(self, text: str) -> None:
         """Print a question, with no line break behind it."""
-        self._console.print(text, end="", crop=False)
+        ...
 
     def page(self, view: View) -> None:
         """Show `view` in the pager of the terminal, if it is longer than the terminal."""
-        lines = self._console.render_lines(Rendered(view), pad=False)
-        if len(lines) >= self._console.height:
-            with self._console.pager():
-                self.print(view)
+        ...
 
-    def live(self, view: Callable[[], View], per_second: float) -> Live:
-        """Return what draws the view as it is, so many times a second."""
-        return Live(
-            console=self._console,
-            get_renderable=lambda: Rendered(view()),
-            refresh_per_second=per_second,
-        )
+    def live(self, view: Callable[[], View], per_second: float) -> Drawn:
+        """Return what draws the view as it is, so many times a second; for terminals only."""
+        ...
 
 
-class _Console(Console):
-    def on_broken_pipe(self) -> NoReturn:
-        """Let the command end as any program whose reader has gone; the library's would exit."""
-        raise BrokenPipeError
+class FileOutput:
+    """A file or a pipe: plain text. Sentences are whole lines where no `width` is given."""
+
+    is_terminal = False
+    is_dumb_terminal = False
+
+    def __init__(self, file: TextIO, width: int | None = None) -> None:
+        self._file = file
+        self.encoding = (getattr(file, "encoding", None) or "utf-8").lower()
+        self.width = WIDTH if width is None else width
+        self._screen = Screen(self.width, width, self.encoding)
+
+    def print(self, *shown: View | str, style: str = "", soft_wrap: bool | None = None) -> None:
+        """Print views and sentences; `style` is for terminals."""
+        screen = replace(self._screen, prose=None) if soft_wrap else self._screen
+        for each in shown or ("",):
+            view = Prose(each) if isinstance(each, str) else each
+            for line in view.lines(screen):
+                self._write("".join(piece.text for piece in line) + "\n")
+        self._file.flush()
+
+    def prompt(self, text: str) -> None:
+        """Print a question, with no line break behind it."""
+        self._write(self._screen.fit(text))
+        self._file.flush()
+
+    def _write(self, text: str) -> None:
+        self._file.write(text.translate(_CONTROLS).expandtabs(_TAB))
+
+    def page(self, view: View) -> None:
+        """Do nothing: there is no pager."""
+
+    def live(self, view: Callable[[], View], per_second: float) -> Drawn:
+        """Raise TypeError: nothing is drawn again in a file."""
+        raise TypeError("a file is no terminal")

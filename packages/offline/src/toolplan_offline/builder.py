@@ -1,0 +1,442 @@
+"""From a meaning to the steps of a plan.
+
+What an argument of a tool can filter is an argument; the rest is one step of SQL.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from toolplan_offline import sql
+from toolplan_offline.lexicon import Lexicon
+from toolplan_offline.meaning import Agg, Call, Cond, Link, Meaning, Rank, Set, Show
+from toolplan_offline.schemas import Entity, Field
+from toolplan_offline.sql import Cannot
+
+SQL: Final = "sql"
+_MOST_CALLS: Final = 3
+"""Maximum number of calls that a list of values becomes; more are one list and a statement."""
+Step = dict[str, Any]
+
+
+class Source(NamedTuple):
+    """Rows, or one record, in the output of a step; `at` is the path to them."""
+
+    step: str
+    entity: str
+    single: bool
+    at: str
+
+    @property
+    def table(self) -> str:
+        """A reference to all rows, or to the record."""
+        return f"${{{self.step}{self.at}}}"
+
+    def column(self, name: str) -> str:
+        """Return a reference to a column of each row, or of the record."""
+        each = "" if self.single or self.at.endswith("[*]") else "[*]"
+        return f"${{{self.step}{self.at}{each}.{name}}}"
+
+
+class Route(NamedTuple):
+    """That a field of one thing and a field of another carry the same identity."""
+
+    ref: str
+    mine: Field
+    theirs: Field
+
+
+class Builder:
+    """The steps of one plan."""
+
+    def __init__(self, lex: Lexicon, *, computes: bool = True) -> None:
+        """Build with a lexicon; `computes`: there is the tool `sql`."""
+        self.lex = lex
+        self.steps: list[Step] = []
+        self._computes = computes
+        self._made: dict[Set, Source] = {}
+
+    def build(self, said: Meaning) -> list[Step]:
+        """Return the steps for a meaning.
+
+        Raises:
+            Cannot: no tool, and no statement over what tools return, can do this.
+        """
+        match said:
+            case Show(sets=sets):
+                for each in sets:
+                    for one in self._spread(each):
+                        self.rows(one)
+            case Agg():
+                self._aggregate(said)
+            case Rank():
+                self._rank(said)
+            case Call():
+                self._report(said)
+        return self.steps
+
+    def _spread(self, s: Set) -> list[Set]:
+        """Return a set for each value of a list, where the tool takes one value."""
+        e = self.lex.entities[s.entity]
+        for c in s.conditions:
+            if c.op not in ("in", "each") or len(c.value) > _MOST_CALLS:
+                continue
+            found = e.fields.get(c.field)
+            by_get = s.is_record and e.get_tool and not (found and found.many)
+            if by_get or (found and found.equal and not found.many and not self._computed(s, c)):
+                return [
+                    s._replace(parts=s.parts - {c} | {c._replace(op="=", value=v)}) for v in c.value
+                ]
+        return [s]
+
+    def _computed(self, s: Set, but: Cond) -> bool:
+        """Return whether a set needs a statement, even without the condition `but`."""
+        e = self.lex.entities[s.entity]
+        others = [c for c in s.conditions if c != but]
+        rest = [c for c in others if not _argument(e, c) or c.op in (">", "<")]
+        return bool(rest) or any(link.negated for link in s.links) or s.limit is not None
+
+    # --- sets
+
+    def rows(self, s: Set) -> Source:
+        """Return where the things of a set are; make the steps that list them.
+
+        Raises:
+            Cannot: they cannot be listed.
+        """
+        if s.has_hole:
+            raise Cannot("A word refers to something that was not named")
+        if s not in self._made:
+            e = self.lex.entities[s.entity]
+            if s.is_record and s.conditions[0].op == "=" and e.get_tool:
+                self._made[s] = self._get(e, s.conditions[0].value)
+            else:
+                self._made[s] = self._listing(s, e)
+        return self._made[s]
+
+    def _get(self, e: Entity, value: object) -> Source:
+        return self._step(e, e.get_tool, {e.get_arg: value}, single=True)
+
+    def _listing(self, s: Set, e: Entity) -> Source:
+        args: Step = {}
+        rest: list[str] = []
+        tables: dict[str, Source] = {}
+        for c in s.conditions:
+            given = _argument(e, c)
+            if given and given[0] not in args:
+                args[given[0]] = given[1]
+            if not given or args[given[0]] != given[1] or c.op in (">", "<"):
+                rest.append(sql.where(e, c))
+        each = ""
+        for link in s.links:
+            tied = None if link.negated else self._tie(e, link.to, args, each)
+            if tied is None:
+                rest.append(self._semi_join(e, link, tables))
+            elif tied and tied.get("record"):
+                if not rest and not args and len(s.links) == 1:
+                    return self._get(e, tied["record"])
+                rest.append(self._semi_join(e, link, tables))
+            elif tied:
+                each = tied["each"]
+        return self._listed(s, e, args, each, rest, tables)
+
+    def _listed(
+        self,
+        s: Set,
+        e: Entity,
+        args: Step,
+        each: str,
+        rest: list[str],
+        tables: dict[str, Source],
+    ) -> Source:
+        """Return the step that lists, or that and its statement."""
+        if not e.list_tool:
+            raise Cannot(f"No tool lists {e.name}s")
+        if missing := [r for r in e.required if r not in args]:
+            raise Cannot(f"{e.list_tool} needs {missing[0]}")
+        by_tool = s.limit is not None and e.limit and not rest and not each
+        if by_tool:
+            args[e.limit] = s.limit
+        source = self._step(e, e.list_tool, args, each=each)
+        if not rest and (s.limit is None or by_tool):
+            return source
+        text = f"SELECT * FROM {sql.name(source.step)}"
+        text += f" WHERE {' AND '.join(rest)}" if rest else ""
+        text += f" LIMIT {s.limit}" if s.limit is not None else ""
+        return Source(self._statement(text, [source, *tables.values()]), e.name, False, ".data")
+
+    def _step(
+        self, e: Entity, tool: str, args: Step, *, single: bool = False, each: str = ""
+    ) -> Source:
+        args = {name: args[name] for name in (*e.arguments, e.get_arg) if name in args}
+        path = e.record if single else e.rows or ""
+        at = ("[*]" if each else "") + (f".{path}" if path else "")
+        at += "[*]" if each else ""
+        step: Step = {"tool": tool, **({"args": args} if args else {})}
+        step |= {"for_each": each} if each else {}
+        for made in self.steps:
+            if {k: v for k, v in made.items() if k != "id"} == step:
+                return Source(made["id"], e.name, single, at)
+        words = [w for w in tool.replace("-", "_").split("_") if w not in ("list", "get")]
+        identity = self._free("_".join(words) or tool)
+        self.steps.append({"id": identity, **step})
+        return Source(identity, e.name, single, at)
+
+    def _free(self, wanted: str) -> str:
+        base = "".join(c if c.isalnum() else "_" for c in wanted)[:40]
+        taken = {step["id"] for step in self.steps} | {"item", "index"}
+        numbered = (f"{base}_{n}" for n in range(2, len(taken) + 3))
+        return base if base not in taken else next(each for each in numbered if each not in taken)
+
+    def _statement(self, text: str, sources: list[Source]) -> str:
+        """Add a step of SQL; the types of its columns are for tables without rows."""
+        if not self._computes:
+            raise Cannot("This has to be computed, and there is no tool that computes")
+        columns: Step = {}
+        for source in sources:
+            e = self.lex.entities[source.entity]
+            if e.rows is None or source.single:
+                raise Cannot(f"The rows of {e.list_tool or e.get_tool} are not declared")
+            used = sql.words_in(text)
+            typed = {f.name: f.json for f in e.fields.values() if f.column and f.json}
+            if found := {name: kind for name, kind in typed.items() if name in used}:
+                columns[source.step] = found
+        tables = {source.step: source.table for source in sources}
+        args: Step = {"sql": text, "tables": tables, **({"columns": columns} if columns else {})}
+        identity = self._free("result")
+        self.steps.append({"id": identity, "tool": SQL, "args": args})
+        return identity
+
+    # --- links over keys
+
+    def routes(self, here: Entity, there: Entity) -> list[Route]:
+        """Return the ways from one thing to another, the closest first.
+
+        Raises:
+            Cannot: two fields of one thing are the same identity of the other.
+        """
+        found = [
+            Route(mine.ref, mine, theirs)
+            for mine in here.keys
+            for theirs in there.keys
+            if mine.ref == theirs.ref
+        ]
+        return sorted(
+            found,
+            key=lambda r: (self._distance(r.ref, here, there), r.ref, r.mine.name, r.theirs.name),
+        )
+
+    def _distance(self, ref: str, here: Entity, there: Entity) -> int:
+        owner = ref.split(".")[0]
+        if owner in (there.name, here.name):
+            return 0 if owner == there.name else 1
+        # of two shared identities the one that itself names another thing says more
+        keys = self.lex.entities[owner].keys
+        return 2 if any(not f.ref.startswith(f"{owner}.") for f in keys) else 3
+
+    def _checked(self, here: Entity, there: Entity) -> list[Route]:
+        found = self.routes(here, there)
+        first = [r for r in found if found and r.ref == found[0].ref]
+        for fields, of in (
+            ({r.mine.name for r in first}, here),
+            ({r.theirs.name for r in first}, there),
+        ):
+            if len(fields) > 1:
+                raise Cannot(f"{' or '.join(sorted(fields))} of a {of.name}: which is meant?")
+        return found
+
+    def _tie(self, e: Entity, to: Set, args: Step, each: str) -> Step | None:
+        """Give the list of `e` the identities of `to` as an argument; None: only SQL can do it.
+
+        The result says whether the one record is asked for, or the list that is run for each.
+        """
+        there = self.lex.entities[to.entity]
+        found = self._checked(e, there)
+        if not found:
+            return self._tie_over(e, to, args, each)
+        to, found = self._shortened(e, to, found)
+        for route in found:
+            argument, mine = route.mine.equal, route.mine
+            given = _identities(to, route.ref)
+            fits = argument and given and (len(given) == 1 or mine.many)
+            if fits and argument not in args:
+                alone = len(given) == 1 and not _takes_only_lists(mine)
+                args[argument] = given[0] if alone else given
+                return {"each": each}
+            if not route.theirs.column and not self._is_single(to):
+                continue
+            single = self._is_single(to)
+            if route.ref == f"{e.name}.id" and single and e.get_tool and not args:
+                return {"record": self.rows(to).column(route.theirs.name)}
+            if not argument or argument in args or mine.literal:
+                continue
+            if mine.many or single:
+                args[argument] = self.rows(to).column(route.theirs.name)
+                return {"each": each}
+            unique = route.ref == f"{to.entity}.id" and route.theirs.name == "id"
+            if unique and not each and e.rows is not None:
+                args[argument] = "${item}"
+                return {"each": self.rows(to).column(route.theirs.name)}
+        return None
+
+    def _tie_over(self, e: Entity, to: Set, args: Step, each: str) -> Step | None:
+        """Tie two things over a third."""
+        there = self.lex.entities[to.entity]
+        for middle in self.lex.entities.values():
+            others = middle.name not in (e.name, to.entity)
+            if others and self.routes(e, middle) and self.routes(middle, there):
+                return self._tie(e, Set(middle.name).linked(to), args, each)
+        raise Cannot(f"Nothing ties {e.name}s to {there.name}s")
+
+    def _shortened(self, e: Entity, to: Set, found: list[Route]) -> tuple[Set, list[Route]]:
+        """Leave out a step in between that selects nothing, where the keys are shared."""
+        if len(to.parts) != 1 or to.conditions or to.limit is not None or to in self._made:
+            return to, found
+        (inner,) = to.links
+        if inner.negated or inner.to.entity == e.name:
+            return to, found
+        end = self.routes(e, self.lex.entities[inner.to.entity])
+        shared = [r for r in end if r.ref == f"{to.entity}.id" and r.theirs.column]
+        direct = [r for r in shared if r.mine.equal]
+        return (inner.to, direct) if direct else (to, found)
+
+    def _is_single(self, s: Set) -> bool:
+        """Return whether a set is one record."""
+        e = self.lex.entities[s.entity]
+        if s.is_record and s.conditions[0].op == "=" and e.get_tool:
+            return True
+        if len(s.parts) != 1 or not s.links or s.links[0].negated or not e.get_tool:
+            return False
+        to = s.links[0].to
+        there = self.lex.entities[to.entity]
+        return self._is_single(to) and any(r.ref == f"{s.entity}.id" for r in self.routes(e, there))
+
+    def _semi_join(self, e: Entity, link: Link, tables: dict[str, Source]) -> str:
+        """Return the condition that rows belong to one of a set, or to none."""
+        for route in self._checked(e, self.lex.entities[link.to.entity]):
+            if not route.mine.column or not route.theirs.column:
+                continue
+            column, given = sql.name(route.mine.name), _identities(link.to, route.ref)
+            if given:
+                texts = ", ".join(map(sql.literal, given))
+                missing = f"{column} IS NULL OR {column} NOT"
+                return f"({missing} IN ({texts}))" if link.negated else f"{column} IN ({texts})"
+            source = self.rows(link.to)
+            tables[source.step] = source
+            theirs = sql.name(route.theirs.name)
+            inner = f"SELECT {theirs} FROM {sql.name(source.step)} WHERE {theirs} IS NOT NULL"
+            if link.negated:
+                return f"({column} IS NULL OR {column} NOT IN ({inner}))"
+            return f"{column} IN ({inner})"
+        raise Cannot(f"Nothing ties {e.name}s to {link.to.entity}s")
+
+    # --- computing
+
+    def _rank(self, r: Rank) -> None:
+        source = self.rows(r.set)
+        order = f"{sql.name(r.field)} {r.order.upper()} NULLS LAST"
+        text = f"SELECT * FROM {sql.name(source.step)}"
+        text += f" QUALIFY rank() OVER (ORDER BY {order}) <= {r.top}" if r.top else ""
+        self._statement(f"{text} ORDER BY {order}", [source])
+
+    def _aggregate(self, a: Agg) -> None:
+        e = self.lex.entities[a.set.entity]
+        only = ""
+        if a.fn == "count" and a.order == "asc" and a.set.parts:
+            # the fewest of a part: groups that have none of it count, too
+            if a.set.links or any(c.field == e.day for c in a.set.conditions):
+                raise Cannot("The fewest of a part needs all groups")
+            kept = " AND ".join(sql.where(e, c) for c in a.set.conditions)
+            only, a = f" FILTER (WHERE {kept})", a._replace(set=Set(e.name))
+        sets = [] if a.order else [a.set, *(k.to for k in a.set.links)]
+        each = [(s.entity, c.field) for s in sets for c in s.conditions if c.op == "each"]
+        by = (*a.by, *(g for g in each if g not in a.by))  # a figure of each that is named
+        source = self.rows(a.set)
+        if source.single:
+            raise Cannot("There is one record only")
+        table, columns, joins, sources = sql.name(source.step), [], "", [source]
+        for group in by:
+            column, join, other = self._group(e, group, table)
+            columns.append(column)
+            joins += join
+            sources += [other] if other and other not in sources else []
+        value, alias = sql.figure(a, e, table, only)
+        text = f"SELECT {', '.join([*columns, f'{value} AS {alias}'])} FROM {table}{joins}"
+        self._statement(text + _grouping(a, columns, value, alias), sources)
+
+    def _group(
+        self, e: Entity, group: tuple[str, str], table: str
+    ) -> tuple[str, str, Source | None]:
+        """Return the column of a group, the join that it needs, and the rows that are joined."""
+        entity, field = group
+        if entity == "time":
+            day = sql.name(e.day)
+            return f"CAST(date_trunc('{field}', {table}.{day}) AS DATE) AS {field}", "", None
+        if entity == e.name:
+            return f"{table}.{sql.name(field)}", "", None
+        routes = self._checked(e, self.lex.entities[entity])
+        route = next((r for r in routes if r.theirs.name == "id" and r.mine.column), None)
+        if route is None:
+            raise Cannot(f"Nothing ties {e.name}s to one {entity}")
+        mine = f"{table}.{sql.name(route.mine.name)}"
+        if field == "id":
+            return mine, "", None
+        other = self.rows(Set(entity))
+        theirs = sql.name(other.step)
+        join = f" JOIN {theirs} ON {theirs}.{sql.name(route.theirs.name)} = {mine}"
+        return f"{theirs}.{sql.name(field)} AS {sql.name(f'{entity}_{field}')}", join, other
+
+    def _report(self, call: Call) -> None:
+        report = self.lex.reports[call.name]
+        args: Step = {}
+        if call.when and call.when.days and report.days:
+            args[report.days] = call.when.days
+        elif call.when:
+            for name, day in ((report.start, call.when.lo), (report.end, call.when.hi)):
+                if day and not name:
+                    raise Cannot(f"{call.name} takes no such period")
+                args |= {name: day.isoformat()} if day else {}
+        self.steps.append({"id": "report", "tool": call.name, **({"args": args} if args else {})})
+
+
+def _argument(e: Entity, c: Cond) -> tuple[str, Any] | None:
+    """Return the argument that filters by a condition, and its value.
+
+    Bounds of tools include themselves: of > and < they leave some rows to a statement.
+    """
+    found = e.fields.get(c.field)
+    if not found:
+        return None
+    if c.op == "=" and found.equal:
+        return found.equal, [c.value] if _takes_only_lists(found) else c.value
+    if c.op in ("in", "each") and found.many:
+        return found.equal, list(c.value)
+    if c.op in (">=", ">") and found.least:
+        return found.least, f"{c.value}T00:00:00Z" if found.timed else c.value
+    if c.op in ("<=", "<") and found.most:
+        return found.most, f"{c.value}T23:59:59Z" if found.timed else c.value
+    return None
+
+
+def _takes_only_lists(found: Field) -> bool:
+    return found.many and found.lists_only
+
+
+def _identities(to: Set, ref: str) -> list[Any]:
+    """Return the identities by which a set is named, or none."""
+    if ref != f"{to.entity}.id" or not to.is_record:
+        return []
+    c = to.conditions[0]
+    return [c.value] if c.op == "=" else list(c.value) if c.op in ("in", "each") else []
+
+
+def _grouping(a: Agg, columns: list[str], value: str, alias: str) -> str:
+    """Return what stands behind FROM where there are groups."""
+    if not columns:
+        return ""
+    keys = ", ".join(str(n) for n in range(1, len(columns) + 1))
+    text = f" GROUP BY {keys}"
+    text += f" HAVING count(*) {a.having[0]} {a.having[1]}" if a.having else ""
+    order = f"{a.order.upper()} NULLS LAST" if a.order else ""
+    text += f" QUALIFY rank() OVER (ORDER BY {value} {order}) <= {a.top}" if a.top else ""
+    return text + (f" ORDER BY {alias} {order}" if order else f" ORDER BY {keys}")

@@ -1,0 +1,51 @@
+"""Questions that the tools at hand can answer, to show to somebody who asked none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from toolplan_offline.lexicon import Lexicon
+from toolplan_offline.schemas import Entity, Field
+from toolplan_offline.words import plural
+
+MOST: Final = 3
+_MOST_TRIED: Final = 12
+
+
+def example_questions(lex: Lexicon, answers: Callable[[str], bool]) -> tuple[str, ...]:
+    """Return up to three questions, of different things where there are several.
+
+    `answers` says whether there is a plan for a question.
+    """
+    found: list[str] = []
+    tried = 0
+    for at, entity in enumerate(e for e in lex.entities.values() if e.list_tool):
+        texts = list(_of(entity))
+        for text in texts[at % len(texts) :] + texts[: at % len(texts)]:
+            tried += 1
+            if answers(text):
+                found.append(text)
+                break
+        if len(found) == MOST or tried >= _MOST_TRIED:
+            break
+    return tuple(found)
+
+
+def _of(entity: Entity) -> Iterator[str]:
+    many = plural(entity.nouns[0])
+    filters = [f for f in entity.fields.values() if f.equal and f.values]
+    states = [f for f in filters if f.kind == "enum"]
+    if states:
+        period = " from last month" if entity.day else ""
+        yield f"{_first(states[0])} {many}{period}".capitalize()
+    for place in filters:
+        if place.kind == "place" and place.cues and not place.cued:
+            yield f"{many} {place.cues[0]} ".capitalize() + _first(place)
+            break
+    yield f"How many {many} were there this year?" if entity.day else f"How many {many} are there?"
+    yield f"List {many}"
+
+
+def _first(field: Field) -> str:
+    return next(text for texts in field.values.values() for text in texts[:1])

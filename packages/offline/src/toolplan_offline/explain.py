@@ -1,0 +1,125 @@
+"""What is asked back, and why: unknown words, several plans, or pieces that do not fit together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Final
+
+from toolplan.path import Json
+from toolplan.planners import Attempt, Clarification
+from toolplan_offline.lexicon import Lexicon
+from toolplan_offline.meaning import Agg, Call, Cond, Meaning, Rank, Set, Show, World
+from toolplan_offline.reading import Reading
+from toolplan_offline.words import plural
+
+MOST_OPTIONS: Final = 3
+BEYOND: Final = (
+    "Without a model I read lists, figures, rankings and groups of one kind of thing."
+    " A model understands more: name one with --model."
+)
+
+
+def unknown_words(reading: Reading) -> Clarification:
+    """Name the words that nothing explains."""
+    words = tuple(dict.fromkeys(reading.unknown))
+    return Clarification(f"I did not understand: {_listed(words)}. {BEYOND}", unexplained=words)
+
+
+def did_you_mean(better: str, reading: Reading, plan: Json) -> Clarification:
+    """Offer a question without its slips of the finger."""
+    words = tuple(dict.fromkeys(reading.unknown))
+    return Clarification(f'Did you mean "{better}"?', (better,), words, plans=(plan,))
+
+
+def which(lex: Lexicon, meanings: Sequence[Meaning], plans: Sequence[Json]) -> Clarification:
+    """Ask which of several plans is meant."""
+    said = [described(lex, each) for each in meanings]
+    if len({*said}) < len(said):
+        said = [f"{text} ({_calls(plan)})" for text, plan in zip(said, plans, strict=True)]
+    if len(said) > MOST_OPTIONS or len({*said}) < len(said):
+        return Clarification(f"This can be read in {len(said)} ways. Please say more.")
+    return Clarification(f"Which is meant: {'; or: '.join(said)}?", tuple(said), plans=tuple(plans))
+
+
+def not_together(reading: Reading, world: World, reason: str | None) -> Clarification:
+    """Say why no reading of all words has a plan."""
+    if reason:
+        return Clarification(f"{reason}.")
+    if world.why:
+        return Clarification(" ".join(world.why))
+    if not reading.kept:
+        return Clarification("What would you like to know?")
+    pieces = " ".join(f"[{piece}]" for piece in reading.pieces())
+    text = f"I understand the pieces, but not how they go together: {pieces}. {BEYOND}"
+    return Clarification(text, unexplained=())
+
+
+def tried(attempt: Attempt) -> Clarification:
+    """Say why the only plan for a question is not proposed again."""
+    refused = next((each.message for each in attempt.diagnostics if each.blocks), None)
+    said = "The only plan for these words has been tried. Please ask in other words."
+    if refused is not None:
+        said = f"The only plan for these words does not pass the check: {refused}"
+    return Clarification(said, partial_plan=json.loads(attempt.draft.text))
+
+
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join(f'"{word}"' for word in words)
+
+
+# --- meanings in words
+
+
+def described(lex: Lexicon, said: Meaning) -> str:
+    """Return a meaning in words that tell it from others."""
+    match said:
+        case Show(sets=sets):
+            return ", then ".join(_set(lex, s) for s in sets)
+        case Agg(set=s):
+            groups = " and ".join(_group(lex, g) for g in said.by)
+            what = {"count": "the number of"}.get(said.fn, f"the {said.fn} of {_field(said.field)}")
+            what = "the share of " + _condition(said.cond) + " among" if said.cond else what
+            text = f"{what} {_set(lex, s)}".replace("of  ", "of ")
+            return text + (f" per {groups}" if groups else "")
+        case Rank(set=s):
+            return f"{_set(lex, s)} by {_field(said.field)}"
+        case Call(name=name):
+            return name.replace("_", " ")
+
+
+def _set(lex: Lexicon, s: Set) -> str:
+    first = f"the first {s.limit} " if s.limit else ""
+    said = [_condition(c) for c in s.conditions]
+    said += [f"{'not ' if k.negated else ''}of ({_set(lex, k.to)})" for k in s.links]
+    things = plural(lex.entities[s.entity].nouns[0])
+    return f"{first}{things}" + (f" with {' and '.join(said)}" if said else "")
+
+
+def _condition(c: Cond) -> str:
+    value = " or ".join(map(str, c.value)) if isinstance(c.value, tuple) else c.value
+    if isinstance(value, bool):
+        value = "yes" if value else "no"
+    return (
+        f"{_field(c.field)} {c.op if c.op in ('!=', '<', '<=', '>', '>=') else ''} {value}".replace(
+            "  ", " "
+        )
+    )
+
+
+def _field(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _group(lex: Lexicon, group: tuple[str, str]) -> str:
+    entity, field = group
+    if entity == "time":
+        return field
+    return lex.entities[entity].nouns[0] if field == "id" else f"{_field(field)} of the {entity}"
+
+
+def _calls(plan: Json) -> str:
+    calls = [
+        f"{s['tool']} {json.dumps(s.get('args', {}), ensure_ascii=False)}" for s in plan["steps"]
+    ]
+    return ", then ".join(calls)

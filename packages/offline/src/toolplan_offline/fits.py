@@ -1,0 +1,261 @@
+"""How a set is restricted: each way in which a modifier fits it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from toolplan_offline.lexicon import Val
+from toolplan_offline.meaning import (
+    NP,
+    Both,
+    Cond,
+    Free,
+    Limit,
+    Link,
+    Not,
+    Num,
+    Out,
+    Part,
+    Set,
+    To,
+    When,
+    World,
+)
+from toolplan_offline.schemas import Entity
+from toolplan_offline.words import plural
+
+_BOUNDS: Final = frozenset({">=", "<=", ">", "<"})
+_INSIDE: Final = ("in", "at", "from", "for", "on", "inside", "within", "under", "during")
+
+
+def put(s: Set, *parts: Cond | Link) -> Set | None:
+    """Return `s` with more parts; None where they contradict those it has."""
+    for new in (p for p in parts if isinstance(p, Cond)):
+        for old in s.conditions:
+            if old.field == new.field and old != new and not _are_ends(old, new):
+                return None
+    return s._replace(parts=s.parts | {*parts})
+
+
+def _are_ends(a: Cond, b: Cond) -> bool:
+    return {a.op, b.op} <= _BOUNDS and a.op[0] != b.op[0]
+
+
+def apply(w: World, s: Set, m: Part) -> Out:
+    """Yield `s` restricted by the modifier `m`, in each way that fits, with its cost."""
+    if s.entity == "":
+        if isinstance(m, Val) and (got := put(s._replace(entity=m.entity), condition(m))):
+            yield got, 1
+        return
+    fits = _FITS.get(type(m))
+    if fits is not None:
+        yield from fits(w, s, w.lex.entities[s.entity], m)
+
+
+def _kept(got: Set | None) -> Out:
+    if got is not None:
+        yield got, 0
+
+
+def condition(v: Val) -> Cond:
+    """Return the condition that a value says."""
+    return Cond(v.field, v.op, v.value)
+
+
+def _when(w: World, s: Set, e: Entity, m: When) -> Out:
+    day = m.field.field if m.field and m.field.entity == s.entity else "" if m.field else e.day
+    if not day:
+        days = [f.words[0] for f in e.fields.values() if f.kind == "date"]
+        if len(days) > 1 and not m.field:
+            w.refuse(f"Which date is meant: {' or '.join(days)}?")
+        return
+    parts = [Cond(day, op, d.isoformat()) for op, d in ((">=", m.lo), ("<=", m.hi)) if d]
+    got = put(s, *parts)
+    if got and not any(old.field == day for old in s.conditions):
+        yield got, 0
+
+
+def _num(w: World, s: Set, e: Entity, m: Num) -> Out:
+    for word in m.words or m.unit:
+        if word.entity != s.entity or (m.unit and not any(u[:2] == word[:2] for u in m.unit)):
+            continue
+        value = m.value * next((u.factor for u in m.unit if u[:2] == word[:2]), 1.0)
+        whole = int(value) if value == int(value) else value
+        if got := put(s, Cond(word.field, m.op, whole)):
+            yield got, 0
+
+
+def _to(w: World, s: Set, e: Entity, m: To) -> Out:
+    target = m.np.set
+    if target.hole and target.entity == s.entity and not target.parts:
+        return
+    if not target.hole and not m.negated and target == Set(s.entity):
+        yield s, 0  # of things of the kind that they are already
+        return
+    if not target.hole and not _suits(w, s.entity, target, m):
+        return
+    flag = e.fields.get(f"has_{plural(target.entity)}")
+    if flag and target == Set(target.entity) and m.word == "with":
+        yield from apply(w, s, Val(s.entity, flag.name, not m.negated))
+    elif target.entity == "" or (
+        s.entity != target.entity and w.lex.linked(s.entity, target.entity)
+    ):
+        got = put(s, Link(target, m.negated))
+        if got and not (target.hole and any(link.to.hole for link in s.links)):
+            yield got, 0
+
+
+def _suits(w: World, here: str, target: Set, m: To) -> bool:
+    """Return whether the word between two nouns suits the way in which their things are tied."""
+    there = target.entity
+    if target.limit is not None:
+        return False  # "with two of them" counts, and does not select
+    if m.word in _INSIDE:
+        ends = any(f.cued for f in w.lex.entities[here].fields.values())
+        if m.word == "from" and ends and target.is_record:
+            w.refuse(f"From {_named(target)}: where a {here} comes from, or where it is?")
+            return False
+        return w.lex.reach(here, there) or not w.lex.reach(there, here)
+    if m.word == "with":
+        return not w.lex.reach(here, there) or w.lex.reach(there, here) or target.is_record
+    return True
+
+
+def _named(target: Set) -> str:
+    return str(target.conditions[0].value)
+
+
+def _val(w: World, s: Set, e: Entity, m: Val) -> Out:
+    if m.entity == s.entity:
+        if (m.cued or not e.fields[m.field].cued) and (got := put(s, condition(m))):
+            yield got, int(m.free)
+    elif w.lex.reach(s.entity, m.entity) and _belongs(w, s, e, m):
+        yield s.linked(Set(m.entity, frozenset({condition(m)}))), 1 + m.free
+
+
+def _belongs(w: World, s: Set, e: Entity, m: Val) -> bool:
+    """Return whether a value of another thing can be said of this one."""
+    theirs = w.lex.field(m)
+    if theirs.cued or (not m.cued and theirs.name in ("type", "status")):
+        return False  # an end of a way, or a word that things of any kind can have
+    mine = [f for f in e.fields.values() if f.kind == theirs.kind and m.value in f.values]
+    if mine and not m.cued:
+        cues = [cue for f in mine for cue in f.cues[:1]]
+        say = f" Say {', '.join(cues)} or {theirs.cues[0]}." if cues and theirs.cues else ""
+        w.refuse(f"{m.value}: of a {e.nouns[0]}, or of its {m.entity}?{say}")
+        return False
+    # where it has such a thing already, the value belongs there
+    return not any(k.to.entity == m.entity and not k.to.hole and not k.negated for k in s.links)
+
+
+def _both(w: World, s: Set, e: Entity, m: Both) -> Out:
+    values = m.values()
+    if values:
+        yield from _values(w, s, e, m, values)
+    if values or (isinstance(m.one, Val) and isinstance(m.other, Val)):
+        return
+    if isinstance(m.one, Free) and isinstance(m.other, Free):
+        for one, cost in apply(w, s, m.one):
+            old = next(iter(one.parts - s.parts))
+            if isinstance(old, Cond):
+                yield put(s, Cond(old.field, "in", (m.one.text, m.other.text))) or s, cost
+    elif m.word == "and":
+        for first, cost in apply(w, s, m.one):
+            for second, more in apply(w, first, m.other):
+                yield second, cost + more
+
+
+def _values(w: World, s: Set, e: Entity, m: Both, values: list[Val]) -> Out:
+    """Yield a set restricted by several values: of one field any of them, of several each."""
+    first, texts = values[0], tuple(v.value for v in values)
+    same = all(v[:2] == first[:2] and v.op == "=" for v in values)
+    if not same or len({*texts}) < len(texts):
+        if not same and m.word == "and" and len({v.entity for v in values}) == 1:
+            yield from _each(w, s, m)
+        return
+    if isinstance(first.value, bool):
+        return
+    if first.entity != s.entity:
+        for one, cost in _val(w, s, e, first):
+            op = "each" if m.word == "and" else "in"
+            to = Set(first.entity, frozenset({Cond(first.field, op, texts)}))
+            yield one._replace(parts=s.parts | {Link(to)}), cost
+    elif not e.fields[first.field].cued or first.cued:
+        yield from _kept(put(s, Cond(first.field, "each" if m.word == "and" else "in", texts)))
+
+
+def _each(w: World, s: Set, m: Both) -> Out:
+    for first, cost in apply(w, s, m.one):
+        for second, more in apply(w, first, m.other):
+            yield second, cost + more
+
+
+def _limit(w: World, s: Set, e: Entity, m: Limit) -> Out:
+    if s.limit is None:
+        yield s._replace(limit=m.n), 0
+
+
+def _free(w: World, s: Set, e: Entity, m: Free) -> Out:
+    fits = [f for f in e.fields.values() if f.kind == "organisation" and f.equal]
+    if len(fits) == 1 and (got := put(s, Cond(fits[0].name, "=", m.text))):
+        yield got, 2
+
+
+def _not(w: World, s: Set, e: Entity, m: Not) -> Out:
+    match m.of:
+        case Val(value=bool(value)) as v if v.entity == s.entity:
+            yield from apply(w, s, v._replace(value=not value))
+        case Val() as v:
+            yield from _not_value(w, s, e, v)
+        case Free() as name:
+            for one, cost in apply(w, s, name):
+                old = next((p for p in one.parts - s.parts if isinstance(p, Cond)), None)
+                if old and (got := put(s, old._replace(op="!="))):
+                    yield got, cost
+        case To(negated=False) as link if not names_kinds(e):
+            yield from apply(w, s, link._replace(negated=True))
+        case Both() as both:
+            yield from _none_of(s, both.values())
+        case _:
+            return
+
+
+def _not_value(w: World, s: Set, e: Entity, v: Val) -> Out:
+    if v.entity == s.entity:
+        if (v.cued or not e.fields[v.field].cued) and (got := put(s, Cond(v.field, "!=", v.value))):
+            yield got, int(v.free)
+    elif w.lex.reach(s.entity, v.entity) and not names_kinds(e):
+        for one, cost in _val(w, s, e, v):
+            (link,) = (p for p in one.parts - s.parts if isinstance(p, Link))
+            yield s.linked(link.to, negated=True), cost
+
+
+def _none_of(s: Set, values: list[Val]) -> Out:
+    same = values and all(v[:2] == values[0][:2] for v in values)
+    if same and values[0].entity == s.entity and not isinstance(values[0].value, bool):
+        yield from _kept(put(s, Cond(values[0].field, "not in", tuple(v.value for v in values))))
+
+
+def names_kinds(e: Entity) -> bool:
+    """Return whether the noun names kinds as well: then a negated place says nothing sure."""
+    return any({*f.words} & {*e.nouns} for f in e.fields.values())
+
+
+def tails(w: World, np: NP, m: Part) -> Out:
+    """Yield the nearer things that a phrase could belong to."""
+    yield from apply(w, np.set, m)
+    if np.tail is not None:
+        yield from tails(w, np.tail, m)
+
+
+_FITS: Final[dict[type, Callable[..., Out]]] = {
+    Val: _val,
+    When: _when,
+    Num: _num,
+    To: _to,
+    Not: _not,
+    Both: _both,
+    Limit: _limit,
+    Free: _free,
+}

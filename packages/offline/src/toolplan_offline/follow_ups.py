@@ -1,0 +1,208 @@
+"""Functions of meaning for follow-ups: a piece of a question edits the meaning before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from toolplan_offline.fits import apply
+from toolplan_offline.lexicon import Val, Word
+from toolplan_offline.meaning import (
+    FUNCTIONS,
+    NP,
+    Agg,
+    Both,
+    Cond,
+    Free,
+    Link,
+    Not,
+    Num,
+    Out,
+    Part,
+    Set,
+    Show,
+    To,
+    When,
+    World,
+    meaning,
+    sets_of,
+)
+from toolplan_offline.questions import by, fill, measure, rank, restrict
+
+__all__ = ["FUNCTIONS"]
+
+
+@meaning
+def edit(w: World, m: Part) -> Out:
+    """Change the condition of the same kind, or add one: "the same for …", "and last month?"."""
+    if isinstance(m, Val | When | Num | Both | Not | Free):
+        for s in _open(w):
+            for got in _edited(w, s, m):
+                yield _with(w.before, s, got), 0
+
+
+@meaning
+def narrow(w: World, m: Part) -> Out:
+    """Add a condition: "only the … ones"; one that contradicts an old one narrows nothing."""
+    for s in _open(w):
+        for got, cost in apply(w, s, m):
+            if got != s:
+                yield _with(w.before, s, got), cost
+
+
+@meaning
+def edit_name(w: World, text: str) -> Out:
+    """Put a name that no schema knows in place of the one name of the question before."""
+    names = [(s, each, c) for s in _open(w) for each in s.all() for c in _names(w, each)]
+    if len(names) == 1:
+        s, inner, c = names[0]
+        new = inner._replace(parts=inner.parts - {c} | {c._replace(value=text)})
+        yield _with(w.before, s, _replaced(s, inner, new)), 1
+
+
+@meaning
+def edit_count(w: World) -> Out:
+    """Count what was shown: "how many?"."""
+    for s in _open(w):
+        if not s.limit:
+            yield Agg("count", "", s), 0
+
+
+@meaning
+def edit_count_more(w: World, m: Part) -> Out:
+    """Count what was shown, under one more condition: "how many of them are …?"."""
+    for a, cost in edit_count(w):
+        for one, more in restrict(w, a, m):
+            yield one, cost + more
+
+
+@meaning
+def edit_by(w: World, g: tuple[Any, ...]) -> Out:
+    """Group what was asked: "per month"."""
+    before = w.before
+    if isinstance(before, Agg):
+        before = before._replace(by=(), order="", top=None, having=None)
+    yield from by(w, before, g)
+
+
+@meaning
+def edit_measure(w: World, fn: str, f: Word) -> Out:
+    """Compute a figure of what was shown: "the average weight?"."""
+    for s in _open(w):
+        yield from measure(w, fn, f, NP(s))
+
+
+@meaning
+def edit_rank(w: World, f: Word, order: str = "asc") -> Out:
+    """Sort what was shown: "sort them by …"."""
+    for s in _open(w):
+        yield from rank(w, NP(s), order, f)
+
+
+@meaning
+def edit_their(w: World, np: NP) -> Out:
+    """Show what belongs to the things before: "their …", "what was found in them"."""
+    before = sets_of(w.before)
+    if not before or not np.set.has_hole or isinstance(w.before, Agg):
+        return
+    is_one = any(link.to.hole and link.to.limit for link in np.set.links)
+    records = [each for s in before for each in s.all() if each.is_record]
+    got = fill(w, np.set, records[0] if is_one and records else before[-1])
+    if got is not None and got != before[-1]:
+        yield Show((got,)), 0
+
+
+@meaning
+def edit_noun(w: World, np: NP) -> Out:
+    """Ask the same of another kind of thing, as far as all conditions fit it."""
+    if not isinstance(w.before, Show) or np.set.parts or np.set.hole:
+        return
+    s: Set | None = np.set
+    for part in sets_of(w.before)[-1].parts:
+        s = next(_carried(w, s, part, sets_of(w.before)[-1]), None) if s else None
+    if s:
+        yield Show((s,)), 0
+
+
+def _carried(w: World, s: Set, part: Cond | Link, old: Set) -> Iterator[Set]:
+    """Yield a set with a part of another one."""
+    if isinstance(part, Link):
+        yield from (x for x, _ in apply(w, s, To(NP(part.to), part.negated)))
+        return
+    day, own = w.lex.entities[old.entity].day, w.lex.entities[s.entity].day
+    if part.field == day and own:
+        yield s._replace(parts=s.parts | {part._replace(field=own)})
+
+
+# --- inside a meaning
+
+
+def _open(w: World) -> list[Set]:
+    """Return the sets that a follow-up can be about: the last, and those it does not hang on."""
+    sets = sets_of(w.before)
+    return sets if len(sets) > 1 and not sets[-1].links else sets[-1:]
+
+
+def _with(before: Part, old: Set, new: Set) -> Part:
+    """Return the meaning before with a set in place of another."""
+    if isinstance(before, Show):
+        return Show((new,))
+    return before._replace(set=new)
+
+
+def _names(w: World, s: Set) -> list[Cond]:
+    kinds = {f.name: f.kind for f in w.lex.entities[s.entity].fields.values()}
+    named = ("place", "organisation", "person", "name")
+    return [
+        c
+        for c in s.conditions
+        if c.op == "=" and isinstance(c.value, str) and kinds.get(c.field) in named
+    ]
+
+
+def _replaced(s: Set, old: Set, new: Set) -> Set:
+    if s == old:
+        return new
+    return s._replace(
+        parts=frozenset(
+            p._replace(to=_replaced(p.to, old, new)) if isinstance(p, Link) else p for p in s.parts
+        )
+    )
+
+
+def _edited(w: World, s: Set, m: Part) -> list[Set]:
+    """Change the innermost set that says something of that kind; else restrict the outer one."""
+    for one in reversed(s.all()):
+        old = [c for c in one.conditions if _speaks(w, one, c, m)]
+        if not old:
+            continue
+        if not isinstance(m, Val):
+            got = [x for x, _ in apply(w, one.without(*old), m)]
+            return [_replaced(s, one, x) for x in got]
+        return [  # of two that fit, each: then it is asked
+            _replaced(s, one, x)
+            for c in old
+            for x, _ in apply(w, one.without(c), _moved(m, one, c))
+        ]
+    return [x for x, _ in apply(w, s, m) if x != s]
+
+
+def _moved(v: Val, s: Set, c: Cond) -> Val:
+    return v._replace(cued=True, entity=s.entity, field=c.field)
+
+
+def _speaks(w: World, s: Set, c: Cond, m: Part) -> bool:
+    """Return whether a condition is of the kind that `m` says something of."""
+    e = w.lex.entities[s.entity]
+    match m:
+        case When():
+            return c.field == (m.field.field if m.field else e.day)
+        case Num():
+            return any(word[:2] == (s.entity, c.field) for word in m.words or m.unit)
+        case Val():
+            same_place = e.fields[c.field].kind == "place" and m.value in e.fields[c.field].values
+            return m[:2] == (s.entity, c.field) or (same_place and not m.cued)
+        case Both() if m.values():
+            return all(v[:2] == (s.entity, c.field) for v in m.values())
+        case _:
+            return False

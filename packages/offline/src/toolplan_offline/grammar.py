@@ -1,0 +1,79 @@
+"""The grammar file: words without meaning, classes of function words, and rules."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rule:
+    """`parts` make a `category`; `function` gets those with the numbers `takes`."""
+
+    category: str
+    parts: tuple[str, ...]
+    function: str
+    takes: tuple[int, ...]
+
+
+class Grammar:
+    """A grammar as it was written.
+
+    Attributes:
+        skip: words that may stand anywhere and mean nothing.
+        classes: what each phrase of a class can be: the class, and its meaning.
+        rules: all rules; an optional part makes two of one.
+        first: the rules by their first part.
+        words: all words of the grammar.
+    """
+
+    def __init__(self, text: str) -> None:
+        """Read a grammar.
+
+        Raises:
+            ValueError: a line is none of the three kinds.
+        """
+        self.skip: set[str] = set()
+        self.classes: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        self.rules: list[Rule] = []
+        for number, line in enumerate(text.splitlines(), 1):
+            if line.strip() and not line.startswith("#"):
+                self._line(line.partition("  #")[0].strip(), number)
+        self.first: dict[str, list[Rule]] = defaultdict(list)
+        for rule in self.rules:
+            self.first[rule.parts[0]].append(rule)
+        self.words = {word for text in (*self.classes, *self.skip) for word in text.split()}
+
+    def _line(self, line: str, number: int) -> None:
+        if found := re.fullmatch(r"skip: (.+)", line):
+            self.skip |= {word.strip() for word in found[1].split(",")}
+        elif found := re.fullmatch(r"(@\w+)(?:=(\S+?))?: (.+)", line):
+            words = [","] if found[3] == "," else [word.strip() for word in found[3].split(",")]
+            for word in words:
+                self.classes[word].append((found[1], found[2] or word))
+        elif found := re.fullmatch(r"(\w+) = (.+?) : (\w+)((?: \d+)*)", line):
+            self._rule(found[1], found[2].split(), found[3], [int(n) for n in found[4].split()])
+        else:
+            raise ValueError(f"Line {number} of the grammar is no skip, class or rule: {line}")
+
+    def _rule(self, category: str, parts: list[str], function: str, takes: list[int]) -> None:
+        """Add a rule, and one for each choice of the parts in brackets that are left out."""
+        options = [
+            [(part.strip("()"), n), None] if part.startswith("(") else [(part, n)]
+            for n, part in enumerate(parts, 1)
+        ]
+        for chosen in itertools.product(*options):
+            kept = [each for each in chosen if each]
+            place = {n: at for at, (_, n) in enumerate(kept)}
+            taken = tuple(place[n] for n in takes)
+            self.rules.append(Rule(category, tuple(part for part, _ in kept), function, taken))
+
+
+@cache
+def load(name: str = "grammar.txt") -> Grammar:
+    """Return the grammar of this package."""
+    return Grammar(files(__package__).joinpath(name).read_text("utf-8"))

@@ -1,0 +1,183 @@
+"""The lexicon: what each phrase can be, compiled from the schemas of the tools.
+
+An entry says that a phrase can be a category of the grammar with a meaning. The categories are in
+the head of `grammar.txt`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from toolplan.tools import Tool
+from toolplan_offline.schemas import ENGLISH, Entity, Field, Report, Schemas
+from toolplan_offline.words import participles, phrase, plural, singular, spoken
+
+
+class Val(NamedTuple):
+    """A value of a field; `cued`: its cue was said; `free`: no schema knows it."""
+
+    entity: str
+    field: str
+    value: Any
+    op: str = "="
+    cued: bool = False
+    free: bool = False
+
+
+class Word(NamedTuple):
+    """A phrase that speaks of a field: its name, a cue, or `unit`, which is `factor` of its own."""
+
+    entity: str
+    field: str
+    factor: float = 1.0
+    unit: str = ""
+
+
+class Lexicon:
+    """What the phrases of a question can be, for some tools."""
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        """Compile the lexicon of the tools that read."""
+        schemas = Schemas(tools)
+        self.entities: dict[str, Entity] = schemas.entities
+        self.reports: dict[str, Report] = schemas.reports
+        self.entries: dict[str, list[tuple[str, Any]]] = defaultdict(list)
+        self.light: set[str] = set()
+        """verbs of the one date that things have: they mean nothing by themselves"""
+        for entity in self.entities.values():
+            self._enter(entity)
+        for report in self.reports.values():
+            for text in report.phrases:
+                self.add(text, "REPORT", report.tool)
+        self.longest = max((len(text.split()) for text in self.entries), default=1)
+
+    def add(self, text: str, category: str, meaning: object) -> None:
+        """Note that `text` can be `category` with `meaning`."""
+        key = phrase(text)
+        if key and (category, meaning) not in self.entries[key]:
+            self.entries[key].append((category, meaning))
+
+    def field(self, word: Word | Val) -> Field:
+        """Return the field that a word or a value speaks of."""
+        return self.entities[word.entity].fields[word.field]
+
+    def identities(self, text: str) -> list[tuple[str, str]]:
+        """Return the things that an identity such as X17 can be, with it."""
+        found = re.match(r"[A-Z]+", text)
+        return [(e.name, text) for e in self.entities.values() if found and e.prefix == found[0]]
+
+    def reach(self, here: str, there: str) -> bool:
+        """Return whether a row of `here` names one of `there`, directly or over one more."""
+        near = self._named(here)
+        return there in near or any(there in self._named(each) for each in near)
+
+    def linked(self, here: str, there: str) -> bool:
+        """Return whether two things can be tied together."""
+        shared = self._shared(here) & self._shared(there)
+        return self.reach(here, there) or self.reach(there, here) or bool(shared)
+
+    def _named(self, entity: str) -> set[str]:
+        return {f.ref.split(".")[0] for f in self.entities[entity].keys} - {entity}
+
+    def _shared(self, entity: str) -> set[str]:
+        return {f.ref for f in self.entities[entity].keys if not f.ref.startswith(f"{entity}.")}
+
+    # --- from entities to words
+
+    def _enter(self, entity: Entity) -> None:
+        for noun in entity.nouns:
+            details = noun.endswith(" detail")
+            fixed = noun.startswith("what ")  # "what came in" has no plural
+            self.add(noun, "ND" if details else "N" if fixed else "N1", entity.name)
+            if not fixed:
+                self.add(plural(noun), "ND" if details else "N", entity.name)
+        for text in participles(entity.nouns[0]):
+            self.add(text, "DONE", entity.name)
+        for each in entity.fields.values():
+            self._enter_field(entity, each)
+
+    def _enter_field(self, entity: Entity, found: Field) -> None:
+        if found.ref and found.ref != f"{entity.name}.id":
+            self._enter_names(found)
+            return
+        if found.name == "id" or found.kind == "list":
+            return
+        word = Word(entity.name, found.name)
+        if found.kind == "date" and (dated := re.fullmatch(r"(\w+?)_(on|at|date)", found.name)):
+            self._enter_deed(entity, found, spoken(dated[1]))
+        self._enter_words(entity, found, word)
+        for cue in found.cues or ENGLISH.cues.get(found.name, []):
+            self.add(cue, "C", word)
+        self._enter_values(entity, found)
+
+    def _enter_deed(self, entity: Entity, found: Field, deed: str) -> None:
+        """Enter the verb that says which date is meant; of the only one it says nothing."""
+        dates = [f for f in entity.fields.values() if f.kind == "date"]
+        if len(dates) > 1 or found.nullable:
+            self.add(deed, "DID", Word(entity.name, found.name))
+        else:
+            self.light.add(deed)
+
+    def _enter_names(self, found: Field) -> None:
+        """Enter the names by which people know the identities of another thing."""
+        target = found.ref.split(".")[0]
+        for identity, names in found.values.items():
+            for text in names:
+                if text != identity:
+                    self.add(text, "ID", (target, identity))
+
+    def _enter_words(self, entity: Entity, found: Field, word: Word) -> None:
+        if found.kind == "number":
+            said = {w for text in found.words for w in text.split()} | {found.unit}
+            for up, down, about in ENGLISH.greatest:
+                if said & about:
+                    self.add(up, "UP", word)
+                    self.add(down, "DOWN", word)
+        names = list(found.words)
+        if found.name.startswith(f"{entity.name}_"):
+            names.append(spoken(found.name[len(entity.name) + 1 :]))
+        nouns = {noun.lower() for noun in entity.nouns}
+        for text in names:
+            one, many = ("GK", "GKS") if text.lower() in nouns else ("F", "FS")
+            self.add(text, one, word)
+            self.add(plural(text), many, word)
+        own = {found.unit.lower(): 1.0} if found.unit else {}
+        for unit, factor in ENGLISH.units.get(found.unit, own).items():
+            for text in {singular(unit), plural(singular(unit)), unit}:
+                self.add(text, "U", word._replace(factor=factor, unit=plural(singular(unit))))
+
+    def _enter_values(self, entity: Entity, found: Field) -> None:
+        values = dict(found.values)
+        if found.kind == "bool" and not values:
+            values = _said_of_flag(found.name)
+        nouns = found.name in ENGLISH.classes["nouns"] or bool({*found.words} & {*entity.nouns})
+        for value, texts in values.items():
+            meaning = Val(entity.name, found.name, value)
+            for text in texts:
+                behind = text.split()[0] in ENGLISH.classes["behind"]
+                self.add(text, "VP" if behind else "V", meaning)
+                if nouns:
+                    self.add(text, "VN", meaning)
+                    self.add(plural(text), "VN", meaning)
+                if found.kind == "enum" or value is True:
+                    self._enter_rate(text, meaning)
+        if found.kind == "bool" and True in values:
+            for text in found.words:
+                self.add(text, "VR", Val(entity.name, found.name, True))
+
+    def _enter_rate(self, text: str, meaning: Val) -> None:
+        """Enter what stands before "rate": as "expired" stands in "the expiry rate"."""
+        if text.endswith("ed") and " " not in text:
+            for end in ("ion", "ance", "al", ""):
+                self.add(text[:-2] + end, "VR", meaning)
+
+
+def _said_of_flag(name: str) -> dict[Any, list[str]]:
+    said = re.sub(r"^(is|has|have|can) ", "", spoken(name))
+    if name.startswith("has_"):
+        yes = [f"with {said}", f"with a {said}", f"that have {said}"]
+        return {True: yes, False: [f"without {said}", f"without a {said}", f"no {said}"]}
+    return {True: [said], False: [f"not {said}", f"non {said}"]}

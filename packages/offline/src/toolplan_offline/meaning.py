@@ -1,0 +1,250 @@
+"""Meanings: what a question says, as plain values.
+
+A set of things is an entity and conditions; a question does something with sets. Meanings are
+compared and kept in sets, so all of them are tuples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import date
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from toolplan_offline.lexicon import Lexicon, Val, Word
+
+
+class Cond(NamedTuple):
+    """A condition; `op` is one of = != >= <= > < in each "not in"."""
+
+    field: str
+    op: str
+    value: Any
+
+
+class Link(NamedTuple):
+    """That a thing belongs to one of another set, or, negated, to none."""
+
+    to: Set
+    negated: bool = False
+
+
+class Set(NamedTuple):
+    """Things of an entity; `hole`: a word such as "them" stands for it, of any kind if ""."""
+
+    entity: str
+    parts: frozenset[Cond | Link] = frozenset()
+    hole: bool = False
+    limit: int | None = None
+
+    @property
+    def conditions(self) -> list[Cond]:
+        """The conditions, in an order that is always the same."""
+        found = (p for p in self.parts if isinstance(p, Cond))
+        return sorted(found, key=lambda c: (c.field, c.op[0] == "<", str(c)))
+
+    @property
+    def links(self) -> list[Link]:
+        """The links, in an order that is always the same."""
+        return sorted((p for p in self.parts if isinstance(p, Link)), key=str)
+
+    @property
+    def is_record(self) -> bool:
+        """Whether the set is named by identities alone."""
+        conditions = self.conditions
+        return len(self.parts) == len(conditions) == 1 and conditions[0].field == "id"
+
+    @property
+    def has_hole(self) -> bool:
+        """Whether a word in it stands for something that was said before."""
+        return self.hole or any(link.to.has_hole for link in self.links)
+
+    def without(self, *parts: Cond | Link) -> Set:
+        """Return the set without some of its parts."""
+        return self._replace(parts=self.parts - {*parts})
+
+    def linked(self, to: Set, negated: bool = False) -> Set:
+        """Return the set with one more link."""
+        return self._replace(parts=self.parts | {Link(to, negated)})
+
+    def all(self) -> list[Set]:
+        """Return the set and those that it is linked to, the outer ones first."""
+        return [self, *(inner for link in self.links for inner in link.to.all())]
+
+
+class NP(NamedTuple):
+    """A set while it is read.
+
+    Attributes:
+        tail: the things that a phrase at its end would be nearest to.
+        one: whether it is a bare noun in the singular.
+        last: the phrase that came last behind the noun.
+        closed: whether nothing can stand before it.
+        had: whether the tail hangs on "with": a date behind it can belong to either.
+    """
+
+    set: Set
+    tail: Any = None
+    one: bool = False
+    last: Any = None
+    had: bool = False
+    closed: bool = False
+
+
+class When(NamedTuple):
+    """A period, both days included; `days` of "the last 14 days"; `field`: the date it is about."""
+
+    lo: date | None
+    hi: date | None
+    days: int = 0
+    field: Word | None = None
+
+
+class Num(NamedTuple):
+    """An amount; `words` are the fields that it may be about, `unit` the units that it may have."""
+
+    words: frozenset[Word]
+    op: str
+    value: float
+    unit: frozenset[Word] = frozenset()
+
+
+class To(NamedTuple):
+    """That a thing belongs to another: "of" ties both ways, "in" to the whole, "with" back."""
+
+    np: NP
+    negated: bool = False
+    word: str = ""
+
+
+class Not(NamedTuple):
+    """What does not hold."""
+
+    of: Any
+
+
+class Both(NamedTuple):
+    """Two modifiers, joined by `word`: "and" or "or"."""
+
+    one: Any
+    other: Any
+    word: str
+
+    def values(self) -> list[Val]:
+        """Return the values that it joins; none where it joins anything else."""
+        sides = [
+            side.values() if isinstance(side, Both) else [side] if isinstance(side, Val) else []
+            for side in (self.one, self.other)
+        ]
+        return sides[0] + sides[1] if sides[0] and sides[1] else []
+
+
+class Limit(NamedTuple):
+    """Maximum number of things."""
+
+    n: int
+
+
+class Free(NamedTuple):
+    """A name that is in no schema and has no cue."""
+
+    text: str
+
+
+class Show(NamedTuple):
+    """Show sets; `post`: a phrase stood behind the last noun."""
+
+    sets: tuple[Set, ...]
+    post: bool = True
+
+
+class Agg(NamedTuple):
+    """A figure of a set.
+
+    Attributes:
+        fn: count, sum, avg, min, max, median or rate.
+        field: what is measured; "" for count.
+        by: the groups: (entity, field), or ("time", unit).
+        said: whether the question names the things, or only what is measured.
+        cond: what a rate is the share of.
+        order, top: the groups with the most or the fewest.
+        having: (operator, number): the groups with more than 3.
+        unit: the unit of the figure, and how many of the field's own it is.
+    """
+
+    fn: str
+    field: str
+    set: Set
+    by: tuple[tuple[str, str], ...] = ()
+    said: bool = True
+    cond: Cond | None = None
+    order: str = ""
+    top: int | None = None
+    having: tuple[str, int] | None = None
+    unit: tuple[str, float] | None = None
+
+
+class Rank(NamedTuple):
+    """The rows of a set, the greatest or the least first."""
+
+    set: Set
+    field: str
+    order: str
+    top: int | None
+
+
+class Call(NamedTuple):
+    """The call of a report, for a period."""
+
+    name: str
+    when: When | None = None
+
+
+Part: TypeAlias = Any
+"""The meaning of a part of a question: a modifier, a thing, an amount, a group or a question."""
+Meaning: TypeAlias = Show | Agg | Rank | Call
+Out: TypeAlias = Iterator[tuple[Any, int]]
+
+
+class World:
+    """What functions of meaning know.
+
+    Attributes:
+        lex: the lexicon.
+        before: the meaning of the question before, in a conversation.
+        why: what was refused on purpose, in words for the user.
+    """
+
+    def __init__(self, lex: Lexicon, before: Meaning | None = None) -> None:
+        """Know a lexicon, and the question before."""
+        self.lex = lex
+        self.before = before
+        self.why: dict[str, None] = {}
+
+    def refuse(self, reason: str) -> None:
+        """Note why a reading was refused."""
+        self.why[reason] = None
+
+
+FUNCTIONS: Final[dict[str, Callable[..., Out]]] = {}
+"""The functions that the grammar names."""
+
+
+def meaning(function: Callable[..., Out]) -> Callable[..., Out]:
+    """Make a function known to the grammar by its name.
+
+    It gets the world and the meanings of parts, and yields each way in which they fit together,
+    with its cost; a way that does not fit is not yielded.
+    """
+    FUNCTIONS[function.__name__.strip("_")] = function
+    return function
+
+
+def sets_of(said: Meaning | None) -> list[Set]:
+    """Return the sets that a question is about."""
+    match said:
+        case Show(sets=sets):
+            return [*sets]
+        case Agg(set=one) | Rank(set=one):
+            return [one]
+        case _:
+            return []

@@ -1,0 +1,211 @@
+"""The planner: a question becomes a plan, or a question back that says what is not clear."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import date
+from typing import Any, Final, Literal, NamedTuple
+
+from msgspec.structs import replace
+
+from toolplan.path import Json
+from toolplan.plan_json import dump
+from toolplan.planners import Attempt, Clarification, Draft, OnText, Proposal, Question
+from toolplan.planners.context import PlannerContext
+from toolplan.planners.conversation import FOLLOW_UP_OF, Conversation, Turn, read_conversation
+from toolplan.tools import Toolbox
+from toolplan_offline import answers, explain, written
+from toolplan_offline.builder import SQL, Builder, Step
+from toolplan_offline.chart import TooMany
+from toolplan_offline.examples import example_questions
+from toolplan_offline.lexicon import Lexicon
+from toolplan_offline.meaning import Meaning, Show, World
+from toolplan_offline.provenance import provenance, said_values
+from toolplan_offline.reading import Reader, Reading
+from toolplan_offline.sql import Cannot
+
+NAME: Final = "offline"
+MAX_CHARACTERS: Final = 2_000
+"""Maximum number of characters of a question."""
+_UNREADABLE: Final = (TypeError, ValueError, KeyError, AttributeError, StopIteration)
+
+
+class Way(NamedTuple):
+    """A way to read a question as a category of the grammar, and its steps."""
+
+    meaning: Meaning
+    steps: list[Step]
+    category: str
+
+
+class OfflinePlanner:
+    """Plan without a model: every word of a question is read, or it is asked back.
+
+    In a conversation, a message may answer the question that was asked back, or change the meaning
+    of the question before.
+    """
+
+    def __init__(self, *, weeks: Literal["rolling", "calendar"] = "rolling") -> None:
+        """Create a planner; it remembers only the lexicon of the last toolbox."""
+        self._weeks = weeks
+        self._compiled: tuple[Toolbox, Reader] | None = None
+        self._examples: tuple[Toolbox, tuple[str, ...]] | None = None
+
+    async def propose(
+        self,
+        question: Question,
+        tools: Toolbox,
+        attempts: Sequence[Attempt],
+        *,
+        on_text: OnText | None = None,
+    ) -> Proposal:
+        """Return a draft, a question back, or a refusal; a draft in `attempts` is not repeated."""
+        proposal = self.plan(question, tools)
+        if not isinstance(proposal, Draft):
+            return proposal
+        tried = next((each for each in attempts if each.draft.text == proposal.text), None)
+        return proposal if tried is None else explain.tried(tried)
+
+    def plan(self, question: Question, tools: Toolbox) -> Proposal:
+        """Return what `propose` returns where nothing was tried, without awaiting."""
+        before = read_conversation(question.context)
+        chosen = answers.chosen(before.pending, question.text)
+        if chosen is not None:
+            return Draft(_relabelled(chosen, question), planner=NAME)
+        proposal = self._planned(question, tools, before)
+        if isinstance(proposal, Clarification) and not proposal.options:
+            return replace(proposal, examples=self.examples(tools, question.today))
+        return proposal
+
+    def examples(self, tools: Toolbox, today: str) -> tuple[str, ...]:
+        """Return up to three questions that there are plans for."""
+        if self._examples is None or self._examples[0] is not tools:
+            found = example_questions(
+                self._reader(tools).lex,
+                lambda text: isinstance(
+                    self._planned(Question(text, today), tools, Conversation()), Draft
+                ),
+            )
+            self._examples = (tools, found)
+        return self._examples[1]
+
+    def _reader(self, tools: Toolbox) -> Reader:
+        if self._compiled is None or self._compiled[0] is not tools:
+            self._compiled = (tools, Reader(Lexicon(tools.values()), self._weeks))
+        return self._compiled[1]
+
+    def _planned(
+        self, question: Question, tools: Toolbox, before: Conversation, *, corrects: bool = True
+    ) -> Proposal:
+        text = question.text
+        if not text.strip():
+            return Clarification("What would you like to know?")
+        if len(text) > MAX_CHARACTERS:
+            return Clarification(f"Please ask in at most {MAX_CHARACTERS:,} characters.")
+        reader, today = self._reader(tools), date.fromisoformat(question.today)
+        world = World(reader.lex, self._meaning(before.last, tools))
+        try:
+            reading = reader.read(text, today, world)
+        except TooMany:
+            return Clarification("This can be read in very many ways. Please ask it in parts.")
+        if reading.asked:
+            return Clarification(" ".join(reading.asked))
+        if reading.unknown:
+            return self._not_understood(question, tools, before, reading, corrects)
+        ways, reason = self._ways(reading, world, SQL in tools)
+        drafts = [self._text(question, reading, way, before.last, reader.lex) for way in ways]
+        if len(drafts) == 1:
+            return Draft(drafts[0], planner=NAME)
+        if drafts:
+            return explain.which(reader.lex, [w.meaning for w in ways], [*map(json.loads, drafts)])
+        return explain.not_together(reading, world, reason)
+
+    def _meaning(self, last: Turn | None, tools: Toolbox) -> Meaning | None:
+        """Return what the question before means; None where its plan is not made of that alone."""
+        if last is None:
+            return None
+        known = written.from_json(last.plan.metadata.get(written.FIELD))
+        if known is None:
+            return None
+        try:
+            steps = Builder(self._reader(tools).lex, computes=SQL in tools).build(known)
+        except (Cannot, *_UNREADABLE):
+            return None
+        steps_then = dump(replace(last.plan, metadata={})) or {}
+        return known if steps_then == _document(steps) else None
+
+    def _ways(self, reading: Reading, world: World, computes: bool) -> tuple[list[Way], str | None]:
+        """Return the cheapest ways to read all words that have different plans; or why none has.
+
+        What can be a follow-up is one.
+        """
+        edits = {} if world.before is None else reading.meanings("E")
+        category, said = ("E", edits) if edits else ("S", reading.meanings("S"))
+        found, reason, best = dict[str, Way](), None, None
+        for meaning, cost in sorted(said.items(), key=lambda each: each[1]):
+            if best is not None and cost > best:
+                break
+            if isinstance(meaning, Show) and any(s.has_hole for s in meaning.sets):
+                reason = reason or "A word refers to something that was not named"
+                continue
+            try:
+                steps = Builder(world.lex, computes=computes).build(meaning)
+            except Cannot as error:
+                reason = str(error)
+                continue
+            found.setdefault(json.dumps(steps, sort_keys=True), Way(meaning, steps, category))
+            best = cost
+        return list(found.values()), reason
+
+    def _not_understood(
+        self,
+        question: Question,
+        tools: Toolbox,
+        before: Conversation,
+        reading: Reading,
+        corrects: bool,
+    ) -> Proposal:
+        """Ask about unknown words; offer the question without slips, if that has a plan."""
+        asked = explain.unknown_words(reading)
+        better = self._reader(tools).corrected(question.text) if corrects else None
+        if better is None:
+            return asked
+        proposal = self._planned(replace(question, text=better), tools, before, corrects=False)
+        if not isinstance(proposal, Draft):
+            return asked
+        return explain.did_you_mean(better, reading, json.loads(proposal.text))
+
+    def _text(
+        self, question: Question, reading: Reading, way: Way, last: Turn | None, lex: Lexicon
+    ) -> str:
+        said = said_values(reading, way.category, way.meaning)
+        earlier = last.query if way.category == "E" and last is not None else None
+        metadata: dict[str, Json] = {
+            "query": question.text,
+            "reference_date": question.today,
+            "planner": NAME,
+            "notes": [*reading.notes],
+            "provenance": provenance(question.text, way.steps, said, earlier),
+            written.FIELD: written.to_json(way.meaning),
+        }
+        if earlier is not None:
+            whole = explain.described(lex, way.meaning)
+            metadata[FOLLOW_UP_OF] = {"query": earlier, "read_as": whole}
+        return json.dumps(_document(way.steps, metadata), ensure_ascii=False, indent=2)
+
+
+def _document(steps: list[Step], metadata: dict[str, Json] | None = None) -> dict[str, Any]:
+    return {"toolplan": 1, "steps": steps, **({"metadata": metadata} if metadata else {})}
+
+
+def _relabelled(plan: dict[str, Any], question: Question) -> str:
+    """Return the plan of an option that was chosen, as the plan for what was said."""
+    metadata = {**plan.get("metadata", {}), "query": question.text}
+    metadata.pop("provenance", None)  # its places are those in another text
+    return json.dumps({**plan, "metadata": metadata}, ensure_ascii=False, indent=2)
+
+
+def offline(context: PlannerContext) -> OfflinePlanner:
+    """Return the planner for the entry point `offline` of the group `toolplan.planners`."""
+    return OfflinePlanner(weeks=context.weeks)

@@ -1,0 +1,496 @@
+"""Functions of meaning for whole questions: lists, figures, ranks and reports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolplan_offline.fits import apply
+from toolplan_offline.lexicon import Val, Word
+from toolplan_offline.meaning import (
+    NP,
+    Agg,
+    Both,
+    Call,
+    Cond,
+    Link,
+    Not,
+    Num,
+    Out,
+    Part,
+    Rank,
+    Set,
+    Show,
+    To,
+    When,
+    World,
+    meaning,
+)
+from toolplan_offline.phrases import by_field
+from toolplan_offline.words import plural
+
+Group = tuple[Any, ...]
+_HOLE = NP(Set("", hole=True))
+
+
+# --- lists
+
+
+@meaning
+def show(w: World, np: NP) -> Out:
+    """Show things; of a bare noun in the singular it is not known which."""
+    if not (np.one and not np.set.parts):
+        yield Show((np.set,), np.last is not None), 0
+
+
+@meaning
+def show_field(w: World, f: Word, np: NP) -> Out:
+    """Show the things whose field is asked for."""
+    if f.entity == np.set.entity:
+        yield Show((np.set,)), 0
+    elif np.set.is_record and w.lex.reach(np.set.entity, f.entity):
+        for s, cost in apply(w, Set(f.entity), To(np)):
+            yield Show((s,)), cost
+
+
+@meaning
+def show_fields(w: World, f: Word, np: NP) -> Out:
+    """Show each value of a field, with the number of things."""
+    if f.entity == np.set.entity:
+        for g, _ in by_field(w, f):
+            yield from by(w, Show((np.set,)), g)
+
+
+@meaning
+def field_of_record(w: World, unit: Word, np: NP) -> Out:
+    """Show the record whose amount is asked for."""
+    if np.set.is_record:
+        yield from show_field(w, unit, np)
+
+
+@meaning
+def values(w: World, f: Word) -> Out:
+    """Show each value of a field, with the number of things."""
+    for g, cost in by_field(w, f):
+        for a, more in by(w, Show((Set(f.entity),)), g):
+            yield a._replace(said=False), cost + more
+
+
+@meaning
+def check(w: World, np: NP, m: Part) -> Out:
+    """Show the record that tells whether something holds of it."""
+    if np.set.is_record and isinstance(m, Val | Num) and any(True for _ in apply(w, np.set, m)):
+        yield Show((np.set,)), 0
+
+
+@meaning
+def has_been(w: World, np: NP, e: str) -> Out:
+    """Show the records of a deed that was done to something."""
+    for s, cost in apply(w, Set(e), To(np)):
+        yield Show((s,)), cost
+
+
+@meaning
+def about(w: World, a: NP, b: NP) -> Out:
+    """Show the things to which others belong."""
+    for s, cost in apply(w, a.set, To(b)):
+        yield Show((s,)), cost
+
+
+@meaning
+def bare(w: World, m: Part) -> Out:
+    """Show the things of which several values can be said, where one kind has them all."""
+    said = m.values() if isinstance(m, Both) else []
+    if said and len({v.entity for v in said}) == 1:
+        for s, cost in apply(w, Set(said[0].entity), m):
+            yield Show((s,)), cost + 3
+
+
+# --- several sets
+
+
+def fill(w: World, s: Set, by: Set) -> Set | None:
+    """Return `s` with its holes filled by a set; None where it does not fit."""
+    if s.hole:
+        return _fill_hole(w, s._replace(limit=None), by)
+    parts: set[Cond | Link] = set()
+    for part in s.parts:
+        if isinstance(part, Link) and part.to.has_hole:
+            to = fill(w, part.to, by)
+            if to is None or to.entity == s.entity or not w.lex.linked(s.entity, to.entity):
+                return None
+            part = part._replace(to=to)
+        parts.add(part)
+    return s._replace(parts=frozenset(parts))
+
+
+def _fill_hole(w: World, s: Set, by: Set) -> Set | None:
+    if s.entity == "":
+        return by
+    if s.entity == by.entity:
+        return by._replace(parts=by.parts | s.parts)
+    inner = next((k.to for k in by.links if k.to.entity == s.entity and not k.negated), None)
+    if inner is not None and not w.lex.reach(by.entity, s.entity):
+        return inner
+    if not w.lex.linked(s.entity, by.entity):
+        return None
+    return s._replace(hole=False, parts=s.parts | {Link(by)})
+
+
+@meaning
+def more(w: World, a: Part, np: NP) -> Out:
+    """Show one more set; what it leaves open ("their", "in them") is the one before."""
+    if not isinstance(a, Show):
+        return
+    if np.set.has_hole:
+        yield from _more_of_those(w, a, np.set)
+        return
+    before = a.sets[-1]
+    unlike = np.set.is_record and (not before.is_record or np.set.entity == before.entity)
+    if not unlike and not (np.one and not np.set.parts) and not _is_unclear(w, a, np):
+        # of "late orders and invoices" it is not clear what is late
+        yield Show((*a.sets, np.set), np.last is not None), int(a.post)
+
+
+def _more_of_those(w: World, a: Show, s: Set) -> Out:
+    said = [link.to.limit for link in s.links if link.to.hole]
+    is_one = any(said)  # "its": of the one record
+    fits = list[Set]()
+    for before in [x for x in a.sets if x.is_record] if is_one else reversed(a.sets):
+        got = fill(w, s, before)
+        if got is not None and got != before:
+            fits.append(got)
+    for got in fits if 0 in said else fits[:1]:  # a second "their" can be of either
+        yield Show((*a.sets, got)), 0
+
+
+def _is_unclear(w: World, a: Show, np: NP) -> bool:
+    """Return whether a condition may hold for both sets, and say so."""
+    s, before = np.set, a.sets[-1]
+    last = np.last is not None and (not a.post or isinstance(np.last, When))
+    if last and any(x != before for x, _ in apply(w, before, np.last)):
+        w.refuse(f"Does what stands last hold for the {many(w, before)}, too?")
+        return True
+    if bool(s.parts) != bool(before.parts):
+        bare, other = (s, before) if not s.parts else (before, s)
+        w.refuse(f"Which {many(w, bare)}: all of them, or those of the {many(w, other)}?")
+        return True
+    return False
+
+
+@meaning
+def more_ones(w: World, a: Part, m: Part) -> Out:
+    """Show more things of the same kind, where all is said of them that is of the others."""
+    if isinstance(a, Show) and len(a.sets) == 1 and isinstance(m, Val | Both):
+        for s, cost in apply(w, Set(a.sets[0].entity), m):
+            if _kinds_of(s) == _kinds_of(a.sets[0]):
+                yield Show((*a.sets, s)), cost
+
+
+def _kinds_of(s: Set) -> set[str]:
+    return {c.field for c in s.conditions} | {k.to.entity for k in s.links}
+
+
+@meaning
+def then(w: World, a: Part, np: NP) -> Out:
+    """Show one more set that belongs to the one before, even where no word says so."""
+    if isinstance(a, Show) and np.set.has_hole:
+        yield from more(w, a, np)
+    elif isinstance(a, Show):
+        for s, _ in apply(w, np.set, To(_HOLE)):
+            yield from more(w, a, np._replace(set=s))
+
+
+@meaning
+def details(w: World, a: Part, e: str) -> Out:
+    """Show the details of what was named."""
+    yield from then(w, a, NP(Set(e)))
+
+
+@meaning
+def topic(w: World, a: NP, b: Part) -> Out:
+    """Show sets that belong to things which are named first."""
+    if not isinstance(b, Show) or any(s.links for s in b.sets[1:] if not s.has_hole):
+        return
+    out: tuple[Set, ...] = (a.set,)
+    for s in b.sets:
+        tied = s if s.has_hole else next((t for t, _ in apply(w, s, To(_HOLE))), None)
+        got = fill(w, tied, out[-1] if s.has_hole else a.set) if tied else None
+        if got is None:
+            return
+        out = (*out, got)
+    yield Show(out[1:] if a.set.is_record else out), 0
+
+
+def many(w: World, s: Set) -> str:
+    """Return the plural of the noun of a set."""
+    return plural(w.lex.entities[s.entity].nouns[0])
+
+
+# --- figures
+
+
+@meaning
+def count(w: World, np: NP) -> Out:
+    """Count things."""
+    if not np.set.has_hole and np.set.limit is None:
+        yield Agg("count", "", np.set), 0
+
+
+@meaning
+def compare(w: World, np: NP) -> Out:
+    """Show things of each value that is named."""
+    if any(c.op == "each" for s in np.set.all() for c in s.conditions):
+        yield from show(w, np)
+
+
+@meaning
+def measure(w: World, fn: str, f: Word, np: NP | None = None) -> Out:
+    """Compute a figure of a field."""
+    found = w.lex.field(f)
+    if not found.column or found.kind != "number" or (np and np.set.limit is not None):
+        return
+    unit = (f.unit, f.factor) if f.factor != 1 else None
+    if np is None:
+        yield Agg(fn, f.field, Set(f.entity), said=False, unit=unit), 0
+    elif np.set.entity == f.entity:
+        yield Agg(fn, f.field, np.set, unit=unit), 0
+    elif w.lex.reach(f.entity, np.set.entity):  # of the things that belong to those
+        for s, cost in apply(w, Set(f.entity), To(np)):
+            yield Agg(fn, f.field, s, unit=unit), cost + 1
+
+
+@meaning
+def total(w: World, f: Word) -> Out:
+    """Sum a field."""
+    yield from measure(w, "sum", f)
+
+
+@meaning
+def total_of(w: World, unit: Word, np: NP) -> Out:
+    """Sum a field of things."""
+    yield from measure(w, "sum", unit, np)
+
+
+@meaning
+def rate(w: World, v: Val, np: NP | None = None) -> Out:
+    """Compute the share of a value; a report that gives it comes first."""
+    s = Set(v.entity) if np is None else np.set
+    if s.entity == v.entity and s.limit is None and all(c.field != v.field for c in s.conditions):
+        cond = Cond(v.field, "=", v.value)
+        yield Agg("rate", "", s, cond=cond, said=np is not None), 1
+
+
+@meaning
+def share(w: World, np: NP, v: Val) -> Out:
+    """Compute the share of a value among things."""
+    yield from rate(w, v, np)
+
+
+@meaning
+def restrict(w: World, a: Part, m: Part) -> Out:
+    """Restrict what a figure is about; of groups it is not known what "not" leaves out."""
+    if not isinstance(a, Agg) or a.order:
+        return
+    is_own = not isinstance(m, To) or m.np.set == a.set
+    denies = isinstance(m, Not) or (isinstance(m, Val) and m.value is False)
+    if a.said or (is_own and not (a.by and denies)):
+        for s, cost in apply(w, a.set, m):
+            yield a._replace(set=s), cost
+
+
+# --- groups
+
+
+def groups(w: World, e: str, g: Group) -> bool:
+    """Return whether things can be put into groups."""
+    if g[0] == "time":
+        return bool(w.lex.entities[e].day)
+    return g[0] == e or w.lex.reach(e, g[0])
+
+
+@meaning
+def by(w: World, a: Part, g: Group) -> Out:
+    """Compute a figure for each group."""
+    if isinstance(a, Show) and len(a.sets) == 1 and not a.sets[0].has_hole and not a.sets[0].limit:
+        a = Agg("count", "", a.sets[0])
+    if not isinstance(a, Agg):
+        return
+    if g[0] == "pair":
+        yield from by_two(w, a, g[1], g[2])
+        return
+    own = g[:2] == (a.set.entity, "id")
+    if own and a.fn == "avg" and not a.by:
+        yield a, 0  # the average of a field per thing
+    elif not (own or a.order or g[:2] in a.by) and len(a.by) < 2 and groups(w, a.set.entity, g):
+        yield a._replace(by=(*a.by, g[:2])), int(g[0] not in ("time", a.set.entity))
+
+
+@meaning
+def by_two(w: World, a: Part, g: Group, h: Group) -> Out:
+    """Compute a figure for each pair of groups."""
+    for one, cost in by(w, a, g):
+        for two, extra in by(w, one, h):
+            yield two, cost + extra
+
+
+@meaning
+def each(w: World, g: Group, a: Part) -> Out:
+    """Compute a figure for each group that is named first."""
+    yield from by(w, a, g)
+
+
+@meaning
+def top(w: World, g: Group, order: str, a: Part, n: float | None = None) -> Out:
+    """Show the groups with the greatest or the least figure; of one in the singular, the first."""
+    if isinstance(a, NP) and not a.set.has_hole and a.set.limit is None:
+        a = Agg("count", "", a.set)
+    if not isinstance(a, Agg) or a.by or g[:2] == (a.set.entity, "id"):
+        return
+    if groups(w, a.set.entity, g):
+        first = int(n) if n else 1 if len(g) > 2 else None
+        yield a._replace(by=(g[:2],), order=order, top=first), int(g[0] != a.set.entity)
+
+
+@meaning
+def top_n(w: World, n: float, g: Group, order: str, a: Part) -> Out:
+    """Show the first groups."""
+    yield from top(w, g, order, a, n)
+
+
+@meaning
+def top_by(w: World, n: float, g: Group, a: Part) -> Out:
+    """Show the groups with the greatest figures."""
+    yield from top(w, g, "desc", a, n)
+
+
+@meaning
+def top_desc(w: World, g: Group, a: Part) -> Out:
+    """Show all groups, the greatest first."""
+    yield from top(w, g[:2], "desc", a)
+
+
+@meaning
+def top_fn(w: World, g: Group, order: str, fn: str, f: Word) -> Out:
+    """Show the groups with the greatest figure of a field."""
+    for a, cost in measure(w, fn, f):
+        for one, extra in top(w, g, order, a):
+            yield one, cost + extra
+
+
+@meaning
+def more_than(w: World, g: Group, op: str, n: float, np: NP) -> Out:
+    """Show the groups with more than a number of things."""
+    if op in (">", ">=") and n == int(n) and n > 0:
+        for a, cost in top(w, g[:2], "desc", np):
+            yield a._replace(having=(op, int(n))), cost
+
+
+@meaning
+def commonest(w: World, g: Group, order: str, n: float | None = None) -> Out:
+    """Show the values that occur most often."""
+    if g[1] != "id" and g[0] != "time":
+        first = int(n) if n else 1 if len(g) > 2 else None
+        yield Agg("count", "", Set(g[0]), (g[:2],), order=order, top=first), 0
+
+
+# --- ranks
+
+
+@meaning
+def rank(w: World, np: NP, order: str, f: Word) -> Out:
+    """Sort things by a field."""
+    found = w.lex.field(f)
+    sorts = found.column and f.entity == np.set.entity and found.kind in ("number", "date")
+    if sorts and not np.set.has_hole:
+        first = np.set.limit or (1 if np.one else None)
+        yield Rank(np.set._replace(limit=None), f.field, order, first), 0
+
+
+@meaning
+def rank_asc(w: World, np: NP, f: Word) -> Out:
+    """Sort things by a field, the least first."""
+    yield from rank(w, np, "asc", f)
+
+
+@meaning
+def rank_desc(w: World, np: NP, f: Word) -> Out:
+    """Sort things by a field, the greatest first."""
+    yield from rank(w, np, "desc", f)
+
+
+@meaning
+def newest(w: World, order: str, np: NP, n: float | None = None) -> Out:
+    """Sort things by their date; the list of a tool that is sorted so is only cut."""
+    e = w.lex.entities.get(np.set.entity)
+    if not e or not e.day or not e.fields[e.day].column or np.set.has_hole:
+        return
+    first = int(n) if n else np.set.limit or (1 if np.one else None)
+    if first and e.limit and e.order == (e.day, order):
+        yield Show((np.set._replace(limit=first),)), 0
+    else:
+        yield Rank(np.set._replace(limit=None), e.day, order, first), 0
+
+
+@meaning
+def up(w: World, f: Word) -> Out:
+    """Mean the greatest of a field."""
+    yield (f, "desc"), 0
+
+
+@meaning
+def down(w: World, f: Word) -> Out:
+    """Mean the least of a field."""
+    yield (f, "asc"), 0
+
+
+@meaning
+def superlative(w: World, said: tuple[Word, str], np: NP, n: float | None = None) -> Out:
+    """Show the things that are the greatest or the least."""
+    for r, cost in rank(w, np, said[1], said[0]):
+        yield r._replace(top=int(n) if n else r.top), cost
+
+
+# --- reports
+
+
+@meaning
+def report(w: World, name: str) -> Out:
+    """Call a report."""
+    yield Call(name), 0
+
+
+@meaning
+def report_when(w: World, t: Call, m: Part) -> Out:
+    """Call a report for a period."""
+    if t.when is None and isinstance(m, When) and m.field is None and w.lex.reports[t.name].start:
+        yield t._replace(when=m), 0
+
+
+# --- what stands first
+
+
+@meaning
+def front(w: World, m: Part, q: Part) -> Out:
+    """Restrict a question by a phrase that stands before it."""
+    if isinstance(m, To) and not m.np.set.parts:
+        return  # "for each of them" groups
+    if isinstance(q, Call):
+        yield from report_when(w, q, m)
+    elif isinstance(q, Show) and len(q.sets) == 1:
+        for s, cost in apply(w, q.sets[0], m):
+            yield Show((s,)), cost + 1
+    else:
+        yield from restrict(w, q, m)
+
+
+@meaning
+def front_bare(w: World, m: Part, q: Part) -> Out:
+    """Restrict a question by a period or a thing that stands before it without a comma."""
+    if isinstance(m, When | To):
+        yield from front(w, m, q)
+
+
+@meaning
+def never(w: World, *parts: Part) -> Out:
+    """Read a form that is understood and yet says too little."""
+    yield from ()

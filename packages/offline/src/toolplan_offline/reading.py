@@ -1,0 +1,229 @@
+"""Reading: from the words of a question to the meanings of all of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import date
+from functools import cached_property
+from typing import Any, Final
+
+from toolplan.dates import NUMBERS, Weeks, read_dates, vocabulary
+from toolplan_offline import grammar
+from toolplan_offline.chart import Chart, Edge
+from toolplan_offline.follow_ups import FUNCTIONS
+from toolplan_offline.lexicon import Lexicon
+from toolplan_offline.meaning import When, World
+from toolplan_offline.words import Token, near, split
+
+_COUNTS: Final = {k: v for k, v in NUMBERS.items() if v > 1 and " " not in k}
+_POLITE: Final = frozenset(["please", "pls", "plz", "kindly"])
+_LONGEST: Final = 8
+"""Maximum number of words of a phrase of the grammar."""
+
+
+class Reader:
+    """Reads questions with a lexicon and the grammar."""
+
+    def __init__(self, lex: Lexicon, weeks: Weeks = "rolling") -> None:
+        """Read with `lex`; `weeks` says what last week is."""
+        self.lex = lex
+        self.weeks: Weeks = weeks
+        self.grammar = grammar.load()
+        # a word that means something to the tools is never skipped
+        self.skip = (self.grammar.skip | lex.light) - lex.entries.keys()
+        self.longest = max(_LONGEST, lex.longest)
+
+    @cached_property
+    def vocabulary(self) -> set[str]:
+        """All words that can be understood."""
+        known = {word for text in self.lex.entries for word in text.split()}
+        return known | self.grammar.words | self.lex.light | vocabulary() | set(NUMBERS)
+
+    @cached_property
+    def offered(self) -> set[str]:
+        """The words that are offered in place of one with a slip."""
+        rates = [t for t, found in self.lex.entries.items() if all(c == "VR" for c, _ in found)]
+        return {word for word in self.vocabulary - set(rates) if len(word) >= 4}
+
+    def read(self, question: str, today: date, world: World) -> Reading:
+        """Return the reading of a question.
+
+        Raises:
+            TooMany: it can be read in too many ways.
+        """
+        return Reading(self, question, today, world)
+
+    def corrected(self, question: str) -> str | None:
+        """Return `question` without slips of the finger; None where none is sure."""
+        out, at, changed = "", 0, False
+        for token in split(question):
+            if word := self.meant(token):
+                out, at, changed = out + question[at : token.start] + word, token.end, True
+        return out + question[at:] if changed else None
+
+    def meant(self, token: Token) -> str | None:
+        """Return the one word that `token` is with one slip of the finger."""
+        low = token.low
+        if token.kind != "word" or low in self.vocabulary or len(low) < 4 or low in _POLITE:
+            return None
+        close = {w for w in self.offered if w[0] == low[0] and near(low, w)}
+        if len(close) > 1:  # a letter left out, doubled or exchanged is likelier than a wrong one
+            close = {w for w in close if len(w) != len(low) or sorted(w) == sorted(low)}
+        return close.pop() if len(close) == 1 else None
+
+
+class Reading:
+    """What the words of one question can mean.
+
+    Attributes:
+        tokens: the words.
+        unknown: words that nothing explains; then nothing else is read.
+        asked: what has to be asked about a time.
+        notes: which reading of a time was taken where there are others.
+        kept: the places of the words that mean something.
+        chart: the meanings of all parts of those; None where a word is unknown.
+    """
+
+    def __init__(self, reader: Reader, question: str, today: date, world: World) -> None:
+        """Read a question."""
+        self._reader = reader
+        self.tokens = [t for t in split(question) if t.low not in _POLITE]
+        self.unknown: list[str] = []
+        self.asked: dict[str, None] = {}
+        self.notes: dict[str, None] = {}
+        found = [*self._phrases(), *self._numbers(), *self._times(today)]
+        skipped = self._skipped(found)
+        found += self._names({k for e in found for k in range(e.start, e.end)} | skipped)
+        self._drop_commas(skipped)
+        self.kept = [k for k in range(len(self.tokens)) if k not in skipped]
+        self.chart: Chart | None = None
+        if not (self.unknown or self.asked) and self.kept:
+            edges = self._placed(found)
+            self.chart = Chart(
+                reader.grammar,
+                lambda name, got: FUNCTIONS[name.strip("_")](world, *got),
+                edges,
+                len(self.kept),
+            )
+
+    def meanings(self, category: str) -> dict[Any, int]:
+        """Return the meanings of the whole question as `category`, with their costs."""
+        return {} if self.chart is None else self.chart.meanings(0, len(self.kept), category)
+
+    def place(self, edge: Edge) -> tuple[int, int]:
+        """Return where the words of an edge of the chart begin and end in the question."""
+        first, last = self.tokens[self.kept[edge.start]], self.tokens[self.kept[edge.end - 1]]
+        return first.start, last.end
+
+    def pieces(self) -> list[str]:
+        """Return the longest parts that mean something by themselves, from the left."""
+        out, at = [], 0
+        while self.chart and at < len(self.kept):
+            ends = range(len(self.kept), at, -1)
+            end = next((e for e in ends if self.chart.has(at, e, ("S", "NP", "M", "AGG"))), at + 1)
+            out.append(" ".join(self.tokens[self.kept[k]].text for k in range(at, end)))
+            at = end
+        return out
+
+    # --- edges, over all tokens
+
+    def _phrases(self) -> Iterable[Edge]:
+        low = [t.low for t in self.tokens]
+        entries, classes = self._reader.lex.entries, self._reader.grammar.classes
+        for start in range(len(low)):
+            for end in range(start + 1, min(len(low), start + self._reader.longest) + 1):
+                text = " ".join(low[start:end])
+                for category, meaning in (*entries.get(text, ()), *classes.get(text, ())):
+                    yield Edge(start, end, category, meaning)
+                if text in self._reader.skip:
+                    yield Edge(start, end, "SKIP", None)
+
+    def _numbers(self) -> Iterable[Edge]:
+        for at, t in enumerate(self.tokens):
+            if t.kind == "id":
+                for found in self._reader.lex.identities(t.text):
+                    yield Edge(at, at + 1, "ID", found)
+            elif t.kind == "number" and re.fullmatch(r"\d{1,3}\.\d{3}", t.low):
+                self.unknown.append(t.text)  # twelve thousand, or twelve?
+            elif t.kind == "number" and not t.low[-1].isalpha():
+                yield Edge(at, at + 1, "NUM", float(t.low.replace(",", "")))
+            elif t.low in _COUNTS:
+                yield Edge(at, at + 1, "NUM", float(_COUNTS[t.low]))
+
+    def _times(self, today: date) -> Iterable[Edge]:
+        low = [t.low for t in self.tokens]
+        for found in read_dates(low, today, self._reader.weeks):
+            if found.range is None:
+                self.asked[found.question] = None
+                continue
+            text = " ".join(low[found.start : found.end])
+            said = re.fullmatch(r"(?:the )?(?:last|past|previous) (\w+) days", text)
+            days = (
+                int(said[1])
+                if said and said[1].isdecimal()
+                else _COUNTS.get(said[1], 0)
+                if said
+                else 0
+            )
+            yield Edge(
+                found.start, found.end, "WHEN", When(found.range.first, found.range.last, days)
+            )
+            if found.note:
+                self.notes[found.note] = None
+
+    def _names(self, covered: set[int]) -> Iterable[Edge]:
+        """Yield names that no schema knows; note words that are none."""
+        at = 0
+        while at < len(self.tokens):
+            t, end = self.tokens[at], at + 1
+            if at not in covered and self._reader.meant(t):
+                self.unknown.append(t.text)  # a name, or a slip in a word that is known
+            elif at not in covered and (t.kind == "quoted" or self._is_name(at)):
+                while (
+                    t.kind == "word"
+                    and end < len(self.tokens)
+                    and end not in covered
+                    and self._is_name(end)
+                ):
+                    end += 1
+                yield Edge(at, end, "UNK", " ".join(x.text for x in self.tokens[at:end]))
+            elif at not in covered and t.kind == "id":
+                yield Edge(at, end, "UNK", t.text, 1)
+            elif at not in covered:
+                self.unknown.append(t.text)
+            at = end
+
+    def _is_name(self, at: int) -> bool:
+        t = self.tokens[at]
+        inner = t.text[1:] != t.text[1:].lower()
+        return t.kind == "word" and t.text[:1].isupper() and (at > 0 or inner)
+
+    def _skipped(self, found: Iterable[Edge]) -> set[int]:
+        return {k for e in found if e.category == "SKIP" for k in range(e.start, e.end)}
+
+    def _drop_commas(self, skipped: set[int]) -> None:
+        """Skip commas at the two ends, where all beyond them means nothing."""
+        for order in (range(len(self.tokens)), reversed(range(len(self.tokens)))):
+            for k in order:
+                if k in skipped:
+                    continue
+                if self.tokens[k].low != ",":
+                    break
+                skipped.add(k)
+
+    def _placed(self, found: list[Edge]) -> list[Edge]:
+        """Return the edges over the words that mean something."""
+        place = {k: n for n, k in enumerate(self.kept)}
+        asks = [e for e in found if e.category == "@ask" and e.end > e.start + 1]
+        edges: set[Edge] = set()
+        for e in found:
+            within = [place[k] for k in range(e.start, e.end) if k in place]
+            if e.category == "SKIP" or not within:
+                continue
+            # a noun inside a phrase that asks, as "check for", is less likely one
+            noun = e.category in ("N", "N1") and any(
+                a.start <= e.start and e.end <= a.end for a in asks
+            )
+            edges.add(Edge(within[0], within[-1] + 1, e.category, e.meaning, e.cost + noun))
+        return sorted(edges, key=lambda e: (e.start, e.end, e.category, str(e.meaning)))

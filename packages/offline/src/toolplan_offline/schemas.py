@@ -1,0 +1,359 @@
+"""What the schemas of tools say about the kinds of things that they read.
+
+An entity is a kind of thing with a list tool, a get tool and fields. A field joins an argument of
+the list tool (how to filter) and a column of its rows (how to compute).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any, Final, NamedTuple
+
+from toolplan.tools import Effects, Tool
+from toolplan_offline.words import singular, spoken
+
+Node = Mapping[str, Any]
+_JSON_TYPES: Final = ("string", "number", "integer", "boolean")
+
+
+class English(NamedTuple):
+    """The tables of `english.txt`."""
+
+    units: dict[str, dict[str, float]]
+    suffixes: dict[str, str]
+    cues: dict[str, list[str]]
+    greatest: list[tuple[str, str, frozenset[str]]]
+    classes: dict[str, frozenset[str]]
+
+
+def _read_english() -> English:
+    english = English({}, {}, {}, [], {})
+    for line in files(__package__).joinpath("english.txt").read_text("utf-8").splitlines():
+        found = re.fullmatch(r"@(\w+) (.+?): (.+)", line)
+        if not found:
+            continue
+        table, name, texts = found[1], found[2], found[3].split(", ")
+        if table == "unit":
+            english.units[name] = {w: float(n) for w, n in (t.rsplit(" ", 1) for t in texts)}
+        elif table == "suffix":
+            english.suffixes.update(dict.fromkeys(texts, name))
+        elif table == "cue":
+            english.cues[name] = texts
+        elif table == "greatest":
+            up, down = name.rsplit(", " if ", " in name else " ", 1)
+            english.greatest.append((up, down, frozenset(texts)))
+        else:
+            english.classes[name] = frozenset(texts)
+    return english
+
+
+ENGLISH: Final = _read_english()
+
+
+@dataclass(slots=True)
+class Field:
+    """A field of an entity.
+
+    Attributes:
+        kind: its `x-kind`, or "bool", "number", "date", "enum", "text", "list".
+        ref: the identity that its values are, such as "thing.id".
+        column: whether the rows of the list tool have it.
+        cued: whether a value needs its cue: the two ends of a way.
+        equal: the argument that filters by equality; `many`: it takes a list; `lists_only`: and
+            nothing else; `literal`: it takes no reference.
+        least, most: the arguments that are its bounds.
+        json: the type of the column, as the tool `sql` names types.
+        lower: whether the known values are written in lower case.
+        timed: whether the arguments of its bounds take a time of day.
+    """
+
+    name: str
+    entity: str
+    kind: str = ""
+    ref: str = ""
+    unit: str = ""
+    column: bool = False
+    nullable: bool = False
+    words: list[str] = field(default_factory=list[str])
+    cues: list[str] = field(default_factory=list[str])
+    values: dict[Any, list[str]] = field(default_factory=dict[Any, list[str]])
+    cued: bool = False
+    equal: str = ""
+    many: bool = False
+    lists_only: bool = False
+    literal: bool = False
+    least: str = ""
+    most: str = ""
+    json: str = ""
+    lower: bool = False
+    timed: bool = False
+
+
+@dataclass(slots=True)
+class Entity:
+    """A kind of thing.
+
+    Attributes:
+        rows: the path to the rows in the output of the list tool; None where it declares none.
+        record: the path to the one record in the output of the get tool.
+        day: the field that a date without a verb is about; "" where several are as likely.
+        prefix: the letters with which identities begin.
+        arguments: the arguments of the list tool, in their order; `required`: those it requires.
+        order: the field by which its rows are sorted, and asc or desc.
+    """
+
+    name: str
+    nouns: list[str] = field(default_factory=list[str])
+    list_tool: str = ""
+    get_tool: str = ""
+    get_arg: str = ""
+    limit: str = ""
+    rows: str | None = None
+    record: str = ""
+    fields: dict[str, Field] = field(default_factory=dict[str, Field])
+    day: str = ""
+    prefix: str = ""
+    arguments: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    order: tuple[str, str] = ("", "")
+
+    @property
+    def keys(self) -> list[Field]:
+        """The fields that carry an identity."""
+        return [f for f in self.fields.values() if f.ref]
+
+
+@dataclass(slots=True)
+class Report:
+    """A tool that answers a question by itself; `start`, `end` and `days` bound its period."""
+
+    tool: str
+    phrases: tuple[str, ...] = ()
+    start: str = ""
+    end: str = ""
+    days: str = ""
+
+
+class Schemas:
+    """The entities and reports of tools that read."""
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        """Read the schemas of `tools`; those that may change something are left out."""
+        self.entities: dict[str, Entity] = {}
+        self.reports: dict[str, Report] = {}
+        for tool in tools:
+            if tool.effects is Effects.READ:
+                self._tool(tool)
+        self.entities = {k: e for k, e in self.entities.items() if e.list_tool or e.get_tool}
+        for entity in self.entities.values():
+            _refer(entity, self.entities)
+            entity.day = entity.day or _only_day(entity)
+
+    def _tool(self, tool: Tool) -> None:
+        schema = as_node(tool.raw_input)
+        verb, noun = schema.get("x-verb"), schema.get("x-entity")
+        required = tuple(schema.get("required") or ())
+        if not noun:
+            verb, noun = named_after(tool.name, bool(required))
+        if not isinstance(noun, str) or not noun:
+            return
+        props = as_node(schema.get("properties"))
+        if verb == "report":
+            self.reports[tool.name] = _report(tool.name, schema, props)
+            return
+        entity = self.entities.setdefault(noun, Entity(noun, [spoken(noun)]))
+        if verb == "get" and len(required) == 1 and not entity.get_tool:
+            entity.get_tool, entity.get_arg = tool.name, required[0]
+            _read_prefix(entity, as_node(props.get(required[0])))
+            entity.record = _read_columns(entity, tool, listing=False) or ""
+        elif verb == "list" and not entity.list_tool:
+            entity.list_tool, entity.required = tool.name, required
+            entity.arguments = tuple(props)
+            entity.order = _order(schema.get("x-order"))
+            entity.nouns += [n for n in schema.get("x-synonyms", []) if n not in entity.nouns]
+            entity.rows = _read_columns(entity, tool, listing=True)
+            for name, node in props.items():
+                _read_argument(entity, name, as_node(node))
+
+
+def _order(said: object) -> tuple[str, str]:
+    found = re.fullmatch(r"(\w+) (asc|desc)", said) if isinstance(said, str) else None
+    return (found[1], found[2]) if found else ("", "")
+
+
+def as_node(value: object) -> Node:
+    """Return a JSON object, or an empty one in place of anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def types_of(node: Node) -> list[str]:
+    """Return the JSON types that a schema names."""
+    given = node.get("type") or []
+    return list(given) if isinstance(given, list | tuple) else [given]
+
+
+def named_after(name: str, needs: bool) -> tuple[str, str]:
+    """Return the verb and the thing that the name of a tool says, or nothing.
+
+    `needs`: the tool requires an argument.
+    """
+    parts = spoken(name).split()
+    for said in parts:
+        verb = next((v for v in ("list", "get") if said in ENGLISH.classes[v]), None)
+        rest = [p for p in parts if p not in (said, "by", "id")]
+        if verb and rest:
+            last = singular(rest[-1])
+            plural = last != rest[-1]
+            return "list" if plural and not needs else verb, "_".join([*rest[:-1], last])
+    return "", ""
+
+
+def _report(name: str, schema: Node, props: Node) -> Report:
+    roles = {as_node(node).get("x-role"): arg for arg, node in props.items()}
+    phrases = () if schema.get("required") else tuple(schema.get("x-synonyms") or ())
+    start, end = roles.get("range.start", ""), roles.get("range.end", "")
+    return Report(name, phrases, start, end, "days" if "days" in props else "")
+
+
+def _read_prefix(entity: Entity, node: Node) -> None:
+    for text in [str(node.get("pattern", "")).lstrip("^"), *map(str, node.get("examples") or [])]:
+        found = re.match(r"([A-Z]+)", text)
+        if found and not entity.prefix:
+            entity.prefix = found[1]
+
+
+def _read_columns(entity: Entity, tool: Tool, *, listing: bool) -> str | None:
+    """Read the fields of a row; return the path to the rows or the record, or None."""
+    at: list[str] = []
+    row = as_node(tool.raw_output)
+    if "array" in types_of(row):
+        row = as_node(row.get("items"))
+    else:
+        props = as_node(row.get("properties"))
+        lists = [
+            k
+            for k, v in props.items()
+            if as_node(as_node(as_node(v).get("items")).get("properties"))
+        ]
+        one = [k for k, v in props.items() if as_node(as_node(v).get("properties"))]
+        if listing and not lists:
+            return None
+        if listing or (len(props) == 1 and one):
+            at = [(lists if listing else one)[0]]
+            row = as_node(props[at[0]])
+            row = as_node(row.get("items")) if listing else row
+    for name, node in as_node(row.get("properties")).items():
+        found = read_field(entity, name, as_node(node))
+        found.column = found.column or listing
+        if as_node(node).get("x-ref") == f"{entity.name}.id" or name == "id":
+            found.ref = found.ref or f"{entity.name}.id"
+            _read_prefix(entity, as_node(node))
+    return ".".join(at)
+
+
+def read_field(entity: Entity, name: str, node: Node) -> Field:
+    """Return the field `name` of `entity`, with what `node` says about it added."""
+    found = entity.fields.setdefault(name, Field(name, entity.name))
+    kinds = types_of(node)
+    found.ref = found.ref or node.get("x-ref", "")
+    found.nullable = found.nullable or "null" in kinds
+    dated = node.get("format") if node.get("format") in ("date", "date-time") else ""
+    found.json = found.json or dated or next((k for k in kinds if k in _JSON_TYPES), "")
+    found.unit = found.unit or node.get("x-unit", "")
+    head, _, suffix = name.rpartition("_")
+    if not found.unit and head and suffix in ENGLISH.suffixes and {"number", "integer"} & {*kinds}:
+        found.unit = ENGLISH.suffixes[suffix]
+        found.words.append(spoken(head))
+    found.kind = found.kind or _kind(node, kinds)
+    found.words += [w for w in [spoken(name), *node.get("x-synonyms", [])] if w not in found.words]
+    found.cues += [c for c in node.get("x-cue", []) if c not in found.cues]
+    found.cued = found.cued or node.get("x-role") in ("from", "to")
+    _read_values(found, node)
+    return found
+
+
+def _kind(node: Node, kinds: list[str]) -> str:
+    if "array" in kinds and not node.get("x-ref"):
+        return "list"
+    if isinstance(node.get("x-kind"), str):
+        return str(node["x-kind"])
+    if "boolean" in kinds:
+        return "bool"
+    if "date" in str(node.get("format")):
+        return "date"
+    if {"number", "integer"} & set(kinds):
+        return "number"
+    if [v for v in node.get("enum") or [] if v is not None]:
+        return "enum"
+    return "text" if node.get("format") else ""
+
+
+def _read_values(found: Field, node: Node) -> None:
+    enum = [v for v in node.get("enum") or [] if v is not None]
+    known = list(node.get("x-gazetteer") or [])
+    found.lower = found.lower or (bool(known) and all(k == k.lower() for k in known))
+    for value in [*enum, *known]:
+        found.values.setdefault(value, [spoken(str(value)) if value in enum else str(value)])
+    for value, texts in as_node(node.get("x-values")).items():
+        is_bool = found.kind == "bool"
+        key: Any = value == "true" if is_bool else value
+        said = found.values.setdefault(key, [] if is_bool else [str(value)])
+        said += [t for t in texts if t not in said]
+
+
+def _role(name: str, node: Node) -> str:
+    if isinstance(node.get("x-role"), str):
+        return str(node["x-role"])
+    classes = ENGLISH.classes
+    for role, names in (("range.start", "start"), ("range.end", "end"), ("limit", "limit")):
+        if name in classes[names]:
+            return role
+    bound = re.match(r"(min|max)(imum)?_", name)
+    return bound[1] if bound else ""
+
+
+def _read_argument(entity: Entity, name: str, node: Node) -> None:
+    role, about = _role(name, node), str(node.get("x-field") or "")
+    if role == "limit":
+        entity.limit = name
+    elif role.startswith("range"):
+        days = [f.name for f in entity.fields.values() if f.kind == "date"]
+        about = about or (days[0] if len(days) == 1 else "date" if not days else "")
+        if not about:
+            return  # which of several dates it bounds is not said
+        found = read_field(entity, about, {"format": "date"})
+        entity.day = entity.day or about
+        found.timed = node.get("format") == "date-time"
+        found.least, found.most = (
+            (name, found.most) if role == "range.start" else (found.least, name)
+        )
+    elif role in ("min", "max"):
+        bare = re.sub("^(min|max)(imum)?_", "", name)
+        fits = (c for c in entity.fields if c == bare or c.startswith(bare + "_"))
+        kept = {k: v for k, v in node.items() if k in ("type", "x-unit", "x-synonyms")}
+        found = read_field(entity, about or next(fits, bare), kept)
+        found.least, found.most = (name, found.most) if role == "min" else (found.least, name)
+    else:
+        own = str(node.get("x-ref", "")).startswith(entity.name + ".")
+        found = read_field(entity, about or ("id" if own else name), node)
+        found.equal, found.many = name, "anyOf" in node or "array" in types_of(node)
+        found.lists_only = "anyOf" not in node and types_of(node) == ["array"]
+        found.literal = bool(node.get("x-literal"))
+
+
+def _refer(entity: Entity, entities: Mapping[str, Entity]) -> None:
+    """Note which fields are identities of other things, by hint or by name."""
+    for found in entity.fields.values():
+        named = re.fullmatch(r"(\w+?)_ids?", found.name)
+        if not found.ref and named and named[1] in entities:
+            found.ref = f"{named[1]}.id"
+        if found.ref and found.ref.split(".")[0] not in entities:
+            found.ref = ""
+
+
+def _only_day(entity: Entity) -> str:
+    days = [f.name for f in entity.fields.values() if f.kind == "date"]
+    return days[0] if len(days) == 1 else ""
