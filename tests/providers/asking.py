@@ -95,6 +95,7 @@ class Options(TypedDict, total=False):
     tries: int
     max_calls: int
     streamed: bool
+    left_out: Sequence[str]
     tracker: UsageTracker
 
 

@@ -122,7 +122,7 @@ FAULTS: dict[str, tuple[Script, str, int]] = {
         3,
     ),
     "L06 reset": (Sent("Hello there", cut_at=400, reset=True), "llm-stream-cut", 3),
-    "L06 no reason to end": (Says("Hello", finish=None), "llm-stream-cut", 3),
+    "L06 no reason to end": (Says("Hello", finish=None), "llm-stream-cut", 1),
     "L06 not closed": (
         Sent(Says("Hello", done=False), framing="close"),
         "llm-stream-cut",
@@ -205,7 +205,7 @@ ERROR_EVENTS = {
     "status": ('{"message": "m", "code": 503}', "llm-unavailable", 3),
     "limit": ('{"message": "m", "type": "rate_limit_error"}', "llm-rate-limit", 3),
     "length": ('{"message": "m", "code": "context_length_exceeded"}', "llm-context", 1),
-    "another": ('{"message": "m"}', "llm-stream-cut", 3),
+    "another": ('{"message": "m"}', "llm-unavailable", 3),
 }
 
 

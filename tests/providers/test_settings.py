@@ -16,6 +16,7 @@ from toolplan.app.settings import (
     SettingsError,
     read_settings,
 )
+from toolplan.integrations.clear import PlannerConfig
 from toolplan.providers import open_model
 
 
@@ -32,10 +33,10 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_without_anything_set_the_seeds_defaults_stand() -> None:
-    """F003-5, F003-6."""
+    """F003-5, F003-6; 0.1 and 1,000 tokens are those of Clear AI's own planner, not of toolplan."""
     settings = read_settings().models
-    assert settings.temperature == 0.1
-    assert settings.max_tokens == 1_000
+    assert (settings.temperature, settings.max_tokens) == (0.0, 10_000)
+    assert (PlannerConfig().temperature, PlannerConfig().max_tokens) == (0.1, 1_000)
     assert settings.max_retries == 3
     assert settings.enable_caching is True
     assert settings.cache_max_size == 100

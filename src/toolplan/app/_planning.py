@@ -157,6 +157,7 @@ def _opened(
         addresses=settings.addresses,
         timeout_s=settings.timeout_s,
         max_calls=settings.max_calls,
+        left_out=settings.left_out,
         tracker=tracker,
     )
 
@@ -164,13 +165,12 @@ def _opened(
 def _with_model(
     context: PlannerContext, model: providers.Model, specs: tuple[str, ...], settings: ModelSettings
 ) -> PlannerContext:
-    given = settings.given
     return replace(
         context,
         model=model,
         models=specs,
-        temperature=settings.temperature if "temperature" in given else context.temperature,
-        max_tokens=settings.max_tokens if "max_tokens" in given else context.max_tokens,
+        temperature=settings.temperature,
+        max_tokens=settings.max_tokens,
         small_model=settings.small_model,
         caching=settings.enable_caching,
         cache_max_size=settings.cache_max_size,

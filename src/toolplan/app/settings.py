@@ -16,6 +16,7 @@ from typing import Any, Final, cast
 
 from msgspec import Struct
 
+from toolplan import providers
 from toolplan.answer import Thresholds
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.errors import ToolplanError
@@ -58,6 +59,14 @@ def _texts(value: object) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise _Bad("must be a list of texts")
     return tuple(_text(each) for each in cast("list[object]", value))
+
+
+def _parameters(value: object) -> tuple[str, ...]:
+    named = _texts(value)
+    for name in named:
+        if name not in providers.SETTABLE:
+            raise _Bad(f"has {name!r}, which is none of {', '.join(providers.SETTABLE)}")
+    return named
 
 
 def _flag(value: object) -> bool:
@@ -109,6 +118,7 @@ _SETTINGS: Final[Mapping[str, _Setting]] = {
     "models": _Setting("TOOLPLAN_MODEL", _texts),
     "timeout_s": _Setting("TOOLPLAN_MODEL_TIMEOUT", _number(0.001, 3_600)),
     "max_calls": _Setting("TOOLPLAN_MODEL_MAX_CALLS", _number(1, 1_000, whole=True)),
+    "left_out": _Setting("TOOLPLAN_MODEL_WITHOUT", _parameters),
     "url_keys": _Setting("TOOLPLAN_MODEL_KEYS", _keys, secret=True),
     "openai_api_key": _Setting("OPENAI_API_KEY", _text, secret=True),
     "anthropic_api_key": _Setting("ANTHROPIC_API_KEY", _text, secret=True),
@@ -140,6 +150,7 @@ class ModelSettings(Struct, frozen=True):
         models: names of models, in the order in which they are asked.
         timeout_s: the most seconds of one call to a model.
         max_calls: the most calls to models for one reply.
+        left_out: parameters that no model is sent; those that an endpoint refuses are found out.
         url_keys: keys of models at bare URLs, by scheme and host; JSON in the environment.
         openai_model: the model of OpenAI in `seed_chain`; `groq_model`, `ollama_model` likewise.
         ollama_url: the old name of `ollama_base_url`.
@@ -151,12 +162,12 @@ class ModelSettings(Struct, frozen=True):
         cache_max_size: how many plans are remembered.
         cache_ttl_ms: how long a plan is remembered, in milliseconds.
         validate_tools: whether a plan with an unknown tool is refused.
-        given: the names of the fields that are set.
     """
 
     models: tuple[str, ...] = ()
     timeout_s: float = 60.0
     max_calls: int = 8
+    left_out: tuple[str, ...] = ()
     url_keys: Mapping[str, str] = _NO_KEYS
     openai_api_key: str = ""
     anthropic_api_key: str = ""
@@ -166,15 +177,14 @@ class ModelSettings(Struct, frozen=True):
     ollama_model: str = "mistral:latest"
     ollama_base_url: str = ""
     ollama_url: str = ""
-    temperature: float = 0.1
-    max_tokens: int = 1_000
+    temperature: float = 0.0
+    max_tokens: int = 10_000
     small_model: bool = False
     max_retries: int = 3
     enable_caching: bool = True
     cache_max_size: int = 100
     cache_ttl_ms: int = 3_600_000
     validate_tools: bool = True
-    given: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
@@ -385,7 +395,7 @@ class Settings:
         # Raised outside of the clause above: what was caught there may hold a key.
         if wrong:
             raise SettingsError(" ".join(wrong), "Fix or unset these variables.")
-        return ModelSettings(**values, given=frozenset(values))
+        return ModelSettings(**values)
 
 
 def read_settings(

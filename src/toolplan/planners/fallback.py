@@ -39,8 +39,8 @@ class FallbackChain:
 
     A refusal ends the chain: what no tool may do, no other planner shall plan. After a
     clarification the next planner is asked, with what was understood as a draft to start from
-    (`context["draft"]`). If the last planner has a clarification too, that is the result; if it
-    fails, the first clarification is.
+    (`context["draft"]`). If the last planner has a clarification too, that is the result; if its
+    model fails, that error is, and no word of the question is blamed for it.
     """
 
     def __init__(
@@ -69,15 +69,14 @@ class FallbackChain:
         """Return the first draft or refusal; else a clarification.
 
         Raises:
-            ModelError: the model of the last planner failed, and there was no clarification.
+            ModelError: the model of the last planner failed.
         """
-        clarification: Clarification | None = None
         last = next(reversed(self._planners))
         for name, planner in self._planners.items():
             try:
                 proposal = await planner.propose(question, tools, attempts, on_text=on_text)
             except ModelError as error:
-                if name == last and clarification is None:
+                if name == last:
                     raise
                 self._report(name, error.with_help)
                 continue
@@ -89,12 +88,9 @@ class FallbackChain:
                 case Clarification() if name == last:
                     return proposal
                 case Clarification():
-                    clarification = clarification or proposal
                     self._report(name, _reason(proposal))
                     question = _with_draft(question, proposal)
-        if clarification is None:
-            raise RuntimeError("No planner proposed anything.")
-        return clarification
+        raise RuntimeError("No planner proposed anything.")
 
     def keep(self, question: Question, tools: Toolbox, draft: Draft) -> None:
         """Pass on that `draft` worked."""

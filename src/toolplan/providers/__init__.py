@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from toolplan.providers._endpoint import Answered, Endpoint, Manner, OpensEndpoint, Part
     from toolplan.providers._failures import CallFailed, Failure
     from toolplan.providers._open import ConfiguredModel, configured_models, open_model
+    from toolplan.providers._parameters import SETTABLE
     from toolplan.providers._specs import Spec
     from toolplan.providers._usage import ModelCall, UsageTracker
 else:
@@ -31,11 +32,13 @@ else:
         _endpoint="Answered Endpoint Manner OpensEndpoint Part",
         _failures="CallFailed Failure",
         _open="ConfiguredModel configured_models open_model",
+        _parameters="SETTABLE",
         _specs="Spec",
         _usage="ModelCall UsageTracker",
     )
 
 __all__ = [
+    "SETTABLE",
     "Answered",
     "CallFailed",
     "ConfiguredModel",

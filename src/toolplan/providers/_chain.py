@@ -52,6 +52,7 @@ class _Asked(Struct):
     failures: list[Failure] = field(default_factory=list[Failure])
     latest: Failure | None = None
     has_text: bool = False
+    refused: int = 0
 
     @property
     def usage(self) -> Usage:
@@ -129,6 +130,9 @@ class Chain:
             finally:
                 self._tracker.ended()
             self._note(link, asked, failure, spent)
+            if failure.changed:
+                asked.refused += 1
+                continue
             if failure.schema and constrained:
                 constrained = False
                 continue
@@ -186,7 +190,7 @@ class Chain:
             ModelError: no more calls are allowed.
         """
         calls = asked.usage.calls
-        if calls >= self._retry_policy.max_calls:
+        if calls - asked.refused >= self._retry_policy.max_calls:
             last = f" The last failure: {asked.latest.reason}" if asked.latest else ""
             raise ModelError(
                 "llm-budget",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from typing import Final
 
 _FIELDS: Final = (b"data", b"event", b"id", b"retry")
@@ -14,6 +15,7 @@ class Events:
         """Start empty."""
         self._line = bytearray()
         self._lines: list[bytes] = []
+        self._begun = False
 
     def feed(self, part: bytes) -> list[bytes]:
         """Take more; return the data of the events that it completes.
@@ -26,14 +28,21 @@ class Events:
         first, *others = part.split(b"\n")
         self._line += first
         for other in others:
-            self._take(bytes(self._line).removesuffix(b"\r"), complete)
+            line = bytes(self._line).removesuffix(b"\r")
+            if not self._begun:
+                self._begun = True
+                line = line.removeprefix(BOM_UTF8)
+            for each in line.split(b"\r"):  # which ends a line as well
+                self._take(each, complete)
             self._line = bytearray(other)
         return complete
 
     @property
     def is_partial(self) -> bool:
         """Whether the last bytes are the start of an event."""
-        begun = [line for line in (*self._lines, bytes(self._line)) if line]
+        latest = bytes(self._line)
+        latest = latest if self._begun else latest.removeprefix(BOM_UTF8)
+        begun = [line for line in (*self._lines, latest) if line]
         return bool(begun) and all(map(_is_field, begun))
 
     def _take(self, line: bytes, complete: list[bytes]) -> None:

@@ -54,6 +54,8 @@ class Failure(Struct, frozen=True):
         lasts: whether asking the same model again cannot help, as with a spent quota.
         retry_after_s: seconds that the endpoint asks to wait.
         schema: whether the endpoint may have refused the schema of the reply.
+        changed: whether the endpoint writes the next request otherwise, without the parameter that
+            was refused; it is made at once, and does not count as a try.
     """
 
     code: str
@@ -62,6 +64,7 @@ class Failure(Struct, frozen=True):
     lasts: bool = False
     retry_after_s: float | None = None
     schema: bool = False
+    changed: bool = False
 
     @property
     def course(self) -> Course:

@@ -34,14 +34,11 @@ def asked_too_much(spec: Spec, said: str) -> Failure:
     return Failure("llm-context", f"The request is too long for {spec.name}{said}.", help)
 
 
-def not_allowed(spec: Spec) -> Failure:
-    """Return the fault L10: the key is wrong, or may not use the model.
-
-    What the endpoint said is not quoted: some repeat the key.
-    """
+def not_allowed(spec: Spec, said: str) -> Failure:
+    """Return the fault L10: the key is wrong, or may not use the model."""
     return Failure(
         "llm-auth",
-        f"{spec.name} refused the key it was given, or needs one.",
+        f"{spec.name} refused the key it was given, or needs one{said}.",
         f"Set the key ({_variable(spec)}), and check that it may use this model.",
     )
 
@@ -78,7 +75,8 @@ def asked_too_often(spec: Spec, said: str, wait_s: float | None) -> Failure:
 
 def too_slow(name: str, what: str) -> Failure:
     """Return the fault L07: nothing came in time; `what` says how long that is."""
-    return Failure("llm-timeout", f"{name} {what}.", _LATER)
+    help = "Allow more seconds (TOOLPLAN_MODEL_TIMEOUT), or name another model."
+    return Failure("llm-timeout", f"{name} {what}.", help)
 
 
 def resting(name: str, failures: int, wait_s: float) -> Failure:
@@ -93,6 +91,15 @@ def resting(name: str, failures: int, wait_s: float) -> Failure:
 def said_nothing(name: str) -> Failure:
     """Return the fault L01: the reply is whole, and empty."""
     return Failure("llm-empty", f"The reply of {name} is empty.", _CHANGE)
+
+
+def only_thought(name: str) -> Failure:
+    """Return the fault L01: the reply has reasoning (`reasoning_content`), and no text."""
+    reason = f"{name} wrote its reasoning (reasoning_content) and no reply after it."
+    help = (
+        "Allow more tokens (PLANNER_MAX_TOKENS), switch its reasoning off, or name another model."
+    )
+    return Failure("llm-empty", reason, help)
 
 
 def said_too_much(name: str, code: str) -> Failure:
@@ -141,6 +148,11 @@ def not_taken(spec: Spec, said: str, *, constrained: bool) -> Failure:
     return Failure("llm-request", reason, _CHANGE, schema=constrained)
 
 
+def changed(spec: Spec, said: str) -> Failure:
+    """Return the fault of a refused parameter, which the next request does not have."""
+    return Failure("llm-request", f"{spec.name} rejected the request{said}.", changed=True)
+
+
 def sent_elsewhere(spec: Spec, status: int) -> Failure:
     """Return the fault L12: a redirect, not followed: it would take the key to another place."""
     reason = f"{spec.name} answered with a redirect (HTTP {status}), which is not followed."
@@ -158,9 +170,16 @@ def odd_reply(name: str, what: str) -> Failure:
     return Failure("llm-bad-response", f"{name} {what}.", _ADDRESS)
 
 
-def refused(name: str) -> Failure:
+def no_reason_to_end(name: str) -> Failure:
+    """Return the fault L06: the stream was closed, and nothing says that the reply is whole."""
+    reason = f"{name} closed its stream without a finish_reason: the reply may be cut off."
+    return Failure("llm-stream-cut", reason, _CHANGE, lasts=True)
+
+
+def refused(name: str, said: str, *, filtered: bool) -> Failure:
     """Return the fault L02: the model refuses, or a filter does."""
-    return Failure("llm-refused", f"{name} refused to answer.", "Ask in another way.")
+    what = "was stopped by a content filter" if filtered else "refused to answer"
+    return Failure("llm-refused", f"{name} {what}{said}.", "Ask in another way.")
 
 
 def called_a_tool(name: str) -> Failure:

@@ -9,20 +9,21 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from email.utils import parsedate_to_datetime
 from functools import cached_property
-from typing import Final, cast
+from typing import Final
 from urllib.parse import urlsplit
 
 import httpx2
 from msgspec.structs import replace
 
-from toolplan.path import Json
 from toolplan.providers import _faults
-from toolplan.providers._base import ModelRequest
+from toolplan.providers._base import ModelRequest, Text
 from toolplan.providers._endpoint import Answered, Manner, Part
 from toolplan.providers._failures import CallFailed, Failure
+from toolplan.providers._parameters import Changes
 from toolplan.providers._prices import cost_usd
-from toolplan.providers._reply import ErrorObject, ReplyReader, TooLong, error_in
+from toolplan.providers._reply import ReplyReader, TooLong
 from toolplan.providers._requests import Written, written
+from toolplan.providers._said import ErrorObject, error_of_body
 from toolplan.providers._secrets import without
 from toolplan.providers._specs import Spec
 
@@ -51,6 +52,8 @@ _TOO_LONG: Final = (
     "reduce the length of the messages",
 )
 _NO_CREDIT: Final = "credit balance is too low"
+_FILTERED: Final = ("content management policy", "content_filter", "responsibleaipolicyviolation")
+"""What a content filter says that refuses the question before a model has seen it."""
 _STATUSES: Final[Mapping[str, int]] = {
     "api_error": 500,
     "authentication_error": 401,
@@ -88,6 +91,7 @@ class HttpEndpoint:
         self._manner = manner
         self._transport = transport
         self._now = now
+        self._changes = Changes(manner.left_out)
 
     def __repr__(self) -> str:
         """Name the model, and no key."""
@@ -101,22 +105,31 @@ class HttpEndpoint:
     async def ask(self, request: ModelRequest, *, constrained: bool) -> AsyncGenerator[Part]:
         """Make one HTTP call.
 
+        Where the endpoint refuses a parameter, the next request is written without it, and the
+        failure says so (`changed`).
+
         Raises:
             CallFailed: there is no whole reply.
         """
-        streamed = self._manner.streamed
         sent = written(
-            self._spec, self._manner.key, request, streamed=streamed, constrained=constrained
+            self._spec,
+            self._manner.key,
+            request,
+            streamed=self._manner.streamed,
+            constrained=constrained,
+            changes=self._changes,
         )
+        streamed = sent.body["stream"] is True
         most = request.max_tokens * _BYTES_PER_TOKEN + _ROOM_BYTES
         reader = ReplyReader(streamed=streamed, most_bytes=most)
-        call = _Call(
-            self._spec, self._manner.key, reader, constrained and request.schema is not None
-        )
+        formed = "response_format" in sent.body or "output_config" in sent.body
+        call = _Call(self._spec, self._manner.key, reader, formed)
         caught: Failure | None = None
+        spoken = False
         try:
             async with self._client() as http, aclosing(call.parts(http, sent)) as parts:
                 async for part in parts:
+                    spoken |= isinstance(part, Text) and not part.text.isspace()
                     yield part
         except TooLong:
             pass
@@ -124,10 +137,19 @@ class HttpEndpoint:
             caught = call.broken(error)
         # Raised outside of the clause above: what was caught holds the request and with it the key.
         failure = caught or call.failure(self._now())
+        if failure is None and reader.seen.thought and not spoken:
+            failure = _faults.only_thought(self.name)
+        if failure is not None and call.refusal is not None:
+            status, error = call.refusal
+            changes = self._changes.after(status, error.message, error.param, sent.body)
+            if changes is not None:
+                self._changes = changes
+                failure = _faults.changed(self._spec, call.quoted(error))
         seen = reader.seen
         spent = replace(seen.usage, cost_usd=cost_usd(self._spec, seen.model, seen.usage))
         if failure is not None:
-            raise CallFailed(failure, spent)
+            said = without(failure.reason, [self._manner.key])
+            raise CallFailed(replace(failure, reason=said), spent)
         yield Answered(spent)
 
     def _client(self) -> httpx2.AsyncClient:
@@ -156,6 +178,8 @@ class _Call:
         self._status = 0
         self._headers: Mapping[str, str] = {}
         self._refusal = bytearray()
+        self.refusal: tuple[int | None, ErrorObject] | None = None
+        """The status and the words with which the endpoint refused the request."""
 
     async def parts(self, http: httpx2.AsyncClient, sent: Written) -> AsyncGenerator[Part]:
         """Yield the reply as it comes.
@@ -189,7 +213,7 @@ class _Call:
     def broken(self, error: Exception) -> Failure:
         """Return what it means that the connection failed with `error`."""
         if self._status >= _FIRST_ERROR:
-            return _faults.not_available(self._spec, "", self._status, None)
+            return self._of_status(None)
         if isinstance(error, httpx2.ConnectTimeout):
             return _faults.too_slow(self._spec.name, "did not answer in time")
         if self._status == 0:
@@ -203,38 +227,51 @@ class _Call:
         if _FIRST_REDIRECT <= self._status < _FIRST_ERROR:
             return _faults.sent_elsewhere(spec, self._status)
         if self._status >= _FIRST_ERROR:
-            if self._reader.too_long:
-                return _faults.not_available(spec, "", self._status, None)
-            error = error_in(_json(self._refusal)) or ErrorObject("", "", "")
-            failure = self._meaning(self._status, error, _retry_after(self._headers, now))
-            return failure or _faults.no_reply(spec, self._quoted(error))
+            return self._of_status(_retry_after(self._headers, now))
         error = self._reader.seen.error
         if error is None:
             return self._reader.fault(spec.name)
         status = int(error.code) if error.code.isdigit() and len(error.code) == 3 else None
+        self.refusal = (status, error)
         failure = self._meaning(status, error, None)
-        broken = self._reader.fault(spec.name) if failure is None else None
-        return failure or broken or _faults.no_reply(spec, self._quoted(error))
+        if failure is None and self._reader.seen.events:  # a reply that had begun
+            return _faults.not_available(spec, self.quoted(error), None, None)
+        return failure or _faults.no_reply(spec, self.quoted(error))
 
-    def _quoted(self, error: ErrorObject) -> str:
+    def _of_status(self, wait_s: float | None) -> Failure:
+        """Return what a status of 400 or more means, in the words of what came with it."""
+        error = error_of_body(bytes(self._refusal)) or ErrorObject()
+        if self._reader.too_long:
+            return _faults.not_available(self._spec, self.quoted(error), self._status, None)
+        self.refusal = (self._status, error)
+        failure = self._meaning(self._status, error, wait_s)
+        return failure or _faults.no_reply(self._spec, self.quoted(error))
+
+    def quoted(self, error: ErrorObject) -> str:
+        """Return what the endpoint said, without the key, as the end of a sentence.
+
+        The key goes before the text is cut: a part of it would not be seen.
+        """
         return _faults.quoted(without(error.message, [self._key]))
 
     def _meaning(
         self, status: int | None, error: ErrorObject, wait_s: float | None
     ) -> Failure | None:
         """Return what an error of the endpoint means; None where that is not known."""
-        spec, said = self._spec, self._quoted(error)
+        spec, said = self._spec, self.quoted(error)
         message = error.message.lower()
         if {error.code, error.kind} & _QUOTA or _NO_CREDIT in message:
             return _faults.quota_spent(spec, said)
         if error.code == "context_length_exceeded" or any(each in message for each in _TOO_LONG):
             return _faults.asked_too_much(spec, said)
+        if error.code == "content_filter" or any(each in message for each in _FILTERED):
+            return _faults.refused(spec.name, said, filtered=True)
         status = status or _STATUSES.get(error.code) or _STATUSES.get(error.kind)
         match status:
             case 400 | 422:
                 return _faults.not_taken(spec, said, constrained=self._constrained)
             case 401 | 403:
-                return _faults.not_allowed(spec)
+                return _faults.not_allowed(spec, said)
             case 402:
                 return _faults.quota_spent(spec, said)
             case 404:
@@ -249,13 +286,6 @@ class _Call:
                 return _faults.not_available(spec, said, status, wait_s)
             case _:
                 return None
-
-
-def _json(body: bytearray) -> Json:
-    try:
-        return cast("Json", json.loads(bytes(body)))
-    except (ValueError, RecursionError):
-        return None
 
 
 def _retry_after(headers: Mapping[str, str], now: float) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from random import SystemRandom
 from types import MappingProxyType
@@ -45,6 +45,7 @@ def open_model(
     tries: int = 3,
     max_calls: int = 8,
     streamed: bool = True,
+    left_out: Collection[str] = (),
     tracker: UsageTracker | None = None,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -59,15 +60,15 @@ def open_model(
     Args:
         spec: one name, or several in the order in which they are asked.
         keys: the key of each provider; for a bare URL by its scheme and host, as in
-            `http://localhost:8080` (what stands behind that does not matter). A key goes nowhere
-            but to its provider.
+            `http://localhost:8080`. A key goes nowhere but to its provider.
         addresses: base URLs of providers that are elsewhere than usual.
         timeout_s: the most seconds of one call.
-        first_piece_s: the most seconds until the first piece; by default as many as in all.
+        first_piece_s: the same until the first piece; by default `timeout_s`.
         between_pieces_s: the most seconds between two pieces.
         tries: the most calls to one model for one reply.
         max_calls: the most calls to all models for one reply.
         streamed: whether replies are asked for as they are written, or each as one.
+        left_out: parameters that are not sent (`SETTABLE`); those refused are found out.
         tracker: sums up usage over many replies, and keeps their budget.
         clock: a monotonic clock, in seconds.
         sleep: makes a pause.
@@ -82,9 +83,9 @@ def open_model(
         raise ModelError("llm-spec", "No model is named.", "Name one, as in ollama:mistral.")
     links: list[Link] = []
     for each in specs:
-        key = _key(each, keys)
-        endpoint = _Unopened(each, Manner(key, streamed))
-        links.append(Link(each.name, endpoint, Breaker(clock), _blocked(each, key)))
+        manner = Manner(_key(each, keys), streamed, frozenset(left_out))
+        blocked = _blocked(each, manner.key)
+        links.append(Link(each.name, _Unopened(each, manner), Breaker(clock), blocked))
     retry_policy = RetryPolicy(
         total_s=timeout_s,
         first_piece_s=timeout_s if first_piece_s is None else first_piece_s,
@@ -92,8 +93,9 @@ def open_model(
         tries=tries,
         max_calls=max_calls,
     )
-    runtime = Runtime(clock, sleep, chance)
-    return Chain(links, retry_policy=retry_policy, runtime=runtime, tracker=tracker)
+    return Chain(
+        links, retry_policy=retry_policy, runtime=Runtime(clock, sleep, chance), tracker=tracker
+    )
 
 
 class ConfiguredModel(Struct, frozen=True):

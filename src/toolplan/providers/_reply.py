@@ -17,16 +17,19 @@ from toolplan.providers._base import Text, Usage
 from toolplan.providers._endpoint import Part
 from toolplan.providers._events import Events
 from toolplan.providers._failures import Failure
+from toolplan.providers._said import ErrorObject, error_in, title_of
 
 _ENDED: Final = frozenset(
     ("stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed")
 )
 _TRUNCATED: Final = frozenset(("length", "max_tokens", "model_context_window_exceeded"))
-_REFUSED: Final = frozenset(("content_filter", "refusal", "safety"))
+_REFUSED: Final = ("content_filter", "refusal", "safety")
+_THOUGHTS: Final = ("reasoning_content", "reasoning", "thinking")
 _CALLED: Final = frozenset(("tool_calls", "function_call", "tool_use"))
 _NONE: Final = Usage()
 _EVENTS: Final = "text/event-stream"
 _JSON: Final = "application/json"
+_PAGE_BYTES: Final = 50_000
 _KINDS: Final = {
     _EVENTS: "events",
     _JSON: "JSON",
@@ -37,31 +40,6 @@ _KINDS: Final = {
 
 class TooLong(Exception):
     """The reply has more bytes than it may have."""
-
-
-class ErrorObject(Struct, frozen=True):
-    """An error as the APIs write it; a missing part is an empty text."""
-
-    message: str
-    code: str
-    kind: str
-
-
-def error_in(answer: Json) -> ErrorObject | None:
-    """Return the error that `answer` holds, None where it holds none."""
-    match answer:
-        case {"error": dict(error)}:
-            pass
-        case {"error": str(message)} | {"message": str(message)}:
-            return ErrorObject(message, "", "")
-        case _:
-            return None
-    message, code, kind = error.get("message"), error.get("code"), error.get("type")
-    return ErrorObject(
-        message if isinstance(message, str) else "",
-        str(code) if isinstance(code, str | int) else "",
-        kind if isinstance(kind, str) else "",
-    )
 
 
 class ReplyReader:
@@ -106,7 +84,7 @@ class ReplyReader:
             raise TooLong
         if self._encoded:
             return []
-        if not self._streamed or self._content_type == _JSON:
+        if not self._seen.events:  # else it is a stream, whatever it calls itself
             self._body += part
         return self._read(part) if self._streamed else []
 
@@ -126,6 +104,8 @@ class ReplyReader:
         if self.too_long:
             return _faults.endless(name)
         whole = self._is_whole() if self._is_stream else self._read_body()
+        if not whole and self._seen.done:
+            return _faults.no_reason_to_end(name)
         if not whole:
             return _faults.broken_off(name)
         if odd := self._odd():
@@ -135,15 +115,15 @@ class ReplyReader:
     @property
     def _is_stream(self) -> bool:
         # Some that are asked for events answer with one JSON object; others call their events so.
-        return self._streamed and (self._content_type != _JSON or self._seen.events > 0)
+        return self._streamed and (self._content_type == _EVENTS or self._seen.events > 0)
 
     def _read(self, part: bytes) -> list[Part]:
         parts: list[Part] = []
         for text in self._events.feed(part):
             if self._seen.done or self._seen.error is not None:
                 break
-            if text.startswith(b"[DONE]"):
-                self._seen.done = True
+            if text.strip().startswith(b"[DONE]"):
+                self._seen.close()
                 break
             try:
                 parts.append(self._seen.take(cast("Json", json.loads(text)), streamed=True))
@@ -181,7 +161,10 @@ class ReplyReader:
             return "sent an event that is not JSON"
         if not self._seen.known:
             kind = _KINDS.get(self._content_type, "something")
-            return f"answered with {kind} that holds no reply of a model"
+            page = bytes(self._body[:_PAGE_BYTES]).decode("utf-8", "replace")
+            title = title_of(page) if page.lstrip().startswith("<") else ""
+            said = _faults.quoted(title)
+            return f"answered with {kind} that holds no reply of a model{said}"
         return "sent text after the end of its reply" if self._seen.late else ""
 
 
@@ -194,7 +177,9 @@ class Seen(Struct):
         finish: the reason given for the end.
         done: whether the stream was closed as its protocol requires.
         late: whether text, or another reason, came after the end.
-        refused: whether there was a refusal.
+        refusal: the text of a refusal; None where there was none.
+        thought: whether there was reasoning, in a field of its own.
+        written: the text so far, of a reply that gave no reason to end.
         called: whether a tool was called.
         text: the text of a reply that is not a stream.
         model: the name that the endpoint gives its model.
@@ -207,7 +192,9 @@ class Seen(Struct):
     finish: str | None = None
     done: bool = False
     late: bool = False
-    refused: bool = False
+    refusal: str | None = None
+    thought: bool = False
+    written: str = ""
     called: bool = False
     text: str = ""
     model: str = ""
@@ -219,20 +206,26 @@ class Seen(Struct):
         known = self.known
         text = ""
         match event:
+            case {"type": "error"}:
+                self.error = error_in(event) or ErrorObject()
+            case {"error": error} if error:
+                self.error = error_in(event)
             case {"choices": list(choices)}:
                 self.known += 1
                 self._count(event)
                 text = "".join(map(self._choice, choices))
-            case {"type": "error"} | {"error": _}:
-                self.error = error_in(event)
             case {"type": str(kind)}:
                 text = self._message_event(kind, event)
+            case {"detail": _} | {"errors": _} | {"message": str()} | [dict(), *_]:
+                self.error = error_in(event)
             case _:
                 pass  # nothing that is known
         if not streamed:
             self.text = text
         elif self.known > known:
             self.events += 1
+            if self.finish is None:
+                self.written += text
         return Text(text) if text else None
 
     def _choice(self, choice: Json) -> str:
@@ -241,12 +234,20 @@ class Seen(Struct):
         delta = choice.get("delta") or choice.get("message")
         text: Json = None
         if isinstance(delta, dict):
-            text = delta.get("content")
-            self.refused |= bool(delta.get("refusal"))
+            text = _text_in(delta.get("content"))
+            if refusal := delta.get("refusal"):
+                self.refusal = (self.refusal or "") + str(refusal)
+            self.thought |= any(delta.get(name) for name in _THOUGHTS)
             self.called |= bool(delta.get("tool_calls") or delta.get("function_call"))
             self.late |= self.finish is not None and bool(text)
         self._end(choice.get("finish_reason"))
         return text if isinstance(text, str) else ""
+
+    def close(self) -> None:
+        """Take `[DONE]`: without a reason to end, a whole JSON document is a whole reply."""
+        self.done = True
+        if self.finish is None and _is_document(self.written):
+            self.finish = "stop"
 
     def _message_event(self, kind: str, event: dict[str, Json]) -> str:
         text = ""
@@ -264,6 +265,7 @@ class Seen(Struct):
                 self.done = True
             case "content_block_delta", {"delta": delta}:
                 self.late |= self.finish is not None
+                self.thought |= isinstance(delta, dict) and delta.get("type") == "thinking_delta"
                 text = _text_of(delta)
             case "content_block_start", {"content_block": block}:
                 text = _text_of(block)
@@ -290,6 +292,24 @@ class Seen(Struct):
             self.finish = reason
 
 
+def _is_document(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict | list)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _text_in(content: Json) -> str:
+    """Return the text of `content`, which is text or a list of parts."""
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else ""
+    return "".join(
+        _text_of(part)
+        for part in content
+        if isinstance(part, dict) and part.get("type", "text") in ("text", "output_text")
+    )
+
+
 def _text_of(part: Json) -> str:
     text = part.get("text") if isinstance(part, dict) else None
     return text if isinstance(text, str) else ""
@@ -303,10 +323,13 @@ def _tokens(usage: dict[str, Json], of_chat: str, of_messages: str, before: int)
 def _unwanted(seen: Seen, name: str) -> Failure | None:
     """Return what is wrong with a reply that is whole, or None."""
     finish = (seen.finish or "").lower()
-    if seen.refused or finish in _REFUSED:
-        return _faults.refused(name)
+    if seen.refusal is not None or finish.startswith(_REFUSED):
+        said = _faults.quoted(seen.refusal or "")
+        return _faults.refused(name, said, filtered=finish.startswith("content_filter"))
     if seen.called or finish in _CALLED:
         return _faults.called_a_tool(name)
     if finish in _TRUNCATED:
         return _faults.truncated(name)
-    return None if finish in _ENDED else _faults.odd_reply(name, "ended for an unknown reason")
+    if finish in _ENDED:
+        return None
+    return _faults.odd_reply(name, f"ended for an unknown reason{_faults.quoted(finish)}")

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.providers._base import Message, ModelRequest
+from toolplan.providers._parameters import LIMITS, Changes, without_keywords
 from toolplan.providers._reply_schema import is_closed
 from toolplan.providers._specs import Spec
 
@@ -17,6 +18,9 @@ _NO_TEMPERATURE: Final = re.compile(
     r"o\d|gpt-[5-9](?!-chat)|claude-(fable|mythos|opus|sonnet|haiku)-5|claude-opus-4-[78]"
 )
 """Models of OpenAI and Anthropic that reason, and refuse a temperature."""
+
+
+_AS_USUAL: Final = Changes()
 
 
 class Written(Struct, frozen=True):
@@ -28,12 +32,18 @@ class Written(Struct, frozen=True):
 
 
 def written(
-    spec: Spec, key: str, request: ModelRequest, *, streamed: bool, constrained: bool
+    spec: Spec,
+    key: str,
+    request: ModelRequest,
+    *,
+    streamed: bool,
+    constrained: bool,
+    changes: Changes = _AS_USUAL,
 ) -> Written:
     """Return `request` as the endpoint of `spec` takes it; no header but these is sent.
 
     `constrained` asks for a reply that follows the schema, which is sent as it is: closing its open
-    objects would change its meaning.
+    objects would change its meaning. `changes` are what the endpoint takes otherwise.
     """
     headers = {
         "accept": "application/json",
@@ -43,38 +53,55 @@ def written(
     }
     if key:
         headers["authorization"] = f"Bearer {key}"
-    body: dict[str, Json] = {"model": spec.model, "stream": streamed}
-    schema = request.schema if constrained and isinstance(request.schema, dict) else None
+    left_out = changes.left_out
+    body: dict[str, Json] = {"model": spec.model, "stream": streamed and "stream" not in left_out}
+    schema: Json = None
+    if constrained and isinstance(request.schema, dict) and "response_format" not in left_out:
+        schema = without_keywords(request.schema, left_out)
+    tokens = min(request.max_tokens, changes.most_tokens or request.max_tokens)
     if spec.form == "anthropic":
         headers["anthropic-version"] = _VERSION
-        body |= _messages_form(spec, request, schema)
-        return Written(f"{spec.url}/v1/messages", headers, body)
-    body |= _chat_form(spec, request, schema)
-    if streamed:
-        body["stream_options"] = {"include_usage": True}
-    return Written(f"{spec.url}/chat/completions", headers, body)
+        body |= _messages_form(spec, request, schema, tokens)
+        url = f"{spec.url}/v1/messages"
+    else:
+        body |= _chat_form(spec, request, schema, tokens, changes)
+        if body["stream"] and "stream_options" not in left_out:
+            body["stream_options"] = {"include_usage": True}
+        url = f"{spec.url}/chat/completions"
+    if "temperature" in left_out:
+        body.pop("temperature", None)
+    return Written(url, headers, body)
 
 
-def _chat_form(spec: Spec, request: ModelRequest, schema: Json) -> dict[str, Json]:
+def _chat_form(
+    spec: Spec, request: ModelRequest, schema: Json, tokens: int, changes: Changes
+) -> dict[str, Json]:
     of_openai = spec.form == "openai"
-    limit = "max_completion_tokens" if of_openai else "max_tokens"
-    body: dict[str, Json] = {
-        "messages": [_message(each) for each in request.messages],
-        limit: request.max_tokens,
-    }
+    left_out = changes.left_out
+    messages = request.messages
+    if "system" in left_out:
+        messages = _without_system(messages)
+    body: dict[str, Json] = {"messages": [_message(each) for each in messages]}
+    limits = LIMITS[::-1] if of_openai else LIMITS
+    if limit := next((name for name in limits if name not in left_out), None):
+        body[limit] = tokens
     if not (of_openai and _NO_TEMPERATURE.match(spec.model)):
         body["temperature"] = request.temperature
-    if schema is not None:
-        wanted: Json = {"name": "reply", "schema": schema, "strict": is_closed(schema)}
+    if schema is not None and changes.object_only:
+        body["response_format"] = {"type": "json_object"}
+    elif schema is not None:
+        wanted: dict[str, Json] = {"name": "reply", "schema": schema}
+        if "strict" not in left_out:
+            wanted["strict"] = is_closed(schema)
         body["response_format"] = {"type": "json_schema", "json_schema": wanted}
     return body
 
 
-def _messages_form(spec: Spec, request: ModelRequest, schema: Json) -> dict[str, Json]:
+def _messages_form(spec: Spec, request: ModelRequest, schema: Json, tokens: int) -> dict[str, Json]:
     system = "\n\n".join(each.text for each in request.messages if each.role == "system")
     body: dict[str, Json] = {
         "messages": [_message(each) for each in request.messages if each.role != "system"],
-        "max_tokens": request.max_tokens,
+        "max_tokens": tokens,
     }
     if system:
         body["system"] = system
@@ -83,6 +110,14 @@ def _messages_form(spec: Spec, request: ModelRequest, schema: Json) -> dict[str,
     if schema is not None and is_closed(schema):  # it takes no others
         body["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
     return body
+
+
+def _without_system(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Return `messages` with the system's text at the start of the first message of the user."""
+    system = [each.text for each in messages if each.role == "system"]
+    first, *others = [each for each in messages if each.role != "system"] or [Message("user", "")]
+    text = "\n\n".join((*system, first.text)) if system else first.text
+    return (Message(first.role, text), *others)
 
 
 def _message(message: Message) -> Json:
