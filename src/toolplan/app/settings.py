@@ -16,10 +16,10 @@ from typing import Any, Final, cast
 
 from msgspec import Struct
 
-from toolplan import providers
 from toolplan.answer import Thresholds
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.errors import ToolplanError
+from toolplan.providers import SETTABLE
 from toolplan.tools import Effects
 
 FILE: Final = "toolplan.toml"
@@ -64,8 +64,8 @@ def _texts(value: object) -> tuple[str, ...]:
 def _parameters(value: object) -> tuple[str, ...]:
     named = _texts(value)
     for name in named:
-        if name not in providers.SETTABLE:
-            raise _Bad(f"has {name!r}, which is none of {', '.join(providers.SETTABLE)}")
+        if name not in SETTABLE:
+            raise _Bad(f"has {name!r}, which is none of {', '.join(SETTABLE)}")
     return named
 
 

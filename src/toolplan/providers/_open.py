@@ -54,13 +54,11 @@ def open_model(
     """Return the model that `spec` names, or a chain of models in the order of asking.
 
     A model is named `openai:MODEL`, `anthropic:MODEL`, `groq:MODEL`, `ollama:MODEL`, or
-    `URL#MODEL` for anything that is compatible with OpenAI (vLLM, Ollama, llama.cpp, mlx). Nothing
-    is called before it is asked, and nothing is read from the environment.
+    `URL#MODEL` for all that is compatible with OpenAI. Nothing is read from the environment.
 
     Args:
-        spec: one name, or several in the order in which they are asked.
-        keys: the key of each provider; for a bare URL by its scheme and host, as in
-            `http://localhost:8080`. A key goes nowhere but to its provider.
+        spec: one name, or several in the order of asking.
+        keys: the key of each provider, sent to it alone; for a bare URL by its scheme and host.
         addresses: base URLs of providers that are elsewhere than usual.
         timeout_s: the most seconds of one call.
         first_piece_s: the same until the first piece; by default `timeout_s`.

@@ -9,7 +9,6 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 
 SETTABLE: Final = (
@@ -31,12 +30,12 @@ SCHEMA: Final = "schema:"
 _NOT_ABOUT_PARAMETERS: Final = frozenset((401, 402, 403, 404, 408, 413, 429))
 _WRONG_REQUEST: Final = frozenset((400, 422))
 _MOST_CHANGES: Final = 16
-_REFUSING: Final = lazy_pattern(
+_REFUSING: Final = re.compile(
     r"support|unknown|unrecogni[sz]ed|unexpected|extra|permitted|allowed|invalid|deprecated"
     r"|available|implemented|must|only|incompatible|forbidden|too (?:large|high|many)",
     re.IGNORECASE,
 )
-_TOO_LARGE: Final = lazy_pattern(
+_TOO_LARGE: Final = re.compile(
     r"too (?:large|high|many|big)|exceed|less than|at most|maximum|<=|\d ?> ?\d|in the completion",
     re.IGNORECASE,
 )
@@ -50,13 +49,13 @@ _FORMAT_WORDS: Final = (
     r"|\binvalid schema\b|\bjson mode\b"
 )
 _NAMED: Final = (
-    (LIMITS, lazy_pattern(_LIMIT_WORDS, re.IGNORECASE)),
-    (("stream_options",), lazy_pattern(r"stream_options|include_usage", re.IGNORECASE)),
-    (("temperature",), lazy_pattern(r"\btemperature\b", re.IGNORECASE)),
-    (("response_format", "output_config"), lazy_pattern(_FORMAT_WORDS, re.IGNORECASE)),
-    (("stream",), lazy_pattern(r"\bstream\b|\bstreaming\b", re.IGNORECASE)),
+    (LIMITS, re.compile(_LIMIT_WORDS, re.IGNORECASE)),
+    (("stream_options",), re.compile(r"stream_options|include_usage", re.IGNORECASE)),
+    (("temperature",), re.compile(r"\btemperature\b", re.IGNORECASE)),
+    (("response_format", "output_config"), re.compile(_FORMAT_WORDS, re.IGNORECASE)),
+    (("stream",), re.compile(r"\bstream\b|\bstreaming\b", re.IGNORECASE)),
 )
-_SYSTEM: Final = lazy_pattern(
+_SYSTEM: Final = re.compile(
     r"\bsystem[\s'\"`]+(?:role|message|prompt|instruction)|\broles?\b.{0,40}\bsystem\b"
     r"|messages\W+0\W+role|developer instruction|roles must alternate|['\"`]system['\"`]",
     re.IGNORECASE,
@@ -67,7 +66,7 @@ _PLAIN_KEYWORDS: Final = (
 )  # fmt: skip
 """Keywords that are no ordinary words of an error."""
 _QUOTED_KEYWORDS: Final = ("format", "minimum", "maximum", "default", "const", "contains", "not")
-_NUMBER: Final = lazy_pattern(r"\b\d{1,3}(?:,\d{3})+\b|\b\d+\b")
+_NUMBER: Final = re.compile(r"\b\d{1,3}(?:,\d{3})+\b|\b\d+\b")
 
 
 class Changes(Struct, frozen=True):

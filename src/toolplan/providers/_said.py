@@ -9,13 +9,12 @@ from typing import Final, cast
 
 from msgspec import Struct
 
-from toolplan.lazy import lazy_pattern
 from toolplan.path import Json
 
 _MOST_BYTES: Final = 50_000
 _MOST_FAULTS: Final = 3
 _DEPTH: Final = 4
-_TITLE: Final = lazy_pattern(
+_TITLE: Final = re.compile(
     r"<(title|h1)\b[^>]*>(?P<text>.*?)</(?:title|h1)>", re.DOTALL | re.IGNORECASE
 )
 _WORDS: Final = ("message", "detail", "msg", "error_message", "error_description", "reason")
