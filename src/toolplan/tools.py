@@ -7,13 +7,10 @@ annotations. Hints for planners are `x-` keywords in the schemas; `x-aliases` ar
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
-from datetime import date
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property
-from typing import ClassVar, Final, Protocol, TypeAlias, cast
+from typing import ClassVar, Final, TypeAlias, cast
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -24,6 +21,18 @@ from toolplan.paging import Paging, paging_of
 from toolplan.path import Json, Path
 from toolplan.plan import Signature
 from toolplan.schema import Schema, SchemaError
+from toolplan.tool_call import (  # noqa: F401 — they are part of what tools are given
+    ATTENDED,
+    REFERENCE_DAY,
+    AttendedCall,
+    StatedLabel,
+    ToolCall,
+    current_call,
+    on_day,
+    reference_day,
+    report_progress,
+    state_label,
+)
 
 _GIVE_TOOLS: Final = "Give a list of tools: functions with @toolplan.tool, or toolplan.Tool."
 
@@ -39,6 +48,13 @@ class Effects(StrEnum):
     DESTRUCTIVE = "destructive"
     UNKNOWN = "unknown"
 
+
+_SEVERITY: Final = {
+    Effects.READ: 0,
+    Effects.WRITE: 1,
+    Effects.UNKNOWN: 2,
+    Effects.DESTRUCTIVE: 2,
+}
 
 EGRESS: Final = "egress"
 """The annotation of a tool whose calls somebody outside can read."""
@@ -79,94 +95,6 @@ class ResultUnusable(OutcomeUnknown):
 
     def __init__(self, message: object, returned: object) -> None:
         super().__init__(message, returned=(returned,))
-
-
-class ToolCall(Struct, frozen=True):
-    """The identity of a call, for the tool that makes it.
-
-    `item` is the position in `for_each`, or None. `key` is an idempotency key to pass on: SHA-256
-    (hex) of run, step and item, the same for every attempt in every process.
-    """
-
-    run: str
-    step: str
-    item: int | None
-    attempt: int
-    key: str
-
-
-class StatedLabel(Struct, frozen=True):
-    """What a tool states about its result: that outsiders may have written it, or it is secret."""
-
-    is_untrusted: bool = False
-    is_secret: bool = False
-
-
-class AttendedCall(Protocol):
-    """The engine's side of a call in flight."""
-
-    def identity(self) -> ToolCall:
-        """Return which call it is."""
-        ...
-
-    def progress(self, done: float, total: float | None, message: str) -> None:
-        """Report its progress."""
-
-    def state_label(self, stated: StatedLabel) -> None:
-        """Take the label that the tool states for the result."""
-
-    def report_page(self, said: Mapping[str, Json]) -> None:
-        """Take what the tool says beside its result about further pages."""
-
-
-ATTENDED: Final[ContextVar[AttendedCall | None]] = ContextVar("attended_call", default=None)
-"""The current call; engines set it, tools use the functions below."""
-
-
-def current_call() -> ToolCall | None:
-    """Return the current call, for the tool that makes it; None outside of a run."""
-    attended = ATTENDED.get()
-    return None if attended is None else attended.identity()
-
-
-REFERENCE_DAY: Final[ContextVar[date | None]] = ContextVar("reference_day", default=None)
-
-
-@contextmanager
-def on_day(day: date) -> Generator[None]:
-    """Treat `day` as today for the tools that are called in the block."""
-    token = REFERENCE_DAY.set(day)
-    try:
-        yield
-    finally:
-        REFERENCE_DAY.reset(token)
-
-
-def reference_day() -> date | None:
-    """Return the date that counts as today, to a tool that needs one; None where none is set."""
-    return REFERENCE_DAY.get()
-
-
-def report_progress(done: float, total: float | None = None, message: str = "") -> None:
-    """Report the progress of the current call; do nothing outside of a run.
-
-    Thread-safe; of many reports in a short time one is shown.
-    """
-    attended = ATTENDED.get()
-    if attended is not None:
-        attended.progress(done, total, message)
-
-
-def state_label(*, untrusted: bool = False, secret: bool = False) -> None:
-    """State that the result of the current call is worth less than a policy may say.
-
-    A result that is `untrusted` although the policy trusts it cannot be used, nor one that is
-    `secret` where the policy names tools of [egress] and not this secret. Nothing raises a label.
-    Call it before the tool returns; it does nothing outside of a run.
-    """
-    attended = ATTENDED.get()
-    if attended is not None and (untrusted or secret):
-        attended.state_label(StatedLabel(untrusted, secret))
 
 
 class ToolObjectError(ToolplanError, ValueError):
@@ -217,6 +145,23 @@ class Lineage(Struct, frozen=True):
     is_new: bool = False
 
 
+class Claim(Struct, frozen=True):
+    """What a source says of its own tool that would lower its guard; it counts once accepted."""
+
+    effects: Effects
+    idempotent: bool
+
+    def __str__(self) -> str:
+        """Return the claim as a clause: "it only reads"."""
+        says = {
+            Effects.READ: "it only reads",
+            Effects.WRITE: "it destroys nothing",
+        }.get(self.effects)
+        if says is None or (self.idempotent and self.effects is not Effects.READ):
+            return " and ".join(filter(None, (says, "a call may be repeated")))
+        return says
+
+
 ComputeFlow: TypeAlias = Callable[
     [Mapping[str, Json], Mapping[str, Schema | None]], Callable[[Path], Lineage] | None
 ]
@@ -233,6 +178,9 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
     is None if the tool declares no output schema; `learned` is then the schema of earlier results,
     if there are any. `unusable` is the reason why the tool cannot be called.
     `reports_pages`: beside its results it reports whether there are more, as headers do.
+    `remote`: somebody
+    else's server or service makes the call, so what it says of itself may only raise `effects`;
+    `claim` is what it says beyond that and nobody has accepted.
     """
 
     name: str
@@ -248,6 +196,8 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
     source: str = ""
     learned: LearnedOutput | None = None
     reports_pages: bool = False
+    remote: bool = False
+    claim: Claim | None = None
 
     @cached_property
     def has_effects(self) -> bool:
@@ -258,6 +208,31 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
     def may_repeat(self) -> bool:
         """Whether a second call with the same arguments has no further effect."""
         return self.effects is Effects.READ or self.idempotent
+
+    def doubted(self, effects: Effects = Effects.UNKNOWN, idempotent: bool = False) -> Tool:
+        """Return this tool of a source that is not trusted: what it says may only raise.
+
+        `effects` and `idempotent` hold where nothing is said; a word that would lower them is kept
+        as the `claim`.
+        """
+        said = self.effects
+        if _hint(self.annotations, "destructiveHint", "destructive_hint") is True:
+            said = Effects.DESTRUCTIVE  # of two words that contradict, the worse
+        lowers = _SEVERITY[said] < _SEVERITY[effects] or (self.idempotent and not idempotent)
+        return replace(
+            self,
+            effects=max(said, effects, key=_SEVERITY.__getitem__),
+            idempotent=self.idempotent and idempotent,
+            remote=True,
+            claim=Claim(said, self.idempotent) if lowers else None,
+        )
+
+    def believed(self) -> Tool:
+        """Return this tool with the effects that its source claims, which a person accepted."""
+        if self.claim is None:
+            return self
+        effects, idempotent = self.claim.effects, self.claim.idempotent
+        return replace(self, effects=effects, idempotent=idempotent, claim=None)
 
     @cached_property
     def input(self) -> Schema:
@@ -454,7 +429,7 @@ class Toolbox(Mapping[str, Tool]):
             if name not in self._tools:
                 raise ToolObjectError(f"There is no tool {name!r} to label.")
         return Toolbox(
-            replace(tool, effects=effects[name]) if name in effects else tool
+            replace(tool, effects=effects[name], claim=None) if name in effects else tool
             for name, tool in self._tools.items()
         )
 

@@ -62,15 +62,20 @@ def test_the_demo_over_stdio_gives_the_answer_that_it_gives_in_process(
     call: Call, example: Path
 ) -> None:
     here = call("ask", QUESTION, *DAY)
+    first = call("ask", QUESTION, "--tools", str(example), *DAY)
+    accepted = call("tools", "--tools", str(example), "--accept")
     there = call("ask", QUESTION, "--tools", str(example), *DAY)
     assert there.code == here.code == 0, there.err
     assert there.json["output"] == here.json["output"]
     assert there.json["answer"] == here.json["answer"]
-    assert "Starts the MCP server 'demo': toolplan demo --mcp" in there.err
+    assert first.code == 1
+    assert "That counts when it is accepted: toolplan tools --tools" in first.err
+    assert "demo says that it only reads: " in accepted.err
+    assert "Starts the MCP server 'demo': toolplan demo --mcp" in first.err
     pins = json.loads((example.parent / "toolplan.lock.json").read_text("utf-8"))
     assert "demo.shipments_list" in pins["tools"]
     lock = example.parent / "toolplan.lock.json"
-    assert f"Pinned for the first time in {lock}: {len(pins['tools'])} tools." in there.err
+    assert f"Pinned for the first time in {lock}: {len(pins['tools'])} tools." in first.err
     assert "Pinned" not in call("tools", "--tools", str(example)).err
 
 
@@ -83,6 +88,8 @@ def test_the_demo_over_http_gives_the_same_answer(call: Call, home: Path) -> Non
             "toolplan": {"insights": "toolplan.demo:INSIGHTS"},
         }
         file.write_text(json.dumps(document), "utf-8")
+        (home / "home").mkdir(exist_ok=True)
+        (home / "home" / "toolplan.toml").write_text("[sources.demo]\ntrusted = true\n", "utf-8")
         there = call("ask", QUESTION, "--tools", str(file), *DAY)
     assert there.code == 0, there.err
     assert there.json["output"] == here.json["output"]

@@ -159,7 +159,7 @@ def test_a_server_of_mcp_states_labels_in_the_meta_of_its_results(
         result["content"].append({"type": "text", "text": "x", **label})
     script = Scripted(tmp_path, pages=one_page(listed_tool("look")), results={"look": result})
     plan: dict[str, Json] = {"toolplan": 1, "steps": [{"id": "a", "tool": "it.look"}]}
-    with connected({"it": script.server()}) as source:
+    with connected({"it": script.server()}, trusted=["it"]) as source:
         box = source.toolbox()
         for policy, wrong in (({"trusted": {"outputs": ["it.look"]}}, fails), ({}, False)):
             checked = compile_plan(plan, tools=box, policy=Policy.from_json(policy)).plan

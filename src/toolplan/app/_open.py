@@ -47,6 +47,7 @@ def open(
     limits: Limits = Limits(),
     rules: Sequence[Rule] | None = None,
     on_note: Callable[[str], None] | None = None,
+    on_claim: Callable[[str], bool | None] | None = None,
     clock: Callable[[], float] = time.time,
     new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
 ) -> App:
@@ -68,6 +69,8 @@ def open(
         limits: the largest plans and runs.
         rules: what plans are checked by. None: the rules of all installed packages.
         on_note: called with each sentence for the user. None: the log `toolplan`, level INFO.
+        on_claim: called once with what a source claims, as that its tools only read; returns
+            whether that counts. None: nobody is asked, and such tools need an approval.
         clock: seconds since the epoch.
         new_id: returns the name of a run.
     """
@@ -76,16 +79,13 @@ def open(
     policy = policies.policy_of(policy, known.path)
     how = planning(planner, model, known, data, weeks, contracts, policy, note)
     with ExitStack() as opening:
-        given = (
-            open_tools(tools, known, note, effects, base_url, contracts, how.reading)
-            if toolbox is None
-            else open_toolbox(toolbox, known, note)
-        )
+        given = open_toolbox(toolbox, known, note) if toolbox else open_tools(
+            tools, known, note, effects, base_url, contracts, how.reading, ask=on_claim
+        )  # fmt: skip
         opened = opening.enter_context(given)
-        learns = None if toolbox else data  # what is learned here, other machines do not know
-        user = User(
-            known, learns, opened.advice, weeks, how.tracker, toolbox or "", opening.pop_all()
-        )
+        # what is learned here, other machines do not know
+        learns, closing = None if toolbox else data, opening.pop_all()
+        user = User(known, learns, opened.advice, weeks, how.tracker, toolbox or "", closing)
     return App(
         opened.tools, how.planner, insights=opened.insights, policy=policy, limits=limits,
         rules=rules, attempts=how.attempts, journal=_journal(journal, known), model=how.model,

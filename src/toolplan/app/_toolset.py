@@ -20,7 +20,7 @@ from toolplan.app._home import LEARNED, home
 from toolplan.app.settings import LABELS, Settings
 from toolplan.errors import ToolplanError
 from toolplan.path import Json
-from toolplan.sources._base import OpenedTools, ServerStatus, SourceContext
+from toolplan.sources._base import OpenedTools, ServerStatus, SourceContext, not_asked
 from toolplan.sources.named import SOURCES, source_of
 from toolplan.tools import Effects, Tool, Toolbox, ToolObjectError
 
@@ -81,6 +81,7 @@ def open_tools(
     reading: Callable[[], providers.Model] | None = None,
     *,
     learns: bool = True,
+    ask: Callable[[str], bool | None] | None = None,
 ) -> Generator[Toolset]:
     """Yield the tools that `tools` is or names, the demo's where it is None; then close them.
 
@@ -101,11 +102,12 @@ def open_tools(
     context = SourceContext(
         Path.cwd(),
         os.environ,
-        {"openapi": settings.table("openapi")},
+        {**{n: settings.table(n) for n in ("openapi", "sources")}, "effects": dict(labels)},
         settings.path or Path("toolplan.toml"),
         home(),
         base_url,
         note,
+        ask or not_asked,
     )
     help_ = _HELP
     try:

@@ -27,6 +27,7 @@ from toolplan.dialects._guarded import guarded_dialect
 from toolplan.errors import ToolplanError
 from toolplan.extensions import KINDS, EntryPoint, Extensions
 from toolplan.extras import extras, install_command
+from toolplan.flows import Policy, Vouched
 from toolplan.planners.guarded import guarded_factory
 from toolplan.providers import configured_models
 from toolplan.providers._guarded import guarded_provider
@@ -48,6 +49,7 @@ _GUARDS: Final[Mapping[str, Callable[[EntryPoint, object], object]]] = {
     "toolplan.models": guarded_provider,
 }
 _CONNECT_S: Final = 3.0
+_MOST_NAMED: Final = 3
 _PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -89,9 +91,10 @@ def check_up(tools: Sequence[str] = ()) -> Iterator[Finding]:
     if not tools:
         yield Finding("tools", State.ABSENT, "None are named.", "Name them: --tools TOOLS.")
     for spec in tools:
-        yield from _tools(f"tools {spec}", partial(open_tools, spec, settings, _ignore))
+        yield from _tools(f"tools {spec}", partial(open_tools, spec, settings, _ignore), settings)
     for name in settings.table("toolboxes"):
-        yield from _tools(f"toolbox {name}", partial(open_toolbox, name, settings, _ignore))
+        opening = partial(open_toolbox, name, settings, _ignore)
+        yield from _tools(f"toolbox {name}", opening, settings)
 
 
 def _own_version() -> str:
@@ -237,8 +240,31 @@ def _workers(journal: Store) -> Iterator[Finding]:
         yield Finding("workers", State.FAULTY, text, help_)
 
 
+def _together(subject: str, tools: Toolbox, settings: Settings) -> Finding:
+    """Return what the tools can do together: read what is private, be misled, and send."""
+    try:
+        policy = policy_of(None, settings.path)
+    except ToolplanError:  # which was reported with the policy
+        policy = Policy()
+    abilities = Vouched(policy, tools).abilities
+    able = [f"{what} ({_some(names)})" for what, names in abilities.items() if names]
+    text = ", ".join(able) or "nothing reads or sends"
+    if len(able) < len(abilities):
+        return Finding(subject, State.FINE, text)
+    help_ = "Text of a stranger could send private data: say in a policy what is [secret]."
+    return Finding(subject, State.FINE, text, None if policy.secret else help_)
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MOST_NAMED])
+    more = len(names) - _MOST_NAMED
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
 def _tools(
-    subject: str, opening: Callable[[], AbstractContextManager[Toolset]]
+    subject: str,
+    opening: Callable[[], AbstractContextManager[Toolset]],
+    settings: Settings,
 ) -> Iterator[Finding]:
     try:
         with opening() as opened:
@@ -256,6 +282,7 @@ def _tools(
             pins = f", {opened.pins}" if opened.pins else ""
             usable = count_text(len(tools) - len(refused), "tool")
             yield Finding(subject, State.FINE, f"{usable}{pins}")
+            yield _together(f"{subject}, together", Toolbox(tools), settings)
             if opened.address is not None:
                 yield _reached(subject, opened.address)
     except ToolplanError as error:

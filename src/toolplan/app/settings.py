@@ -23,7 +23,16 @@ from toolplan.providers import SETTABLE
 from toolplan.tools import Effects
 
 FILE: Final = "toolplan.toml"
-TABLES: Final = ("answer", "effects", "limits", "openapi", "retention", "runs", "toolboxes")
+TABLES: Final = (
+    "answer",
+    "effects",
+    "limits",
+    "openapi",
+    "retention",
+    "runs",
+    "sources",
+    "toolboxes",
+)
 LABELS: Final = tuple(label.value for label in Effects)
 _OLLAMA: Final = "http://localhost:11434"
 _FLAGS: Final = {

@@ -14,6 +14,7 @@ from typing import Final, TextIO
 from toolplan.errors import ToolplanError
 from toolplan.path import Json
 from toolplan.render import console, harmless, output
+from toolplan.render import printable as printables
 from toolplan.render._lines import View
 from toolplan.render.output import Output
 
@@ -164,6 +165,18 @@ def note(text: str, *, wrap: bool = True) -> None:
     """Print something beside the result, on standard error; with or without line breaks."""
     make_way()
     err().print(text, style="dim", soft_wrap=None if wrap else True)
+
+
+def ask_claim(claim: str) -> bool | None:
+    """Ask on the terminal whether what a source says of its tools counts; None: nobody is there."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+    make_way()
+    discard_input()
+    for line in claim.splitlines():
+        err().print(printables.printable(line))
+    err().prompt("Take its word for it? Without it these calls need an approval. [y/N] ")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def report(error: ToolplanError, *, as_json: bool) -> int:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from toolplan.app._home import home
 from toolplan.app._toolset import Toolset, open_tools
 from toolplan.app.settings import read_settings
-from toolplan.cli._terminal import note
+from toolplan.cli._terminal import ask_claim, note
 from toolplan.providers import Model, ModelError
 from toolplan.render.printable import printable
 
@@ -33,6 +33,7 @@ def opened(
         effects=effects,
         base_url=base_url,
         reading=_no_model if for_plans or settings.names_model else None,
+        ask=ask_claim,
     )
 
 

@@ -36,7 +36,7 @@ from toolplan.cli._options import (
     YesFlag,
 )
 from toolplan.cli._outcome import print_run, report_comparison, report_forecast, report_usage
-from toolplan.cli._terminal import Exit, err, note
+from toolplan.cli._terminal import Exit, ask_claim, err, note
 from toolplan.compiler import Compiled
 from toolplan.deltas import Delta
 from toolplan.forecast import Forecast
@@ -105,6 +105,7 @@ def ask_command(
             weeks=weeks,
             contracts=contracts,
             on_note=note,
+            on_claim=ask_claim,
             new_id=guard.new_id,
         ) as app:
             ask = partial(

@@ -24,7 +24,7 @@ from toolplan.cli._options import (
 from toolplan.cli._outcome import report_usage
 from toolplan.cli._plan_file import plan_document
 from toolplan.cli._proposal import print_plan, report_no_plan
-from toolplan.cli._terminal import Exit, note
+from toolplan.cli._terminal import Exit, ask_claim, note
 from toolplan.cli._thinking import thinking_shown
 from toolplan.dialects import known_dialect
 from toolplan.render.plan_tree import effect_marks
@@ -62,6 +62,7 @@ def plan_command(
         weeks=weeks,
         contracts=contracts,
         on_note=note,
+        on_claim=ask_claim,
     ) as app:
         with thinking_shown(app.tracker, silent=as_json):
             asked = run_to_end(app.plan(question, today=today, conversation=conversation))

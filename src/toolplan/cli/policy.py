@@ -23,9 +23,10 @@ from toolplan.cli._terminal import CommandError, Exit, err, out, print_json
 from toolplan.cli._tools import opened
 from toolplan.compiler import compile_plan, flows_of
 from toolplan.diagnostics import to_json
-from toolplan.flows import Policy, draft_policy
+from toolplan.flows import Policy, Vouched, draft_policy
 from toolplan.path import Json
 from toolplan.render.flow_view import FlowsView, flow_to_json
+from toolplan.render.printable import printable
 from toolplan.tools import Toolbox
 
 Action = Annotated[
@@ -80,11 +81,12 @@ def _check(file: str, dialect: str, tools: Toolbox, policy: Policy, *, as_json: 
     plan_file = read_plan(file, dialect)
     compiled = compile_plan(plan_file.text, dialect, tools=tools, policy=policy)
     flows = () if compiled.draft is None else flows_of(compiled.draft, tools, policy)
-    valid = compiled.plan is not None
+    valid, leaks = compiled.plan is not None, Vouched(policy, tools).leaks
     if as_json:
         document: dict[str, Json] = {
             "valid": valid,
             "flows": [flow_to_json(flow) for flow in flows],
+            "secrets_could_leave_by": [*leaks],
             "diagnostics": [to_json(each) for each in compiled.diagnostics],
         }
         print_json(document)
@@ -94,4 +96,6 @@ def _check(file: str, dialect: str, tools: Toolbox, policy: Policy, *, as_json: 
             out().print(FlowsView(flows))
         elif valid:
             out().print("Nothing flows into a place where it can do harm.")
+        if leaks:
+            out().print(printable(f"A secret could leave by: {', '.join(leaks)}."))
     return (Exit.FINE if valid else Exit.FAILED).value

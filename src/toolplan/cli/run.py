@@ -33,7 +33,7 @@ from toolplan.cli._options import (
 )
 from toolplan.cli._outcome import print_run, report_comparison, report_forecast, report_usage
 from toolplan.cli._plan_file import read_plan
-from toolplan.cli._terminal import Exit, note, out, print_json
+from toolplan.cli._terminal import Exit, ask_claim, note, out, print_json
 from toolplan.dry_run import dry_view
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.forecast import Forecast
@@ -67,9 +67,8 @@ def run_command(
 ) -> int:
     """Check a plan and run exactly that plan.
 
-    A plan that changes something runs only when a person approves it:
-    on the terminal, or by --yes or --approve DIGEST. With --dry-run no tool is called:
-    the plan is simulated with sample values, once for each outcome of its conditions.
+    A plan that changes something runs only when a person approves it: on the terminal, or by --yes
+    or --approve DIGEST. With --dry-run no tool is called: it is simulated with sample values.
     """
     plan_file, approve = read_plan(file, dialect), wanted(approve, approve_values)
     with closing(Display(silent=as_json)) as display:
@@ -82,6 +81,7 @@ def run_command(
             journal=journal,
             effects=effects,
             on_note=note,
+            on_claim=ask_claim,
             new_id=guard.new_id,
         ) as app:
             guard.app = app

@@ -13,6 +13,7 @@ from toolplan.cli._tools import opened
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.render.printable import printable
 from toolplan.render.tools_view import ToolsView, ToolView
+from toolplan.sources._base import claim_lines
 from toolplan.tool_lint import finding_to_json, lint_tools
 from toolplan.tool_search import search_tools
 from toolplan.tools import Toolbox, ToolObjectError
@@ -94,11 +95,14 @@ def _accept(toolset: Toolset, name: str | None) -> int:
             "--accept is for the tools of MCP servers, which may change by themselves.",
             "Name their configuration: --tools FILE.",
         )
+    claims = [tool for tool in toolset.tools.values() if name in (None, tool.name)]
     try:
         lock = toolset.accept(name)
     except ToolObjectError as error:
         code = "unknown-tool" if error.help is None else "not-shown"
         raise CommandError(code, str(error), error.help) from None
+    for line in claim_lines(claims):
+        note(printable(f"{line}. This counts now."))
     note(f"Accepted, and pinned in {lock}.")
     return Exit.FINE.value
 

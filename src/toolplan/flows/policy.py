@@ -20,12 +20,13 @@ ApprovalRule: TypeAlias = OneOf["always", "when-needed"]
 Keys: TypeAlias = tuple[str | int, ...]
 """The place of something in a policy: `("sinks", "send_mail", "to")`."""
 
-TABLES: Final = ("trusted", "listed", "secret", "sinks", "decide", "egress")
+TABLES: Final = ("trusted", "listed", "secret", "sinks", "decide", "egress", "closed")
 _LISTS: Final = {
     "trusted": "outputs",
     "listed": "outputs",
     "secret": "outputs",
     "egress": "tools",
+    "closed": "tools",
 }
 NAMES: Final = ("allow", "approval", *TABLES)
 _WORDS: Final = {**{trust.word: trust for trust in reversed(Trust)}, "any": None}
@@ -58,7 +59,8 @@ class Policy(Struct, frozen=True, eq=False):
         secret: outputs that may not reach an `egress` tool.
         sinks: by tool and argument, what the argument needs.
         decide: by tool, what conditions and choices before a call of it need.
-        egress: tools whose calls somebody outside can read.
+        egress: tools whose calls somebody outside can read, besides those of remote sources.
+        closed: tools of remote sources whose calls nobody outside can read.
         approval: when a plan with effects is approved: `always`, or where a flow needs it.
         text: the text of the file that it was read from; it is not part of what is compared.
         file: the name of that file.
@@ -71,6 +73,7 @@ class Policy(Struct, frozen=True, eq=False):
     sinks: Needs = field(default_factory=dict[str, Mapping[str, Need]])
     decide: Mapping[str, Need] = field(default_factory=dict[str, Need])
     egress: tuple[str, ...] = ()
+    closed: tuple[str, ...] = ()
     approval: ApprovalRule = "always"
     text: str = ""
     file: str = ""
@@ -145,7 +148,8 @@ class Policy(Struct, frozen=True, eq=False):
             for tool, need in _table(table.get("decide", {}), ("decide",)).items()
         }
         lists = {name: _listed(table, name, key) for name, key in _LISTS.items()}
-        _refuse_contradictions(lists["trusted"], lists["listed"])
+        _refuse_contradictions(lists, "trusted", "listed", "outputs")
+        _refuse_contradictions(lists, "egress", "closed", "tools")
         allow = table.get("allow")
         return cls(
             allow=None if allow is None else _texts(allow, ("allow",)),
@@ -155,6 +159,7 @@ class Policy(Struct, frozen=True, eq=False):
             sinks=sinks,
             decide=decide,
             egress=lists["egress"],
+            closed=lists["closed"],
             approval=_approval(table.get("approval", "always")),
             text=text,
             file=file,
@@ -248,10 +253,13 @@ def _listed(table: Mapping[str, object], name: str, key: str) -> tuple[str, ...]
     return found
 
 
-def _refuse_contradictions(trusted: tuple[str, ...], listed: tuple[str, ...]) -> None:
-    for at, each in enumerate(listed):
-        if each in trusted:
-            raise _error(f"{each!r} is in [trusted] and in [listed].", ("listed", "outputs", at))
+def _refuse_contradictions(
+    lists: Mapping[str, tuple[str, ...]], one: str, other: str, key: str
+) -> None:
+    known = lists[one]
+    for at, each in enumerate(lists[other]):
+        if each in known:
+            raise _error(f"{each!r} is in [{one}] and in [{other}].", (other, key, at))
 
 
 def _approval(given: object) -> ApprovalRule:

@@ -98,7 +98,8 @@ class Vouched:
                 f"The tool {tool!r} states that its result is untrusted, and the policy trusts it:"
                 " leave the tool out of [trusted] and [listed]."
             )
-        if stated.is_secret and self.policy.egress and () not in said.secrets:
+        says_secrets = self.policy.egress or self.policy.secret
+        if stated.is_secret and says_secrets and () not in said.secrets:
             return (
                 f"The tool {tool!r} states that its result is secret, and the policy does not say"
                 " so: name the tool in [secret]."
@@ -129,7 +130,31 @@ class Vouched:
             tool.name in self.policy.egress
             or tool.annotations.get(EGRESS) is True
             or _is_open_world(tool)
+            # whoever runs it reads what it is sent: only the user's policy says that it may
+            or (tool.remote and tool.name not in self.policy.closed)
         )
+
+    @property
+    def leaks(self) -> tuple[str, ...]:
+        """The tools by which a secret could leave."""
+        return tuple(name for name, tool in self._tools.items() if self.is_egress(tool))
+
+    @property
+    def abilities(self) -> Mapping[str, tuple[str, ...]]:
+        """What the tools can do together, with the tools that can: a stranger's text may use it.
+
+        Who writes into what tools read is not known: all that no policy trusts counts.
+        """
+        tools = [tool for tool in self._tools.values() if tool.compute_flow is None]
+        trusted = {name for name, said in self._read[0].items() if said.trusts}
+        reads = [tool for tool in tools if not tool.has_effects]
+        strangers = [t for t in reads if t.name not in trusted and (t.remote or _is_open_world(t))]
+        found = {
+            "reads private data": [tool for tool in reads if not _is_open_world(tool)],
+            "reads strangers' text": strangers,
+            "can send": [tool for tool in tools if tool.has_effects or self.is_egress(tool)],
+        }
+        return {what: tuple(tool.name for tool in able) for what, able in found.items()}
 
     def _is_open(self, tool: Tool) -> bool:
         # without rules, arguments of tools that only read stay as free as they always were
@@ -198,6 +223,7 @@ class Vouched:
             *((tool, ("sinks", tool)) for tool in self.policy.sinks),
             *((tool, ("decide", tool)) for tool in self.policy.decide),
             *((t, ("egress", "tools", n)) for n, t in enumerate(self.policy.egress)),
+            *((t, ("closed", "tools", n)) for n, t in enumerate(self.policy.closed)),
             *((t, ("allow", n)) for n, t in enumerate(self.policy.allow or ())),
         ]
         for tool, keys in named:
@@ -267,7 +293,7 @@ def _may_be_same(one: Segment, other: Segment) -> bool:
 
 
 def _own_outputs(tool: Tool | None) -> Outputs:
-    if tool is None or tool.source not in OWN_SOURCES:
+    if tool is None or not _is_own(tool):
         return _NOTHING
     trusts: list[tuple[Path, Trust]] = []
     secrets: list[Path] = []
@@ -284,6 +310,11 @@ def _own_outputs(tool: Tool | None) -> Outputs:
             case _:
                 pass
     return Outputs(tuple(trusts), tuple(secrets)) if trusts or secrets else _NOTHING
+
+
+def _is_own(tool: Tool) -> bool:
+    """Return whether a tool is of the user's program; a server may be called `python`, too."""
+    return tool.source in OWN_SOURCES and not tool.remote
 
 
 def _nodes(node: Json, path: Path, depth: int) -> Iterator[tuple[Path, dict[str, Json]]]:
@@ -307,9 +338,9 @@ def _own_needs(tool: Tool) -> dict[str, Need]:
                 found[name] = Need(Trust.SAID)
             case "trusted":
                 found[name] = Need()
-            case "listed" if tool.source in OWN_SOURCES:
+            case "listed" if _is_own(tool):
                 found[name] = Need(Trust.LISTED)
-            case "any" if tool.source in OWN_SOURCES:
+            case "any" if _is_own(tool):
                 found[name] = Need(None)
             case _:
                 pass

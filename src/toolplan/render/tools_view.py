@@ -21,7 +21,7 @@ class ToolsView(Struct, frozen=True):
     def lines(self, screen: Screen) -> Iterator[Line]:
         """Yield what is shown on `screen`."""
         rows = [("tool", "effects", "what it does")]
-        rows += [(tool.name, tool.effects.value, _first_sentence(tool)) for tool in self.tools]
+        rows += [(tool.name, _effects(tool), _first_sentence(tool)) for tool in self.tools]
         yield from _rows(rows, screen)
 
 
@@ -39,6 +39,9 @@ class ToolView(Struct, frozen=True):
 
         yield from prose(f"{printable(tool.name)}  ({tool.effects.value})", "bold")
         yield from prose(printable(tool.description))
+        if tool.claim is not None:
+            claim = f"Its source says that {tool.claim}, which nobody has accepted."
+            yield from prose(claim)
         if tool.unusable is None:
             yield from _rows([("argument", "needed", "takes"), *_arguments(tool)], screen)
         else:
@@ -53,6 +56,13 @@ def _rows(rows: Sequence[tuple[str, str, str]], screen: Screen) -> Iterator[Line
         for at, row in enumerate(rows)
     ]
     return hanging_rows([(row[:-1], row[-1]) for row in fitted], screen)
+
+
+def _effects(tool: Tool) -> str:
+    claim = tool.claim
+    if claim is None or claim.effects is tool.effects:
+        return tool.effects.value
+    return f"{tool.effects.value} (says {claim.effects.value})"
 
 
 def _first_sentence(tool: Tool) -> str:

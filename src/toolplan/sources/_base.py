@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 from msgspec import Struct, field
 
-from toolplan.tools import Toolbox
+from toolplan.tools import Tool, Toolbox, ToolObjectError
 
 
 def _ignore(_: str) -> None:
     pass
+
+
+def not_asked(_: str) -> None:
+    """Return None: nobody can be asked."""
 
 
 class SourceContext(Struct, frozen=True):
@@ -27,6 +31,8 @@ class SourceContext(Struct, frozen=True):
         data: the user's data folder; it may not exist yet.
         base_url: the address of the service, where the user gave one.
         note: called with each sentence that the user should know. It may hold text of a server.
+        ask: called with what a source claims of its tools and the question whether that counts;
+            returns None where nobody can be asked.
     """
 
     folder: Path
@@ -38,6 +44,22 @@ class SourceContext(Struct, frozen=True):
     data: Path = Path()
     base_url: str | None = None
     note: Callable[[str], None] = _ignore
+    ask: Callable[[str], bool | None] = not_asked
+
+    def is_trusted(self, source: str) -> bool:
+        """Return whether the settings say that what the source called `source` says counts.
+
+        Raises:
+            ToolObjectError: `trusted` in [sources.NAME] is neither true nor false.
+        """
+        entry = self.settings.get("sources", {}).get(source, {})
+        trusted = cast("dict[str, object]", entry).get("trusted") if isinstance(entry, dict) else 0
+        if trusted is None or isinstance(trusted, bool):
+            return trusted is True
+        raise ToolObjectError(
+            f"{self.settings_path}: [sources.{source}] cannot be used.",
+            "It has a line such as `trusted = true`.",
+        )
 
 
 class ServerStatus(Struct, frozen=True):
@@ -94,3 +116,13 @@ class ToolSource(Protocol):
             ToolObjectError: there are no such tools, or they cannot be used.
         """
         ...
+
+
+def claim_lines(tools: Iterable[Tool]) -> Iterator[str]:
+    """Yield what sources say of their tools that would lower their guard, tools by claim."""
+    by_claim: dict[tuple[str, str], list[str]] = {}
+    for tool in tools:
+        if tool.claim is not None:
+            by_claim.setdefault((tool.source, str(tool.claim)), []).append(tool.name)
+    for (source, claim), names in by_claim.items():
+        yield f"{source} says that {claim}: {', '.join(names)}"

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple, TypeAlias, cast
 
 import rfc8785
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import Json
@@ -126,11 +127,15 @@ class Comparison(Struct, frozen=True):
 
 
 class Pin(Struct, frozen=True):
-    """What was accepted of one tool: its object as sent, and the identity of its source."""
+    """What was accepted of one tool: its object as sent, and the identity of its source.
+
+    `believed` says whether a person accepted what it claims of its effects; None: nobody was asked.
+    """
 
     tool: Mapping[str, Json]
     server: Mapping[str, Json]
     digest: str
+    believed: bool | None = None
 
 
 class Pins(Struct, frozen=True):
@@ -171,7 +176,12 @@ class Pins(Struct, frozen=True):
             OSError: it cannot be written.
         """
         tools: dict[str, Json] = {
-            name: {"sha256": pin.digest, "server": dict(pin.server), "tool": dict(pin.tool)}
+            name: {
+                "sha256": pin.digest,
+                "server": dict(pin.server),
+                "tool": dict(pin.tool),
+                **({} if pin.believed is None else {"believed": pin.believed}),
+            }
             for name, pin in sorted(self.pins.items())
         }
         document: dict[str, Json] = {"lock": VERSION, "tools": tools}
@@ -190,10 +200,17 @@ class Pins(Struct, frozen=True):
             gone=tuple(sorted(name for name in self.pins if name not in tools)),
         )
 
-    def accept(self, tools: Mapping[str, Tool], names: Collection[str] | None = None) -> Pins:
+    def accept(
+        self,
+        tools: Mapping[str, Tool],
+        names: Collection[str] | None = None,
+        *,
+        believed: bool | None = True,
+    ) -> Pins:
         """Return pins that hold `tools` as they are now, or only those of `names`.
 
-        Of all tools, pins of tools that are not there stay: their server may be away.
+        Of all tools, pins of tools that are not there stay: their server may be away. `believed`
+        says whether a person accepted what they claim of their effects, or was not asked.
 
         Raises:
             ToolObjectError: there is no tool of one of the names.
@@ -204,7 +221,19 @@ class Pins(Struct, frozen=True):
                 message = f"There is no tool {name!r} to accept."
                 raise ToolObjectError(f"{message} {hint}" if hint else message)
         accepted = tools if names is None else dict.fromkeys(names)
-        return Pins(self.path, {**self.pins, **{name: _pin(tools[name]) for name in accepted}})
+        made = {name: replace(_pin(tools[name]), believed=believed) for name in accepted}
+        return Pins(self.path, {**self.pins, **made})
+
+    def claims(self, tools: Mapping[str, Tool]) -> tuple[str, ...]:
+        """Return the tools that claim what nobody was asked about, as they were pinned."""
+        return tuple(
+            name
+            for name, tool in tools.items()
+            if tool.claim is not None
+            and (pin := self.pins.get(name)) is not None
+            and pin.believed is None
+            and pin.digest == pin_of(tool)
+        )
 
     @classmethod
     def pin_new(cls, path: Path, tools: Mapping[str, Tool]) -> Pins:
@@ -219,20 +248,27 @@ class Pins(Struct, frozen=True):
             new = pins.compare(tools).new
             if not new:
                 return pins
-            added = pins.accept(tools, new)
+            added = pins.accept(tools, new, believed=None)
             added.save()
             return added
 
     def guarded(self, tools: Toolbox) -> Toolbox:
         """Return `tools`, with those that have changed refused; new ones are as they come.
 
-        This toolbox itself comes back where nothing has changed.
+        What a tool claims of its effects counts where a person accepted the tool as it is. This
+        toolbox itself comes back where nothing is different.
         """
         changes = {change.tool: change for change in self.compare(tools).changed}
-        if not changes:
+        claiming = {name for name, tool in tools.items() if tool.claim is not None}
+        accepted = {name for name in claiming & {*self.pins} if self.pins[name].believed is True}
+        if not changes and not accepted:
             return tools
         return Toolbox(
-            _refused(tool, changes[name]) if name in changes else tool
+            _refused(tool, changes[name])
+            if name in changes
+            else tool.believed()
+            if name in accepted
+            else tool
             for name, tool in tools.items()
         )
 
@@ -333,6 +369,8 @@ def _refused(tool: Tool, change: Change) -> Tool:
         annotations=tool.annotations,
         call=_refusing(tool.name, reason),
         source=tool.source,
+        remote=tool.remote,
+        claim=tool.claim,
         wire=now.tool,
         identity=now.server,
         reason=reason,
@@ -359,7 +397,9 @@ def _read_pins(value: object, place: str) -> Iterator[tuple[str, Pin]]:
     for name, entry in _object(cast("object", entries)).items():
         parts = _object(entry)
         digest = parts.get("sha256")
-        pin = Pin(_object(parts.get("tool")), _object(parts.get("server")), str(digest))
+        said = parts.get("believed")
+        believed = said if isinstance(said, bool) else None
+        pin = Pin(_object(parts.get("tool")), _object(parts.get("server")), str(digest), believed)
         if not _is_true(pin):
             raise ToolObjectError(
                 f"{place!r}: the pin of {name!r} was changed by hand.",

@@ -53,7 +53,9 @@ SECRET: Final = "s3cr3t-of-the-notes"
 
 @pytest.fixture(scope="module")
 def experts() -> Generator[Experts, None, None]:
-    with connected_experts(Configuration(SERVERS), {**os.environ, "NOTES_TOKEN": SECRET}) as known:
+    with connected_experts(
+        Configuration(SERVERS), {**os.environ, "NOTES_TOKEN": SECRET}, trusted=SERVERS
+    ) as known:
         yield known
 
 

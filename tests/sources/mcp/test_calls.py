@@ -41,7 +41,7 @@ def give(folder: Path, result: dict[str, Any], **options: Any) -> Json:
     """Call a tool that gives `result`."""
     tool = listed_tool("look", **options)
     script = Scripted(folder, pages=one_page(tool), results={"look": result})
-    with connected({"it": script.server()}) as source:
+    with connected({"it": script.server()}, trusted=["it"]) as source:
         return call(source.toolbox(), "it.look")
 
 
@@ -156,7 +156,7 @@ def test_a_cancelled_call_is_cancelled_at_the_server(tmp_path: Path) -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    with connected({"it": script.server()}) as source:
+    with connected({"it": script.server()}, trusted=["it"]) as source:
         tools = source.toolbox()
         asyncio.run(cancel())
     [found] = script.sent("notifications/cancelled")
@@ -175,7 +175,7 @@ def test_progress_of_a_server_is_progress_of_the_step(tmp_path: Path) -> None:
         results={"slow": {**text("x"), "sends": [progress], "sleep": 0.2}},
     )
     events: list[Event] = []
-    with connected({"it": script.server()}) as source:
+    with connected({"it": script.server()}, trusted=["it"]) as source:
         tools = source.toolbox()
         plan = compile_plan(
             '{"toolplan": 1, "steps": [{"id": "a", "tool": "slow", "args": {}}]}', tools=tools
@@ -188,7 +188,7 @@ def test_progress_of_a_server_is_progress_of_the_step(tmp_path: Path) -> None:
 
 def test_an_idempotency_key_goes_with_the_call(tmp_path: Path) -> None:
     script = Scripted(tmp_path, pages=one_page(listed_tool("look")), results={"look": text("x")})
-    with connected({"it": script.server()}) as source:
+    with connected({"it": script.server()}, trusted=["it"]) as source:
         tools = source.toolbox()
         plan = compile_plan(
             '{"toolplan": 1, "steps": [{"id": "a", "tool": "look", "args": {}}]}', tools=tools
@@ -331,7 +331,7 @@ def test_tools_are_called_from_many_loops_at_once(tmp_path: Path) -> None:
     def work() -> None:
         results.extend(call(tools, "it.look") for _ in range(5))
 
-    with connected({"it": script.server()}) as source:
+    with connected({"it": script.server()}, trusted=["it"]) as source:
         tools = source.toolbox()
         threads = [threading.Thread(target=work) for _ in range(4)]
         for thread in threads:
@@ -358,7 +358,7 @@ def test_what_the_block_raises_comes_out_as_it_is(tmp_path: Path) -> None:
     script = Scripted(tmp_path, pages=one_page(listed_tool("look")))
 
     def use() -> None:
-        with connected({"it": script.server()}) as source:
+        with connected({"it": script.server()}, trusted=["it"]) as source:
             source.toolbox()
             raise KeyError("mine")
 
@@ -378,7 +378,7 @@ def test_a_call_that_goes_on_while_the_source_is_closed_ends(tmp_path: Path) -> 
         except ToolError as error:
             failures.append(error)
 
-    with connected({"it": script.server()}) as source:
+    with connected({"it": script.server()}, trusted=["it"]) as source:
         tools = source.toolbox()
         thread = threading.Thread(target=work)
         thread.start()

@@ -36,7 +36,7 @@ def test_a_change_in_the_middle_of_a_session_stops_the_next_call(field: str) -> 
     async def change_all() -> int:
         server = Changeable(*tools())
         stopped = 0
-        async with connected_here({"it": server.server()}) as source:
+        async with connected_here({"it": server.server()}, trusted=["it"]) as source:
             box = await source.tools()
             assert await called(box, "it.tool_0", {}) == "tool_0 was called"
             server.tools = {name: MUTATIONS[field](wire) for name, wire in server.tools.items()}
@@ -95,7 +95,7 @@ def test_another_version_of_the_server_is_another_identity(tmp_path: Path) -> No
 def test_a_change_back_is_no_change() -> None:
     async def there_and_back() -> object:
         server = Changeable(*tools())
-        async with connected_here({"it": server.server()}) as source:
+        async with connected_here({"it": server.server()}, trusted=["it"]) as source:
             box = await source.tools()
             wire = server.tools["tool_0"]
             server.tools["tool_0"] = MUTATIONS["title"](wire)
@@ -180,7 +180,7 @@ def test_a_server_that_is_started_again_with_other_tools_is_not_called(tmp_path:
 def test_a_plan_that_was_compiled_before_a_change_does_not_call_what_has_changed() -> None:
     async def run_after_a_change() -> object:
         server = Changeable(*tools())
-        async with connected_here({"it": server.server()}) as source:
+        async with connected_here({"it": server.server()}, trusted=["it"]) as source:
             box = await source.tools()
             steps = '{"toolplan": 1, "steps": [{"id": "a", "tool": "tool_3", "args": {}}]}'
             plan = compile_plan(steps, tools=box).plan

@@ -80,7 +80,7 @@ def test_a_call_with_effects_on_a_server_that_dies_is_in_doubt_and_never_sent_ag
     tmp_path: Path,
 ) -> None:
     ledger = tmp_path / "ledger"
-    with connected({"a": ledger_server(ledger)}) as source:
+    with connected({"a": ledger_server(ledger)}, trusted=["a"]) as source:
         tools = source.toolbox()
         for n in range(3):
             with killing(ledger):
@@ -96,7 +96,7 @@ def test_a_call_with_effects_on_a_server_that_dies_is_in_doubt_and_never_sent_ag
 def test_a_call_that_only_reads_is_tried_again_as_the_plan_says(tmp_path: Path) -> None:
     ledger = tmp_path / "ledger"
     steps = '{"id": "see", "tool": "look", "args": {"n": 1}, "retries": 2}'
-    with connected({"a": ledger_server(ledger)}) as source, killing(ledger, kills=3):
+    with connected({"a": ledger_server(ledger)}, trusted=["a"]) as source, killing(ledger, kills=3):
         found = ran(source.toolbox(), steps)
     assert found.steps["see"].state is StepState.FAILED
     assert found.steps["see"].attempts == 3
@@ -115,7 +115,7 @@ def test_the_calls_on_other_servers_continue(tmp_path: Path) -> None:
         ]
     )
     began = time.monotonic()
-    with connected(servers) as source, killing(ledger):
+    with connected(servers, trusted=[*servers]) as source, killing(ledger):
         found = ran(source.toolbox(), steps)
     assert time.monotonic() - began < SOON_S
     states = {name: step.state for name, step in found.steps.items()}

@@ -74,7 +74,7 @@ def expected() -> AskResult:
 
 
 def same(server: Server, expected: AskResult) -> None:
-    with connected({"demo": server}) as source:
+    with connected({"demo": server}, trusted=["demo"]) as source:
         found = asked(source.toolbox())
     assert found.plan is not None
     assert [step.tool for step in found.plan.plan.steps] == ["demo.shipments_list"]
@@ -114,7 +114,7 @@ def test_a_web_page_of_elsewhere_cannot_use_the_demo(header: str, value: str, ad
 def test_tools_come_over_the_wire_as_they_are() -> None:
     """Hints of schemas, output schemas and effects; only names and aliases are added."""
     own = demo_tools(TODAY, ROWS)
-    with connected({"demo": LocalServer(demo_server(own))}) as source:
+    with connected({"demo": LocalServer(demo_server(own))}, trusted=["demo"]) as source:
         wired = source.toolbox()
     assert len(wired) == len(own) == 19
     for name, tool in own.items():

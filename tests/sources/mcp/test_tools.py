@@ -172,13 +172,16 @@ def test_annotations_are_read_as_effects(tmp_path: Path) -> None:
         listed_tool("destroys", annotations={"destructiveHint": True, "idempotentHint": True}),
         listed_tool("silent", annotations=None),
     )
-    assert [tool.effects for tool in tools.values()] == [
+    claimed = (Effects.UNKNOWN, Effects.UNKNOWN, Effects.DESTRUCTIVE, Effects.UNKNOWN)
+    assert tuple(tool.effects for tool in tools.values()) == claimed
+    assert not any(tool.may_repeat for tool in tools.values())
+    assert tuple(tool.believed().effects for tool in tools.values()) == (
         Effects.READ,
         Effects.WRITE,
         Effects.DESTRUCTIVE,
         Effects.UNKNOWN,
-    ]
-    assert tools["it.destroys"].idempotent
+    )
+    assert tools["it.destroys"].believed().idempotent
 
 
 def test_the_users_word_comes_before_the_servers(tmp_path: Path) -> None:

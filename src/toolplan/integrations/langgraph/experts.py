@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Protocol
 
@@ -66,12 +66,13 @@ class NamedExperts:
 
 @contextmanager
 def connected_experts(
-    configuration: Configuration, environment: Mapping[str, str]
+    configuration: Configuration, environment: Mapping[str, str], trusted: Collection[str] = ()
 ) -> Generator[NamedExperts, None, None]:
     """Yield the experts of `configuration`, one MCP server each.
 
     A server is started when its tools are first needed. It keeps its state from one call, task and
-    conversation to the next, and ends with this context.
+    conversation to the next, and ends with this context. `trusted` are the servers that are
+    believed when they say that a tool only reads; a person is asked before calls of others.
 
     Raises:
         ToolObjectError: an entry of the configuration is not valid.
@@ -79,7 +80,7 @@ def connected_experts(
     with ExitStack() as stack:
         yield NamedExperts(
             {
-                name: stack.enter_context(connected({name: server}))
+                name: stack.enter_context(connected({name: server}, trusted=trusted))
                 for name, server in configuration.servers(environment).items()
             }
         )

@@ -48,7 +48,7 @@ def tools_of(
     own, others = _claims(offers)
     for server, offer in offers.items():
         for name, listed in offer.listing.tools.items():
-            sent = Tool.from_json(dict(listed.wire))
+            sent = Tool.from_json(dict(listed.wire)).doubted()
             inner = unwrapped_schema(sent.raw_output)
             aliases = [name] if own[name] == 1 else []
             aliases += [a for a in _aliases(name, sent) if others[a] == 1 and not own[a]]
@@ -64,6 +64,8 @@ def tools_of(
                 source=server,
                 wire=listed.wire,
                 identity=offer.identity,
+                remote=True,
+                claim=sent.claim,
             )
 
 

@@ -8,7 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from toolplan.sources._base import OpenedTools, ServerStatus, SourceContext, ToolSource
+from toolplan.sources._base import (
+    OpenedTools,
+    ServerStatus,
+    SourceContext,
+    ToolSource,
+    claim_lines,
+)
 from toolplan.sources.mcp._shown import (
     keep_changes,
     keep_commands,
@@ -39,8 +45,10 @@ class McpToolSource:
     """The servers of an MCP configuration, `{"mcpServers": {…}}`.
 
     New tools are pinned in `toolplan.lock.json` beside the configuration. A tool that differs from
-    its pin can be planned with, but not called, until it is accepted. `"toolplan": {"insights":
-    "module:attribute"}` names functions that find insights.
+    its pin can be planned with, but not called, until it is accepted. What a server says of its
+    tools can only raise what they may change, until a person accepts it or `[sources.SERVER]` of
+    the settings says `trusted = true`. `"toolplan": {"insights": "module:attribute"}` names
+    functions that find insights.
     """
 
     takes_base_url = False
@@ -64,7 +72,10 @@ class McpToolSource:
         _show(commands(servers), context)
         sign_ins = SignIns(context.data, spec)
         with connected(
-            servers, on_event=partial(_report, context.note), sign_ins=sign_ins
+            servers,
+            on_event=partial(_report, context.note),
+            sign_ins=sign_ins,
+            trusted=[name for name in servers if context.is_trusted(name)],
         ) as source:
             tools = source.toolbox()
             faults = tuple(source.faults.values())
@@ -165,12 +176,49 @@ def _pinned(tools: Toolbox, path: Path, context: SourceContext) -> Toolbox:
             f"Pinned for the first time in {lock}: {which}. A tool that changes is refused until"
             " accepted."
         )
+    pins = _heard(pins, tools, path, context)
     changed = pins.compare(tools).changed
     if changed:
         _report_changes(changed, path, context.note)
         digests = {change.tool: pin_of(tools[change.tool]) for change in changed}
         keep_changes(context.data, lock, digests)
     return pins.guarded(tools)
+
+
+def _heard(pins: Pins, tools: Toolbox, path: Path, context: SourceContext) -> Pins:
+    """Ask once for each server whether what it claims of its tools counts; return the pins.
+
+    Raises:
+        ToolObjectError: the lock file cannot be read.
+    """
+    waiting: dict[str, list[str]] = {}
+    for name in pins.claims(tools):
+        waiting.setdefault(tools[name].source, []).append(name)
+    for server, names in waiting.items():
+        answer = context.ask("\n".join(claim_lines([tools[name] for name in names])))
+        if answer is None:
+            context.note(
+                f"The MCP server {server!r} says that {_counted(names)} only read or may be"
+                " repeated. That counts when it is accepted:"
+                f" toolplan tools --tools {path} --accept"
+            )
+            continue
+        with locked(pins.path):
+            pins = Pins.load(pins.path).accept(tools, names, believed=answer)
+            try:
+                pins.save()
+            except OSError as error:
+                context.note(f"The answer cannot be kept: {error.strerror or error}.")
+        if not answer:
+            context.note(
+                "They need an approval, as tools that may change something."
+                f" toolplan tools --tools {path} --accept takes its word later."
+            )
+    return pins
+
+
+def _counted(names: Sequence[str]) -> str:
+    return f"{names[0]!r}" if len(names) == 1 else f"{len(names)} of its tools"
 
 
 def _report_changes(changes: Sequence[Change], path: Path, note: Callable[[str], None]) -> None:

@@ -10,7 +10,7 @@ import asyncio
 import contextvars
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Final, TypeAlias
@@ -64,8 +64,14 @@ class SignInNeeded(ToolObjectError):
 class McpSource:
     """The tools of connected servers, for as long as `connected` lasts."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, owners: Mapping[str, Owner]) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        owners: Mapping[str, Owner],
+        trusted: Collection[str] = (),
+    ) -> None:
         self._loop = loop
+        self._trusted = frozenset(trusted)
         self._owners = owners
         self._faults: dict[str, str] = {}
         self._refused: tuple[ToolRefused, ...] = ()
@@ -115,7 +121,8 @@ class McpSource:
             why = " ".join(self._faults.values())
             raise (SignInNeeded if self.sign_ins_wanted else ToolObjectError)(why)
         self._refused = tuple(each for o in offers.values() for each in o.listing.refused)
-        return Toolbox(tools_of(offers, self._call_to))
+        found = tools_of(offers, self._call_to)
+        return Toolbox(t.believed() if t.source in self._trusted else t for t in found)
 
     async def _offers(self) -> dict[str, Offer]:
         offers: dict[str, Offer] = {}
@@ -177,6 +184,7 @@ def connected(
     clock: Callable[[], float] = time.monotonic,
     sign_ins: SignIns | None = None,
     asks: Asks | None = None,
+    trusted: Collection[str] = (),
 ) -> Generator[McpSource, None, None]:
     """Yield a source of the tools of `servers`, and end them all for sure behind it.
 
@@ -193,6 +201,8 @@ def connected(
         clock: a monotonic clock, in seconds.
         sign_ins: who has signed in, for servers that want it; None is nobody.
         asks: asks a person to sign in where a server wants it; None is nobody.
+        trusted: servers that are believed when they say that a tool only reads, or destroys
+            nothing, or may be called twice. What others say can only raise what a tool may change.
     """
     terms = Terms(timeout_s, start_timeout_s, recheck_s, clock)
     with (
@@ -201,7 +211,7 @@ def connected(
             _running(servers, terms, on_event, sign_ins, asks)
         ) as owners,
     ):
-        yield McpSource(portal.call(_loop), owners)
+        yield McpSource(portal.call(_loop), owners, trusted)
 
 
 @asynccontextmanager
@@ -215,6 +225,7 @@ async def connected_here(
     clock: Callable[[], float] = time.monotonic,
     sign_ins: SignIns | None = None,
     asks: Asks | None = None,
+    trusted: Collection[str] = (),
 ) -> AsyncGenerator[McpSource, None]:
     """Yield a source whose connections live in the event loop that runs; as `connected` otherwise.
 
@@ -223,7 +234,7 @@ async def connected_here(
     """
     terms = Terms(timeout_s, start_timeout_s, recheck_s, clock)
     async with _running(servers, terms, on_event, sign_ins, asks) as owners:
-        yield McpSource(asyncio.get_running_loop(), owners)
+        yield McpSource(asyncio.get_running_loop(), owners, trusted)
 
 
 async def _loop() -> asyncio.AbstractEventLoop:

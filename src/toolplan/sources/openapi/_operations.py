@@ -21,7 +21,7 @@ from toolplan.sources.openapi._security import (
     read_schemes,
     secret_parameters,
 )
-from toolplan.tools import Effects, ToolObjectError
+from toolplan.tools import Claim, Effects, Tool, ToolObjectError
 
 MAX_OPERATIONS: Final = 10_000
 
@@ -56,8 +56,9 @@ class Operation(Struct, frozen=True):
         body: what is sent; None where nothing is.
         raw_input: the schema of the arguments.
         raw_output: the schema of what a successful call gives, None where it is not known.
-        effects: what the method, or the document's hint, says of it.
+        effects: what the method says of it, or the document's hint where that says more.
         idempotent: whether a call may be made twice.
+        claim: what the hints of the document say that would lower these.
         omitted: fields of the answer that are not part of what the call gives, such as `success`.
         security: which schemes a call needs, as alternatives.
         pointer: where it stands in the document.
@@ -74,6 +75,7 @@ class Operation(Struct, frozen=True):
     raw_output: Json
     effects: Effects
     idempotent: bool
+    claim: Claim | None
     omitted: tuple[str, ...]
     security: tuple[Requirement, ...]
     pointer: str
@@ -162,7 +164,7 @@ class _Reader:
             if sends_body
             else None
         )
-        effects, idempotent = _effects(method, place)
+        effects, idempotent, claim = _effects(method, place)
         output: Json = {"type": "null"}
         if method != "head":
             output = read_output(self._document, self._schemas, place.at("responses"))
@@ -180,6 +182,7 @@ class _Reader:
             raw_output=_without(output, omitted),
             effects=effects,
             idempotent=idempotent or parameters.key_header is not None,
+            claim=claim,
             omitted=omitted,
             security=read_requirements(
                 place.at("security") if "security" in place.node else self._root("security")
@@ -243,13 +246,17 @@ def _parameters(item: Place, place: Place) -> Iterator[Place]:
         yield from (listed.at(at) for at in range(len(listed.items)))
 
 
-def _effects(method: str, place: Place) -> tuple[Effects, bool]:
+def _effects(method: str, place: Place) -> tuple[Effects, bool, Claim | None]:
+    """Return effects, whether a call may be repeated, and what hints say below that.
+
+    The method is what is sent, so that it counts; the hints of the document can only raise it.
+    """
     effects, idempotent = _METHODS[method]
-    stated = place.node.get(_EFFECTS)
-    if isinstance(stated, str) and stated in set(Effects):
-        effects = Effects(stated)
-    said = place.node.get(_IDEMPOTENT)
-    return effects, said if isinstance(said, bool) else idempotent
+    stated, may_repeat = place.node.get(_EFFECTS), place.node.get(_IDEMPOTENT)
+    said = Effects(stated) if isinstance(stated, str) and stated in set(Effects) else effects
+    repeats = may_repeat if isinstance(may_repeat, bool) else idempotent
+    tool = Tool("", "", None, effects=said, idempotent=repeats).doubted(effects, idempotent)
+    return tool.effects, tool.idempotent, tool.claim
 
 
 def _without(schema: Json, names: tuple[str, ...]) -> Json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Final
@@ -76,6 +76,7 @@ def openapi_toolbox(
     allow_hosts: Iterable[str] = (),
     limits: HttpLimits | None = None,
     transport: Transport | None = None,
+    trusted: bool | Collection[str] = False,
 ) -> OpenApiToolbox:
     """Return the operations of an OpenAPI document (3.0 or 3.1) as tools.
 
@@ -91,24 +92,22 @@ def openapi_toolbox(
             asked. Others that resolve there are blocked.
         limits: bounds on one call; None is the usual ones.
         transport: what sends requests; by default HTTP, guarded as said above.
+        trusted: whether hints count that say less than the method; else each is a fault, but for
+            the operations named here, whose effects the user states.
 
     Raises:
         RemoteReference: a part of the document is outside of it. Nothing was fetched.
         ToolObjectError: it is no such document, has no operation that can be used, a credential is
             missing, or an argument is not what it should be.
     """
-    read = read_openapi(document)
-    if not read.operations:
-        reason = str(read.faults[0]) if read.faults else "Its 'paths' hold none."
-        raise ToolObjectError(f"The document has no operation that can be used. {reason}")
-    base = _base(base_url)
+    read, base = _read(document), _base(base_url)
     known = read_credentials(read.schemes, auth, environment)
     known |= read_clients(read.schemes, auth, environment)
     guard = Guard.made(allow_hosts, None if base is None else base.origin)
     bounds = HttpLimits() if limits is None else limits
     sender = HttpTransport(guard, bounds) if transport is None else transport
     servers = _Servers(read, base)
-    faults = list(read.faults)
+    faults = [*read.faults, *_claims(read, trusted)]
     tools: list[Tool] = []
     hosts: dict[str, None] = {}
     for operation in read.operations:
@@ -116,13 +115,13 @@ def openapi_toolbox(
         if isinstance(server, Fault):
             if server.message not in {each.message for each in faults}:
                 faults.append(server)
-            tools.append(_tool(operation, read.title, None, None))
+            tools.append(_tool(operation, read.title, None, None, trusted))
             continue
         hosts[server.origin.host] = None
         at_home = server.origin == servers.home
         credentials = chosen(operation.security, known if at_home else {})
         call = _call(operation, server, credentials, sender)
-        tools.append(_tool(operation, read.title, server, call))
+        tools.append(_tool(operation, read.title, server, call, trusted))
     blocked = [why for host in hosts if transport is None and (why := guard.objects(host))]
     return OpenApiToolbox(tools, faults, sender, blocked)
 
@@ -187,12 +186,44 @@ def _prefix(path: str) -> str:
     return f"/{stripped}" if stripped else ""
 
 
-def _tool(operation: Operation, title: str, server: _Server | None, call: Call | None) -> Tool:
+def _read(document: Json) -> Operations:
+    read = read_openapi(document)
+    if not read.operations:
+        reason = str(read.faults[0]) if read.faults else "Its 'paths' hold none."
+        raise ToolObjectError(f"The document has no operation that can be used. {reason}")
+    return read
+
+
+def _claims(read: Operations, trusted: bool | Collection[str]) -> Iterator[Fault]:
+    """Yield a fault for each hint that would lower what its method says, and does not count."""
+    known = () if isinstance(trusted, bool) else trusted
+    for each in read.operations:
+        if each.claim is not None and trusted is not True and each.name not in known:
+            yield _claims_less(each)
+
+
+def _claims_less(operation: Operation) -> Fault:
+    name = operation.name
+    return Fault(
+        operation.pointer,
+        f"Its hint that {operation.claim} does not count: {operation.method} says more. If it is"
+        f' true, write `{name} = "read"` in [effects] of the settings (or the effects it has), or'
+        " `trusted = true` in [sources.NAME], with NAME the name of the document.",
+    )
+
+
+def _tool(
+    operation: Operation,
+    title: str,
+    server: _Server | None,
+    call: Call | None,
+    trusted: bool | Collection[str],
+) -> Tool:
     where: dict[str, Json] = {"method": operation.method, "path": operation.path}
     if server is not None:
         # part of what an approval covers: the same tool on another host is another tool
         where["server"] = f"{server.origin}{server.prefix}"
-    return Tool(
+    tool = Tool(
         name=operation.name,
         description=operation.description,
         raw_input=operation.raw_input,
@@ -202,7 +233,10 @@ def _tool(operation: Operation, title: str, server: _Server | None, call: Call |
         annotations={"openapi": where},
         call=call,
         source=title if server is None else server.origin.authority,
+        remote=True,
+        claim=operation.claim,
     )
+    return tool.believed() if trusted is True else tool
 
 
 def _call(

@@ -69,6 +69,7 @@ class OpenApiToolSource:
             auth=settings.auth,
             environment=context.environment,
             allow_hosts=settings.allow_hosts,
+            trusted=context.is_trusted(path.stem) or context.settings.get("effects", {}),
         )
         faults = [f"{path.name}: {fault}" for fault in tools.faults]
         for fault in faults:
