@@ -21,17 +21,17 @@ from toolplan.paging import Paging, paging_of
 from toolplan.path import Json, Path
 from toolplan.plan import Signature
 from toolplan.schema import Schema, SchemaError
-from toolplan.tool_call import (  # noqa: F401 — they are part of what tools are given
-    ATTENDED,
-    REFERENCE_DAY,
-    AttendedCall,
-    StatedLabel,
-    ToolCall,
-    current_call,
-    on_day,
-    reference_day,
-    report_progress,
-    state_label,
+from toolplan.tool_call import (  # noqa: F401 — part of what tools are given
+    ATTENDED,  # pyright: ignore[reportUnusedImport]
+    REFERENCE_DAY,  # pyright: ignore[reportUnusedImport]
+    AttendedCall,  # pyright: ignore[reportUnusedImport]
+    StatedLabel,  # pyright: ignore[reportUnusedImport]
+    ToolCall,  # pyright: ignore[reportUnusedImport]
+    current_call,  # pyright: ignore[reportUnusedImport]
+    on_day,  # pyright: ignore[reportUnusedImport]
+    reference_day,  # pyright: ignore[reportUnusedImport]
+    report_progress,  # pyright: ignore[reportUnusedImport]
+    state_label,  # pyright: ignore[reportUnusedImport]
 )
 
 _GIVE_TOOLS: Final = "Give a list of tools: functions with @toolplan.tool, or toolplan.Tool."

@@ -16,7 +16,7 @@ from toolplan.flows import Policy, Vouched
 from toolplan.sources.openapi import openapi_toolbox
 from toolplan.tools import Effects, Tool
 
-LOWERING = (
+LOWERING: tuple[dict[str, Any], ...] = (
     {"readOnlyHint": True},
     {"read_only_hint": True},
     {"readOnlyHint": True, "destructiveHint": False},
@@ -30,7 +30,7 @@ LOWERING = (
     {"idempotent": True},
     {"effects": "unknown", "idempotent": True},
 )
-RAISING = (
+RAISING: tuple[tuple[dict[str, Any], Effects], ...] = (
     ({"destructiveHint": True}, Effects.DESTRUCTIVE),
     ({"effects": "destructive"}, Effects.DESTRUCTIVE),
     ({"readOnlyHint": True, "destructiveHint": True}, Effects.DESTRUCTIVE),
@@ -126,25 +126,33 @@ def effects_in(file: Path, **options: Any) -> dict[str, Effects]:
         return {name: tool.effects for name, tool in app.tools.items() if tool.source == "it"}
 
 
+def yes(claim: str) -> bool:
+    return bool(claim)
+
+
+def no(claim: str) -> bool:
+    return not claim
+
+
 def test_a_source_is_asked_about_once_and_the_answer_is_kept(tmp_path: Path) -> None:
     file = configuration(tmp_path, listed_tool("wipe_everything"), listed_tool("look"))
     asked: list[str] = []
 
-    def yes(claim: str) -> bool:
+    def accepts(claim: str) -> bool:
         asked.append(claim)
         return True
 
     assert set(effects_in(file).values()) == {Effects.UNKNOWN}
-    assert set(effects_in(file, on_claim=yes).values()) == {Effects.READ}
+    assert set(effects_in(file, on_claim=accepts).values()) == {Effects.READ}
     assert asked == ["it says that it only reads: it.wipe_everything, it.look"]
-    assert set(effects_in(file, on_claim=yes).values()) == {Effects.READ}
+    assert set(effects_in(file, on_claim=accepts).values()) == {Effects.READ}
     assert len(asked) == 1
     assert set(effects_in(file).values()) == {Effects.READ}
 
 
 def test_a_refusal_is_kept_too(tmp_path: Path) -> None:
     file = configuration(tmp_path, listed_tool("look"))
-    assert effects_in(file, on_claim=lambda _: False) == {"it.look": Effects.UNKNOWN}
+    assert effects_in(file, on_claim=no) == {"it.look": Effects.UNKNOWN}
 
     def never(claim: str) -> bool:
         raise AssertionError(claim)
@@ -154,7 +162,7 @@ def test_a_refusal_is_kept_too(tmp_path: Path) -> None:
 
 def test_what_was_accepted_holds_for_that_tool_alone(tmp_path: Path) -> None:
     file = configuration(tmp_path, listed_tool("look"))
-    effects_in(file, on_claim=lambda _: True)
+    effects_in(file, on_claim=yes)
     configuration(tmp_path, listed_tool("look"), listed_tool("wipe"))
     assert effects_in(file) == {"it.look": Effects.READ, "it.wipe": Effects.UNKNOWN}
     configuration(tmp_path, listed_tool("look", description="Looks, and deletes."))
