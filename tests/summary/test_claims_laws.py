@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from hypothesis import assume, given, settings, strategies as st
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from tests.sizes import share_of
 from tests.summary.test_claims import evidence

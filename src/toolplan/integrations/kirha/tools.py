@@ -17,11 +17,11 @@ from toolplan.tools import (
     Call,
     Effects,
     OutcomeUnknown,
-    Tool as TypedTool,
     Toolbox,
     ToolError,
     ToolObjectError,
 )
+from toolplan.tools import Tool as TypedTool
 
 Handler: TypeAlias = Callable[[Any], Any]
 """Takes the arguments, an object, and returns the output; it may be a coroutine function."""
