@@ -5,11 +5,14 @@
 # make docs    builds the documentation into build/docs
 # make studio  builds the studio's page with node from a wheel, and opens the studio
 # make page    builds it only
-# make wheel   builds the package with the page into dist/
+# make wheel   builds the distributions with the page into dist/, their hashes and a bill of materials
+# make audit   looks for known vulnerabilities in the versions of constraints.txt
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 NEWEST := .venv-newest
+# Tools for a release, in an environment of their own: the project does not depend on them.
+RELEASE := .venv-release
 # The distributions beside the core, from this clone: no package index need have them.
 PACKAGES := $(patsubst %,-e %,$(wildcard packages/*))
 Q ?= Get contaminated shipments from last week
@@ -22,7 +25,7 @@ export Q
 # compile the whole package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: ask docs studio wheel page page-unit test check lint types layers unit slow newest crash crash-workers simulate long \
+.PHONY: ask docs studio wheel page page-unit test check lint types layers unit slow newest audit crash crash-workers simulate long \
 	format clean
 
 ask: $(VENV)/.ask
@@ -53,9 +56,16 @@ studio: page
 page: $(VENV)/.studio
 	$(BIN)/python tools/page.py build
 
-wheel: $(VENV)/.test page
+wheel: $(VENV)/.test $(RELEASE)/.tools page
 	$(BIN)/python -m build --no-isolation
 	$(BIN)/python -m build --no-isolation --outdir dist packages/offline
+	$(PYTHON) -m venv --clear build/installed
+	build/installed/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --find-links dist 'toolplan[all]'
+	$(RELEASE)/bin/cyclonedx-py environment --pyproject pyproject.toml --mc-type library -o dist/toolplan.cdx.json build/installed
+	cd dist && sha256sum *.whl *.tar.gz *.cdx.json > SHA256SUMS
+
+audit: $(RELEASE)/.tools
+	$(RELEASE)/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip --progress-spinner off
 
 # Without node's packages (a machine that cannot reach them) the tests of the page are skipped.
 page-unit: $(VENV)/.test
@@ -104,13 +114,18 @@ format: $(VENV)/.test
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) $(NEWEST) .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(NEWEST) $(RELEASE) .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(NEWEST)/bin/python:
 	$(PYTHON) -m venv $(NEWEST)
+
+$(RELEASE)/.tools:
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check pip-audit cyclonedx-bom
+	@touch $@
 
 # The stamps hold what was installed, so that nothing is asked of the package index twice.
 $(VENV)/.ask: $(VENV)/bin/python pyproject.toml constraints.txt $(wildcard packages/*/pyproject.toml)
