@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 
@@ -14,9 +14,9 @@ from toolplan.diagnostics import did_you_mean, near
 from toolplan.render.printable import printable
 from toolplan.render.tools_view import ToolsView, ToolView
 from toolplan.sources._base import claim_lines
-from toolplan.tool_lint import finding_to_json, lint_tools
+from toolplan.tool_lint import Finding, finding_to_json, lint_tools
 from toolplan.tool_search import search_tools
-from toolplan.tools import Toolbox, ToolObjectError
+from toolplan.tools import ToolObjectError
 
 AcceptFlag = Annotated[
     bool,
@@ -29,6 +29,9 @@ LintFlag = Annotated[
     bool,
     Parameter(name="--lint", help="Report what makes tools hard to plan with."),
 ]
+
+
+_LEFT_OUT: Final = "Correct it where the tool or its server is defined."
 
 
 def tools_command(
@@ -52,7 +55,7 @@ def tools_command(
         if accept:
             return _accept(toolset, query)
         if lint:
-            return _lint(toolbox, as_json=as_json)
+            return _lint(toolset, as_json=as_json)
         _note_servers(toolset)
     if query is None:
         shown = list(toolbox.values())
@@ -107,15 +110,16 @@ def _accept(toolset: Toolset, name: str | None) -> int:
     return Exit.FINE.value
 
 
-def _lint(toolbox: Toolbox, *, as_json: bool) -> int:
-    findings = lint_tools(toolbox)
+def _lint(toolset: Toolset, *, as_json: bool) -> int:
+    left_out = [Finding("left-out", "", "", fault, _LEFT_OUT) for fault in toolset.faults]
+    findings = [*left_out, *lint_tools(toolset.tools)]
     if as_json:
         print_json([finding_to_json(finding) for finding in findings])
     else:
         console = out()
         for finding in findings:
-            place = f"{finding.tool}{finding.pointer}"
-            console.print(printable(f"{finding.code}  {place}: {finding.message}"))
+            place = f"{finding.tool}{finding.pointer}: " if finding.tool else ""
+            console.print(printable(f"{finding.code}  {place}{finding.message}"))
             console.print(f"  help: {printable(finding.help)}", style="dim")
         note(f"{len(findings)} finding{'' if len(findings) == 1 else 's'}.")
     return (Exit.FAILED if findings else Exit.FINE).value

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Final, Protocol, cast
 
 from msgspec import Struct, field
 
 from toolplan.tools import Tool, Toolbox, ToolObjectError
+
+_OTHER: Final = re.compile(r"[^A-Za-z0-9_.-]+")
+_LONGEST_NAME: Final = 64
 
 
 def _ignore(_: str) -> None:
@@ -18,6 +22,16 @@ def _ignore(_: str) -> None:
 
 def not_asked(_: str) -> None:
     """Return None: nobody can be asked."""
+
+
+def plain_name(text: str) -> str:
+    """Return `text` as a name of a tool that plans can write; empty where it has no letters.
+
+    >>> plain_name("repos/get")
+    'repos_get'
+    """
+    name = _OTHER.sub("_", text).strip("_")
+    return name[:_LONGEST_NAME]
 
 
 class SourceContext(Struct, frozen=True):

@@ -117,9 +117,10 @@ def test_an_error_of_the_protocol_is_a_failure_of_the_call(tmp_path: Path) -> No
         assert not isinstance(raised.value, OutcomeUnknown)
 
 
-def test_an_answer_that_is_none_leaves_the_outcome_open(tmp_path: Path) -> None:
-    with pytest.raises(OutcomeUnknown, match="its answer is not valid in the protocol"):
+def test_an_answer_that_is_not_valid_is_an_answer_and_is_shown(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match=r"not valid in the protocol.*not a list") as raised:
         give(tmp_path, {"content": "not a list"})
+    assert not isinstance(raised.value, OutcomeUnknown)
 
 
 def test_a_result_is_not_held_to_the_servers_schema_by_the_sdk(tmp_path: Path) -> None:
@@ -387,3 +388,66 @@ def test_a_call_that_goes_on_while_the_source_is_closed_ends(tmp_path: Path) -> 
     assert isinstance(failures[0], OutcomeUnknown)
     with pytest.raises(ToolError, match="closed"):
         call(tools, "it.slow")
+
+
+PICTURE = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
+WRAPPER: Json = {
+    "type": "object",
+    "properties": {"result": {"type": "array"}},
+    "required": ["result"],
+}
+CLOSED: dict[str, Any] = {"type": "object", "properties": {"n": {}}, "additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    ("more", "kind"),
+    [
+        (PICTURE, "image"),
+        ({"type": "audio", "data": "aGk=", "mimeType": "audio/wav"}, "audio"),
+        ({"type": "resource_link", "uri": "file:///a", "name": "a"}, "resource_link"),
+        ({"type": "resource", "resource": {"uri": "file:///b", "text": "b"}}, "resource"),
+    ],
+)
+def test_what_is_beside_structured_content_is_said_in_the_result(
+    more: dict[str, Any], kind: str, tmp_path: Path
+) -> None:
+    content = [{"type": "text", "text": '{"n": 1}'}, more]
+    given = give(tmp_path, {"structuredContent": {"n": 1}, "content": content})
+    assert isinstance(given, dict)
+    assert given["n"] == 1
+    [described] = _list(given["content"])
+    assert described["type"] == kind
+
+
+@pytest.mark.parametrize(
+    ("structured", "schema"),
+    [
+        ({"n": 1}, CLOSED),
+        ({"n": 1}, {**CLOSED, "additionalProperties": {"type": "integer"}}),
+        ({"n": 1, "content": "x"}, None),
+        (
+            {"result": [1]},
+            {"type": "object", "properties": {"result": {"type": "array"}}, "required": ["result"]},
+        ),
+    ],
+)
+def test_where_a_result_has_no_room_for_it_the_step_says_so(
+    structured: dict[str, Any], schema: dict[str, Any] | None, tmp_path: Path
+) -> None:
+    fields = {} if schema is None else {"outputSchema": schema}
+    script = Scripted(
+        tmp_path,
+        pages=one_page(listed_tool("look", **fields)),
+        results={"look": {"structuredContent": structured, "content": [PICTURE]}},
+    )
+    events: list[Event] = []
+    with connected({"it": script.server()}) as source:
+        tools = source.toolbox()
+        plan = compile_plan(
+            '{"toolplan": 1, "steps": [{"id": "a", "tool": "look", "args": {}}]}', tools=tools
+        ).plan
+        assert plan is not None
+        output = asyncio.run(run(plan, tools, on_event=events.append)).output
+    assert output in ({"a": structured}, {"a": structured.get("result")})
+    [said] = [each.message for each in events if isinstance(each, StepProgressed)]
+    assert said == "The tool also gave what its output schema has no place for: image (image/png)."

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -123,6 +124,10 @@ def test_too_many_tools_are_refused(tmp_path: Path) -> None:
         source.toolbox()
 
 
+def schema(properties: object, **fields: object) -> dict[str, Any]:
+    return {"inputSchema": {"type": "object", "properties": properties, **fields}}
+
+
 def test_a_tool_that_cannot_be_used_does_not_take_the_others_away(tmp_path: Path) -> None:
     """S01, S13, S16, S18, S30: refused one by one, each with its reason."""
     bad = [
@@ -142,12 +147,72 @@ def test_a_tool_that_cannot_be_used_does_not_take_the_others_away(tmp_path: Path
     assert list(tools) == ["it.good", "it.also.good"]
     found = reasons(refused)
     assert found["twice"] == "2 tools have this name"
-    assert "takes letters, digits" in found["a b"]
-    assert "takes letters, digits" in found["a/b"]
-    assert "takes letters, digits" in found["\\xe9"]
+    assert "'a_b' in plans, and so would another" in found["a b"]
+    assert "'a_b' in plans, and so would another" in found["a/b"]
+    assert "no letter or digit" in found["\\xe9"]
+    assert found["(tool 10)"] == found["(tool 11)"] == found["(tool 12)"] == "it has no name"
     assert "1000" in found["long"]
     assert "is the most" in found["enum"]
     assert all(len(name) <= 60 for name in found)
+
+
+NESTED: Final[dict[str, Any]] = json.loads('{"properties":{"a":' * 90 + "{}" + "}}" * 90)
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        (schema({"a": {"type": "string"}, "required": ["a"]}), "/properties/required is not valid"),
+        (schema({"a": "string"}), "/properties/a is not valid"),
+        (schema({"a": None}), "/properties/a is not valid"),
+        (schema([{"name": "a"}]), "/properties is not valid"),
+        (schema(None), "/properties is not valid"),
+        (schema({"a": {}}, required="a"), "/required is not valid"),
+        (schema({"a": {"type": "string", "required": True}}), "/properties/a/required"),
+        (schema({"a": {"type": "strin"}}), "/properties/a/type"),
+        (schema({"a": {"enum": "x"}}), "/properties/a/enum"),
+        (schema({"a": {"minimum": "1"}}), "/properties/a/minimum"),
+        (schema({"a": {"anyOf": []}}), "/properties/a/anyOf"),
+        (schema({"a": {"$ref": "#/properties/a"}}), "itself without end"),
+        (schema({"a": {"$ref": 7}}), "not a string"),
+        (schema({"a": {"x-mcp-header": 7}, "b": 3}), "/properties/b is not valid"),
+        ({"inputSchema": []}, "a list, not an object"),
+        ({"inputSchema": True}, "a boolean, not an object"),
+        ({"inputSchema": {"type": "array"}}, "of the type 'array'"),
+        ({"inputSchema": {"type": ["string", "null"]}}, "of the type ['string', 'null']"),
+        ({"inputSchema": NESTED}, "nested deeper than"),
+        ({"description": 7}, "a number, not a text"),
+        ({"description": "\ud83d"}, "not Unicode"),
+        ({"annotations": ["readOnlyHint"]}, "a list, not an object"),
+        ({"x": float("nan")}, "cannot be put into one form"),
+    ],
+)
+def test_a_malformed_tool_is_refused_by_name_and_its_neighbours_work(
+    fields: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
+    tools, refused = opened(
+        tmp_path, listed_tool("one"), listed_tool("bad", **fields), listed_tool("two")
+    )
+    assert {"it.one", "it.two"} <= set(tools)
+    assert "it.bad" not in tools or tools["it.bad"].unusable is not None
+    [(name, found)] = reasons(refused).items()
+    assert (name, reason in found) == ("bad", True), found
+
+
+def test_a_name_that_no_plan_can_write_gets_a_plain_one_and_stays_an_alias(tmp_path: Path) -> None:
+    names = ["repos/get", "list issues", "café", "a:b", "x.y", "#1"]
+    script = Scripted(
+        tmp_path,
+        pages=one_page(*(listed_tool(name) for name in names)),
+        results={name: text(f"{name} was called") for name in names},
+    )
+    with connected({"it": script.server()}) as source:
+        tools = source.toolbox()
+        plain = ["repos_get", "list_issues", "caf", "a_b", "x.y", "1"]
+        assert list(tools) == [f"it.{name}" for name in plain]
+        for wire, name in zip(names, plain, strict=True):
+            assert {tools.alias(name), tools.alias(wire)} == {f"it.{name}"}
+            assert call(tools, f"it.{name}") == f"{wire} was called"
 
 
 @pytest.mark.parametrize(
@@ -316,3 +381,28 @@ def test_the_source_of_tools_is_closed_behind_its_block(tmp_path: Path) -> None:
 def test_effects_of_a_hint_are_only_a_hint_of_the_wire(tmp_path: Path) -> None:
     tools, _ = opened(tmp_path, listed_tool("look", annotations={**READ, "title": "Look"}))
     assert tools["it.look"].annotations["title"] == "Look"
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "\n".join(f"  File '/srv/lib/module_{n}.py', line {n}, in start" for n in range(200)),
+        "x" * 30_000,
+        "\n".join("y" * 400 for _ in range(10)),
+        "\r\n" * 500,
+        "é" * 3_000,
+        "npm warn " + "z" * 900,
+        "\x1b[31m" * 200,
+        "\t\n" * 100,
+        "{" + '"a": 1, ' * 2_000 + "}",
+        "Traceback (most recent call last):",
+    ],
+    ids=range(10),
+)
+def test_the_last_words_of_a_server_that_dies_are_its_cause(noise: str, tmp_path: Path) -> None:
+    bad = Scripted(tmp_path, pages={}, stderr=f"{noise}\nKeyError: 'API_KEY'", exit=1)
+    with connected({"bad": bad.server()}) as source, pytest.raises(ToolObjectError) as raised:
+        source.toolbox()
+    assert "it wrote: " in str(raised.value)
+    assert str(raised.value).endswith("KeyError: 'API_KEY'.")
+    assert len(str(raised.value)) < 1_800

@@ -1,8 +1,9 @@
 """A server over stdio that says what a script says, word for word: `wire_server.py SCRIPT.json`.
 
 Only the standard library, so that it starts at once. The script is read again for each request:
-`pages` (by cursor, "" for the first), `results` (by tool: a result, an `error`, or `raw` lines to
-be written instead), `hello` (lines written at the start), `exit` (the server ends at the start).
+`pages` (by cursor, "" for the first), `results` (by tool: a result, an `error`, or `raw`: what is
+written instead, a character for each byte, with ID for the id of the request), `hello` (lines
+written at the start), `exit` (the server ends at the start).
 """
 
 from __future__ import annotations
@@ -49,6 +50,11 @@ def _answer(request: dict[str, Any], script: dict[str, Any]) -> None:
                 token = params.get("_meta", {}).get("progressToken")
                 print(json.dumps(message).replace('"TOKEN"', json.dumps(token)), flush=True)
             time.sleep(result.pop("sleep", 0))
+            if "raw" in result:
+                lines = result["raw"].replace("ID", str(request["id"]))
+                sys.stdout.buffer.write(lines.encode("latin-1") + b"\n")
+                sys.stdout.flush()
+                return
             if result.pop("echo", False):
                 text = json.dumps({"arguments": params["arguments"], "env": dict(os.environ)})
                 result = {"content": [{"type": "text", "text": text}]}

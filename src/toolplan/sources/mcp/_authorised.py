@@ -88,6 +88,10 @@ class Access:
         """Return `text` without secrets."""
         return self._mask(text)
 
+    def is_optional(self, request: httpx2.Request) -> bool:
+        """Return whether a connection works without what `request` asks for: its stream."""
+        return request.method == "GET" and self._server.transport != "sse"
+
     @property
     def has_asked(self) -> bool:
         """Whether a person was asked."""
@@ -151,7 +155,7 @@ class Authorised(httpx2.AsyncBaseTransport):
             if token is not None and _origin(request.url) == self._origin:
                 request.headers["Authorization"] = f"Bearer {token}"
             response = await self._inner.handle_async_request(request)
-            if not _is_refusal(response):
+            if not _is_refusal(response) or self._access.is_optional(request):
                 return response
             whole = await _read(response, request)
             renewed = last + 1 < _TRIES and await self._renewed(request, whole, token)

@@ -8,12 +8,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import httpx2
-from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST
+from mcp.types import (
+    CONNECTION_CLOSED,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    JSONRPCError,
+    JSONRPCResponse,
+    RequestId,
+    jsonrpc_message_adapter,
+)
 
+from toolplan.sources.mcp._answers import (
+    answer_to,
+    failure_body,
+    ids_of,
+    own_code,
+    to_line,
+    words_of,
+)
 from toolplan.sources.mcp._authorised import Access, Authorised
+from toolplan.sources.mcp._events import PlainEvents
 from toolplan.sources.mcp._interceptors import DELIVERY
 from toolplan.sources.mcp._oauth import NotAuthorised
 
@@ -24,10 +41,16 @@ NO_ACCESS: Final = -32_090
 """The code of an answer that says that nobody has signed in; the SDK gives it no meaning."""
 
 _SESSION: Final = "mcp-session-id"
+_ACCEPTED: Final = 202
+_CLIENT_ERROR: Final = 400
 _NOT_FOUND: Final = 404
+_REQUEST_TIMEOUT: Final = 408
 _SERVER_ERROR: Final = 500
-_REFUSED: Final = {401: "unauthorised", 403: "forbidden", 407: "proxy asks who we are"}
+_ACCESS: Final = {401: "unauthorised", 403: "forbidden", 407: "proxy asks who we are"}
 _NEVER_REACHED: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+_GOODBYE_S: Final = 2.0
+_GZIP: Final = b"\x1f\x8b"
+_ENCODED: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
 class FailuresAsAnswers(httpx2.AsyncBaseTransport):
@@ -42,11 +65,18 @@ class FailuresAsAnswers(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Return the server's answer, or one that says why there is none."""
+        asked = ids_of(request.content) if request.method == "POST" else None
+        if request.method == "DELETE":  # a courtesy, which nothing waits for
+            request.extensions["timeout"] = httpx2.Timeout(_GOODBYE_S).as_dict()
         try:
             response = await self._inner.handle_async_request(request)
-            if _is_stream(response):
-                return response
-            body = await _body(response)
+            if _is_stream(response) and response.is_success:
+                return _with(response, PlainEvents(response, asked))
+            if request.method == "GET":
+                # it is for notifications, and optional: what is no stream says nothing else
+                await response.aclose()
+                return httpx2.Response(response.status_code, headers=_headers(response))
+            body = _unpacked(response, await _body(response))
         except _NEVER_REACHED as error:
             _mark_as_not_sent()
             return _failure(CONNECTION_CLOSED, f"The server cannot be reached ({_kind(error)}).")
@@ -55,12 +85,18 @@ class FailuresAsAnswers(httpx2.AsyncBaseTransport):
             return _failure(NO_ACCESS, str(refused), 401)
         except httpx2.TransportError as error:
             return _failure(CONNECTION_CLOSED, f"The connection broke ({_kind(error)}).")
-        if response.status_code == _NOT_FOUND and _SESSION in request.headers:
+        text = body.decode(json.detect_encoding(body), "surrogateescape")
+        if (
+            request.method == "POST"
+            and response.status_code == _NOT_FOUND
+            and _SESSION in request.headers
+            and not _is_answer(text, asked)
+        ):
             # the server did nothing: the call can be made in a session of its own
             _mark_as_not_sent()
             self._on_session_lost()
             return _failure(CONNECTION_CLOSED, "The server does not know the session any more.")
-        return _explained(response, body)
+        return _explained(response, body, text, asked)
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -110,30 +146,96 @@ async def _body(response: httpx2.Response) -> bytes:
     return b"".join(parts)
 
 
-def _explained(response: httpx2.Response, body: bytes) -> httpx2.Response:
-    """Return the answer whole; one that is not JSON-RPC and a failure says which."""
-    whole = httpx2.Response(response.status_code, headers=response.headers, content=body)
-    if response.status_code in _REFUSED and not _is_rpc(whole):
-        reason = (
-            f"HTTP {response.status_code} ({_REFUSED[response.status_code]}): see its 'headers'."
-        )
-        return _failure(INVALID_REQUEST, reason, response.status_code)
-    if response.status_code >= _SERVER_ERROR and not _is_rpc(whole):
-        return _failure(CONNECTION_CLOSED, f"The server failed: HTTP {response.status_code}.")
-    return whole
+def _explained(
+    response: httpx2.Response, body: bytes, text: str, asked: tuple[RequestId, str] | None
+) -> httpx2.Response:
+    """Return the answer whole, as JSON-RPC; one that is a failure says which."""
+    status = response.status_code
+    is_rpc = _is_rpc(text)
+    if status in _ACCESS and not is_rpc:
+        reason = f"HTTP {status} ({_ACCESS[status]}): see its 'headers'."
+        return _failure(INVALID_REQUEST, reason, status)
+    if status >= _SERVER_ERROR and not is_rpc:
+        return _failure(CONNECTION_CLOSED, f"The server failed: {_status(response, text)}.")
+    if status == _REQUEST_TIMEOUT and not is_rpc:
+        return _failure(CONNECTION_CLOSED, f"The server gave up: {_status(response, text)}.")
+    if asked is None or response.is_redirect or status == _ACCEPTED:
+        return httpx2.Response(status, headers=_headers(response), content=body)
+    if status >= _CLIENT_ERROR and not is_rpc:
+        # no method of a server that speaks another protocol: the SDK falls back to an older one
+        code = METHOD_NOT_FOUND if status == _NOT_FOUND else INVALID_REQUEST
+        return _failure(code, f"The server refused the request: {_status(response, text)}.", status)
+    if _is_plain(text, asked[0]):
+        content = text.encode()
+    else:
+        content = to_line(answer_to(*asked, _data_of(text))).encode()
+    headers = {**_headers(response), "content-type": "application/json"}
+    return httpx2.Response(status, headers=headers, content=content)
 
 
-def _is_rpc(response: httpx2.Response) -> bool:
+def _status(response: httpx2.Response, text: str) -> str:
+    """Return the status of a failure with its name, and what the server says of it."""
+    name = httpx2.codes.get_reason_phrase(response.status_code)
+    status = f"HTTP {response.status_code}" + (f" ({name})" if name else "")
+    words = words_of(text).rstrip(".")
+    return f"{status}: {words}" if words else status
+
+
+def _is_plain(text: str, asked: RequestId) -> bool:
+    """Return whether the SDK reads an answer as the server means it."""
+    if "NaN" in text or "Infinity" in text:
+        return False
     try:
-        content: object = response.json()
+        message = jsonrpc_message_adapter.validate_json(text, by_name=False)
+    except ValueError:
+        return False
+    match message:
+        case JSONRPCResponse():
+            return message.id == asked
+        case JSONRPCError():
+            return message.id == asked and own_code(message.error.code) == message.error.code
+        case _:
+            return False
+
+
+def _data_of(text: str) -> str:
+    """Return the data of events that were sent as something else; other text as it is."""
+    lines = text.lstrip("\ufeff").splitlines()
+    data = [line.partition(":")[2] for line in lines if line.startswith("data:")]
+    return "\n".join(data) if data and not text.lstrip().startswith(("{", "[")) else text
+
+
+def _is_answer(text: str, asked: tuple[RequestId, str] | None) -> bool:
+    return asked is not None and _is_plain(text, asked[0])
+
+
+def _is_rpc(text: str) -> bool:
+    try:
+        content: object = json.loads(text.lstrip("\ufeff"))
     except (ValueError, RecursionError):
         return False
     return isinstance(content, dict) and "jsonrpc" in content
 
 
+def _headers(response: httpx2.Response) -> dict[str, str]:
+    return {name: each for name, each in response.headers.items() if name not in _ENCODED}
+
+
+def _with(response: httpx2.Response, stream: httpx2.AsyncByteStream) -> httpx2.Response:
+    return httpx2.Response(response.status_code, headers=_headers(response), stream=stream)
+
+
+def _unpacked(response: httpx2.Response, body: bytes) -> bytes:
+    """Return a body as it was before it was compressed, whatever its headers say of that."""
+    encoding = response.headers.get("content-encoding", "gzip" if body[:2] == _GZIP else "")
+    try:
+        return httpx2.Response(200, headers={"content-encoding": encoding}, content=body).content
+    except httpx2.DecodingError:
+        return body
+
+
 def _failure(code: int, message: str, status: int = 503) -> httpx2.Response:
-    error: dict[str, Any] = {"code": code, "message": message}
-    body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
+    body = to_line(failure_body(None, code, message)).encode()
     return httpx2.Response(status, headers={"content-type": "application/json"}, content=body)
 
 

@@ -7,6 +7,7 @@ read here, before the SDK sees them.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, Final, Protocol, TypeAlias, cast
@@ -14,9 +15,19 @@ from typing import Any, Final, Protocol, TypeAlias, cast
 import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp.types import JSONRPCRequest, JSONRPCResponse, RequestId
+from mcp.types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    RequestId,
+)
+from pydantic import ValidationError
 
-from toolplan.sources.mcp._listing import name_of
+from toolplan.sources.mcp._answers import LISTING, messages_in, own_code, read_messages, to_line
+from toolplan.sources.mcp._listing import HEADER, name_of
 
 Incoming: TypeAlias = SessionMessage | Exception
 
@@ -36,12 +47,16 @@ class _Sending(Protocol):
 
 
 class Delivery:
-    """Whether the request of one call may have reached its server."""
+    """Whether the request of one call may have reached its server, and what was answered.
 
-    __slots__ = ("begun",)
+    `answer` is the result as it came, or None.
+    """
+
+    __slots__ = ("answer", "begun")
 
     def __init__(self) -> None:
         self.begun = False
+        self.answer: dict[str, Any] | None = None
 
 
 DELIVERY: Final[ContextVar[Delivery | None]] = ContextVar("mcp_delivery", default=None)
@@ -51,35 +66,60 @@ DELIVERY: Final[ContextVar[Delivery | None]] = ContextVar("mcp_delivery", defaul
 class Interceptor:
     """What passes through a connection."""
 
-    def __init__(self, on_end: Callable[[], None], on_request: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        on_end: Callable[[], None],
+        on_request: Callable[[str], None],
+        *,
+        is_process: bool = False,
+    ) -> None:
         """Set what is called.
 
         Args:
             on_end: called when the server says nothing more, for whatever reason.
             on_request: called with the method that a server asks for.
+            is_process: all that comes in is the server's own: nothing is an answer of a transport.
         """
         self._on_end = on_end
         self._on_request = on_request
-        self._listings: set[RequestId] = set()
+        self._is_process = is_process
+        self._waiting: dict[RequestId, str] = {}
+        self._deliveries: dict[RequestId, Delivery] = {}
         self.page: list[object] | None = None
 
     def going_out(self, message: SessionMessage) -> None:
         """Record a message that is about to be sent."""
         request = message.message
+        if isinstance(request, JSONRPCNotification):
+            if request.method == "notifications/cancelled":
+                self._forget((request.params or {}).get("requestId"))
+            return
         if not isinstance(request, JSONRPCRequest):
             return
-        if request.method == "tools/call":
-            delivery = DELIVERY.get()
-            if delivery is not None:
-                delivery.begun = True
-        elif request.method == "tools/list":
-            self._listings.add(request.id)
+        self._waiting[request.id] = request.method
+        delivery = DELIVERY.get() if request.method == "tools/call" else None
+        if delivery is not None:
+            delivery.begun = True
+            self._deliveries[request.id] = delivery
 
     def not_gone_out(self) -> None:
         """Record that the connection was closed before the message could be sent."""
         delivery = DELIVERY.get()
         if delivery is not None:
             delivery.begun = False
+
+    def plain(self, fault: Exception) -> list[SessionMessage]:
+        """Return what the server wrote as messages, where the SDK could not read it."""
+        sent: object = ""
+        match fault:
+            case ValidationError():
+                sent = _sent_in(fault)
+            case UnicodeEncodeError():
+                sent = fault.object
+            case _:
+                pass
+        read = read_messages if isinstance(sent, str) else messages_in
+        return [SessionMessage(message) for message in read(cast("Any", sent), self._waiting)]
 
     def coming_in(self, message: SessionMessage) -> None:
         """Keep the tools of a page, and leave to the SDK what it cannot stumble over.
@@ -89,12 +129,34 @@ class Interceptor:
         answer = message.message
         if isinstance(answer, JSONRPCRequest):
             self._on_request(answer.method)
-        elif isinstance(answer, JSONRPCResponse) and answer.id in self._listings:
-            self._listings.discard(answer.id)
+        elif isinstance(answer, JSONRPCError):
+            self._error_in(answer)
+        elif isinstance(answer, JSONRPCResponse):
+            method, delivery = self._forget(answer.id)
+            if delivery is not None:
+                delivery.answer = answer.result
+                if "structuredContent" in answer.result:  # the content says the same
+                    answer.result.setdefault("content", [])
             tools = answer.result.get("tools")
-            if isinstance(tools, list):
+            if method == LISTING and isinstance(tools, list):
                 self.page = cast("list[object]", tools)
                 answer.result["tools"] = [_bare(each) for each in self.page if name_of(each)]
+
+    def _error_in(self, answer: JSONRPCError) -> None:
+        is_unread = answer.id is None and answer.error.code in (PARSE_ERROR, INVALID_REQUEST)
+        if is_unread and len(self._waiting) == 1:
+            answer.id = next(iter(self._waiting))
+        if self._is_process:
+            answer.error.code = own_code(answer.error.code)
+        self._forget(answer.id)
+
+    def _forget(self, asked: object) -> tuple[str | None, Delivery | None]:
+        """Record that a request waits no longer; return its method and its delivery."""
+        if isinstance(asked, str) and asked not in self._waiting and asked.isdecimal():
+            asked = int(asked)
+        if not isinstance(asked, str | int):
+            return None, None
+        return self._waiting.pop(asked, None), self._deliveries.pop(asked, None)
 
     def ended(self) -> None:
         """Record that nothing comes in any more."""
@@ -107,6 +169,7 @@ class InterceptedReceiving(ObjectReceiveStream[Incoming]):
     def __init__(self, inner: _Receiving, interceptor: Interceptor) -> None:
         self._inner = inner
         self._interceptor = interceptor
+        self._plain: deque[SessionMessage] = deque()
 
     @property
     def last_context(self) -> object:
@@ -119,14 +182,21 @@ class InterceptedReceiving(ObjectReceiveStream[Incoming]):
         Raises:
             EndOfStream: there is none.
         """
-        try:
-            item = await self._inner.receive()
-        except BaseException:  # the end of the stream, or of its reader
-            self._interceptor.ended()
-            raise
-        if isinstance(item, SessionMessage):
-            self._interceptor.coming_in(item)
-        return item
+        if not self._plain:
+            try:
+                item = await self._inner.receive()
+            except BaseException:  # the end of the stream, or of its reader
+                self._interceptor.ended()
+                raise
+            if isinstance(item, SessionMessage):
+                self._plain.append(item)
+            else:
+                self._plain.extend(self._interceptor.plain(item))
+                if not self._plain:
+                    return item
+        message = self._plain.popleft()
+        self._interceptor.coming_in(message)
+        return message
 
     async def aclose(self) -> None:
         """Close the stream."""
@@ -155,8 +225,29 @@ class InterceptedSending(ObjectSendStream[SessionMessage]):
 
 
 def _bare(tool: object) -> dict[str, Any]:
-    """Return as much of a tool as the SDK needs: it looks for header arguments in the schema."""
+    """Return as much of a tool as the SDK needs: the arguments that are sent as headers."""
     schema = cast("dict[str, Any]", tool).get("inputSchema")
-    known = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
-    is_object = known.get("type") == "object"
-    return {"name": name_of(tool), "inputSchema": known if is_object else {"type": "object"}}
+    bare: dict[str, Any] = {"type": "object"}
+    if isinstance(schema, dict) and HEADER in to_line(cast("dict[str, Any]", schema)):
+        known = cast("dict[str, Any]", schema)
+        properties: object = known.get("properties")
+        named = cast("dict[str, Any]", properties) if isinstance(properties, dict) else {}
+        rest = {key: value for key, value in known.items() if key != "required"}
+        sound: dict[str, Any] = {
+            name: each for name, each in named.items() if isinstance(each, dict)
+        }
+        bare = {**rest, **bare, "properties": sound}
+    return {"name": name_of(tool), "inputSchema": bare}
+
+
+def _sent_in(fault: ValidationError) -> object:
+    """Return what could not be read: the text, or the JSON in it."""
+    for error in fault.errors(include_url=False, include_context=False):
+        match error:
+            case {"type": "json_invalid" | "string_unicode" | "model_type"}:
+                return error["input"]
+            case {"type": "missing", "loc": (_, _)}:
+                return error["input"]
+            case _:
+                pass
+    return ""

@@ -235,7 +235,7 @@ async def linked(
         elif isinstance(message, Exception):
             report(ServerSaid(name, "warning", "It wrote a line that is not a protocol message."))
 
-    interceptor = Interceptor(on_end, on_request)
+    interceptor = Interceptor(on_end, on_request, is_process=not isinstance(server, HttpServer))
     async with Client(
         _target(server, interceptor, stderr, on_end, access),
         client_info=_CLIENT,

@@ -12,15 +12,27 @@ from typing import Final, TypeAlias, cast
 
 from msgspec import Struct
 
-from toolplan.path import Json
+from toolplan.path import Json, json_type
+from toolplan.sources._base import plain_name
+from toolplan.sources.mcp._answers import UNSOUND
 from toolplan.sources.mcp.notices import ToolRefused
 from toolplan.sources.pins import digest_of
 
 MAX_TOOLS: Final = 2_000
 MAX_PAGES: Final = 1_000
 MAX_TOOL_BYTES: Final = 256_000
+MAX_NAME: Final = 128
+
+HEADER: Final = "x-mcp-header"
+"""The keyword of an argument that is sent as a header too."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_KINDS: Final[Mapping[str, tuple[type, ...]]] = {
+    "description": (str,),
+    "annotations": (dict,),
+    "inputSchema": (dict, str),
+    "_meta": (dict,),
+}
 _LONGEST_SHOWN: Final = 60
 
 
@@ -44,12 +56,14 @@ class Listed(Struct, frozen=True):
     """A tool as its server sent it.
 
     Attributes:
+        name: what plans call it; the server may call it otherwise.
         wire: the object, with every field.
         digest: the SHA-256 (hex) of it in one form, with the server's identity.
         print: the SHA-256 of it as it came, which is quicker to take; where it is the same, the
             digest is.
     """
 
+    name: str
     wire: Mapping[str, Json]
     digest: str
     print: bytes
@@ -75,7 +89,7 @@ async def read_listing(
 ) -> Listing:
     """Return all that the server called `server` lists; `before` is what it listed last.
 
-    A tool that cannot be used is refused, and the others stay: a name that is not plain, the same
+    A tool that cannot be used is refused, and the others stay: a name that has no letters, the same
     name twice, an object that is too large or no JSON.
 
     Raises:
@@ -108,16 +122,21 @@ def _listing(
     known: Mapping[str, Listed],
 ) -> Listing:
     counts = Counter(name_of(each) for each in sent)
+    plain = Counter(_plain(name) for name in counts)
     tools: dict[str, Listed] = {}
     refused: dict[str, str] = {}
-    for each in sent:
+    for number, each in enumerate(sent, 1):
         name = name_of(each)
-        fault = _fault(name, counts[name], callable_names)
+        fault = (
+            _fault(name, counts[name], callable_names)
+            or _clash(name, counts, plain)
+            or _malformed(each)
+        )
         listed = None if fault else _listed(each, identity, known.get(name))
         if isinstance(listed, Listed):
             tools[name] = listed
         else:
-            refused[name] = fault or listed or ""
+            refused[name or f"(tool {number})"] = fault or listed or ""
     return Listing(
         tools,
         tuple(ToolRefused(server, _shown(name), fault) for name, fault in refused.items()),
@@ -125,12 +144,42 @@ def _listing(
 
 
 def _fault(name: str, count: int, callable_names: Collection[str]) -> str | None:
-    if _NAME.fullmatch(name) is None:
-        return "a tool's name takes letters, digits, '_', '-' and '.', at most 128 of them"
+    if not name:
+        return "it has no name"
+    if len(name) > MAX_NAME or not _plain(name):
+        return f"its name has no letter or digit of ASCII, or more than {MAX_NAME} characters"
     if count > 1:
         return f"{count} tools have this name"
     if name not in callable_names:
         return "its arguments name headers that cannot be sent"
+    return None
+
+
+def _clash(name: str, counts: Counter[str], plain: Counter[str]) -> str | None:
+    written = _plain(name)
+    if name != written and (plain[written] > 1 or written in counts):
+        return f"it would be called {written!r} in plans, and so would another tool"
+    return None
+
+
+def _plain(name: str) -> str:
+    return name if _NAME.fullmatch(name) else plain_name(name)
+
+
+def _malformed(sent: object) -> str | None:
+    """Return what of a tool's object is of a wrong kind; its schemas are loaded later."""
+    wire = cast("dict[str, object]", sent)
+    if UNSOUND in wire:
+        return f"its description {wire[UNSOUND]}"
+    for field, kind in _KINDS.items():
+        value = wire.get(field)
+        if value is not None and not isinstance(value, kind):
+            wanted = "a text" if kind == (str,) else "an object"
+            return f"its '{field}' is {json_type(value)}, not {wanted}"
+    schema = wire.get("inputSchema")
+    kinds = cast("dict[str, object]", schema).get("type") if isinstance(schema, dict) else None
+    if isinstance(kinds, str | list) and "object" not in kinds:
+        return f"its 'inputSchema' is of the type {kinds!r}, and arguments are an object"
     return None
 
 
@@ -144,7 +193,7 @@ def _listed(sent: object, identity: Mapping[str, Json], known: Listed | None) ->
         fingerprint = hashlib.sha256(text).digest()
         if known is not None and known.print == fingerprint:
             return known
-        return Listed(wire, digest_of(wire, identity), fingerprint)
+        return Listed(_plain(name_of(wire)), wire, digest_of(wire, identity), fingerprint)
     except (ValueError, RecursionError) as error:  # half a character, too deep …
         return f"its description cannot be put into one form: {type(error).__name__}"
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.sources.mcp._owner import Offer
-from toolplan.sources.mcp._results import unwrapped_schema
+from toolplan.sources.mcp._results import has_room, unwrapped_schema
 from toolplan.sources.mcp._texts import LONGEST_DESCRIPTION, clean, clean_schema
 from toolplan.sources.pins import SourcedTool
 from toolplan.tools import Call, Tool
@@ -34,6 +34,7 @@ class Target(Struct, frozen=True):
     name: str
     digest: str
     wrapped: bool
+    roomy: bool
 
 
 def tools_of(
@@ -46,21 +47,28 @@ def tools_of(
         call_to: gives the function that calls a tool.
     """
     own, others = _claims(offers)
+    spelt = Counter(name for offer in offers.values() for name in offer.listing.tools)
     for server, offer in offers.items():
         for name, listed in offer.listing.tools.items():
             sent = Tool.from_json(dict(listed.wire)).doubted()
             inner = unwrapped_schema(sent.raw_output)
-            aliases = [name] if own[name] == 1 else []
+            aliases = [listed.name] if own[listed.name] == 1 else []
+            if name != listed.name:
+                aliases += [f"{server}{SEPARATOR}{name}", *([name] if spelt[name] == 1 else [])]
             aliases += [a for a in _aliases(name, sent) if others[a] == 1 and not own[a]]
             yield SourcedTool(
-                name=f"{server}{SEPARATOR}{name}",
+                name=f"{server}{SEPARATOR}{listed.name}",
                 description=clean(sent.description, LONGEST_DESCRIPTION),
                 raw_input=_with_aliases(clean_schema(sent.raw_input), aliases),
                 raw_output=clean_schema(sent.raw_output if inner is None else inner),
                 effects=sent.effects,
                 idempotent=sent.idempotent,
                 annotations=sent.annotations,
-                call=call_to(Target(server, name, listed.digest, inner is not None)),
+                call=call_to(
+                    Target(
+                        server, name, listed.digest, inner is not None, has_room(sent.raw_output)
+                    )
+                ),
                 source=server,
                 wire=listed.wire,
                 identity=offer.identity,
@@ -74,7 +82,7 @@ def _claims(offers: Mapping[str, Offer]) -> tuple[Counter[str], Counter[str]]:
 
     A tool's own name comes before what another would be called.
     """
-    own = Counter(name for offer in offers.values() for name in offer.listing.tools)
+    own = Counter(t.name for offer in offers.values() for t in offer.listing.tools.values())
     others = Counter(
         alias
         for offer in offers.values()

@@ -17,16 +17,16 @@ import anyio
 from mcp import MCPError
 from mcp.types import CONNECTION_CLOSED, REQUEST_TIMEOUT, InputRequiredResult, RequestParamsMeta
 from msgspec import Struct
-from pydantic import ValidationError
 
 from toolplan.path import Json
+from toolplan.sources.mcp._answers import to_line, words_of
 from toolplan.sources.mcp._authorised import Access
 from toolplan.sources.mcp._http import NO_ACCESS
 from toolplan.sources.mcp._interceptors import DELIVERY, Delivery
 from toolplan.sources.mcp._link import Called, Link, Progress, Report, Terms, linked
 from toolplan.sources.mcp._listing import Listing, ListingError
 from toolplan.sources.mcp._oauth import Asks
-from toolplan.sources.mcp._results import Result, result_of, stated_label
+from toolplan.sources.mcp._results import Result, left_out, result_of, stated_label
 from toolplan.sources.mcp._secrets import Mask
 from toolplan.sources.mcp._stderr import StandardError
 from toolplan.sources.mcp._texts import clean, reason_of
@@ -49,6 +49,7 @@ class Request(Struct, frozen=True):
         name: the server's name of the tool.
         digest: of the tool as it was when the plan was checked.
         wrapped: results are wrapped in an object.
+        roomy: results may have a property that the tool's output schema does not name.
         arguments: of the call.
         progress: called with the call's progress, or None.
         key: the call's idempotency key, passed on to the server; empty for none.
@@ -58,6 +59,7 @@ class Request(Struct, frozen=True):
     name: str
     digest: str
     wrapped: bool
+    roomy: bool
     arguments: Mapping[str, Json]
     progress: Progress | None = None
     key: str = ""
@@ -178,7 +180,10 @@ class Owner:
                 " cannot give; pass it as arguments, or use another tool."
             )
         try:
-            value = result_of(called, wrapped=request.wrapped)
+            value = result_of(called, wrapped=request.wrapped, roomy=request.roomy)
+            more = left_out(called, value)
+            if more and request.progress is not None:
+                request.progress(1.0, None, more)
             # a token is long and random: nothing else reads like it
             masked = value if self._access is None else self._access.mask_tokens.every_text(value)
             return Result(masked, stated_label(called))
@@ -203,11 +208,12 @@ class Owner:
                     raise ToolError(self._mask(clean(error.message))) from error
                 if delivery.begun or not link.over.is_set():
                     raise self._failure(reason_of(error), delivery) from error
-            except ValidationError as error:
-                why = "its answer is not valid in the protocol"
-                raise self._failure(why, delivery) from error
-            except Exception as error:  # whatever the SDK lets through: the outcome is unknown
-                raise self._failure(reason_of(error), delivery) from error
+            except Exception as error:  # whatever the SDK lets through
+                if delivery.answer is None:
+                    raise self._failure(reason_of(error), delivery) from error
+                what = "The tool was called, and its answer is not valid in the protocol"
+                words = words_of(to_line(delivery.answer))
+                raise ToolError(self._mask(f"{what} ({reason_of(error)}): {words}")) from error
         raise self._failure("it ends whenever it is called", delivery)
 
     async def _verify(self, link: Link, request: Request) -> None:
@@ -277,7 +283,7 @@ class Owner:
             return
         if stderr is not None:
             last = await anyio.to_thread.run_sync(stderr.ending, _STDERR_WAIT_S)
-            fault = f"{fault}; it wrote: {clean(last, 500)}" if last else fault
+            fault = f"{fault.rstrip('.')}; it wrote: {clean(last)}" if last else fault
         fault = self._mask(fault)
         has_stood = self._starts > starts
         self._failures = 0 if has_stood else self._failures + 1
@@ -353,6 +359,7 @@ class Owner:
         return link.over.is_set()
 
     def _failure(self, why: str, delivery: Delivery) -> ToolError:
+        why = why.rstrip(".")
         if delivery.begun:
             return OutcomeUnknown(
                 self._sentence(f"{why}; the call was sent, and its outcome is unknown")

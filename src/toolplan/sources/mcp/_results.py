@@ -22,14 +22,33 @@ from mcp.types import (
 from msgspec import Struct
 
 from toolplan.path import Json
+from toolplan.sources.mcp._answers import why_unsound
 from toolplan.sources.mcp._texts import clean
 from toolplan.tools import StatedLabel, ToolError
 
 WRAPPED: Final = "result"
 """The one property under which servers put a list or a scalar: an output is an object in MCP."""
 
+CONTENT: Final = "content"
+"""The property in which pictures, sound and files beside structured content are described."""
+
 _IFC: Final = "ifc"
 """Where servers state labels of information-flow control, in `_meta`."""
+_CLOSING: Final = frozenset(
+    {
+        "$ref",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "patternProperties",
+        "propertyNames",
+        "maxProperties",
+        "unevaluatedProperties",
+        "not",
+        "enum",
+        "const",
+    }
+)
 _WRAPPER_KEYS: Final = frozenset({"$defs", "$schema", "additionalProperties", "title"})
 
 
@@ -56,26 +75,45 @@ def unwrapped_schema(schema: Json) -> Json | None:
     return inner if definitions is None else {**inner, "$defs": definitions}
 
 
-def result_of(result: CallToolResult, *, wrapped: bool) -> Json:
+def has_room(schema: Json | None) -> bool:
+    """Return whether objects of an output schema may have a property that it does not name."""
+    if not isinstance(schema, dict):
+        return schema is None or schema is True
+    return schema.get("additionalProperties", True) in (True, {}) and not _CLOSING & schema.keys()
+
+
+def result_of(result: CallToolResult, *, wrapped: bool, roomy: bool = True) -> Json:
     """Return what a call gave: its structured content, or else its texts.
 
     One text is given as it is, or as what it says where it is a JSON object or list; several
     contents are a list. Pictures, sound and files are described, not carried along: their kind,
     size and SHA-256.
 
+    Pictures, sound and files beside structured content that is an object are described in its
+    property `content`, where the tool's output schema has room for it (`has_room`); elsewhere
+    `left_out` says what they are.
+
     Args:
         result: what came over the wire.
         wrapped: the tool's output schema is a wrapper (`unwrapped_schema`).
+        roomy: the tool's output schema has room for another property.
 
     Raises:
-        ToolError: the tool says that it failed, with its text.
+        ToolError: the tool says that it failed, with its text; or its result is no JSON.
     """
     if result.is_error:
         _fail(result)
-    if result.structured_content is not None or "structured_content" in result.model_fields_set:
+    states_null = "structured_content" in result.model_fields_set and not result.content
+    if result.structured_content is not None or states_null:
         structured = cast("Json", result.structured_content)
+        why = why_unsound(structured)
+        if why is not None:
+            raise ToolError(f"The tool was called, and its result {why}.")
         if wrapped and isinstance(structured, dict) and set(structured) == {WRAPPED}:
             return structured[WRAPPED]
+        more = _beside(result)
+        if more and _takes_more(structured, roomy=roomy):
+            return {**cast("dict[str, Json]", structured), CONTENT: more}
         return structured
     values = [_value(content) for content in result.content]
     match values:
@@ -85,6 +123,26 @@ def result_of(result: CallToolResult, *, wrapped: bool) -> Json:
             return value
         case _:
             return values
+
+
+def left_out(result: CallToolResult, value: Json) -> str:
+    """Return a sentence on what a result holds beside `value`, its structured content."""
+    if result.structured_content is None or not (more := _beside(result)):
+        return ""
+    if isinstance(value, dict) and value.get(CONTENT) == more:
+        return ""
+    kinds = [cast("dict[str, Json]", each) for each in more]
+    named = ", ".join(f"{each['type']} ({each['mime_type']})" for each in kinds)
+    return f"The tool also gave what its output schema has no place for: {named}."
+
+
+def _beside(result: CallToolResult) -> list[Json]:
+    """Return descriptions of what the texts and the structure of a result do not say."""
+    return [_value(each) for each in result.content if not isinstance(each, TextContent)]
+
+
+def _takes_more(structured: Json, *, roomy: bool) -> bool:
+    return roomy and isinstance(structured, dict) and CONTENT not in structured
 
 
 class Result(Struct, frozen=True):

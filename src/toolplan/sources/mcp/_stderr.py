@@ -10,6 +10,7 @@ from typing import Final
 
 _KEPT_LINES: Final = 20
 _LONGEST_LINE: Final = 500
+_LONGEST_ENDING: Final = 1_000
 _CHUNK: Final = 65_536
 
 
@@ -30,9 +31,17 @@ class StandardError:
         self.file.close()
 
     def ending(self, wait_s: float) -> str:
-        """Return the last lines, after at most `wait_s` seconds for the rest to come in."""
+        """Return the last lines, after at most `wait_s` seconds for the rest to come in.
+
+        They are what fits into 1,000 characters: the cause is at the end.
+        """
         self._thread.join(wait_s)
-        return "\n".join(self._lines)
+        lines: list[str] = []
+        for line in reversed([*self._lines]):
+            if lines and sum(map(len, lines)) + len(line) > _LONGEST_ENDING:
+                return "\n".join(["…", *reversed(lines)])
+            lines.append(line)
+        return "\n".join(reversed(lines))
 
     def _read(self) -> None:
         rest = b""
@@ -46,7 +55,9 @@ class StandardError:
             self._keep(rest)
 
     def _keep(self, line: bytes) -> None:
-        text = line[: 4 * _LONGEST_LINE].decode(errors="replace").strip("\r")[:_LONGEST_LINE]
+        text = line.decode(errors="replace").strip("\r")
+        if len(text) > _LONGEST_LINE:  # a cause is where a line begins, or where it ends
+            text = f"{text[: _LONGEST_LINE // 2]} … {text[-_LONGEST_LINE // 2 :]}"
         if text.strip():
             self._lines.append(text)
             self._report(text)

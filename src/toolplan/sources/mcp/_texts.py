@@ -6,6 +6,7 @@ import unicodedata
 from typing import Final, cast
 
 from mcp import MCPError
+from pydantic import ValidationError
 
 from toolplan.path import Json
 
@@ -55,6 +56,10 @@ def reason_of(error: BaseException) -> str:
     match error:
         case MCPError():
             return clean(error.message) or "The server answered with an error."
+        case ValidationError():
+            found = error.errors(include_url=False, include_input=False)[0]
+            place = ".".join(str(each) for each in found["loc"])
+            return clean(f"{place}: {found['msg']}" if place else found["msg"], 200)
         case FileNotFoundError():
             return f"there is no {error.filename or 'such command'!r} to start"
         case OSError():

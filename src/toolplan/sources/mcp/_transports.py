@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from errno import ENOTDIR
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from mcp import StdioServerParameters
 from mcp.client.sse import sse_client
@@ -16,12 +16,11 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from toolplan.sources.mcp._authorised import Access
+from toolplan.sources.mcp._events import MAX_EVENT_BYTES
 from toolplan.sources.mcp._http import http_client
 from toolplan.sources.mcp._interceptors import InterceptedReceiving, InterceptedSending, Interceptor
 from toolplan.sources.mcp._stderr import StandardError
 from toolplan.sources.mcp.servers import HttpServer, StdioServer
-
-MAX_EVENT_BYTES: Final = 200_000_000
 
 Streams: TypeAlias = tuple[InterceptedReceiving, InterceptedSending]
 Transport: TypeAlias = AbstractAsyncContextManager[Streams]
@@ -42,8 +41,9 @@ async def over_stdio(
             args=list(server.args),
             env=dict(server.env),
             cwd=_folder(server.cwd),
-            encoding_error_handler="replace",
         )
+        # bytes that are not UTF-8 stay what they are, and fail the one answer that has them
+        started = started.model_copy(update={"encoding_error_handler": "surrogateescape"})
         async with stdio_client(started, errlog=stderr.file) as (read, write):
             stderr.close()
             yield InterceptedReceiving(read, interceptor), InterceptedSending(write, interceptor)

@@ -78,11 +78,15 @@ class McpToolSource:
             trusted=[name for name in servers if context.is_trusted(name)],
         ) as source:
             tools = source.toolbox()
-            faults = tuple(source.faults.values())
+            faults = (
+                *source.faults.values(),
+                *(
+                    f"{each.server}.{each.tool} is left out: {each.reason}"
+                    for each in source.refused
+                ),
+            )
             for fault in faults:
                 context.note(fault)
-            for refused in source.refused:
-                context.note(f"{refused.server}.{refused.tool} is left out: {refused.reason}")
             lock = path.parent / FILE_NAME
             shown = shown_changes(context.data, lock)
             pinned = _pinned(tools, path, context)

@@ -120,9 +120,17 @@ class McpSource:
         if self._faults and not offers:
             why = " ".join(self._faults.values())
             raise (SignInNeeded if self.sign_ins_wanted else ToolObjectError)(why)
-        self._refused = tuple(each for o in offers.values() for each in o.listing.refused)
         found = tools_of(offers, self._call_to)
-        return Toolbox(t.believed() if t.source in self._trusted else t for t in found)
+        tools = Toolbox(t.believed() if t.source in self._trusted else t for t in found)
+        self._refused = (
+            *(each for offer in offers.values() for each in offer.listing.refused),
+            *(
+                ToolRefused(tool.source, tool.name.removeprefix(f"{tool.source}."), tool.unusable)
+                for tool in tools.values()
+                if tool.unusable is not None
+            ),
+        )
+        return tools
 
     async def _offers(self) -> dict[str, Offer]:
         offers: dict[str, Offer] = {}
@@ -154,6 +162,7 @@ class McpSource:
                 target.name,
                 target.digest,
                 target.wrapped,
+                target.roomy,
                 arguments,
                 progress,
                 key,

@@ -9,6 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from toolplan.path import Json
+from toolplan.sources._base import plain_name
 from toolplan.sources.openapi._bodies import Body, read_body, read_output
 from toolplan.sources.openapi._document import Document, Fault, Node, Place, Unusable
 from toolplan.sources.openapi._keywords import OPERATION_HINTS, shortened
@@ -39,7 +40,6 @@ _METHODS: Final[Mapping[str, tuple[Effects, bool]]] = {
 _EFFECTS: Final = "x-toolplan-effects"
 _IDEMPOTENT: Final = "x-toolplan-idempotent"
 _OMIT: Final = "x-toolplan-omit"
-_LONGEST_NAME: Final = 64
 _LONGEST_ALIAS: Final = 200
 _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 
@@ -218,9 +218,9 @@ class _Reader:
         Without an id, or with one that another operation has, method and path make the name.
         """
         stated = place.text("operationId")
-        name = _plain_name(stated)
+        name = plain_name(stated)
         if not name or name in self._names:
-            name = _plain_name(method + path)
+            name = plain_name(method + path)
             number = 1
             wanted = name
             while name in self._names:
@@ -286,8 +286,3 @@ def _url(server: Place) -> str:
         return server.at("variables", match[1]).text("default")
 
     return _VARIABLE.sub(default, server.text("url"))
-
-
-def _plain_name(text: str) -> str:
-    name = re.sub(r"[^A-Za-z0-9_.-]+", "_", text).strip("_")
-    return name[:_LONGEST_NAME]

@@ -1,0 +1,451 @@
+"""Odd answers: what a server writes for a request of ours ends it, in the server's words."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import pytest
+
+from benchmarks.mcp_ledger import listening
+from tests.sources.mcp.scripts import Scripted, call, listed_tool, one_page
+from toolplan.path import Json
+from toolplan.sources.mcp import HttpServer, connected
+from toolplan.tools import OutcomeUnknown, Toolbox, ToolError
+
+ID: Final = "ID"  # stands for the id of the request
+FINE: Final = '{"content":[{"type":"text","text":"fine"}]}'
+WRITES: Final = {"destructiveHint": True}
+LONG: Final = "x" * 5_000_000
+TIMEOUT_S: Final = 20.0
+JSON_TYPE: Final = {"content-type": "application/json"}
+EVENTS: Final = {"content-type": "text/event-stream"}
+
+
+class Odd(NamedTuple):
+    """What is written, and the value that it gives, or the words of the failure."""
+
+    written: str | bytes
+    value: Json = None
+    words: str = ""
+
+
+def envelope(rest: str) -> str:
+    return f'{{"jsonrpc":"2.0","id":ID,{rest}}}'
+
+
+def error(rest: str) -> str:
+    return envelope(f'"error":{rest}')
+
+
+def result(rest: str) -> str:
+    return envelope(f'"result":{rest}')
+
+
+ODD: Final = {
+    "result null": Odd(result("null"), words="not an object: null"),
+    "result a text": Odd(result('"paid 3"'), words="paid 3"),
+    "result a list": Odd(result('[{"type":"text"}]'), words="not an object"),
+    "result true": Odd(result("true"), words="not an object: true"),
+    "result a number": Odd(result("7"), words="not an object: 7"),
+    "error a text": Odd(error('"no such row"'), words="no such row"),
+    "error a list": Odd(error('["no such row"]'), words="no such row"),
+    "error a number": Odd(error("17"), words="17"),
+    "error true": Odd(error("true"), words="true"),
+    "error without a code": Odd(error('{"message":"no such row"}'), words="no such row"),
+    "error without a message": Odd(error('{"code":-1,"reason":"locked"}'), words="locked"),
+    "error with a code as text": Odd(error('{"code":"E1","message":"no such row"}'), words="row"),
+    "error with a code as a fraction": Odd(error('{"code":1.5,"message":"nope"}'), words="nope"),
+    "error with a message as an object": Odd(
+        error('{"code":1,"message":{"en":"locked"}}'), words="locked"
+    ),
+    "error with the code of a lost connection": Odd(
+        error('{"code":-32000,"message":"no such row"}'), words="no such row"
+    ),
+    "error with the code of a time limit": Odd(
+        error('{"code":-32001,"message":"no such row"}'), words="no such row"
+    ),
+    "error null beside a result": Odd(envelope(f'"error":null,"result":{FINE}'), "fine"),
+    "result and error": Odd(
+        envelope(f'"result":{FINE},"error":{{"code":1,"message":"half done"}}'), words="half done"
+    ),
+    "result null beside an error": Odd(
+        envelope('"result":null,"error":{"code":1,"message":"nope"}'), words="nope"
+    ),
+    "neither result nor error": Odd('{"jsonrpc":"2.0","id":ID,"value":9}', words="neither"),
+    "no jsonrpc": Odd(f'{{"id":ID,"result":{FINE}}}', "fine"),
+    "no jsonrpc in an error": Odd('{"id":ID,"error":{"code":1,"message":"nope"}}', words="nope"),
+    "jsonrpc 1.0": Odd(f'{{"jsonrpc":"1.0","id":ID,"result":{FINE},"error":null}}', "fine"),
+    "jsonrpc a number": Odd(f'{{"jsonrpc":2.0,"id":ID,"result":{FINE}}}', "fine"),
+    "id as text": Odd(f'{{"jsonrpc":"2.0","id":"ID","result":{FINE}}}', "fine"),
+    "id as a fraction": Odd(f'{{"jsonrpc":"2.0","id":ID.0,"result":{FINE}}}', "fine"),
+    "id null in an error": Odd(
+        '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"bad line"}}',
+        words="bad line",
+    ),
+    "no id in an error": Odd('{"jsonrpc":"2.0","error":"bad line"}', words="bad line"),
+    "id null in a result": Odd(
+        f'{{"jsonrpc":"2.0","id":null,"result":{FINE}}}', words="does not say to which request"
+    ),
+    "a batch": Odd(f"[{result(FINE)}]", "fine"),
+    "a batch with a notification": Odd(
+        '[{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}},'
+        f"{result(FINE)}]",
+        "fine",
+    ),
+    "a batch with an error as text": Odd(f"[{error(json.dumps('locked'))}]", words="locked"),
+    "byte order mark": Odd("\ufeff" + result(FINE), "fine"),
+    "byte order mark before a text that is no result": Odd("\ufeff" + result('"x"'), words="x"),
+    "carriage return": Odd(result(FINE) + "\r", "fine"),
+    "spaces around": Odd("  \t" + result(FINE) + "  ", "fine"),
+    "half a character": Odd(
+        result('{"content":[{"type":"text","text":"a\\ud83d"}]}'), words="not Unicode"
+    ),
+    "half a character in an error": Odd(error('{"code":1,"message":"a\\udc00b"}'), words="a?b"),
+    "a character in two escapes": Odd(
+        result('{"content":[{"type":"text","text":"\\ud83d\\ude00"}]}'), "\U0001f600"
+    ),
+    "bytes that are not UTF-8": Odd(
+        result('{"content":[{"type":"text","text":"caf').encode() + b'\xe9"}]}}',
+        words="not Unicode",
+    ),
+    "NaN": Odd(result('{"content":[],"structuredContent":{"a":NaN}}'), words="NaN"),
+    "Infinity": Odd(result('{"content":[],"structuredContent":{"a":-Infinity}}'), words="NaN"),
+    "cut off": Odd('{"jsonrpc":"2.0","id":ID,"result":{"content":[{"ty', words="not JSON"),
+    "single quotes": Odd("{\"id\":ID,'result':{}}", words="not JSON"),
+    "a comma too many": Odd('{"jsonrpc":"2.0","id":ID,"result":{},}', words="not JSON"),
+    "nested too deep": Odd(
+        result('{"content":[],"structuredContent":' + '{"a":' * 300 + "1" + "}" * 301),
+        words="levels deep",
+    ),
+    "content missing": Odd(result("{}"), words="content: Field required"),
+    "content missing beside a structure": Odd(result('{"structuredContent":{"a":1}}'), {"a": 1}),
+    "content a text": Odd(result('{"content":"paid 3"}'), words="paid 3"),
+    "content an object": Odd(result('{"content":{"type":"text","text":"paid"}}'), words="paid"),
+    "content null": Odd(result('{"content":null}'), words="content"),
+    "content of texts": Odd(result('{"content":["paid 3"]}'), words="paid 3"),
+    "content of an unknown type": Odd(
+        result('{"content":[{"type":"video","data":"x"}]}'), words="video"
+    ),
+    "text without a text": Odd(result('{"content":[{"type":"text"}]}'), words="content"),
+    "text a number": Odd(result('{"content":[{"type":"text","text":7}]}'), words="content"),
+    "isError a text": Odd(result('{"content":[],"isError":"perhaps"}'), words="perhaps"),
+    "a structure that is a list": Odd(
+        result('{"content":[],"structuredContent":[1,2]}'), words="[1, 2]"
+    ),
+    "a structure that is null beside a text": Odd(
+        result('{"content":[{"type":"text","text":"fine"}],"structuredContent":null}'), "fine"
+    ),
+    "fields that are not known": Odd(envelope(f'"result":{FINE},"took_ms":3,"server":"x"'), "fine"),
+    "5 MB": Odd(
+        result('{"content":[{"type":"text","text":"' + "x" * 5_000_000 + '"}]}'), "x" * 5_000_000
+    ),
+}
+"""All but a request that never gets an answer: each way ends the call, over both transports."""
+
+LINES: Final = {
+    "text before": Odd("Listening on port 3\n" + result(FINE), "fine"),
+    "JSON of a log before": Odd('{"level":"info","msg":"id"}\n' + result(FINE), "fine"),
+    "empty lines": Odd("\n\r\n" + result(FINE), "fine"),
+    "bytes of a log that are not UTF-8": Odd(b"caf\xe9\n" + result(FINE).encode(), "fine"),
+    "a list before": Odd("[1, 2]\n[]\n" + result(FINE), "fine"),
+    "another answer before": Odd(
+        '{"jsonrpc":"2.0","id":99999,"result":{}}\n' + result(FINE), "fine"
+    ),
+    "answered twice": Odd(result(FINE) + "\n" + result('"again"'), "fine"),
+}
+"""More lines over stdio, and more events over HTTP."""
+
+
+def given(written: str | bytes, asked: Any) -> bytes:
+    content = written if isinstance(written, bytes) else written.encode("utf-8", "surrogateescape")
+    return content.replace(ID.encode(), json.dumps(asked).encode())
+
+
+def outcome(tools: Any, odd: Odd) -> None:
+    """See that a call with effects ends as it should, and is not in doubt."""
+    if not odd.words:
+        assert call(tools, "it.pay") == odd.value
+        return
+    with pytest.raises(ToolError) as raised:
+        call(tools, "it.pay")
+    assert odd.words in str(raised.value)
+    assert not isinstance(raised.value, OutcomeUnknown)
+    assert len(str(raised.value)) < 2_000
+
+
+@pytest.fixture(scope="module")
+def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Scripted, Toolbox]]:
+    folder = tmp_path_factory.mktemp("odd")
+    script = Scripted(folder, pages=one_page(listed_tool("pay", annotations=WRITES)), results={})
+    with connected({"it": script.server(timeout_s=TIMEOUT_S)}) as source:
+        yield script, source.toolbox()
+
+
+@pytest.mark.parametrize("name", [*ODD, *LINES])
+def test_a_line_with_our_id_ends_its_call(name: str, process: tuple[Scripted, Toolbox]) -> None:
+    script, tools = process
+    odd = {**ODD, **LINES}[name]
+    written = odd.written if isinstance(odd.written, bytes) else odd.written.encode()
+    script.write(results={"pay": {"raw": written.decode("latin-1")}})
+    outcome(tools, odd)
+    script.write(results={"pay": {"content": [{"type": "text", "text": "well again"}]}})
+    assert call(tools, "it.pay") == "well again"
+
+
+Answer: TypeAlias = tuple[int, dict[str, str], bytes]
+Give: TypeAlias = Callable[[Any], Answer]
+"""Returns status, headers and body by the id of the request."""
+
+
+class Answers:
+    """What an MCP server over HTTP gives to `tools/call`: status, headers and body by the id."""
+
+    def __init__(self, give: Give) -> None:
+        self.give = give
+        self.gets = 0
+        self.get: Answer = (405, {"content-type": "text/plain"}, b"no")
+        self.sessions = True
+
+    def to(self, request: dict[str, Any]) -> Answer:
+        match request["method"]:
+            case "initialize":
+                found: Any = {
+                    "protocolVersion": "2025-06-18",
+                    "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "odd", "version": "1"},
+                }
+            case "tools/list":
+                found = {"tools": [listed_tool("pay", annotations=WRITES)]}
+            case "tools/call":
+                return self.give(request["id"])
+            case "server/discover":
+                return 400, {}, b""
+            case _:
+                return 202, {}, b""
+        body = json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": found}).encode()
+        return 200, JSON_TYPE, body
+
+
+@contextmanager
+def served(answers: Answers) -> Generator[str, None, None]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            self.write(*answers.to(request))
+
+        def do_GET(self) -> None:
+            answers.gets += 1
+            self.write(*answers.get)
+
+        def do_DELETE(self) -> None:
+            self.write(405, {}, b"")
+
+        def write(self, status: int, headers: dict[str, str], body: bytes) -> None:
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            if answers.sessions:
+                self.send_header("mcp-session-id", "one")
+            if status not in (204, 304):
+                self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with listening(Handler) as address:
+        yield address
+
+
+def always(answer: Answer) -> Give:
+    def give(_: Any) -> Answer:
+        return answer
+
+    return give
+
+
+class Remote(NamedTuple):
+    """A server over HTTP, and its tools."""
+
+    answers: Answers
+    tools: Toolbox
+
+    def gives(self, odd: Odd, give: Give) -> None:
+        """See that a call ends as it should where the server answers what `give` says."""
+        self.answers.give = give
+        outcome(self.tools, odd)
+
+
+@pytest.fixture(scope="module")
+def remote() -> Iterator[Remote]:
+    answers = Answers(lambda _: (200, {}, b""))
+    with (
+        served(answers) as address,
+        connected({"it": HttpServer(address, timeout_s=TIMEOUT_S)}) as source,
+    ):
+        yield Remote(answers, source.toolbox())
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_body_ends_its_call(name: str, remote: Remote) -> None:
+    odd = ODD[name]
+    remote.gives(odd, lambda asked: (200, JSON_TYPE, given(odd.written, asked)))
+
+
+@pytest.mark.parametrize("name", [*ODD, *LINES])
+def test_an_event_ends_its_call(name: str, remote: Remote) -> None:
+    odd = {**ODD, **LINES}[name]
+
+    def give(asked: Any) -> Answer:
+        lines = given(odd.written, asked).split(b"\n")
+        body = b"".join(b"event: message\ndata: " + line + b"\n\n" for line in lines)
+        return 200, EVENTS, body
+
+    remote.gives(odd, give)
+
+
+PLAIN: Final = result(FINE)
+
+
+@pytest.mark.parametrize(
+    ("headers", "written", "odd"),
+    [
+        ({"content-type": "text/plain"}, PLAIN, Odd("", "fine")),
+        ({}, PLAIN, Odd("", "fine")),
+        ({"content-type": "text/html"}, PLAIN, Odd("", "fine")),
+        ({"content-type": "application/json; charset=UTF-8"}, PLAIN, Odd("", "fine")),
+        ({"content-type": "application/vnd.api+json"}, PLAIN, Odd("", "fine")),
+        (JSON_TYPE, f"event: message\ndata: {PLAIN}\n\n", Odd("", "fine")),
+        (JSON_TYPE, "<html><title>Sign in</title>", Odd("", words="a web page, 'Sign in'")),
+        ({"content-type": "text/html"}, "<!doctype html>", Odd("", words="a web page")),
+        (JSON_TYPE, "", Odd("", words="empty")),
+        (JSON_TYPE, "OK", Odd("", words="OK")),
+        (JSON_TYPE, result(FINE).replace(ID, "777"), Odd("", words="777")),
+        (EVENTS, "\ufeffdata: " + PLAIN + "\n\n", Odd("", "fine")),
+        (EVENTS, "data: " + PLAIN, Odd("", "fine")),
+        (EVENTS, "data:" + PLAIN + "\r\n\r\n", Odd("", "fine")),
+        (EVENTS, "data: " + PLAIN + "\r\r", Odd("", "fine")),
+        (EVENTS, "event: response\ndata: " + PLAIN + "\n\n", Odd("", "fine")),
+        (EVENTS, ": hello\n\ndata: ping\n\ndata: " + PLAIN + "\n\n", Odd("", "fine")),
+        (EVENTS, PLAIN, Odd("", "fine")),
+        (EVENTS, "event: error\ndata: out of money\n\n", Odd("", words="out of money")),
+    ],
+)
+def test_a_body_is_read_for_what_it_is(
+    headers: dict[str, str], written: str, odd: Odd, remote: Remote
+) -> None:
+    remote.gives(odd, lambda asked: (200, headers, given(written, asked)))
+
+
+def test_a_body_is_unpacked_whatever_its_headers_say(remote: Remote) -> None:
+    def packed(asked: Any) -> Answer:
+        return 200, JSON_TYPE, gzip.compress(given(PLAIN, asked))
+
+    def unpacked(asked: Any) -> Answer:
+        return 200, {**JSON_TYPE, "content-encoding": "gzip"}, given(PLAIN, asked)
+
+    for give in (packed, unpacked):
+        remote.gives(Odd("", "fine"), give)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "words"),
+    [
+        (400, "Bad Request: no header", "HTTP 400 (Bad Request): Bad Request: no header"),
+        (402, '{"detail":"out of credit"}', "out of credit"),
+        (405, "", "HTTP 405 (Method Not Allowed)"),
+        (409, "locked", "locked"),
+        (413, "<title>Too large</title>", "'Too large'"),
+        (422, '{"jsonrpc":"2.0","id":ID,"error":"bad row"}', "bad row"),
+        (429, "slow down.", "HTTP 429 (Too Many Requests): slow down."),
+        (404, '{"jsonrpc":"2.0","id":ID,"error":{"code":-32601,"message":"no tool"}}', "no tool"),
+        (500, '{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"no row"}}', "no row"),
+        (204, "", "empty"),
+        (202, "", "202"),
+        (302, "", "Redirect to https://elsewhere.example/ not followed"),
+    ],
+)
+def test_a_status_is_said_and_leaves_nothing_in_doubt(
+    status: int, body: str, words: str, remote: Remote
+) -> None:
+    headers = {**JSON_TYPE, "location": "https://elsewhere.example/"}
+    remote.gives(Odd("", words=words), lambda asked: (status, headers, given(body, asked)))
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "words"),
+    [
+        (EVENTS, b"", "outcome is unknown"),
+        (EVENTS, b": only a comment\n\n", "outcome is unknown"),
+        (EVENTS, b"data: Internal Server Error\n\n", "Internal Server Error"),
+    ],
+)
+def test_a_stream_without_an_answer_is_in_doubt(
+    headers: dict[str, str], body: bytes, words: str, remote: Remote
+) -> None:
+    remote.answers.give = always((200, headers, body))
+    with pytest.raises(OutcomeUnknown, match=words):
+        call(remote.tools, "it.pay")
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504])
+def test_a_failing_gateway_is_in_doubt_and_says_so_in_one_sentence(
+    status: int, remote: Remote
+) -> None:
+    remote.answers.give = always((status, {"content-type": "text/plain"}, b"no luck."))
+    with pytest.raises(OutcomeUnknown) as raised:
+        call(remote.tools, "it.pay")
+    assert f"HTTP {status} (" in str(raised.value)
+    assert "no luck; the call was sent" in str(raised.value)
+
+
+HTML: Final = {"content-type": "text/html"}
+
+
+@pytest.mark.parametrize("sessions", [True, False])
+@pytest.mark.parametrize(
+    ("status", "headers", "body"),
+    [
+        (404, HTML, b"Cannot GET /mcp"),
+        (404, JSON_TYPE, b'{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"gone"}}'),
+        (405, JSON_TYPE, b"{}"),
+        (501, {}, b""),
+        (400, JSON_TYPE, b'{"error":"bad"}'),
+        (401, {"www-authenticate": 'Bearer realm="x"'}, b""),
+        (403, {"www-authenticate": "Bearer"}, b"no"),
+        (406, {}, b""),
+        (410, {}, b""),
+        (429, {}, b""),
+        (500, HTML, b"<title>Oops</title>"),
+        (502, HTML, b""),
+        (200, HTML, b"<title>n8n</title>"),
+        (200, JSON_TYPE, b'{"status":"ok"}'),
+        (200, {}, b""),
+        (204, {}, b""),
+        (302, {"location": "/login"}, b""),
+        (200, EVENTS, b""),
+        (200, EVENTS, b"data: not JSON\n\n"),
+    ],
+)
+def test_a_get_that_fails_is_no_stream_and_nothing_more(
+    sessions: bool, status: int, headers: dict[str, str], body: bytes
+) -> None:
+    answers = Answers(lambda asked: (200, JSON_TYPE, given(PLAIN, asked)))
+    answers.get, answers.sessions = (status, headers, body), sessions
+    with (
+        served(answers) as address,
+        connected({"it": HttpServer(address, timeout_s=TIMEOUT_S)}) as source,
+    ):
+        tools = source.toolbox()
+        for _ in range(3):
+            assert call(tools, "it.pay") == "fine"
+        assert not source.sign_ins_wanted
+    assert (answers.gets > 0) == sessions
