@@ -82,7 +82,7 @@ def test_the_model_is_given_what_it_needs() -> None:
     assert all(f"\n{name}(" in system.text for name in TOOLS)
     assert "Be brief." in system.text
     assert "(writes)" in system.text
-    assert "Today is 2025-10-12." in user.text
+    assert "Today is 2025-10-12, a Sunday." in user.text
     assert "is from 2025-10-05 to 2025-10-12." in user.text
     assert "location:Berlin" in user.text
     assert user.text.endswith("Question: shipments from last week")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from toolplan.path import Json
@@ -11,6 +12,13 @@ from toolplan.tools import Tool, Toolbox
 _TEXT: Final[Json] = {"type": "string"}
 _REFERENCE: Final[Json] = {"type": "string", "pattern": '^\\$\\{[^{}"\\\\]+\\}$'}
 """No key in quotes: endpoints that turn a pattern into a grammar forget to escape them."""
+_WITH_REFERENCE: Final[Json] = {
+    "type": "string",
+    "pattern": '^[^"\\\\]*\\$\\{[^{}"\\\\]+\\}[^"\\\\]*$',
+}
+_WHOLE: Final = re.compile(r"\^[^|]{1,100}\$")
+_FORMATS: Final = ("date", "date-time", "time", "email", "uuid", "ipv4", "ipv6")
+_BRANCHES: Final = 16
 _SIMPLE: Final[frozenset[JsonType]] = frozenset(("null", "boolean", "integer", "number", "string"))
 _LIST: Final[frozenset[JsonType]] = frozenset(("array",))
 _OBJECT: Final[frozenset[JsonType]] = frozenset(("object",))
@@ -115,6 +123,41 @@ def _value(schema: Schema, name: str, depth: int) -> Json:
 
 def _kind(schema: Schema, depth: int) -> Json:
     """Return what a value of `schema` may look like in a plan: {} where that is anything."""
+    found = [_one_kind(each, depth) for each in _branches(schema, _BRANCHES)]
+    if not found or {} in found:
+        return {}
+    choices: list[Json] = []
+    for each in found:
+        listed = each.get("anyOf") if isinstance(each, dict) else None
+        choices += listed if isinstance(listed, list) else [each]
+    choices = [each for at, each in enumerate(choices) if each not in choices[:at]]
+    if _TEXT in choices or _WITH_REFERENCE in choices:  # any text may hold a reference
+        choices = [each for each in choices if each != _REFERENCE]
+    if _TEXT in choices:
+        choices = [each for each in choices if each != _WITH_REFERENCE]
+    return choices[0] if len(choices) == 1 else {"anyOf": choices}
+
+
+def _branches(schema: Schema, most: int) -> list[Schema]:
+    """Return what `schema` chooses from by `anyOf` or `oneOf`; itself where it does not."""
+    open_: list[Json] = [schema.node]
+    found: list[Schema] = []
+    while open_ and most > 0:
+        most -= 1
+        node = open_.pop(0)
+        if not isinstance(node, dict):
+            return [schema.part(True)]
+        inner = None if "type" in node else node.get("anyOf") or node.get("oneOf")
+        if "$ref" in node and (target := schema.target(node["$ref"])) is not None:
+            open_.insert(0, target)
+        elif isinstance(inner, list):
+            open_ = [*inner, *open_]
+        else:
+            found.append(schema.part(node))
+    return [schema.part(True)] if open_ else found
+
+
+def _one_kind(schema: Schema, depth: int) -> Json:
     choices = _choices(schema)
     if choices is not None:
         return {"anyOf": [{"enum": choices}, _REFERENCE]}
@@ -127,16 +170,37 @@ def _kind(schema: Schema, depth: int) -> Json:
         return {"anyOf": [{"type": "array", "items": items}, _REFERENCE]}
     if not kinds or not kinds <= _SIMPLE:
         return {}
+    text = _text(schema.node)
     named = sorted(kinds - {"integer"} if "number" in kinds else kinds)
-    written: list[Json] = [{"type": kind} for kind in named]
+    written: list[Json] = [text if kind == "string" else {"type": kind} for kind in named]
     if "string" not in named:  # any text may be a reference
         written.append(_REFERENCE)
+    elif text != _TEXT:
+        written.append(_WITH_REFERENCE)
     return written[0] if len(written) == 1 else {"anyOf": written}
+
+
+def _text(node: Json) -> Json:
+    """Return the schema of a text with its pattern and format, where endpoints can keep them.
+
+    Some take a pattern as that of the whole text, so only those of a whole text are sent.
+    """
+    if not isinstance(node, dict):
+        return _TEXT
+    text: dict[str, Json] = {"type": "string"}
+    pattern, form = node.get("pattern"), node.get("format")
+    if isinstance(pattern, str) and _WHOLE.fullmatch(pattern) and "(?" not in pattern:
+        text["pattern"] = pattern
+    if form in _FORMATS:
+        text["format"] = form
+    return text
 
 
 def _choices(schema: Schema) -> list[Json] | None:
     node = schema.node
-    choices = node.get("enum") if isinstance(node, dict) else None
+    if not isinstance(node, dict):
+        return None
+    choices = [node["const"]] if "const" in node else node.get("enum")
     if not isinstance(choices, list) or not 0 < len(choices) <= _MOST_CHOICES:
         return None
     return choices
@@ -154,10 +218,10 @@ def _bounded(schema: Json) -> Json:
     match schema.get("type"):
         case None:
             return _ANY
-        case "string" if schema == _REFERENCE:
+        case "string" if schema in (_REFERENCE, _WITH_REFERENCE):
             return _SHORT_REFERENCE
         case "string" if "pattern" not in schema:
-            return {"type": "string", "maxLength": _SHORT}
+            return {**schema, "maxLength": _SHORT}
         case "array":
             return {**schema, "items": _bounded(schema.get("items", {})), "maxItems": _FEW}
         case "object" if isinstance(named, dict):

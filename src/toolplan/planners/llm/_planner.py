@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Literal, TypeAlias
 
+from toolplan.dates import Weeks
 from toolplan.path import Json
 from toolplan.planners._base import Attempt, Draft, DraftText, OnText, Proposal, Question
-from toolplan.planners.grounded.dates import Weeks
 from toolplan.planners.llm._plan_schema import plan_schema
 from toolplan.planners.llm._prompt import PROMPT_VERSION, kirha_messages, messages
 from toolplan.planners.llm._reply import read_reply
@@ -43,7 +43,7 @@ class LLMPlanner:
 
         Args:
             model: the model to call.
-            weeks: what *last week* means: see `toolplan.planners.grounded.dates`.
+            weeks: what *last week* means: see `toolplan.dates`.
             style: the form of the prompt.
             temperature: of the model, 0 for the likeliest words.
             max_tokens: the most tokens of a plan.
