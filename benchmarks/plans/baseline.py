@@ -1,4 +1,4 @@
-"""The baseline of repair: broken JSON fixed by json-repair, names that miss by did-you-mean.
+"""The baseline of repair: names that miss are replaced by did-you-mean.
 
 This is what is usually done with the plans of models: no types, no references, no graph.
 """
@@ -9,7 +9,6 @@ import difflib
 from collections.abc import Iterable
 from typing import Final
 
-import json_repair
 from msgspec.structs import replace
 
 from toolplan.compiler import parse
@@ -23,8 +22,6 @@ _ALIKE: Final = 0.6
 def repaired(text: str, dialect: str, tools: Toolbox) -> Plan | None:
     """Return the plan of `text` with near names put in, None where it cannot be read at all."""
     plan = parse(text, dialect, tools).plan
-    if plan is None:
-        plan = parse(str(json_repair.repair_json(text)), dialect, tools).plan
     return plan and replace(plan, steps=tuple(_renamed(step, tools) for step in plan.steps))
 
 

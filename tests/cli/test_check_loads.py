@@ -52,7 +52,7 @@ def test_check_loads_no_planner(checked: set[str]) -> None:
 
 
 def test_check_loads_no_library_that_its_work_does_not_need(checked: set[str]) -> None:
-    assert checked.isdisjoint({"duckdb", "json_repair", "pydantic", "asyncio", "zipfile"})
+    assert checked.isdisjoint({"duckdb", "pydantic", "asyncio", "zipfile"})
 
 
 def test_check_loads_nothing_that_runs_or_answers(checked: set[str]) -> None:
@@ -72,7 +72,7 @@ def test_check_loads_nothing_that_runs_or_answers(checked: set[str]) -> None:
 def test_a_question_without_sql_loads_no_library_of_sql_or_of_broken_text() -> None:
     found = loaded(PROGRAM, "ask", QUESTION)
     assert "toolplan.sources.sql" in found
-    assert found.isdisjoint({"duckdb", "json_repair", "pydantic", "zipfile"})
+    assert found.isdisjoint({"duckdb", "pydantic", "zipfile"})
 
 
 def test_a_question_loads_no_part_that_it_does_not_use() -> None:

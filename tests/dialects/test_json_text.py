@@ -11,7 +11,7 @@ import pytest
 
 from toolplan.diagnostics import Severity
 from toolplan.dialects import DIALECTS
-from toolplan.path import EVERY
+from toolplan.path import EVERY, Json
 from toolplan.plan import Limits, Literal, Plan, Ref, Step
 from toolplan.plan_json import Parsed
 
@@ -50,7 +50,7 @@ def with_argument(value: str) -> str:
         ("{ # why\n" + TEXT[1:], "comments"),
         (TEXT.replace('"', "'"), "single quotes"),
         (TEXT.replace('"id"', "id").replace('"steps"', "steps"), "bare keys"),
-        (TEXT.replace(', "tool"', ' "tool"'), "broken JSON, repaired by guess"),
+        (TEXT.replace(', "tool"', ' "tool"'), "missing commas"),
         ("It's [1] or {two}, see [a](b) {c\n" + TEXT, "prose"),
         ('A 5" pipe {6" wide}\n' + TEXT, "prose"),
         ('The form is {"steps": [...]}. So:\n' + TEXT, "prose"),
@@ -81,7 +81,7 @@ def test_p01_text_that_is_no_json_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     "value", ['"x": "z"', '"x": ["z", "w"]', '"y": "y", "z": 1', '"y": "y"], "w": ["z"']
 )
-def test_p03_a_guess_that_takes_what_stands_between_two_texts_for_text_is_refused(
+def test_p03_a_text_with_a_colon_in_place_of_a_comma_is_refused(
     value: str,
 ) -> None:
     parsed = TOOLPLAN.parse(with_argument(value))
@@ -89,9 +89,88 @@ def test_p03_a_guess_that_takes_what_stands_between_two_texts_for_text_is_refuse
     assert codes(parsed) == ["syntax"]
 
 
-def test_quotes_within_a_text_are_fixed_by_guess() -> None:
-    (step,) = (TOOLPLAN.parse(with_argument('"say "hi" to all"')).plan or PLAN).steps
-    assert step.args == {"x": Literal('say "hi" to all')}
+@pytest.mark.parametrize(
+    ("value", "column"),
+    [
+        ("'it's fine'", 4), ("'it''s'", 4), ('"q":,', 3), ('"a" "b"', 4), ('"a""b"', 3),
+        ('"say "hi" to all"', 6), ('"""x"""', 2), ('"a" + "b"', 4), ('["a" "b"]', 5),
+        ('["a"\n"b"]', 0), ("[1 2]", 3), ("50%", 0), ("1_000", 0), ("0x1F", 0), ("+5", 0),
+        (".5", 0), ("5.", 0), ("01", 0), ("1,5", 3), ("$5", 0), ("(1, 2)", 0), ("Berlin", 0),
+        ("undefined", 0), ("`x`", 0), ("“x”", 0), ("<value>", 0), ("${a.b}", 0), ('"\\d"', 0),
+        ("[1,,2]", 3), ("[,1]", 1), ("{,}", 1), ('{"a"}', 4), ('{"a":}', 5), ('{"a" 1}', 5),
+        ('{"a": "x""b": 1}', 9), ('{"a": 1 b: 2}', 8), ("[1; 2]", 1), ("{'a', 'b'}", 4),
+    ],
+)  # fmt: skip
+def test_what_no_repair_explains_is_refused_with_its_place(value: str, column: int) -> None:
+    parsed = TOOLPLAN.parse(with_argument(value))
+    assert parsed.plan is None
+    assert codes(parsed) == ["syntax"]
+    place = "(line 2, column 1)" if "\n" in value else f"column {TEXT.index('1}}') + 1 + column})"
+    assert place in parsed.diagnostics[0].message
+
+
+@pytest.mark.parametrize(
+    ("value", "read"),
+    [
+        ("['a', \"b\",]", ["a", "b"]), ('[{"a": 1} {"b": 2}]', [{"a": 1}, {"b": 2}]),
+        ('["a" {"b": 2} "c"]', ["a", {"b": 2}, "c"]), ("[[1] [2]]", [[1], [2]]),
+        ('{"a": "x" "b": 1}', {"a": "x", "b": 1}), ('{"a": 1\nb: 2}', {"a": 1, "b": 2}),
+        ('{"a": {} "b": []"c": 3}', {"a": {}, "b": [], "c": 3}), ("{1: 2}", {"1": 2}),
+        ("[True, False, None]", [True, False, None]), ('"a\nb\tc"', "a\nb\tc"),
+        ('"it\\\'s"', "it's"), ("'say \"hi\"'", 'say "hi"'), ("[1, /* two */ 3]", [1, 3]),
+        ('"wait..." # ok', "wait..."), ("[-1.5e3,\n// last\n]", [-1500.0]),
+    ],
+)  # fmt: skip
+def test_repairs_keep_every_token(value: str, read: Json) -> None:
+    parsed = TOOLPLAN.parse(with_argument(value + "\n"))
+    assert parsed.plan == Plan((Step("a", "t", {"x": Literal(read)}),))
+    assert codes(parsed) == ["noise"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        '["1", ..., "9"]', "[1, …, 9]", '[{"a": 1}, ..., {"c": 1}]', "[1, 2 /* ... */]", "....",
+        '["a", // … and so on\n"b"]', '{"a": 1, ...}', '{"a": ...}', "[...rest]", "[1, # ...\n2]",
+    ],
+)  # fmt: skip
+def test_an_ellipsis_is_an_error_of_its_own(value: str) -> None:
+    parsed = TOOLPLAN.parse(with_argument(value))
+    assert parsed.plan is None
+    assert codes(parsed) == ["ellipsis"]
+
+
+def test_an_ellipsis_between_steps_is_an_error_in_every_form() -> None:
+    step = '{"id": "a", "tool": "t"}'
+    assert codes(TOOLPLAN.parse(f'{{"steps": [{step}, ..., {step}]}}')) == ["ellipsis"]
+    kirha = '<plan>[{"toolName": "a"}, ..., {"toolName": "c"}]</plan>'
+    assert codes(DIALECTS["kirha"].parse(kirha)) == ["ellipsis"]
+    for between in ("...", "…", "# ...", "... and so on"):
+        lines = f"1. a(x=1)\n{between}\n3. c(x=2)\n"
+        assert codes(DIALECTS["llmcompiler"].parse(lines)) == ["ellipsis", "noise"]
+        lines = f"#E1 = a[1]\n{between}\n#E3 = c[2]\n"
+        assert "ellipsis" in codes(DIALECTS["rewoo"].parse(lines))
+    assert codes(DIALECTS["llmcompiler"].parse("1. a(x=[1, ..., 9])")) == ["ellipsis"]
+
+
+def test_a_broken_step_beside_a_plan_is_not_passed_over() -> None:
+    broken = '{"id": "b", "tool": "t", "args": {"x": \'it\'s\'}}'
+    for text in (f"{broken}\nThen:\n{TEXT}", f"{TEXT}\nThen:\n```\n[{broken}]\n```"):
+        parsed = TOOLPLAN.parse(text)
+        assert parsed.plan is None
+        assert codes(parsed) == ["syntax"]
+
+
+def test_places_are_right_where_commas_are_missing() -> None:
+    text = '{"steps": [{"id": "a" "tool": "t"}\n{"id": "b", "tool": "t" "args": {"x": 1 "y": 2}}]}'
+    for pointer, said in [
+        ("/steps/1/args/y", "2"),
+        ("/steps/1/id", '"b"'),
+        ("/steps/0/tool", '"t"'),
+    ]:
+        span = TOOLPLAN.locate(text, pointer)
+        assert span is not None
+        assert text[span.start : span.end] == said
 
 
 @pytest.mark.parametrize("text", ["[]", "5", '"x"', "null", "true", STEPS, f"[{TEXT}]"])

@@ -18,7 +18,7 @@ from toolplan.dialects._form import cannot
 from toolplan.dialects._numbered import Steps
 from toolplan.plan import Limits, Plan, split_pointer
 from toolplan.plan_json import Report, TextProblem, shown
-from toolplan.source import Span
+from toolplan.source import ELLIPSIS, Span, begins_with_ellipsis
 
 TOOL_NAME: Final = re.compile(r"[^\W\d][\w.:/-]*+")
 """What the name of a tool looks like in a call; `fullmatch` it."""
@@ -74,6 +74,7 @@ class Fault(NamedTuple):
 
     message: str
     offset: int
+    code: str = "syntax"
 
 
 class Outline(Struct, frozen=True):
@@ -118,7 +119,7 @@ def read_outline(text: str, written: Syntax, limits: Limits, report: Report) -> 
         report.error("too-many-steps", many, "/steps")
         return None
     for fault in lines.faults:
-        report.add(syntax(text, fault.offset, fault.message))
+        report.add(syntax(text, fault.offset, fault.message, code=fault.code))
     if lines.cut_off is not None:
         report.add(syntax(text, lines.cut_off.offset, lines.cut_off.message))
         return None
@@ -227,6 +228,12 @@ class _Lines(Struct):
                 self.thoughts.append(said)
         elif said:
             self.noise["prose"] = None
+            if (
+                self.calls
+                and not self.is_closed
+                and any(map(begins_with_ellipsis, said.split("\n")))
+            ):
+                self.faults.append(Fault(ELLIPSIS, self.text.index(said, start), "ellipsis"))
         self.in_thought = False
 
     def take(self, found: re.Match[str]) -> int:

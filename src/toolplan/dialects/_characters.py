@@ -78,11 +78,12 @@ def syntax(
     pointer: str = "",
     step: str | None = None,
     help: str | None = None,
+    code: str = "syntax",
 ) -> Diagnostic:
     """Return a diagnostic: `text` is not a plan at `offset`; `message` has no full stop yet."""
     line, column = source.line_and_column(text, offset)
     place = f"(line {line}, column {column})"
-    return Diagnostic("syntax", Severity.ERROR, f"{message} {place}.", step, pointer, help)
+    return Diagnostic(code, Severity.ERROR, f"{message} {place}.", step, pointer, help)
 
 
 def _called(char: str) -> str:

@@ -1,7 +1,8 @@
 """From text to a JSON document, for every dialect that is JSON.
 
-Strict JSON comes first. Where the text is something else, the block that reads as a plan is looked
-for in it, and what was passed over is reported. What ends inside a value is refused: a plan that
+Strict JSON comes first. In other text the block that reads as a plan is looked for, made strict by
+repairs that keep every token (`toolplan.source.strict_json`), and what was skipped or repaired is
+reported. All else is refused with its place. What ends inside a value is refused too: a plan that
 was cut off is not completed by adding brackets, because steps may be missing.
 """
 
@@ -12,8 +13,7 @@ import json
 import math
 import re
 from collections.abc import Callable
-from importlib import import_module
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Final, NoReturn, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from toolplan import source
 from toolplan.diagnostics import Diagnostic
 from toolplan.dialects import _blocks
-from toolplan.dialects._blocks import Segment, Segments
+from toolplan.dialects._blocks import Segments
 from toolplan.dialects._characters import (
     REPLACEMENT,
     fits,
@@ -44,15 +44,12 @@ MOST_BLOCKS: Final = 64
 MOST_LENIENT: Final = 500_000
 """A longer block has to be strict JSON."""
 
-MOST_REPAIRED: Final = 50_000
-"""So many characters of a text at most are repaired by guess, which is slow."""
-
 LARGEST_INTEGER: Final = 2**63
 
 _ESCAPED_NOT_TEXT = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
+_KEY = re.compile(r"""["']?(\w++)["']?\s*+:""")
 _WHOLE_NUMBER = re.compile(r"-?[0-9]+")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-_BETWEEN_TEXTS = re.compile(r'"\s*+[:,\]}]|[:,\[{]\s*+"')
 _GOES_ON = re.compile(r"""\s*[\[\]{}",:\d-]""")
 
 
@@ -87,6 +84,13 @@ class _Candidate(Struct, frozen=True):
     is_fenced: bool
 
 
+class _BrokenBlock(Struct, frozen=True):
+    """A block that cannot be read, and the place of the reason in the whole text."""
+
+    span: source.Span
+    broken: source.Broken
+
+
 class _Search(Struct, frozen=True):
     """What a search for blocks found.
 
@@ -94,6 +98,7 @@ class _Search(Struct, frozen=True):
     """
 
     candidates: tuple[_Candidate, ...]
+    broken: tuple[_BrokenBlock, ...]
     cut_off: int | None
     too_deep: bool
     is_spoilt: bool
@@ -171,6 +176,9 @@ def _look(
         _report_syntax(text, chosen[1].span.start, "The text holds a second plan", report)
     elif search.cut_off is not None and not (chosen and chosen[0].is_fenced):
         _report_syntax(text, search.cut_off, "The text ends inside of a value", report, _CUT_OFF)
+    elif (broken := _broken_plan(text, search, chosen)) is not None:
+        code = "ellipsis" if broken.is_ellipsis else "syntax"
+        _report_syntax(text, broken.at, broken.message, report, "Write strict JSON.", code)
     elif not chosen:
         _report_syntax(text, error.pos, f"The text is not JSON: {_said(error)}", report)
     else:
@@ -181,9 +189,9 @@ def _look(
 
 def _search(text: str, parts: Segments, is_plan: IsPlan, *, by_line: bool) -> _Search:
     candidates: list[_Candidate] = []
+    unread: list[_BrokenBlock] = []
     cut_off: int | None = None
     too_deep = is_spoilt = False
-    room = MOST_REPAIRED
     for part in parts.segments:
         found = _blocks.blocks(text, part.span, by_line=by_line)
         too_deep = too_deep or found.too_deep
@@ -191,66 +199,45 @@ def _search(text: str, parts: Segments, is_plan: IsPlan, *, by_line: bool) -> _S
         if found.cut_off is not None and cut_off is None:
             cut_off = found.cut_off
         for span in sorted(heapq.nlargest(MOST_BLOCKS, found.spans, key=_length)):
-            candidate, room = _candidate(text, span, part, is_plan, room)
-            if candidate is not None:
-                candidates.append(candidate)
-    return _Search(tuple(candidates), cut_off, too_deep, is_spoilt)
+            decoded = _decoded_block(text[span.start : span.end])
+            if isinstance(decoded, source.Broken):
+                place = replace(decoded, at=span.start + decoded.at)
+                unread.append(_BrokenBlock(span, place))
+            else:
+                candidates.append(_Candidate(decoded, span, part.is_fenced))
+    return _Search(tuple(candidates), tuple(unread), cut_off, too_deep, is_spoilt)
 
 
-def _candidate(
-    text: str, span: source.Span, part: Segment, is_plan: IsPlan, room: int
-) -> tuple[_Candidate | None, int]:
-    """Return what the block at `span` says, and what is left of `room` for guessing."""
-    block = text[span.start : span.end]
+def _decoded_block(block: str) -> _Decoded | source.Broken:
     try:
-        return _Candidate(_decoded(block), span, part.is_fenced), room
-    except json.JSONDecodeError:
-        strict = source.strict_json(block) if len(block) <= MOST_LENIENT else None
-    if strict is None:
-        return None, room
-    try:
-        decoded = replace(_decoded(strict.text), noise=strict.noise)
-        return _Candidate(decoded, span, part.is_fenced), room
-    except json.JSONDecodeError:
-        if len(block) > room:
-            return None, room
-    decoded = _repaired(block)
-    is_good = is_plan(decoded.document) and not _swallows(decoded.document, block)
-    return (_Candidate(decoded, span, part.is_fenced) if is_good else None), room - len(block)
+        return _decoded(block)
+    except json.JSONDecodeError as error:
+        if len(block) > MOST_LENIENT:
+            return source.Broken(error.pos, f"The text is not JSON: {_said(error)}")
+    strict = source.strict_json(block)
+    if isinstance(strict, source.Broken):
+        return strict
+    return replace(_decoded(strict.text), noise=strict.noise)
 
 
-def _repaired(block: str) -> _Decoded:
-    """Return `block`, whose brackets and strings do end, repaired by guess."""
-    library: Any = import_module("json_repair")  # only for text that is broken
-    # written and read again, so that its numbers are checked too
-    decoded = _decoded(json.dumps(library.loads(block, skip_json_loads=True)))
-    keys_lost = bool(source.duplicate_keys(block, most=1))
-    return replace(
-        decoded,
-        strict=block if keys_lost else decoded.strict,
-        is_irregular=decoded.is_irregular or keys_lost,
-        noise=("broken JSON, repaired by guess",),
-    )
+def _broken_plan(text: str, search: _Search, chosen: list[_Candidate]) -> source.Broken | None:
+    """Return why a block cannot be read that may be the plan, or a part of it."""
+    if not chosen:
+        largest = max(search.broken, key=lambda each: _length(each.span), default=None)
+        return largest and largest.broken
+    keys = _step_keys(chosen[0].decoded.document)
+    for each in search.broken:
+        block = text[each.span.start : each.span.end]
+        if any(found[1] in keys for found in _KEY.finditer(block)):
+            return each.broken
+    return None
 
 
-def _swallows(document: Json, block: str) -> bool:
-    """Return whether some text in `document` holds what in `block` stood between two texts.
-
-    In `"a": "b": 1` a guess may take `b": 1` for the text, which the writer cannot have meant.
-    """
-    pending = [document]
-    while pending:
-        match pending.pop():
-            case str() as text if '"' in text and _BETWEEN_TEXTS.search(text) and text in block:
-                return True
-            case list() as items:
-                pending += items
-            case dict() as members:
-                pending += members
-                pending += members.values()
-            case _:
-                pass
-    return False
+def _step_keys(plan: Json) -> frozenset[str]:
+    """Return the keys of the objects in the lists of `plan`: of its steps, in every dialect."""
+    lists = list(plan.values()) if isinstance(plan, dict) else [plan]
+    steps = (step for each in lists if isinstance(each, list) for step in each)
+    return frozenset(key for step in steps if isinstance(step, dict) for key in step)
 
 
 def _chosen(search: _Search, is_plan: IsPlan) -> list[_Candidate]:
@@ -315,10 +302,15 @@ def _report_noise(text: str, parts: Segments, chosen: _Candidate, report: Report
 
 
 def _report_syntax(
-    text: str, offset: int, message: str, report: Report, help: str = "Write the plan alone."
+    text: str,
+    offset: int,
+    message: str,
+    report: Report,
+    help: str = "Write the plan alone.",
+    code: str = "syntax",
 ) -> None:
     line, column = source.line_and_column(text, offset)
-    report.error("syntax", f"{message} (line {line}, column {column}).", help=help)
+    report.error(code, f"{message} (line {line}, column {column}).", help=help)
 
 
 def _report_too_deep(limits: Limits, report: Report) -> None:

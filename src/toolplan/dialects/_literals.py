@@ -18,7 +18,7 @@ from toolplan.dialects._characters import not_text, replaced
 from toolplan.path import Json
 from toolplan.plan import Literal, Value, array, escape_pointer, object_
 from toolplan.plan_json import Report, shown
-from toolplan.source import Span
+from toolplan.source import ELLIPSIS, Span, begins_with_ellipsis
 
 LARGEST_INTEGER: Final = 2**63
 
@@ -285,12 +285,12 @@ class ArgumentReader(Struct):
         return key
 
     def _string(self) -> str:
-        """Read text in quotes; texts side by side are one, as in Python."""
-        texts = [self._one_string()]
-        while self._next() in _TEXT_STARTS and _TEXT_START.match(self.text, self.at, self.end):
-            self.noise["texts side by side"] = None
-            texts.append(self._one_string())
-        return "".join(texts)
+        """Read text in quotes. Python joins texts side by side; a model forgot a comma, or more."""
+        text = self._one_string()
+        if self._next() in _TEXT_STARTS and _TEXT_START.match(self.text, self.at, self.end):
+            what = "Two texts stand side by side: is a comma missing, or a quote not escaped?"
+            raise LiteralError(what, self.at)
+        return text
 
     def _one_string(self) -> str:
         token = _TEXT.match(self.text, self.at, self.end)
@@ -316,6 +316,8 @@ class ArgumentReader(Struct):
         if number := _NUMBER.match(self.text, self.at, self.end):
             self.at = number.end()
             return self._number(number[0])
+        if begins_with_ellipsis(self.text[self.at : self.at + 3]):
+            raise LiteralError(ELLIPSIS, self.at, "ellipsis")
         word = _WORD.match(self.text, self.at, self.end)
         if word is None:
             raise self._unexpected("a value")

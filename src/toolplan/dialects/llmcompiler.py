@@ -134,9 +134,10 @@ class _Reading(Struct, frozen=True):
             reader.arguments(arguments, () if signature is None else signature.inputs)
         except _literals.LiteralError as error:
             pointer = f"/steps/{at}/args"
-            if error.code == "syntax":
+            if error.code in ("syntax", "ellipsis"):
                 help_ = "Text stands in quotes; nothing but values is read."
-                self.report.add(syntax(self.text, error.offset, str(error), pointer, step, help_))
+                place = (self.text, error.offset, str(error), pointer, step, help_)
+                self.report.add(syntax(*place, error.code))
             else:
                 self.report.error(error.code, f"{error}.", pointer, step)
         return arguments

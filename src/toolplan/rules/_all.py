@@ -16,6 +16,7 @@ from toolplan.rules.argument_type import argument_type
 from toolplan.rules.argument_value import argument_value
 from toolplan.rules.cycle import cycle
 from toolplan.rules.duplicate_call import duplicate_call
+from toolplan.rules.ellipsis import ellipsis
 from toolplan.rules.fan_out_large import fan_out_large
 from toolplan.rules.flow_refused import flow_refused
 from toolplan.rules.item_outside_for_each import item_outside_for_each
@@ -61,6 +62,7 @@ RULES: Final[tuple[Rule, ...]] = (
     argument_value,
     retry_unsafe,
     secret_literal,
+    ellipsis,
     unknown_step,
     self_reference,
     cycle,

@@ -14,8 +14,9 @@ refused, never completed: the missing end could have said anything.
 How to fix: write one complete plan.""",
     "noise": """The text contains more than the plan, or loose syntax.
 
-Prose, code fences, think blocks, trailing commas, comments and loose quotes are skipped if the plan
-itself is complete. The warning makes clear that they are not part of the plan.
+Prose, code fences and think blocks are skipped if the plan itself is complete. Trailing and missing
+commas, comments, single quotes and bare keys are repaired, since every value stays what was
+written; anything else that is not JSON is an error.
 
 How to fix: nothing, or write only the plan; `--fix` leaves the rest of the file as it is.""",
     "empty-plan": """The plan has no steps.

@@ -21,7 +21,14 @@ if TYPE_CHECKING:
         line_and_column,
         locate,
     )
-    from toolplan.source._strict import Strict, strict_json
+    from toolplan.source._strict import (
+        ELLIPSIS,
+        Broken,
+        Strict,
+        begins_with_ellipsis,
+        is_ellipsis,
+        strict_json,
+    )
     from toolplan.source._tokens import LINE_TOKEN, TOKEN
 else:
     __getattr__ = names_of(
@@ -29,13 +36,15 @@ else:
         _edits="Change Insert Rename Replace edited rewritten spliced",
         _elements="Elements",
         _places="Place Span duplicate_keys find_words line_and_column locate",
-        _strict="Strict strict_json",
+        _strict="ELLIPSIS Broken Strict begins_with_ellipsis is_ellipsis strict_json",
         _tokens="LINE_TOKEN TOKEN",
     )
 
 __all__ = [
+    "ELLIPSIS",
     "LINE_TOKEN",
     "TOKEN",
+    "Broken",
     "Change",
     "Elements",
     "Insert",
@@ -44,9 +53,11 @@ __all__ = [
     "Replace",
     "Span",
     "Strict",
+    "begins_with_ellipsis",
     "duplicate_keys",
     "edited",
     "find_words",
+    "is_ellipsis",
     "line_and_column",
     "locate",
     "rewritten",

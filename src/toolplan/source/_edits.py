@@ -10,7 +10,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from toolplan.source._places import Member, Span, members
-from toolplan.source._strict import strict_json
+from toolplan.source._strict import Strict, strict_json
 from toolplan.source._tokens import TOKEN
 
 _SPACE_BEFORE = re.compile(r"\s*\Z")
@@ -108,7 +108,7 @@ def _says(text: str, span: Span, old: object) -> bool:
         return False
     strict = strict_json(part)
     try:
-        return json.loads(part if strict is None else strict.text) == old
+        return isinstance(strict, Strict) and json.loads(strict.text) == old
     except ValueError:
         return False
 

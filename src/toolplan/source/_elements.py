@@ -47,6 +47,7 @@ class Elements:
         for kind, token in self._tokens.feed(text):
             if kind != "comment" and self._takes(kind, token):
                 elements.append(" ".join(self._parts))
+                self._parts.clear()
             if self.is_over:
                 break
         return elements

@@ -142,6 +142,7 @@ class Frame(Struct):
     label: str | int
     key: Span | None = None
     expects_key: bool = False
+    expects_comma: bool = False
 
 
 class Found(Struct):
@@ -186,27 +187,44 @@ class Structure:
         if kind != "mark":
             return self._leaf(text, start) if self.frames and kind != "comment" else None
         if text in "[{":
+            self._begin_value()
             is_object = text == "{"
             self.frames.append(Frame(start, is_object, "" if is_object else 0, None, is_object))
         elif self.frames:
             if text in "]}":
                 return self.close(start + 1)
             top = self.frames[-1]
-            top.expects_key = text == "," and top.is_object
-            if text == "," and isinstance(top.label, int):
-                top.label += 1
+            top.expects_key = False
+            if text == ",":
+                self._separate(top)
         return None
+
+    def _begin_value(self) -> None:
+        """Separate a value from the one before it, where the comma is missing."""
+        if self.frames and self.frames[-1].expects_comma:
+            self._separate(self.frames[-1])
+
+    def _separate(self, top: Frame) -> None:
+        top.expects_comma = False
+        top.expects_key = top.is_object
+        if isinstance(top.label, int):
+            top.label += 1
 
     def close(self, end: int) -> Found:
         """Close the innermost list or object."""
         frame = self.frames.pop()
-        key = self.frames[-1].key if self.frames else None
+        key = None
+        if self.frames:
+            self.frames[-1].expects_comma = True
+            key = self.frames[-1].key
         return Found(self.frames, len(self.frames), Span(frame.start, end), key)
 
     def _leaf(self, token: str, start: int) -> Found:
         span = Span(start, start + len(token))
+        self._begin_value()
         top = self.frames[-1]
         if not top.expects_key:
+            top.expects_comma = True
             return Found(self.frames, len(self.frames), span, top.key)
         top.label = unquoted(token) if token[0] in "\"'" else token
         top.key = span
