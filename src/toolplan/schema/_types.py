@@ -141,6 +141,10 @@ def describe(schema: Schema) -> str:
             return "a date with time (RFC 3339)"
         if bounds := _bounds(node):
             return bounds
+        options = node.get("anyOf", node.get("oneOf"))
+        if isinstance(options, list) and any(isinstance(e, dict) and _bounds(e) for e in options):
+            each = (describe(schema.part(e)) for e in options if isinstance(e, dict))
+            return " or ".join(dict.fromkeys(each))
     types = types_of(schema)
     if types == ALL_TYPES:
         return "any value"

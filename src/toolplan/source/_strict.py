@@ -45,7 +45,7 @@ class Strict(Struct, frozen=True):
 class Broken(Struct, frozen=True):
     """The place of the first token that no repair explains, and the reason, without a full stop.
 
-    `is_ellipsis` tells that the text leaves something out there.
+    `is_ellipsis` is True where the text leaves something out.
     """
 
     at: int
