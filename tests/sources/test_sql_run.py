@@ -74,7 +74,7 @@ def test_names_that_are_words_or_have_quotes_work_when_quoted() -> None:
             170141183460469231731687303715884105727,
         ),
         ("SELECT DATE '2025-10-12' AS x", "2025-10-12"),
-        ("SELECT TIMESTAMP '2025-10-12 10:30:00' AS x", "2025-10-12T10:30:00Z"),
+        ("SELECT TIMESTAMP '2025-10-12 10:30:00' AS x", "2025-10-12T10:30:00"),
         ("SELECT TIME '10:30:00' AS x", "10:30:00"),
         ("SELECT [1.5, NULL] AS x", [1.5, None]),
         ("SELECT {'a': DATE '2025-10-12', 'b': [TRUE]} AS x", {"a": "2025-10-12", "b": [True]}),
@@ -98,7 +98,6 @@ def test_results_are_json(sql: str, expected: Json) -> None:
         "SELECT INTERVAL 1 DAY AS x",
         "SELECT CAST('x' AS BLOB) AS x",
         "SELECT MAP {1: 'a'} AS x",
-        "SELECT to_timestamp(0) AS x",
         "SELECT [INTERVAL 1 DAY] AS x",
     ],
 )
@@ -179,7 +178,7 @@ def test_declared_columns_have_their_type_in_every_run() -> None:
     columns: Json = {"t": {"n": "number", "day": "string", "at": "date-time"}}
     sql = 'SELECT typeof(n) AS n, typeof(day) AS day, typeof("at") AS x FROM t'
     rows: Json = [{"n": 1, "day": "2025-10-01", "at": "2025-10-01"}]
-    assert run(sql, {"t": rows}, columns) == [{"n": "DOUBLE", "day": "VARCHAR", "x": "TIMESTAMP"}]
+    assert run(sql, {"t": rows}, columns) == [{"n": "BIGINT", "day": "VARCHAR", "x": "TIMESTAMP"}]
     assert run(sql, {"t": []}, columns) == []
 
 
@@ -189,7 +188,7 @@ def test_declared_columns_have_their_type_in_every_run() -> None:
         ("integer", "1"),
         ("integer", 1.5),
         ("integer", True),
-        ("integer", 2**63),
+        ("integer", 2**127),
         ("number", "1"),
         ("boolean", 1),
         ("string", 1),
@@ -206,12 +205,10 @@ def test_a_value_that_does_not_fit_its_declared_column_fails_the_step(
         run("SELECT a FROM t", {"t": [{"a": None}, {"a": value}]}, {"t": {"a": declared}})
 
 
-def test_times_with_an_offset_are_reported_in_utc() -> None:
-    rows: Json = [{"x": "2025-10-12T10:30:00+02:00"}, {"x": "2025-10-12T10:30:00.25Z"}]
-    assert run("SELECT x FROM t", {"t": rows}) == [
-        {"x": "2025-10-12T08:30:00Z"},
-        {"x": "2025-10-12T10:30:00.250000Z"},
-    ]
+def test_times_keep_their_offsets_and_are_ordered_as_moments() -> None:
+    rows: list[Json] = [{"x": "2025-10-12T10:30:00.25Z"}, {"x": "2025-10-12T10:30:00+02:00"}]
+    assert run("SELECT x FROM t", {"t": rows}) == rows
+    assert run("SELECT x FROM t ORDER BY x", {"t": rows}) == rows[::-1]
 
 
 def test_large_numbers_and_odd_text_survive() -> None:
@@ -222,7 +219,7 @@ def test_large_numbers_and_odd_text_survive() -> None:
     assert run("SELECT i, x, s FROM t", {"t": rows}) == [
         {key: row[key] for key in ("i", "x", "s")} for row in rows if isinstance(row, dict)
     ]
-    assert run("SELECT max(big) AS b FROM t", {"t": rows}) == [{"b": float(2**70)}]
+    assert run("SELECT max(big) AS b FROM t", {"t": rows}) == [{"b": 2**70}]
 
 
 def test_half_a_character_is_an_error_of_the_tool() -> None:

@@ -121,6 +121,8 @@ def number_text(number: float, *, grouped: bool = False) -> str:
 
     >>> number_text(0.1 + 0.2), number_text(12345678, grouped=True), number_text(2.5e-7)
     ('0.3', '12,345,678', '2.5e-07')
+    >>> number_text(18446744073709551616.0), number_text(1e300)
+    ('18446744073709551616', '1e+300')
     """
     comma = "," if grouped and abs(number) >= _GROUPED_FROM else ""
     if isinstance(number, int):
@@ -133,7 +135,10 @@ def number_text(number: float, *, grouped: bool = False) -> str:
     size = abs(number)
     if size == 0:
         return "0"
-    if not 1e-4 <= size < 1e15:
+    if size >= 1e15:  # whole, or nearly
+        whole = number.is_integer() and size < 1e22
+        return f"{int(number):{comma}}" if whole else repr(number)
+    if size < 1e-4:
         return f"{number:.4g}"
     decimals = 4 if size >= 1 else 3 - math.floor(math.log10(size))
     return f"{number:{comma}.{decimals}f}".rstrip("0").rstrip(".")

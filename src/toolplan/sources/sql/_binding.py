@@ -15,8 +15,9 @@ from typing import Final, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolplan.sources.sql._database import Database, ResultColumn
+from toolplan.sources.sql._database import Bound, Database, ResultColumn
 from toolplan.sources.sql._faults import MissingColumn, SqlFault, Stopped
+from toolplan.sources.sql._functions import Call
 from toolplan.sources.sql._statement import Statement
 from toolplan.sources.sql._types import ColumnType, Scalar
 from toolplan.sources.sql._values import UNSEEN
@@ -49,6 +50,7 @@ class Binding(Struct, frozen=True):
 
     tables: Mapping[str, Mapping[str, ColumnType]]
     result: tuple[ResultColumn, ...]
+    calls: tuple[Call, ...]
     guessed: bool
 
 
@@ -139,14 +141,14 @@ def _binding(
     statement: Statement,
     tables: Mapping[str, Table],
     chosen: Mapping[str, Mapping[str, ColumnType]],
-    result: list[ResultColumn],
+    bound: Bound,
 ) -> Binding:
     guessed = any(
         len(each) > 1 and each[0] is Scalar.UNKNOWN and statement.mentions(key)
         for name in statement.tables
         for key, each in tables[name].readings.items()
     )
-    return Binding(chosen, tuple(result), guessed)
+    return Binding(chosen, bound.columns, bound.calls, guessed)
 
 
 def _changes(statement: Statement, tables: Mapping[str, Table]) -> Iterator[tuple[_Change, ...]]:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Final
 
+from msgspec.structs import replace
+
 from toolplan.diagnostics import did_you_mean, near
-from toolplan.path import Json, json_type
+from toolplan.path import EVERY, Json, Path, json_type
 from toolplan.schema import SchemaError
-from toolplan.sources.sql._binding import Table, bind, unreadable
+from toolplan.sources.sql._binding import Binding, Table, bind, unreadable
 from toolplan.sources.sql._check import Check
 from toolplan.sources.sql._database import Database, Stopwatch
 from toolplan.sources.sql._faults import MissingColumn, SqlFault, Stopped
+from toolplan.sources.sql._lineage import KnownTable, StatementLineage
+from toolplan.sources.sql._originals import Column, Name, Originals, passed_on
 from toolplan.sources.sql._statement import Statement
+from toolplan.sources.sql._times import needs_clocks
 from toolplan.sources.sql._types import (
     MAX_COLUMNS,
     ColumnType,
@@ -90,8 +97,13 @@ class _SqlCall:
         }
         if mixed := unreadable({name: each.table for name, each in read.items()}):
             raise SqlFault(mixed)
+        lineage = _Lineage(database, text, read)
+        originals = Originals(
+            (column for each in read.values() for column in each.columns if column.is_computed),
+            lineage.meeting,
+        )
         try:
-            binding = bind(database, statement, {name: each.table for name, each in read.items()})
+            binding = _bound(database, statement, read, originals)
         except MissingColumn as fault:
             names = [key for each in read.values() for key in each.names]
             raise SqlFault(_missing(fault, names)) from fault
@@ -99,7 +111,85 @@ class _SqlCall:
             if each.count:
                 database.load(name, binding.tables[name], each.values, each.count)
         result = database.run(statement, self._limits.rows)
+        if not originals.are_plain:
+            for column in binding.result:
+                write = originals.writer(column.type, lineage.sources(column.name))
+                for row in result if write else ():
+                    row[column.name] = write(row[column.name]) if write else None
         return {"data": list[Json](result), "count": len(result)}
+
+
+def _bound(
+    database: Database, statement: Statement, read: Mapping[str, _Rows], originals: Originals
+) -> Binding:
+    """Bind `statement`: with times as clocks show them, or as moments where that is exact."""
+    mixed, zoned = originals.mixed, originals.zoned
+    if mixed:
+        binding = bind(database, statement, _tables(read, originals.readings(mixed)))
+        if not needs_clocks(binding.calls):
+            return binding
+    binding = bind(database, statement, _tables(read, originals.readings(frozenset())))
+    try:
+        originals.require_clocks(binding.calls)
+    except SqlFault:
+        moments = bind(database, statement, _tables(read, originals.readings(zoned)))
+        if not zoned or needs_clocks(moments.calls):
+            raise
+        return moments
+    return binding
+
+
+def _tables(
+    read: Mapping[str, _Rows], readings: Mapping[Name, tuple[ColumnType, ...]]
+) -> dict[str, Table]:
+    return {
+        name: replace(
+            each.table,
+            readings={
+                key: readings.get((name, key), own) for key, own in each.table.readings.items()
+            },
+        )
+        for name, each in read.items()
+    }
+
+
+class _Lineage:
+    """What the result of a statement is made of, followed when it is first asked for."""
+
+    def __init__(self, database: Database, text: str, read: Mapping[str, _Rows]) -> None:
+        self._database = database
+        self._text = text
+        self._read = read
+
+    @cached_property
+    def _found(self) -> StatementLineage | None:
+        known = {
+            name: KnownTable(each.names, each.table.is_open) for name, each in self._read.items()
+        }
+        return self._database.lineage(self._text, known)
+
+    def meeting(self, name: Name) -> frozenset[Name]:
+        """Return the columns that stand in one expression with that of `name`; all if not known."""
+        if self._found is None:
+            return frozenset(
+                (table, key) for table, each in self._read.items() for key in each.names
+            )
+        table, key = name
+        return self._names(self._found.meeting(frozenset({("tables", table, EVERY, key)})))
+
+    def sources(self, column: str) -> frozenset[Name] | None:
+        """Return the columns that one of the result is made of, None where it is not known."""
+        if self._found is None:
+            return None
+        return self._names(self._found.at(("data", EVERY, column)).values)
+
+    def _names(self, paths: Iterable[Path]) -> frozenset[Name]:
+        found: set[Name] = set()
+        for _, table, *column in paths:
+            keys = self._read[str(table)].names
+            folded = str(column[-1]).casefold() if column else None
+            found.update((str(table), k) for k in keys if folded in (None, k.casefold()))
+        return frozenset(found)
 
 
 class _Rows:
@@ -122,13 +212,25 @@ class _Rows:
             raise SqlFault(f"The table {name!r} has more than {MAX_COLUMNS} columns.")
         for key in declared.keys() & self.values.keys():
             _require_fit(name, key, self.values[key], declared[key])
-        types = {
-            key: _declared_reading(declared[key], values, statement.use)
-            if key in declared
-            else readings(values, statement.use)
+        self.columns = [
+            _column((name, key), values, declared.get(key), statement)
             for key, values in self.values.items()
-        }
-        self.table = Table(types, is_open=not rows)
+        ]
+        self.table = Table({each.name[1]: each.readings for each in self.columns}, not rows)
+
+
+def _column(
+    name: Name, values: list[Json], declared: ColumnType | None, statement: Statement
+) -> Column:
+    found = (
+        readings(values, statement.use)
+        if declared is None
+        else _declared_reading(declared, values, statement.use)
+    )
+    is_computed = statement.computes_with(name[1])
+    is_met = statement.meets(name[1])
+    column = Column(name, found, values, declared is not None, is_computed, is_met)
+    return column if is_computed else column._replace(readings=passed_on(column))
 
 
 def _declared_reading(declared: ColumnType, values: list[Json], use: Use) -> tuple[ColumnType, ...]:

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import date, datetime
+from decimal import Decimal
 from importlib import import_module
 from math import isfinite
 from pathlib import Path
@@ -42,6 +43,8 @@ ENTRIES = (
     " unnest(map_values(object)) AS value",
 )
 
+MOST_IN_DOUBLE = 2**53
+
 _PLAN = "SELECT json_serialize_plan(?, skip_null := true, skip_empty := true)"
 
 _INTEGERS = ("tinyint", "smallint", "integer", "bigint", "hugeint")
@@ -51,6 +54,7 @@ _SCALARS = {
     **dict.fromkeys(("float", "double", "decimal"), "number"),
     **dict.fromkeys(("varchar", "enum", "uuid", "time"), "string"),
     **dict.fromkeys(("timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"), "date-time"),
+    "timestamp with time zone": "instant",
     "boolean": "boolean",
     "date": "date",
     "null": "unknown",
@@ -124,7 +128,7 @@ class Child:
     def bind(self, text: str) -> list[Any]:
         """Return the columns of the statement `text`, and the functions that it calls.
 
-        A column is its name, type and SQL type; a function its name and the types of its arguments.
+        A column is its name, type and SQL type; `_calls` says what a function is.
         """
         relation = self._open.sql(text)
         columns = zip(relation.columns, relation.types, strict=True)
@@ -151,8 +155,8 @@ class Child:
 
 
 def _calls(plan: _Json) -> list[list[Any]]:
-    """Return the functions that a bound plan calls, casts and comparisons aside."""
-    found: dict[tuple[str, ...], None] = {}
+    """Return the functions that a bound plan calls: the fields of `Call` in `_functions.py`."""
+    found: dict[tuple[Any, ...], None] = {}
     pending: list[_Json] = [plan]
     while pending:
         part = pending.pop()
@@ -160,11 +164,25 @@ def _calls(plan: _Json) -> list[list[Any]]:
             pending.extend(cast("list[_Json]", part))
         elif isinstance(part, dict):
             node = cast("dict[str, _Json]", part)
-            if str(node.get("expression_class")).startswith("BOUND_") and "qname" in node:
+            kind = str(node.get("expression_class"))
+            if kind.startswith("BOUND_") and "qname" in node:
                 types = [str(each.get("id")) for each in node.get("arguments", [])]
-                found[str(node["qname"]["path"][-1]).lower(), *types] = None
+                name = str(node["qname"]["path"][-1]).lower()
+                # comparisons are functions too, of any types
+                is_scalar = kind == "BOUND_FUNCTION" and not node["type"].startswith("COMPARE")
+                result = str(node.get("return_type", {}).get("id"))
+                found[name, tuple(types), result, _constant(node), is_scalar] = None
             pending.extend(node.values())
-    return [[name, types] for name, *types in found]
+    return [list(each) for each in found]
+
+
+def _constant(node: dict[str, _Json]) -> str:
+    """Return the text that a cast reads, if it is a constant."""
+    if node["type"] != "OPERATOR_CAST" or not node.get("children"):
+        return ""
+    value: _Json = node["children"][0].get("value") or {}
+    text: _Json = value.get("value")
+    return text if isinstance(text, str) else ""
 
 
 def _described(found: _Driver) -> _Type:
@@ -192,7 +210,7 @@ def _reader(described: _Type) -> _Reader | None:
             return _number
         case "date":
             return _day
-        case "date-time":
+        case "date-time" | "instant":
             return _moment
         case "json":
             return lambda value: json.loads(value) if isinstance(value, str) else None
@@ -231,8 +249,17 @@ def _object(value: _Driver, readers: list[tuple[str, _Reader | None]]) -> _Json:
 def _number(value: _Driver) -> _Json:
     if value is None:
         return None
-    number = value if isinstance(value, float | int) else float(str(value))
-    return number if isfinite(number) else None  # NaN and infinities have no JSON
+    if isinstance(value, Decimal):
+        if abs(value) > MOST_IN_DOUBLE and value == value.to_integral_value():
+            return int(value)
+        number = float(value)
+        if Decimal(repr(number)) == value:
+            return number
+        raise _Unsayable(
+            f"The number {value} of the result has more digits than a JSON number keeps; round it,"
+            " or turn it into text by CAST(… AS VARCHAR)."
+        )
+    return value if isfinite(value) else None  # NaN and infinities have no JSON
 
 
 def _day(value: _Driver) -> _Json:
@@ -244,7 +271,10 @@ def _day(value: _Driver) -> _Json:
 def _moment(value: _Driver) -> _Json:
     if isinstance(value, str):
         raise _Unsayable(f"The time {value!r} of the result is outside the years 1 to 9999.")
-    return f"{value.isoformat()}Z" if isinstance(value, datetime) else None
+    if not isinstance(value, datetime):
+        return None
+    text = value.replace(tzinfo=None).isoformat()
+    return text if value.tzinfo is None else f"{text}Z"
 
 
 def megabytes() -> float:

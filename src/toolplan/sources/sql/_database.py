@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final, Self, cast
+from typing import Any, Final, Self, cast
 
 from msgspec import Struct
 
@@ -50,6 +50,13 @@ class ResultColumn(Struct, frozen=True):
     name: str
     type: ColumnType | None
     sql_type: str
+
+
+class Bound(Struct, frozen=True):
+    """A statement bound: the columns that it gives, and the functions that it calls."""
+
+    columns: tuple[ResultColumn, ...]
+    calls: tuple[Call, ...]
 
 
 class Database:
@@ -219,28 +226,24 @@ class Database:
                 " AS error('A word that reads the clock is not allowed.')"
             )
 
-    def bind(self, statement: Statement) -> list[ResultColumn]:
-        """Return the columns that `statement` would give; no row is read.
+    def bind(self, statement: Statement) -> Bound:
+        """Return what `statement` would give; no row is read.
 
         Raises:
             MissingColumn: it reads a column that is not there.
             SqlFault: its names or types do not fit the tables, or it calls what it may not.
         """
-        columns = self._bound(statement)
-        return [
-            ResultColumn(name, _column_type(described), written)
-            for name, described, written in columns
-            if name not in _HIDDEN
-        ]
+        columns, calls = self._bound(statement)
+        found = [ResultColumn(name, _column_type(each), written) for name, each, written in columns]
+        return Bound(tuple(each for each in found if each.name not in _HIDDEN), tuple(calls))
 
-    def _bound(self, statement: Statement) -> list[tuple[str, Json, str]]:
+    def _bound(self, statement: Statement) -> tuple[list[tuple[str, Json, str]], list[Call]]:
         answer = self._ask("bind", statement.text)
-        columns, calls = cast(
-            "tuple[list[tuple[str, Json, str]], list[tuple[str, list[str]]]]", answer
-        )
-        if problem := self._functions().problem(Call(name, tuple(types)) for name, types in calls):
+        columns, called = cast("tuple[list[tuple[str, Json, str]], list[list[Any]]]", answer)
+        calls = [Call(str(name), tuple(types), *more) for name, types, *more in called]
+        if problem := self._functions().problem(calls):
             raise SqlFault(problem)
-        return columns
+        return columns, calls
 
     def reads(self, text: str, column: ColumnType) -> bool:
         """Return whether the text of a literal can be read as a value of `column`."""
@@ -254,7 +257,7 @@ class Database:
         Raises:
             SqlFault: it fails, gives more than `max_rows` rows, or something that JSON cannot say.
         """
-        bound = self._bound(statement)
+        bound, _ = self._bound(statement)
         columns = [ResultColumn(name, _column_type(each), written) for name, each, written in bound]
         if fault := result_fault([each for each in columns if each.name not in _HIDDEN]):
             raise SqlFault(fault)

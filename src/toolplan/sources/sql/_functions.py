@@ -58,10 +58,16 @@ _OF_SYNTAX: Final = frozenset({"unnest", "grouping", "grouping_id", "coalesce", 
 
 
 class Call(NamedTuple):
-    """A function that a bound statement calls, with the types of the overload that was chosen."""
+    """A function that a bound statement calls, with the types of the overload that was chosen.
+
+    Casts are called `__cast`, and have the text that they read, if it stands in the statement.
+    """
 
     name: str
     types: tuple[str, ...]
+    result: str = ""
+    literal: str = ""
+    is_scalar: bool = True
 
 
 class Overload(NamedTuple):

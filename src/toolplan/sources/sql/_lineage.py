@@ -8,7 +8,7 @@ understood depends on everything.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Final, TypeAlias
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,9 +28,8 @@ from toolplan.sources.sql._relations import (
     renamed,
     unspoken,
 )
+from toolplan.sources.sql._tree import Node, dict_of, dicts_of, nodes_of, text_of, texts_of
 from toolplan.tools import Lineage
-
-Node: TypeAlias = dict[str, Json]
 
 _POSITIONS: Final = frozenset({"CONSTANT", "STAR", "POSITIONAL_REFERENCE"})
 _UNION: Final = "UNION"
@@ -62,7 +61,7 @@ class StatementLineage:
         if len({name.casefold() for name in tables}) < len(tables):
             raise Lost("two tables of one name")
         reader = _Reader(tables, aggregates)
-        self._result = reader.query(_dict(node), {}, None)
+        self._result = reader.query(dict_of(node), {}, None)
         self._couplings = reader.couplings
 
     def at(self, path: Path) -> Lineage:
@@ -80,6 +79,10 @@ class StatementLineage:
                 return Lineage(self._result.rows | self._result.membership)
             case _:
                 return self._result.whole
+
+    def meeting(self, paths: Paths) -> Paths:
+        """Return the columns that stand in one expression with any of `paths`."""
+        return self._couplings.behind(paths)
 
 
 class _Reader:
@@ -106,26 +109,26 @@ class _Reader:
         self, node: Node, ctes: Mapping[str, Relation], outer: Scope | None
     ) -> Mapping[str, Relation]:
         found = dict(ctes)
-        for entry in _dicts(_dict(node.get("cte_map")).get("map")):
-            value = _dict(entry.get("value"))
-            body = _dict(value.get("query_node") or _dict(value.get("query")).get("node"))
+        for entry in dicts_of(dict_of(node.get("cte_map")).get("map")):
+            value = dict_of(entry.get("value"))
+            body = dict_of(value.get("query_node") or dict_of(value.get("query")).get("node"))
             relation = self.query(body, found, outer)
-            name = _text(entry, "key").casefold()
-            found[name] = renamed(relation, name, _texts(value.get("aliases")))
+            name = text_of(entry, "key").casefold()
+            found[name] = renamed(relation, name, texts_of(value.get("aliases")))
         return found
 
     # One SELECT
 
     def _select(self, node: Node, ctes: Mapping[str, Relation], outer: Scope | None) -> Relation:
-        relations, rows = self._from(_dict(node.get("from_table")), ctes, outer)
+        relations, rows = self._from(dict_of(node.get("from_table")), ctes, outer)
         scope = Scope(relations, {}, outer)
         reads: list[tuple[Node, Read]] = []
-        for item in _dicts(node.get("select_list")):
+        for item in dicts_of(node.get("select_list")):
             read = self._expression(item, scope, ctes)
             reads.append((item, read))
             if _calls(item, "unnest"):
                 rows |= read.all  # each row is there as often as the list is long
-            if alias := _text(item, "alias").casefold():
+            if alias := text_of(item, "alias").casefold():
                 scope = replace(scope, aliases={**scope.aliases, alias: read})
         listed = NOTHING.union(*(read.all for _, read in reads))
         rows |= self._row_picks(node, scope, ctes, listed)
@@ -160,11 +163,11 @@ class _Reader:
         """Return what decides which rows there are, and in which order."""
         found = NOTHING
         parts = [node.get(key) for key in ("where_clause", "having", "qualify")]
-        groups = _dicts(node.get("group_expressions"))
-        for modifier in _dicts(node.get("modifiers")):
-            for order in _dicts(modifier.get("orders")):
-                groups.append(_dict(order.get("expression")))
-            targets = _dicts(modifier.get("distinct_on_targets"))
+        groups = dicts_of(node.get("group_expressions"))
+        for modifier in dicts_of(node.get("modifiers")):
+            for order in dicts_of(modifier.get("orders")):
+                groups.append(dict_of(order.get("expression")))
+            targets = dicts_of(modifier.get("distinct_on_targets"))
             groups += targets
             if modifier.get("type") == "DISTINCT_MODIFIER" and not targets:
                 found |= listed
@@ -182,11 +185,14 @@ class _Reader:
         """Return what an expression reads; conditions of a CASE only pick."""
         if node.get("class") != "CASE":
             return self._collect(node, scope, ctes)
-        checks = _dicts(node.get("case_checks"))
-        results = [*(_dict(each.get("then_expr")) for each in checks), _dict(node.get("else_expr"))]
+        checks = dicts_of(node.get("case_checks"))
+        results = [
+            *(dict_of(each.get("then_expr")) for each in checks),
+            dict_of(node.get("else_expr")),
+        ]
         made_of = read_all(self._collect(each, scope, ctes) for each in results)
         self.couplings.add(made_of.paths)
-        by = read_all(self._collect(_dict(each.get("when_expr")), scope, ctes) for each in checks)
+        by = read_all(self._collect(dict_of(each.get("when_expr")), scope, ctes) for each in checks)
         return read_all((made_of, replace(by, paths=NOTHING, picks=by.all)))
 
     def _collect(self, node: Node, scope: Scope, ctes: Mapping[str, Relation]) -> Read:
@@ -203,15 +209,17 @@ class _Reader:
                 continue
             match part.get("class"):
                 case "SUBQUERY":
-                    inner = self.query(_dict(_dict(part.get("subquery")).get("node")), ctes, scope)
+                    inner = self.query(
+                        dict_of(dict_of(part.get("subquery")).get("node")), ctes, scope
+                    )
                     found.append(Read.of(inner.whole))
                     pending.append(part.get("child"))
                     continue
                 case "COLUMN_REF":
-                    found.append(self._resolve(_texts(part.get("column_names")), scope))
+                    found.append(self._resolve(texts_of(part.get("column_names")), scope))
                     continue
                 case "CONJUNCTION":
-                    children = _dicts(part.get("children"))
+                    children = dicts_of(part.get("children"))
                     apart += (self._collect(each, scope, ctes) for each in children)
                     continue
                 case "STAR" | "POSITIONAL_REFERENCE":
@@ -229,9 +237,9 @@ class _Reader:
         return read_all([*found, *apart])
 
     def _called(self, node: Node, scope: Scope) -> Iterator[Read]:
-        if _text(node, "function_name").casefold() in self._aggregates:
+        if text_of(node, "function_name").casefold() in self._aggregates:
             yield Read(over_rows=True, no_columns=not _has_columns(node))
-        called_on = _texts(_dict(node.get("qualified_name")).get("path"))[:-1]
+        called_on = texts_of(dict_of(node.get("qualified_name")).get("path"))[:-1]
         if called_on:  # `carrier.upper()`
             yield self._resolve(called_on, scope)
 
@@ -269,14 +277,18 @@ class _Reader:
             case "BASE_TABLE":
                 relation = self._table(node, ctes)
             case "SUBQUERY":
-                relation = self.query(_dict(_dict(node.get("subquery")).get("node")), ctes, outer)
+                relation = self.query(
+                    dict_of(dict_of(node.get("subquery")).get("node")), ctes, outer
+                )
                 relation = renamed(
-                    relation, _text(node, "alias").casefold(), _texts(node.get("column_name_alias"))
+                    relation,
+                    text_of(node, "alias").casefold(),
+                    texts_of(node.get("column_name_alias")),
                 )
             case "TABLE_FUNCTION" | "EXPRESSION_LIST":
                 inner: Node = {"values": node.get("values"), "function": node.get("function")}
                 read = self._collect(inner, outer or Scope(), ctes).all
-                alias = _text(node, "alias").casefold()
+                alias = text_of(node, "alias").casefold()
                 relation = Relation(alias, is_blurred=True, rows=read, membership=read)
             case other:
                 raise Lost(str(other))
@@ -285,17 +297,17 @@ class _Reader:
     def _join(
         self, node: Node, ctes: Mapping[str, Relation], outer: Scope | None
     ) -> tuple[tuple[Relation, ...], Paths]:
-        left, left_rows = self._from(_dict(node.get("left")), ctes, outer)
+        left, left_rows = self._from(dict_of(node.get("left")), ctes, outer)
         # the right side may speak of the left one
         lateral = Scope(left, {}, outer)
-        right, right_rows = self._from(_dict(node.get("right")), ctes, lateral)
+        right, right_rows = self._from(dict_of(node.get("right")), ctes, lateral)
         both = (*left, *right)
         rows = left_rows | right_rows
         rows = rows.union(*(each.membership for each in both))
         scope = Scope(both, {}, outer)
         if isinstance(condition := node.get("condition"), dict):
             rows |= self._collect(condition, scope, ctes).all
-        for name in _texts(node.get("using_columns")):
+        for name in texts_of(node.get("using_columns")):
             read = self._resolve([name], scope)
             self.couplings.add(read.paths)
             rows |= read.all
@@ -305,11 +317,11 @@ class _Reader:
         return both, rows
 
     def _table(self, node: Node, ctes: Mapping[str, Relation]) -> Relation:
-        name = _text(node, "table_name")
-        if _text(node, "schema_name") or _text(node, "catalog_name"):
+        name = text_of(node, "table_name")
+        if text_of(node, "schema_name") or text_of(node, "catalog_name"):
             raise Lost(name)  # `main.a` is not the `a` of a WITH
-        alias = (_text(node, "alias") or name).casefold()
-        aliases = _texts(node.get("column_name_alias"))
+        alias = (text_of(node, "alias") or name).casefold()
+        aliases = texts_of(node.get("column_name_alias"))
         if name.casefold() in ctes:
             return renamed(ctes[name.casefold()], alias, aliases)
         table = next((each for each in self._tables if each.casefold() == name.casefold()), None)
@@ -328,9 +340,9 @@ class _Reader:
     def _set_operation(
         self, node: Node, ctes: Mapping[str, Relation], outer: Scope | None
     ) -> Relation:
-        children = _dicts(node.get("children")) or [
-            _dict(node.get("left")),
-            _dict(node.get("right")),
+        children = dicts_of(node.get("children")) or [
+            dict_of(node.get("left")),
+            dict_of(node.get("right")),
         ]
         parts = [self.query(each, ctes, outer) for each in children]
         everything = NOTHING.union(*(each.everything for each in parts))
@@ -361,7 +373,7 @@ class _Reader:
 
 def _starred(item: Node, relations: tuple[Relation, ...]) -> Iterator[Relation]:
     """Yield the relations whose columns `*` stands for."""
-    alias = _text(item, "relation_name").casefold()
+    alias = text_of(item, "relation_name").casefold()
     if any(item.get(key) for key in ("replace_list", "rename_list", "expr", "columns")):
         whole = merged([each.whole for each in relations])
         yield Relation("", is_blurred=True, items=(Item(None, whole),))
@@ -373,59 +385,31 @@ def _starred(item: Node, relations: tuple[Relation, ...]) -> Iterator[Relation]:
 
 
 def _name_of(item: Node) -> str | None:
-    if alias := _text(item, "alias"):
+    if alias := text_of(item, "alias"):
         return alias.casefold()
     if item.get("class") == "COLUMN_REF":
-        names = _texts(item.get("column_names"))
+        names = texts_of(item.get("column_names"))
         return names[-1].casefold() if names else None
     return None
 
 
 def _calls(node: Node, function: str) -> bool:
-    return any(_text(each, "function_name").casefold() == function for each in _nodes(node))
+    return any(text_of(each, "function_name").casefold() == function for each in nodes_of(node))
 
 
 def _has_columns(node: Node) -> bool:
     """Return whether an expression names a column or holds a query."""
     return any(
         each.get("class") in ("COLUMN_REF", "SUBQUERY", "STAR", "POSITIONAL_REFERENCE")
-        for each in _nodes(node)
+        for each in nodes_of(node)
     )
 
 
 def _lambda_names(node: Node) -> frozenset[str]:
     return frozenset(
         name.casefold()
-        for each in _nodes(node)
+        for each in nodes_of(node)
         if each.get("class") == "LAMBDA"
-        for inner in _nodes(_dict(each.get("lhs")))
-        for name in _texts(inner.get("column_names"))
+        for inner in nodes_of(dict_of(each.get("lhs")))
+        for name in texts_of(inner.get("column_names"))
     )
-
-
-def _nodes(tree: Json) -> Iterator[Node]:
-    pending: list[Json] = [tree]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, dict):
-            yield value
-            pending.extend(value.values())
-        elif isinstance(value, list):
-            pending.extend(value)
-
-
-def _dict(value: Json) -> Node:
-    return value if isinstance(value, dict) else {}
-
-
-def _dicts(value: Json) -> list[Node]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
-
-
-def _texts(value: Json) -> list[str]:
-    return [str(each) for each in value] if isinstance(value, list) else []
-
-
-def _text(node: Node, key: str) -> str:
-    value = node.get(key)
-    return value if isinstance(value, str) else ""

@@ -9,16 +9,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Final, TypeAlias
+from typing import Final
 
 from msgspec import Struct, field
 
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import Json
+from toolplan.sources.sql._columns import column_names, computed_names
 from toolplan.sources.sql._functions import Functions
+from toolplan.sources.sql._tree import (
+    Node,
+    arguments_of,
+    integer_of,
+    literal_of,
+    nodes_of,
+    string_of,
+    text_of,
+)
 from toolplan.sources.sql._values import Use
-
-Node: TypeAlias = dict[str, Json]
 
 _NODES: Final = frozenset(
     {
@@ -119,6 +127,10 @@ class Statement(Struct, frozen=True):
         compared: columns, case-folded, with literal texts that they are compared with.
         clock_columns: columns named like words that read the clock, which must be columns.
         use: how it uses objects.
+        computed: the names that it compares or computes with, case-folded; None: all. The others
+            are columns that it passes on to its result and does nothing with.
+        met: those of `computed` that it does not only compare with literals, or ask for their day
+            or hour.
     """
 
     text: str
@@ -131,6 +143,16 @@ class Statement(Struct, frozen=True):
     compared: tuple[tuple[str, str], ...] = ()
     clock_columns: tuple[str, ...] = ()
     use: Use = _NO_USE
+    computed: frozenset[str] | None = None
+    met: frozenset[str] | None = None
+
+    def meets(self, column: str) -> bool:
+        """Return whether the statement may compare values of a column of this name."""
+        return self.met is None or column.casefold() in self.met
+
+    def computes_with(self, column: str) -> bool:
+        """Return whether the statement may do more with a column of this name than pass it on."""
+        return self.computed is None or column.casefold() in self.computed
 
     def mentions(self, column: str) -> bool:
         """Return whether the statement may read a column of this name."""
@@ -149,20 +171,20 @@ def examine(
     `tables` are the names that it may read, None where they are not known; `columns` the names of
     columns that are known.
     """
-    nodes = list(_nodes(tree))
+    nodes = list(nodes_of(tree))
     own = {name.casefold() for node in nodes for name in _cte_names(node)}
     problems = [problem for node in nodes for problem in _shape_problems(node)]
     aliases: dict[str, str] = {}
     for node in nodes:
-        name = _text(node, "table_name")
-        qualified = _text(node, "schema_name") or _text(node, "catalog_name")
+        name = text_of(node, "table_name")
+        qualified = text_of(node, "schema_name") or text_of(node, "catalog_name")
         if node.get("type") != "BASE_TABLE" or (name.casefold() in own and not qualified):
             continue
         table = None if qualified else _table(name, tables)
         if table is None:
             problems.append(_no_table(f"{qualified}.{name}" if qualified else name, tables or ()))
         else:
-            aliases[(_text(node, "alias") or name).casefold()] = table
+            aliases[(text_of(node, "alias") or name).casefold()] = table
     problems.extend(_function_problems(nodes, functions))
     clock_columns = dict(_clock_columns(nodes, text))
     known = {name.casefold() for name in columns}
@@ -177,30 +199,16 @@ def examine(
         text,
         tuple(dict.fromkeys(problems)),
         tuple(dict.fromkeys(aliases.values())),
-        _column_names(nodes, aliases),
+        column_names(nodes, aliases),
         aliases,
         counts,
         width,
         tuple(pair for node in nodes for pair in _compared(node)),
         tuple(clock_columns),
         _use(nodes, own),
+        computed_names(tree, aliases, by_clock=True),
+        computed_names(tree, aliases, by_clock=False),
     )
-
-
-def _nodes(tree: Json) -> Iterator[Node]:
-    pending: list[Json] = [tree]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, dict):
-            yield value
-            pending.extend(reversed(list(value.values())))
-        elif isinstance(value, list):
-            pending.extend(reversed(value))
-
-
-def _text(node: Node, key: str) -> str:
-    value = node.get(key)
-    return value if isinstance(value, str) else ""
 
 
 def _cte_names(node: Node) -> Iterator[str]:
@@ -208,9 +216,9 @@ def _cte_names(node: Node) -> Iterator[str]:
     if isinstance(entries, list):
         for entry in entries:
             if isinstance(entry, dict):
-                yield _text(entry, "key")
+                yield text_of(entry, "key")
     if node.get("type") == "RECURSIVE_CTE_NODE":
-        yield _text(node, "cte_name")
+        yield text_of(node, "cte_name")
 
 
 def _shape_problems(node: Node) -> Iterator[str]:
@@ -242,7 +250,7 @@ def _function_problems(nodes: list[Node], functions: Functions) -> Iterator[str]
         if node.get("type") == "TABLE_FUNCTION" and isinstance(inner := node.get("function"), dict)
     ]
     for node in of_tables:
-        name = _text(node, "function_name").casefold()
+        name = text_of(node, "function_name").casefold()
         if name not in _TABLE_FUNCTIONS:
             yield (
                 f"The table function {name!r} is not allowed; a statement reads the tables that"
@@ -257,13 +265,13 @@ def _function_problems(nodes: list[Node], functions: Functions) -> Iterator[str]
 
 
 def _function_problem(node: Node, functions: Functions) -> str | None:
-    name = _text(node, "function_name").casefold()
-    if name in _CLOCK or (name in _FROM_TODAY and len(_arguments(node)) < 2):
+    name = text_of(node, "function_name").casefold()
+    if name in _CLOCK or (name in _FROM_TODAY and len(arguments_of(node)) < 2):
         return f"{name!r} reads the clock; write the day as a literal: DATE '2025-10-12'."
     if name in _CHANCE:
         return f"The function {name!r} gives something else each time, which a plan may not."
     if name in functions.allowed:
-        arguments = _arguments(node)
+        arguments = arguments_of(node)
         return _growth_problem(name, arguments) or _percentile_problem(name, arguments)
     if name in functions.refused:
         return f"The function {name!r} is not allowed; a statement reads its tables, nothing else."
@@ -275,15 +283,15 @@ def _growth_problem(name: str, arguments: list[Json]) -> str | None:
     if name in _MAKES_MUCH:
         return f"The function {name!r} is not allowed: no limit of memory holds for it."
     if name in _PADS:
-        width = _integer(arguments[1]) if len(arguments) > 1 else None
+        width = integer_of(arguments[1]) if len(arguments) > 1 else None
         if width is None or width > _MOST_PADDED:
             return f"{name!r} needs a literal width of at most {_MOST_PADDED}."
     if name in _FORMATS and arguments:
-        pattern = _literal(arguments[0])
+        pattern = literal_of(arguments[0])
         if pattern is None or _WIDE_FORMAT.search(pattern):
             return f"{name!r} needs a literal format with widths of at most 3 digits."
     if name in _SERIES:
-        bounds = [_integer(argument) for argument in arguments]
+        bounds = [integer_of(argument) for argument in arguments]
         if any(bound is None or bound > _MOST_IN_SERIES for bound in bounds):
             return (
                 f"{name!r} as a list needs literal bounds of at most {_MOST_IN_SERIES}; behind FROM"
@@ -294,7 +302,7 @@ def _growth_problem(name: str, arguments: list[Json]) -> str | None:
 
 def _percentile_problem(name: str, arguments: list[Json]) -> str | None:
     if name in _OF_LISTS and len(arguments) > 2:
-        name = (_string(arguments[1]) or "").casefold()
+        name = (string_of(arguments[1]) or "").casefold()
     if name not in _PERCENTILES or not arguments:
         return None
     shares = _numbers(arguments[-1])
@@ -311,14 +319,14 @@ def _numbers(expression: Json) -> list[float] | None:
         return _numbers(child)
     if expression.get("class") == "CONSTANT":
         try:
-            return [float(_literal(expression) or "")]
+            return [float(literal_of(expression) or "")]
         except ValueError:
             return None
-    parts = [_numbers(each) for each in _arguments(expression)]
+    parts = [_numbers(each) for each in arguments_of(expression)]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
         return None
-    name = _text(expression, "function_name")
+    name = text_of(expression, "function_name")
     if name == "list_value":
         return [number for part in known for number in part]
     match known:
@@ -326,25 +334,6 @@ def _numbers(expression: Json) -> list[float] | None:
             return [_ARITHMETIC[name](left, right)]
         case _:
             return None
-
-
-def _arguments(node: Node) -> list[Json]:
-    listed = node.get("arguments")
-    if not isinstance(listed, list):
-        return []
-    return [each.get("expression") if isinstance(each, dict) else None for each in listed]
-
-
-def _literal(expression: Json) -> str | None:
-    if not isinstance(expression, dict) or expression.get("class") != "CONSTANT":
-        return None
-    literal = expression.get("literal")
-    return _text(literal, "text") if isinstance(literal, dict) else None
-
-
-def _integer(expression: Json) -> int | None:
-    text = _literal(expression)
-    return int(text) if text is not None and re.fullmatch(r"[0-9]{1,9}", text) else None
 
 
 def _clock_columns(nodes: list[Node], text: str) -> Iterator[tuple[str, bool]]:
@@ -359,25 +348,6 @@ def _clock_columns(nodes: list[Node], text: str) -> Iterator[tuple[str, bool]]:
                 yield name, isinstance(start, int) and written[start : start + 1] == b'"'
 
 
-def _column_names(nodes: list[Node], aliases: Mapping[str, str]) -> frozenset[str] | None:
-    names: set[str] = set()
-    for node in nodes:
-        if node.get("class") in ("STAR", "POSITIONAL_REFERENCE") or node.get("type") == "PIVOT":
-            return None
-        if node.get("type") == "JOIN" and node.get("ref_type") == "NATURAL":
-            return None
-        if isinstance(using := node.get("using_columns"), list):
-            names.update(str(name).casefold() for name in using)
-        if node.get("class") == "FUNCTION":
-            names.update(_called_on(node))
-        if isinstance(listed := node.get("column_names"), list):
-            named = [str(name).casefold() for name in listed]
-            if len(named) == 1 and named[0] in aliases:
-                return None  # a whole row
-            names.update(named)
-    return frozenset(names)
-
-
 def _use(nodes: list[Node], own: set[str]) -> Use:
     """Return how the statement uses objects; `own` are the names of its CTEs."""
     tables = own | {
@@ -385,10 +355,10 @@ def _use(nodes: list[Node], own: set[str]) -> Use:
         for node in nodes
         if "class" not in node
         for key in ("alias", "table_name")
-        if (name := _text(node, key))
+        if (name := text_of(node, key))
     }
-    called = {_text(node, "function_name").casefold() for node in nodes}
-    casts = {_text(node, "type_name").casefold() for node in nodes if node.get("class") == "TYPE"}
+    called = {text_of(node, "function_name").casefold() for node in nodes}
+    casts = {text_of(node, "type_name").casefold() for node in nodes if node.get("class") == "TYPE"}
     return Use(
         fields=any(_reads_field(node, tables) for node in nodes),
         keys=any(_READS_KEYS.fullmatch(name) for name in called) or bool(casts & _TEXT_TYPES),
@@ -400,22 +370,14 @@ def _reads_field(node: Node, tables: set[str]) -> bool:
     names = node.get("column_names")
     if node.get("class") == "COLUMN_REF" and isinstance(names, list):
         return len(names) > (2 if str(names[0]).casefold() in tables else 1)
-    if _text(node, "function_name").casefold() in _EXTRACTS:
+    if text_of(node, "function_name").casefold() in _EXTRACTS:
         return True
     children = node.get("children")
     return (
         node.get("type") in ("STRUCT_EXTRACT", "ARRAY_EXTRACT")
         and isinstance(children, list)
-        and _string(children[-1]) is not None
+        and string_of(children[-1]) is not None
     )
-
-
-def _called_on(node: Node) -> Iterator[str]:
-    """Yield the names in front of a function's: `carrier` of `carrier.upper()`."""
-    qualified = node.get("qualified_name")
-    path = qualified.get("path") if isinstance(qualified, dict) else None
-    for name in path[:-1] if isinstance(path, list) else ():
-        yield str(name).casefold()
 
 
 def _compared(node: Node) -> Iterator[tuple[str, str]]:
@@ -425,17 +387,11 @@ def _compared(node: Node) -> Iterator[tuple[str, str]]:
     operands = [node.get(side) for side in ("left", "right", "input", "lower", "upper")]
     children = node.get("children")
     operands.extend(children if isinstance(children, list) else ())
-    texts = [_string(each) for each in operands]
+    texts = [string_of(each) for each in operands]
     for each in operands:
         names = each.get("column_names") if isinstance(each, dict) else None
         if isinstance(names, list) and names:
             yield from ((str(names[-1]).casefold(), text) for text in texts if text is not None)
-
-
-def _string(expression: Json) -> str | None:
-    literal = expression.get("literal") if isinstance(expression, dict) else None
-    is_text = isinstance(literal, dict) and literal.get("kind") == "STRING"
-    return _literal(expression) if is_text else None
 
 
 def _counts(tree: Json) -> tuple[frozenset[int], int | None]:
@@ -447,7 +403,7 @@ def _counts(tree: Json) -> tuple[frozenset[int], int | None]:
         return frozenset(), None
     shown = [each for each in selected if isinstance(each, dict)]
     # `*`, `COLUMNS(…)` and `unnest` give any number of columns
-    if any(inner.get("class") == "STAR" for inner in _nodes(selected)):
+    if any(inner.get("class") == "STAR" for inner in nodes_of(selected)):
         return frozenset(), None
     if any(inner.get("function_name") == "unnest" for inner in shown):
         return frozenset(), None

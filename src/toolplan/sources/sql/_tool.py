@@ -21,10 +21,16 @@ the keys of another.
 
 **How columns are typed when it runs.** A call gets rows, not schemas, so types are read from the
 values: whole numbers, numbers, booleans, text, dates (`YYYY-MM-DD` in every row), times (RFC 3339
-in every row; in UTC), lists, objects. Text that looks like dates is still taken as text where the
-statement cannot be bound otherwise. A column that is null in every row, and every column of a
-table without rows, is taken as whatever the statement needs: a grouping over no rows gives no
-rows, and `count(*)` over them 0. The check makes sure that such a reading exists.
+in every row, with a zone or without), lists, objects. Text that looks like dates is still taken as
+text where the statement cannot be bound otherwise. A column that is null in every row, and every
+column of a table without rows, is taken as whatever the statement needs: a grouping over no rows
+gives no rows, and `count(*)` over them 0. The check makes sure that such a reading exists.
+
+**Values leave as they came.** A column that the statement only passes on keeps the text of its
+values. One that it compares gets the type that holds each value exactly (64 or 128 bits, doubles,
+decimals of 38 digits), or the call fails and names the value. Times of one zone are compared as
+their clocks show them, so days are those of the zone that they state; times of several zones as
+moments, or by their clocks where that is the same; where neither is exact, the call fails.
 
 **`columns`** says it once for all where values cannot be trusted to: `{"shipments": {"date":
 "date", "weight_kg": "number"}}`, with one of `WORDS` or a JSON Schema for each column. A declared

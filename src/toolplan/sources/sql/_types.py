@@ -5,11 +5,11 @@ Nothing here knows a database; `toolplan.sources.sql._database` speaks to one.
 | column type | SQL | JSON Schema |
 |---|---|---|
 | `string` | `VARCHAR` | `string` |
-| `integer` | `BIGINT` | `integer` |
-| `number` | `DOUBLE` | `number` |
+| `integer` | `BIGINT`, `HUGEINT` where a value needs it | `integer` |
+| `number` | `DOUBLE`; `DECIMAL(38, …)` where a double would round | `number` |
 | `boolean` | `BOOLEAN` | `boolean` |
 | `date` | `DATE` | `string`, `format: date` |
-| `date-time` | `TIMESTAMP`, in UTC | `string`, `format: date-time`; written with `Z` |
+| `date-time` | `TIMESTAMP` (as the clock shows), `TIMESTAMPTZ` | `string`, `format: date-time` |
 | list | `T[]` | `array` with `items` |
 | struct | `STRUCT(…)` | `object` with `properties` and no others |
 | map | `MAP(VARCHAR, T)` | `object` with `additionalProperties` and no `properties` |
@@ -59,16 +59,24 @@ class MapOf(Struct, frozen=True):
     value: ColumnType
 
 
-ColumnType: TypeAlias = Scalar | ListOf | StructOf | MapOf
+class DecimalOf(Struct, frozen=True):
+    """Numbers of 38 digits, `scale` of them behind the point."""
+
+    scale: int
+
+
+ColumnType: TypeAlias = Scalar | DecimalOf | ListOf | StructOf | MapOf
 Columns: TypeAlias = Mapping[str, ColumnType]
 
 _SQL: Final[Mapping[Scalar, str]] = {
     Scalar.STRING: "VARCHAR",
     Scalar.INTEGER: "BIGINT",
+    Scalar.HUGE: "HUGEINT",
     Scalar.NUMBER: "DOUBLE",
     Scalar.BOOLEAN: "BOOLEAN",
     Scalar.DATE: "DATE",
     Scalar.DATE_TIME: "TIMESTAMP",
+    Scalar.INSTANT: "TIMESTAMP WITH TIME ZONE",
     Scalar.JSON: "JSON",
     Scalar.UNKNOWN: '"NULL"',
 }
@@ -80,6 +88,7 @@ _JSON_TYPES: Final[Mapping[frozenset[str], Scalar]] = {
 }
 _WIDER: Final[Mapping[Scalar, frozenset[ColumnType]]] = {
     Scalar.INTEGER: frozenset({Scalar.NUMBER}),
+    Scalar.HUGE: frozenset({Scalar.INTEGER, Scalar.NUMBER}),
     Scalar.DATE: frozenset({Scalar.STRING}),
     Scalar.DATE_TIME: frozenset({Scalar.STRING}),
 }
@@ -95,6 +104,8 @@ def sql_type(column: ColumnType) -> str:
     match column:
         case Scalar():
             return _SQL[column]
+        case DecimalOf(scale):
+            return f"DECIMAL(38, {scale})"
         case ListOf(item):
             return f"{sql_type(item)}[]"
         case MapOf(value):
@@ -111,8 +122,8 @@ def structure(column: ColumnType) -> Json:
     match column:
         case Scalar.UNKNOWN:
             return "JSON"
-        case Scalar():
-            return _SQL[column]
+        case Scalar() | DecimalOf():
+            return sql_type(column)
         case ListOf(item):
             return [structure(item)]
         case MapOf(value):
@@ -125,8 +136,12 @@ def structure(column: ColumnType) -> Json:
 def describe(column: ColumnType) -> str:
     """Return the name of `column` for people."""
     match column:
+        case Scalar.HUGE | Scalar.INSTANT:
+            return "integer" if column is Scalar.HUGE else "date-time"
         case Scalar():
             return column.value
+        case DecimalOf():
+            return "number"
         case ListOf(item):
             return f"list of {describe(item)}"
         case MapOf(value):
@@ -140,10 +155,10 @@ def schema_of(column: ColumnType, *, nullable: bool = True) -> dict[str, Json]:
     match column:
         case Scalar.JSON | Scalar.UNKNOWN:
             return {}
-        case Scalar.DATE | Scalar.DATE_TIME:
-            return {**_typed("string", nullable), "format": column.value}
-        case Scalar():
-            return _typed(column.value, nullable)
+        case Scalar.DATE | Scalar.DATE_TIME | Scalar.INSTANT:
+            return {**_typed("string", nullable), "format": describe(column)}
+        case Scalar() | DecimalOf():
+            return _typed(describe(column), nullable)
         case ListOf(item):
             return {**_typed("array", nullable), "items": schema_of(item)}
         case MapOf(value):
@@ -308,7 +323,7 @@ def parts_of(column: ColumnType) -> Iterator[ColumnType]:
     """Yield `column` and the types within it."""
     yield column
     match column:
-        case Scalar():
+        case Scalar() | DecimalOf():
             return
         case ListOf(item):
             yield from parts_of(item)

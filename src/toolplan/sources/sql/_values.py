@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import date
+from decimal import Decimal
 from typing import Final, NamedTuple
 
 from toolplan.path import Json
+from toolplan.sources.sql._numbers import number_type
+from toolplan.sources.sql._times import moment
 from toolplan.sources.sql._types import (
     MAX_COLUMNS,
     MAX_NESTING,
     MISSING,
     ColumnType,
+    DecimalOf,
     ListOf,
     MapOf,
     Scalar,
@@ -25,12 +29,8 @@ from toolplan.sources.sql._types import (
     parts_of,
 )
 
-_LEAST_BIGINT: Final = -(2**63)
-_MOST_BIGINT: Final = 2**63 - 1
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_DATE_TIME: Final = re.compile(
-    r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,6})?([Zz]|[+-]\d{2}:\d{2})?", re.ASCII
-)
+_MOST_INTEGER: Final = 2**127 - 1
 
 
 class Use(NamedTuple):
@@ -124,7 +124,8 @@ def value_type(values: Iterable[Json], depth: int = 0, *, maps: bool = False) ->
     if kinds == {bool}:
         return Scalar.BOOLEAN
     if kinds <= {int, float}:
-        return _number_type([value for value in seen if isinstance(value, int | float)])
+        numbers = [value for value in seen if isinstance(value, int | float)]
+        return number_type(numbers) or Scalar.JSON
     if kinds == {str}:
         return _text_reading([value for value in seen if isinstance(value, str)])
     if depth >= MAX_NESTING:
@@ -139,17 +140,10 @@ def value_type(values: Iterable[Json], depth: int = 0, *, maps: bool = False) ->
     return Scalar.JSON
 
 
-def _number_type(values: Sequence[float]) -> Scalar:
-    if any(type(value) is float for value in values):
-        return Scalar.NUMBER
-    fits = min(values) >= _LEAST_BIGINT and max(values) <= _MOST_BIGINT
-    return Scalar.INTEGER if fits else Scalar.NUMBER
-
-
 def _text_reading(values: Sequence[str]) -> Scalar:
     if all(map(_is_date, values)):
         return Scalar.DATE
-    return Scalar.DATE_TIME if all(map(_is_date_time, values)) else Scalar.STRING
+    return Scalar.DATE_TIME if all(map(moment, values)) else Scalar.STRING
 
 
 def _struct_reading(values: Sequence[dict[str, Json]], depth: int) -> ColumnType:
@@ -172,10 +166,19 @@ def _map_reading(values: Sequence[dict[str, Json]], depth: int) -> ColumnType:
 
 
 def marked(column: ColumnType, values: Iterable[Json]) -> ColumnType:
-    """Return `column` where the structs are partial of which some of `values` lack fields."""
+    """Return `column` as it holds `values`, which fit it.
+
+    Structs are partial of which some values lack fields, and numbers have the type that holds them.
+    """
     seen = [value for value in values if value is not None]
     match column:
-        case Scalar():
+        case Scalar.INTEGER | Scalar.NUMBER:
+            numbers = [value for value in seen if isinstance(value, int | float)]
+            if column is Scalar.INTEGER:
+                numbers = [int(value) for value in numbers]
+            found = number_type(numbers) or Scalar.JSON
+            return found if seen else column
+        case Scalar() | DecimalOf():
             return column
         case ListOf(item):
             return ListOf(
@@ -195,10 +198,6 @@ def marked(column: ColumnType, values: Iterable[Json]) -> ColumnType:
 
 def _is_date(text: str) -> bool:
     return _DATE.fullmatch(text) is not None and _parses(date.fromisoformat, text)
-
-
-def _is_date_time(text: str) -> bool:
-    return _DATE_TIME.fullmatch(text) is not None and _parses(datetime.fromisoformat, text)
 
 
 def _parses(read: Callable[[str], object], text: str) -> bool:
@@ -221,6 +220,8 @@ def _fits(column: ColumnType) -> Callable[[Json], bool]:
     match column:
         case Scalar():
             return _FITS[column]
+        case DecimalOf():
+            return _FITS[Scalar.NUMBER]
         case ListOf(item):
             return lambda value: isinstance(value, list) and misfit(value, item) is None
         case MapOf(each):
@@ -234,23 +235,21 @@ def _fits(column: ColumnType) -> Callable[[Json], bool]:
             )
 
 
-def _is_bigint(value: Json) -> bool:
-    if isinstance(value, float):
-        return value.is_integer() and abs(value) < _MOST_BIGINT
-    return (
-        isinstance(value, int)
-        and not isinstance(value, bool)
-        and _LEAST_BIGINT <= value <= _MOST_BIGINT
-    )
+def _is_integer(value: Json) -> bool:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return float(value).is_integer() and abs(value) <= _MOST_INTEGER
 
 
 _FITS: Final[Mapping[Scalar, Callable[[Json], bool]]] = {
     Scalar.STRING: lambda value: isinstance(value, str),
-    Scalar.INTEGER: _is_bigint,
+    Scalar.INTEGER: _is_integer,
+    Scalar.HUGE: _is_integer,
     Scalar.NUMBER: lambda v: isinstance(v, int | float) and not isinstance(v, bool),
     Scalar.BOOLEAN: lambda value: isinstance(value, bool),
     Scalar.DATE: lambda value: isinstance(value, str) and _is_date(value),
-    Scalar.DATE_TIME: lambda v: isinstance(v, str) and (_is_date_time(v) or _is_date(v)),
+    Scalar.DATE_TIME: lambda value: isinstance(value, str) and moment(value) is not None,
+    Scalar.INSTANT: lambda value: isinstance(value, str) and moment(value) is not None,
     Scalar.JSON: lambda _: True,
     Scalar.UNKNOWN: lambda _: True,
 }
@@ -259,10 +258,13 @@ _FITS: Final[Mapping[Scalar, Callable[[Json], bool]]] = {
 def storable(values: Sequence[Json], column: ColumnType) -> Sequence[Json]:
     """Return `values` with every field that `column` has, so that a strict reader takes them."""
     match column:
-        case Scalar.INTEGER:
+        case Scalar.INTEGER | Scalar.HUGE:
             return [int(v) if isinstance(v, float) else v for v in values]
-        case Scalar.DATE_TIME:
-            return [_in_utc(v) if isinstance(v, str) else v for v in values]
+        case DecimalOf():  # as text, because a float may be written with an exponent
+            return [None if v is None else format(Decimal(repr(v)), "f") for v in values]
+        case Scalar.DATE_TIME | Scalar.INSTANT:
+            is_moment = column is Scalar.INSTANT
+            return [_stored(v, is_moment) if isinstance(v, str) else v for v in values]
         case Scalar():
             return values
         case ListOf(item):
@@ -278,17 +280,12 @@ def storable(values: Sequence[Json], column: ColumnType) -> Sequence[Json]:
             return [_with_all_fields(v, column) if isinstance(v, dict) else v for v in values]
 
 
-def _in_utc(text: str) -> str:
-    """Return the time `text` in UTC, because the database does not read offsets: it drops them."""
-    if text.endswith("Z") or len(text) < len("YYYY-MM-DDThh:mm"):
+def _stored(text: str, is_moment: bool) -> str:
+    """Return the time `text` as UTC, or without its zone."""
+    found = moment(text)
+    if found is None:
         return text
-    moment = datetime.fromisoformat(text.upper())
-    if moment.tzinfo is None:
-        return moment.isoformat()
-    try:
-        return moment.astimezone(UTC).replace(tzinfo=None).isoformat()
-    except OverflowError:
-        return moment.replace(tzinfo=None).isoformat()  # the first and the last day of the calendar
+    return f"{found.instant.isoformat()}Z" if is_moment else found.clock.isoformat()
 
 
 def _with_all_fields(value: dict[str, Json], column: StructOf) -> dict[str, Json]:

@@ -23,9 +23,15 @@ class Scalar(StrEnum):
     DATE_TIME = "date-time"
     JSON = "json"
     UNKNOWN = "unknown"
+    HUGE = "huge"
+    """An integer beyond 64 bits."""
+    INSTANT = "instant"
+    """A moment, compared as one; which day it is on is not known."""
 
 
-WORDS: Final = tuple(word.value for word in Scalar if word is not Scalar.UNKNOWN)
+WORDS: Final = tuple(
+    word.value for word in Scalar if word not in (Scalar.UNKNOWN, Scalar.HUGE, Scalar.INSTANT)
+)
 """The names that the `columns` argument of the tool may give to a type."""
 
 

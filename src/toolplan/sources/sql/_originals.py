@@ -1,0 +1,373 @@
+"""What goes into a statement comes out as it was written: numbers and times of the tables.
+
+A column that a statement only passes on is stored as JSON where its type could change the text of
+a value. A column that it compares or computes with gets a type that holds each value exactly, or
+the call fails and names the value. Results are then written as the tables wrote these values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Final, NamedTuple, TypeAlias
+
+from toolplan.path import Json
+from toolplan.sources.sql._faults import SqlFault
+from toolplan.sources.sql._functions import Call
+from toolplan.sources.sql._numbers import MOST_IN_DOUBLE, decimal_type, numbers
+from toolplan.sources.sql._times import (
+    Moment,
+    disordered,
+    looks_like_times,
+    moments,
+    needs_moments,
+    zone_of,
+    zoned_literals,
+)
+from toolplan.sources.sql._types import (
+    ColumnType,
+    DecimalOf,
+    ListOf,
+    MapOf,
+    Scalar,
+    StructOf,
+    parts_of,
+)
+from toolplan.sources.sql._values import shown
+
+Name: TypeAlias = tuple[str, str]
+"""A table and a column, as they are written."""
+
+_TIMES: Final[frozenset[ColumnType]] = frozenset({Scalar.DATE_TIME, Scalar.INSTANT})
+_REWRITTEN: Final[frozenset[ColumnType | type[DecimalOf]]] = frozenset(
+    {*_TIMES, Scalar.INTEGER, Scalar.HUGE, Scalar.NUMBER, DecimalOf}
+)
+_AS_TEXT: Final = "Declare it as 'string' in 'columns' to read it as text."
+
+
+class Column(NamedTuple):
+    """A column of a table: the types that it may be read as, and its values, one for each row."""
+
+    name: Name
+    readings: tuple[ColumnType, ...]
+    values: Sequence[Json]
+    is_declared: bool = False
+    is_computed: bool = True
+    is_met: bool = True
+
+    @property
+    def words(self) -> str:
+        return f"the column {self.name[1]!r} of {self.name[0]!r}"
+
+
+def passed_on(column: Column) -> tuple[ColumnType, ...]:
+    """Return the readings of a column that a statement only passes on: its values stay as text."""
+    parts = {part for each in column.readings[:1] for part in parts_of(each)}
+    changes = _TIMES & parts or any(isinstance(part, DecimalOf) for part in parts)
+    return (Scalar.JSON,) if changes or _Odd.of(column) else column.readings
+
+
+class Originals:
+    """The numbers and times of the columns that a statement compares or computes with."""
+
+    def __init__(
+        self, columns: Iterable[Column], meeting: Callable[[Name], frozenset[Name]]
+    ) -> None:
+        """Take `columns`; `meeting` returns those that stand in one expression with a column.
+
+        Raises:
+            SqlFault: a value cannot be held exactly, or compared with another.
+        """
+        self._columns = {each.name: each for each in columns}
+        self._meeting = meeting
+        self._times: dict[Name, list[Moment]] = {}
+        for name, column in self._columns.items():
+            _require_numbers(column)
+            if column.readings and Scalar.DATE_TIME in parts_of(column.readings[0]):
+                self._times[name] = list(moments(column.values))
+            elif column.is_met:
+                _require_times(column)
+        self._mixed = frozenset(name for name in self._times if self._has_zones(name))
+
+    def _group(self, name: Name) -> list[Name]:
+        met = self._meeting(name)
+        return [
+            each
+            for each in self._times
+            if self._columns[each].is_met and (each == name or each in met)
+        ]
+
+    def _has_zones(self, name: Name) -> bool:
+        """Return whether the times that meet in this column state different zones.
+
+        Raises:
+            SqlFault: some state one, and others none.
+        """
+        listed = [(each, time) for each in self._group(name) for time in self._times[each]]
+        zoned = next((each for each in listed if each[1].offset is not None), None)
+        naive = next((each for each in listed if each[1].offset is None), None)
+        if zoned and naive:
+            raise SqlFault(
+                f"Times with a zone and times without one cannot be compared:"
+                f" {self._place(*zoned)}, {self._place(*naive)}. {_AS_TEXT}"
+            )
+        return len({time.offset for _, time in listed}) > 1
+
+    def _place(self, name: Name, time: Moment) -> str:
+        return f"{self._columns[name].words} holds {shown(time.text)} in row {time.row}"
+
+    def readings(self, as_moments: frozenset[Name]) -> dict[Name, tuple[ColumnType, ...]]:
+        """Return the readings of each column, the times of `as_moments` as moments."""
+        found: dict[Name, tuple[ColumnType, ...]] = {}
+        for name, column in self._columns.items():
+            readings = column.readings
+            if name in as_moments:
+                readings = (_with(readings[0], Scalar.DATE_TIME, Scalar.INSTANT), *readings[1:])
+            elif readings and readings[0] is Scalar.NUMBER and (large := self._large(name)):
+                decimal = decimal_type(value for _, value in numbers(column.values))
+                if decimal is None:
+                    raise SqlFault(
+                        f"{_sentence(column.words)} holds numbers with fractions that cannot be"
+                        f" compared exactly with {large}."
+                    )
+                readings = (decimal, *readings[1:])
+            found[name] = readings
+        return found
+
+    def _large(self, name: Name) -> str | None:
+        """Return an integer that a double would round, in a column that meets the one of `name`."""
+        for each in self._meeting(name):
+            if each != name and (column := self._columns.get(each)) is not None:
+                for row, value in numbers(column.values):
+                    if isinstance(value, int) and abs(value) > MOST_IN_DOUBLE:
+                        return f"{value}, which {column.words} holds in row {row}"
+        return None
+
+    @property
+    def mixed(self) -> frozenset[Name]:
+        """The columns whose times meet others of another zone."""
+        return self._mixed
+
+    @property
+    def zoned(self) -> frozenset[Name]:
+        """The columns whose times all state a zone."""
+        return frozenset(
+            name
+            for name, times in self._times.items()
+            if all(time.offset is not None for time in times)
+        )
+
+    def require_clocks(self, calls: Sequence[Call]) -> None:
+        """Raise where a statement, bound with times as clocks show them, would misread them.
+
+        Raises:
+            SqlFault: it compares them with a literal of another zone; or zones differ, and clocks
+                order the times otherwise than the moments that they say.
+        """
+        for text in zoned_literals(calls):
+            zones = {time.offset for times in self._times.values() for time in times}
+            literal = next(moments([text]), None)
+            if zones and (literal is None or zones != {literal.offset}):
+                raise SqlFault(
+                    f"The literal {text!r} states the zone {zone_of(text)!r}, which not all of the"
+                    " times do that the statement reads; write it as they are written."
+                )
+        between = needs_moments(calls)
+        for name in self._mixed:
+            listed = [(time, each) for each in self._group(name) for time in self._times[each]]
+            found = disordered(time for time, _ in listed)
+            if found is None and between:
+                first, other = (
+                    listed[0][0],
+                    next(time for time, _ in listed if time.offset != listed[0][0].offset),
+                )
+                found = first, other
+            if found:
+                owners = {id(time): each for time, each in listed}
+                places = " and ".join(self._place(owners[id(time)], time) for time in found)
+                raise SqlFault(
+                    f"Times of different zones are compared both by moment and by day or hour:"
+                    f" {places}. Ask for one of them only."
+                )
+
+    def writer(
+        self, column: ColumnType | None, sources: frozenset[Name] | None
+    ) -> Callable[[Json], Json] | None:
+        """Return what writes a value of a column of the result, None where it is as it is.
+
+        `sources` are the columns that it is made of, None where that is not known.
+        """
+        if column is None or not _REWRITTEN & set(map(_kind, parts_of(column))):
+            return None
+        of = [name for name in self._columns if sources is None or name in sources]
+        odd = _Odd()
+        for name in of:
+            odd.take(self._columns[name])
+        times = _Times([time for name in of for time in self._times.get(name, ())])
+        return _writer(column, odd, times)
+
+    @property
+    def are_plain(self) -> bool:
+        """Whether no time and no number of a result can differ from how the tables write it."""
+        return not self._times and not any(_Odd.of(each) for each in self._columns.values())
+
+
+class _Odd:
+    """Numbers that a type holds which writes them otherwise: 1 as 1.0, or 1.0 as 1."""
+
+    def __init__(self) -> None:
+        self.whole: dict[float, float] = {}
+        self.fractions: dict[float, float] = {}
+
+    @classmethod
+    def of(cls, column: Column) -> bool:
+        """Return whether a column has such numbers."""
+        odd = cls()
+        odd.take(column)
+        return bool(odd.whole or odd.fractions)
+
+    def take(self, column: Column) -> None:
+        """Add the numbers of a column."""
+        for each in column.readings[:1]:
+            self._add(each, column.values)
+
+    def _add(self, column: ColumnType, values: Iterable[Json]) -> None:
+        match column:
+            case Scalar.NUMBER | DecimalOf():
+                self.whole.update((v, v) for v in values if type(v) is int)
+                if isinstance(column, DecimalOf):  # large ones come as integers
+                    self.whole.update(
+                        (int(Decimal(repr(v))), v)
+                        for v in values
+                        if isinstance(v, float) and abs(v) > MOST_IN_DOUBLE
+                    )
+            case Scalar.INTEGER | Scalar.HUGE:
+                listed = list(values)
+                floats = {v for v in listed if isinstance(v, float)}
+                whole = {v for v in listed if type(v) is int} if floats else ()
+                self.fractions.update((v, v) for v in floats if v not in whole)
+            case Scalar():
+                return
+            case ListOf(item):
+                self._add(item, [v for each in values if isinstance(each, list) for v in each])
+            case MapOf(part):
+                objects = [each for each in values if isinstance(each, dict)]
+                self._add(part, [v for each in objects for v in each.values()])
+            case StructOf(fields):
+                objects = [each for each in values if isinstance(each, dict)]
+                for name, each in fields:
+                    self._add(each, [value.get(name) for value in objects])
+
+
+class _Times:
+    """The texts of times, by what the database says of them."""
+
+    def __init__(self, listed: list[Moment]) -> None:
+        self._clocks: dict[str, set[str]] = {}
+        self._instants: dict[str, set[str]] = {}
+        for time in listed:
+            self._clocks.setdefault(time.clock.isoformat(), set()).add(time.text)
+            self._instants.setdefault(f"{time.instant.isoformat()}Z", set()).add(time.text)
+        suffixes = {time.suffix for time in listed}
+        self._suffix = suffixes.pop() if len(suffixes) == 1 else ""
+
+    def written(self, text: str, *, is_moment: bool) -> str:
+        """Return the time `text` of the database as the tables write it.
+
+        A time that no table holds was computed; it states the zone that all times state that it is
+        made of, or none.
+
+        Raises:
+            SqlFault: the tables write it in several ways.
+        """
+        found = (self._instants if is_moment else self._clocks).get(text)
+        if found is None:
+            return text if is_moment else text + self._suffix
+        if len(found) > 1:
+            ways = " and ".join(map(repr, sorted(found)[:2]))
+            raise SqlFault(f"One time of the result is written in several ways: {ways}. {_AS_TEXT}")
+        return next(iter(found))
+
+
+def _kind(column: ColumnType) -> ColumnType | type[DecimalOf]:
+    return DecimalOf if isinstance(column, DecimalOf) else column
+
+
+def _writer(column: ColumnType, odd: _Odd, times: _Times) -> Callable[[Json], Json]:
+    """Return what writes a value of the type `column`."""
+    match column:
+        case Scalar.DATE_TIME | Scalar.INSTANT:
+            is_moment = column is Scalar.INSTANT
+            return lambda v: times.written(v, is_moment=is_moment) if isinstance(v, str) else v
+        case Scalar.INTEGER | Scalar.HUGE | Scalar.NUMBER | DecimalOf():
+            is_whole = column in (Scalar.INTEGER, Scalar.HUGE)
+            numbers_: Mapping[float, float] = odd.fractions if is_whole else odd.whole
+            return lambda v: numbers_.get(v, v) if isinstance(v, int | float) else v
+        case Scalar():
+            return lambda value: value
+        case ListOf(item):
+            each = _writer(item, odd, times)
+            return lambda v: [each(part) for part in v] if isinstance(v, list) else v
+        case MapOf(value):
+            each = _writer(value, odd, times)
+            return lambda v: {k: each(p) for k, p in v.items()} if isinstance(v, dict) else v
+        case StructOf(fields):
+            writers = {name: _writer(field, odd, times) for name, field in fields}
+            return lambda v: {k: writers[k](p) for k, p in v.items()} if isinstance(v, dict) else v
+
+
+def _with(column: ColumnType, old: Scalar, new: Scalar) -> ColumnType:
+    match column:
+        case ListOf(item):
+            return ListOf(_with(item, old, new))
+        case MapOf(value):
+            return MapOf(_with(value, old, new))
+        case StructOf(fields, is_partial):
+            return StructOf(tuple((n, _with(each, old, new)) for n, each in fields), is_partial)
+        case _:
+            return new if column is old else column
+
+
+def _require_numbers(column: Column) -> None:
+    """Raise where a number of the column cannot be held exactly.
+
+    Raises:
+        SqlFault: it cannot, and why.
+    """
+    found = list(numbers(column.values))
+    large = next(((r, v) for r, v in found if isinstance(v, int) and abs(v) >= 2**127), None)
+    if large:
+        raise SqlFault(
+            f"{_sentence(column.words)} holds {shown(large[1])} in row {large[0]}, which is beyond"
+            " 128 bits: it can be passed on, but not be compared or computed with."
+        )
+    if column.readings and column.readings[0] is Scalar.JSON:
+        whole = next(
+            ((r, v) for r, v in found if isinstance(v, int) and abs(v) > MOST_IN_DOUBLE), None
+        )
+        part = next(((r, v) for r, v in found if isinstance(v, float)), None)
+        if whole and part and all(type(v) in (int, float, type(None)) for v in column.values):
+            raise SqlFault(
+                f"{_sentence(column.words)} holds {whole[1]} in row {whole[0]} and {part[1]} in row"
+                f" {part[0]}, which together need more than 38 digits."
+            )
+
+
+def _require_times(column: Column) -> None:
+    """Raise where the texts of a column are times, but not such as a database can compare."""
+    texts = [(row, value) for row, value in enumerate(column.values) if isinstance(value, str)]
+    if not texts or not column.readings or column.readings[0] is not Scalar.STRING:
+        return
+    if not looks_like_times(text for _, text in texts) or column.is_declared:
+        return
+    if len({(len(text), zone_of(text)) for _, text in texts}) == 1:
+        return  # as texts, they are in the order of the times
+    row, text = next((row, text) for row, text in texts if not any(moments([text])))
+    raise SqlFault(
+        f"{_sentence(column.words)} holds {shown(text)} in row {row}, a time that cannot be"
+        f" compared exactly. {_AS_TEXT}"
+    )
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

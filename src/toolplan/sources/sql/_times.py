@@ -1,0 +1,133 @@
+"""Times in texts: which zone they state, and how a database stores them without losing it.
+
+A column whose times state one zone, or none, is stored as its clock shows (`TIMESTAMP`): days are
+those of the zone that the values state. Where columns that meet in a statement state different
+zones, they are stored as moments (`TIMESTAMPTZ`), unless the statement asks for days or hours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from toolplan.path import Json
+from toolplan.sources.sql._functions import Call
+
+_TIME: Final = re.compile(
+    r"\d{4}-\d{2}-\d{2}([Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,6})?([Zz]|[+-]\d{2}:\d{2})?)?", re.ASCII
+)
+_LIKE_A_TIME: Final = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}\S*", re.ASCII)
+_ZONE: Final = re.compile(r":\d{2}(?:\.\d+)?\s*(?P<zone>[Zz]|[+-]\d{2}(?::?\d{2})?)$", re.ASCII)
+_ZONED_TYPES: Final = frozenset({"TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS"})
+_CLOCK_TYPES: Final = frozenset({"TIMESTAMP", "TIMESTAMP_NS", "TIMESTAMP_MS", "TIMESTAMP_S"})
+_CAST: Final = "__cast"
+_MOMENTS_ONLY: Final = frozenset({"-", "epoch", "epoch_ms", "epoch_us", "epoch_ns", "to_json"})
+_BETWEEN: Final = frozenset({"-", "age", "date_diff", "datediff", "date_sub", "datesub"})
+
+
+class Moment(NamedTuple):
+    """A time as it was written.
+
+    Attributes:
+        row: the index of its row.
+        text: the text.
+        clock: what the clock shows.
+        offset: from UTC, None where the text states none.
+    """
+
+    row: int
+    text: str
+    clock: datetime
+    offset: timedelta | None
+
+    @property
+    def instant(self) -> datetime:
+        return self.clock - (self.offset or timedelta())
+
+    @property
+    def suffix(self) -> str:
+        """The zone as it was written; empty where there is none."""
+        return zone_of(self.text)
+
+
+def zone_of(text: str) -> str:
+    """Return the zone that the time `text` states, as it is written; empty where it states none."""
+    found = _ZONE.search(text)
+    return found["zone"] if found else ""
+
+
+def looks_like_times(texts: Iterable[str]) -> bool:
+    """Return whether all of `texts` are times, also such as a database cannot hold."""
+    return all(map(_LIKE_A_TIME.match, texts))
+
+
+def moment(text: str, row: int = 0) -> Moment | None:
+    """Return the time, or the day as a time, that `text` says; None where it says none.
+
+    A moment whose UTC lies outside the years 1 to 9999 is none, because it cannot be compared.
+    """
+    if _TIME.fullmatch(text) is None:
+        return None
+    try:
+        read = datetime.fromisoformat(text.upper())
+        if read.tzinfo is not None:
+            read.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+    return Moment(row, text, read.replace(tzinfo=None), read.utcoffset())
+
+
+def moments(values: Sequence[Json]) -> Iterator[Moment]:
+    """Yield the times in `values`, one value for each row, at any depth."""
+    for row, value in enumerate(values):
+        pending = [value]
+        while pending:
+            part = pending.pop()
+            if isinstance(part, str):
+                if found := moment(part, row):
+                    yield found
+            elif isinstance(part, list):
+                pending.extend(part)
+            elif isinstance(part, dict):
+                pending.extend(part.values())
+
+
+def disordered(times: Iterable[Moment]) -> tuple[Moment, Moment] | None:
+    """Return two times that clocks order otherwise than the moments that they say, or None."""
+    listed = sorted(times, key=lambda each: (each.clock, each.instant))
+    for left, right in pairwise(listed):
+        if left.clock == right.clock and left.instant != right.instant:
+            return left, right
+        if left.clock < right.clock and left.instant >= right.instant:
+            return left, right
+    return None
+
+
+def needs_clocks(calls: Iterable[Call]) -> bool:
+    """Return whether a bound statement asks moments for what depends on a zone: days, hours."""
+    for call in calls:
+        zoned = [each in _ZONED_TYPES for each in call.types]
+        if call.name == _CAST:
+            if any(zoned) != (call.result in _ZONED_TYPES) and not zone_of(call.literal):
+                return call.types != ("NULL",)
+        elif any(zoned) and call.is_scalar and call.name not in _MOMENTS_ONLY:
+            return True
+    return False
+
+
+def needs_moments(calls: Iterable[Call]) -> bool:
+    """Return whether a bound statement computes how long it is from one time to another."""
+    return any(
+        call.name in _BETWEEN and sum(each in _CLOCK_TYPES for each in call.types) > 1
+        for call in calls
+    )
+
+
+def zoned_literals(calls: Iterable[Call]) -> Iterator[str]:
+    """Yield the literals with a zone that a bound statement reads as clocks show them."""
+    for call in calls:
+        if call.name == _CAST and call.result in _CLOCK_TYPES and zone_of(call.literal):
+            yield call.literal

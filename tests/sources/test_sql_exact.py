@@ -1,0 +1,287 @@
+"""Numbers and times cross `sql` unchanged, or the call names the value that cannot."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.sources.sql_support import run
+from toolplan.path import Json
+from toolplan.tools import ToolError
+
+MANY = settings(deadline=None, max_examples=25)
+
+INTEGERS = st.integers(-(10**40), 10**40)
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+SCALARS = st.one_of(
+    INTEGERS,
+    st.integers(-5, 5),
+    st.integers(2**53 - 3, 2**53 + 3),
+    FLOATS,
+    st.sampled_from([1.0, -0.5, 1e17, 0.1]),
+)
+TEXTS = st.sampled_from(["a", "", "2026-01-01", "1"])
+LEAVES: st.SearchStrategy[Json] = st.one_of(SCALARS, TEXTS, st.booleans(), st.none())
+
+
+def _nested(inner: st.SearchStrategy[Json]) -> st.SearchStrategy[Json]:
+    objects = st.dictionaries(st.sampled_from(["a", "b", "c"]), inner, max_size=3)
+    return st.one_of(st.lists(inner, max_size=3), objects)
+
+
+NESTED: st.SearchStrategy[Json] = st.recursive(LEAVES, _nested, max_leaves=6)
+ZONES = st.sampled_from(["", "Z", "+00:00", "+01:00", "-05:00", "+05:45"])
+
+
+def _time(day: datetime, fraction: str, zone: str) -> str:
+    return day.strftime("%Y-%m-%dT%H:%M:%S") + fraction + zone
+
+
+TIMES = st.builds(
+    _time,
+    st.datetimes(datetime(1990, 1, 1), datetime(2040, 1, 1)),
+    st.sampled_from(["", ".000", ".5", ".123456"]),
+    ZONES,
+)
+
+
+def rows_of(values: Sequence[Json]) -> list[Json]:
+    return [{"n": at, "v": value} for at, value in enumerate(values)]
+
+
+def same(found: Sequence[Json], expected: Sequence[Json]) -> bool:
+    return json.dumps(list(found)) == json.dumps(list(expected))
+
+
+@given(st.lists(NESTED, min_size=1, max_size=6))
+@MANY
+def test_values_that_are_passed_on_come_out_as_they_went_in(values: list[Json]) -> None:
+    rows = rows_of(values)
+    for sql in ("SELECT v FROM t", "SELECT * FROM t", "SELECT t.v FROM t WHERE n >= 0 ORDER BY n"):
+        found = [row["v"] for row in run(sql, {"t": rows})]
+        assert json.dumps(found, sort_keys=True) == json.dumps(values, sort_keys=True)
+
+
+@given(st.lists(SCALARS, min_size=1, max_size=6))
+@MANY
+def test_numbers_are_compared_by_their_own_value_or_refused(values: list[float]) -> None:
+    found = _compared(rows_of(list[Json](values)))
+    if isinstance(found, str):
+        assert re.search(r"'v' of 't' holds .* in row \d", found)
+        assert any(isinstance(value, int) and abs(value) > 2**53 for value in values)
+        return
+    most, ordered, groups, joined = found
+    assert most == [{"most": max(values), "least": min(values), "n": len(set(values))}]
+    assert [row["v"] for row in ordered] == sorted(values)
+    assert {json.dumps(row["v"]) for row in ordered} <= set(map(json.dumps, values))
+    assert [(row["v"], row["n"]) for row in groups] == [
+        (value, values.count(value)) for value in sorted(set(values))
+    ]
+    assert len(joined) == sum(values.count(value) for value in values)
+
+
+def _compared(rows: list[Json]) -> list[list[dict[str, Json]]] | str:
+    try:
+        return [
+            run(sql, {"t": rows})
+            for sql in (
+                "SELECT max(v) AS most, min(v) AS least, count(DISTINCT v) AS n FROM t",
+                "SELECT v FROM t ORDER BY v, n",
+                "SELECT v, count(*) AS n FROM t GROUP BY v ORDER BY v",
+                "SELECT a.n FROM t a JOIN t b ON a.v = b.v",
+            )
+        ]
+    except ToolError as error:
+        return str(error)
+
+
+@given(st.lists(TIMES, min_size=1, max_size=6))
+@MANY
+def test_times_in_are_times_out(values: list[str]) -> None:
+    rows = rows_of(list[Json](values))
+    assert same([row["v"] for row in run("SELECT v FROM t", {"t": rows})], values)
+    days = run(
+        "SELECT n FROM t WHERE v >= '2010-07-01' AND v < '2020-07-01' ORDER BY n", {"t": rows}
+    )
+    assert [row["n"] for row in days] == [
+        at for at, value in enumerate(values) if "2010-07-01" <= value[:10] < "2020-07-01"
+    ]
+    counted = run("SELECT CAST(v AS DATE) AS d, count(*) AS n FROM t GROUP BY 1", {"t": rows})
+    listed = [value[:10] for value in values]
+    assert {row["d"]: row["n"] for row in counted} == {day: listed.count(day) for day in listed}
+    read = [datetime.fromisoformat(value) for value in values]
+    try:
+        ordered = [row["v"] for row in run("SELECT v FROM t ORDER BY v", {"t": rows})]
+    except ToolError:
+        ordered = None
+    if ordered is None:
+        naive = {each.tzinfo is None for each in read}
+        written: dict[object, set[str]] = {}
+        for moment, text in zip(read, values, strict=True):
+            written.setdefault(moment, set()).add(text)
+        assert len(naive) == 2 or any(len(texts) > 1 for texts in written.values())
+        return
+    assert ordered == [text for _, text in sorted(zip(read, values, strict=True))]
+
+
+NUMBERS = [
+    ([10**19 + 1, 10**19 + 2], 10**19 + 2),
+    ([-(2**64), -(2**64) - 1], -(2**64)),
+    ([2**127 - 1, 0], 2**127 - 1),
+    ([1, 2.5], 2.5),
+    ([3, 2.5], 3),
+    ([3.0, 2.5], 3.0),
+    ([2**53, 0.5], 2**53),
+    ([2**53 + 1, 0.5], 2**53 + 1),
+    ([10**30, 0.25], 10**30),
+    ([1e17, 2**53 + 1], 1e17),
+    ([0, -0.1], 0),
+    ([1e300, 1], 1e300),
+    ([5e-324, 0], 5e-324),
+    ([True, False], True),
+]
+
+
+@pytest.mark.parametrize(("values", "most"), NUMBERS)
+def test_the_largest_number_is_written_as_it_came(values: list[Json], most: Json) -> None:
+    [row] = run("SELECT max(v) AS v FROM t", {"t": rows_of(values)})
+    assert same([row["v"]], [most])
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([1, 2**127], "in row 1, which is beyond 128 bits"),
+        ([-(10**40), 1], "in row 0, which is beyond 128 bits"),
+        ([10**30, 1e-20], "in row 1, which together need more than 38 digits"),
+        ([1e300, 2**53 + 1], "more than 38 digits"),
+        ([[1, 10**39]], "in row 0, which is beyond 128 bits"),
+        ([{"a": 10**39}], "in row 0, which is beyond 128 bits"),
+    ],
+)
+def test_a_number_that_cannot_be_held_is_named(values: list[Json], said: str) -> None:
+    rows = rows_of(values)
+    with pytest.raises(ToolError, match=said):
+        run("SELECT count(DISTINCT v) AS n FROM t", {"t": rows})
+    assert same([row["v"] for row in run("SELECT v FROM t", {"t": rows})], values)
+
+
+def test_large_integers_do_not_join_fractions_that_are_near() -> None:
+    left: Json = [{"id": 2**53 + 1}, {"id": 7}]
+    right: Json = [{"ref": float(2**53)}, {"ref": 7.0}, {"ref": 0.5}]
+    sql = "SELECT a.id FROM a JOIN b ON a.id = b.ref"
+    assert run(sql, {"a": left, "b": right}) == [{"id": 7}]
+    with pytest.raises(ToolError, match="cannot be compared exactly with 9007199254740993"):
+        run(sql, {"a": left, "b": [{"ref": 1e-30}, {"ref": 1e30}]})
+
+
+EAST = "2026-11-24T23:30:00-05:00"
+WEST = "2026-11-25T01:00:00+01:00"  # earlier, and on the next day
+
+TIMED: list[tuple[str, list[str], Json]] = [
+    ("SELECT v FROM t ORDER BY v", [EAST, WEST], [WEST, EAST]),
+    ("SELECT max(v) AS v FROM t", [EAST, WEST], [EAST]),
+    ("SELECT v FROM t WHERE v >= '2026-11-25'", [EAST, WEST], [WEST]),
+    ("SELECT v FROM t WHERE CAST(v AS DATE) = '2026-11-24'", [EAST, WEST], [EAST]),
+    ("SELECT v FROM t WHERE v < '2026-11-25T00:30:00Z'", [EAST, WEST], [WEST]),
+    (
+        "SELECT max(v) AS v FROM t",
+        ["2026-01-01T00:00:00", "2026-01-02 00:00:00"],
+        ["2026-01-02 00:00:00"],
+    ),
+    ("SELECT max(v) AS v FROM t", ["2026-01-01T00:00:00.000Z"], ["2026-01-01T00:00:00.000Z"]),
+    ("SELECT max(v) AS v FROM t", ["2026-01-01T00:00:00+00:00"], ["2026-01-01T00:00:00+00:00"]),
+    (
+        "SELECT date_trunc('hour', v) AS v FROM t",
+        ["2026-01-01T10:20:00Z"],
+        ["2026-01-01T10:00:00Z"],
+    ),
+    ("SELECT date_trunc('hour', v) AS v FROM t", ["2026-01-01T10:20:00"], ["2026-01-01T10:00:00"]),
+    (
+        "SELECT date_trunc('hour', v) AS v FROM t",
+        ["2026-01-01T10:20:00-05:00"],
+        ["2026-01-01T10:00:00-05:00"],
+    ),
+    ("SELECT v FROM t WHERE hour(v) = 23", [EAST, WEST], [EAST]),
+    ("SELECT list(v ORDER BY v) AS v FROM t", [EAST, WEST], [[WEST, EAST]]),
+    ("SELECT epoch(max(v) - min(v)) AS v FROM t", [EAST, WEST], [16200.0]),
+    (
+        "SELECT max(v) AS v FROM t",
+        ["2026-01-01T00:00:00.1234567Z"] * 2,
+        ["2026-01-01T00:00:00.1234567Z"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("sql", "values", "expected"), TIMED)
+def test_a_time_keeps_its_text_and_its_day(
+    sql: str, values: list[str], expected: list[Json]
+) -> None:
+    found = [row["v"] for row in run(sql, {"t": rows_of(list[Json](values))})]
+    assert same(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("sql", "values", "said"),
+    [
+        (
+            "SELECT max(v) AS v FROM t",
+            [EAST, "2026-11-24T10:00:00"],
+            "without one cannot be compared",
+        ),
+        ("SELECT n FROM t ORDER BY v", ["2026-11-24", EAST], "row 0"),
+        ("SELECT count(DISTINCT v) AS v FROM t", [EAST, "2026-11-24T10:00:00"], "row 1"),
+        ("SELECT CAST(max(v) AS DATE) AS v FROM t", [EAST, WEST], "both by moment and by day"),
+        ("SELECT date_diff('day', min(v), max(v)) AS v FROM t", [EAST, WEST], "both by moment"),
+        (
+            "SELECT n FROM t WHERE v < '2026-11-25T00:00:00Z'",
+            ["2026-11-24T10:00:00"],
+            "states the zone",
+        ),
+        (
+            "SELECT max(v) AS v FROM t",
+            ["2026-11-24T10:00:00Z", "2026-11-24T10:00:00.000Z"],
+            "written in several ways",
+        ),
+        (
+            "SELECT max(v) AS v FROM t",
+            ["2026-01-01T00:00:00.1234567Z", "2026-01-01T00:00:00Z"],
+            "cannot be compared exactly",
+        ),
+    ],
+)
+def test_times_that_cannot_be_compared_exactly_are_named(
+    sql: str, values: list[str], said: str
+) -> None:
+    rows = rows_of(list[Json](values))
+    with pytest.raises(ToolError, match=said):
+        run(sql, {"t": rows})
+    assert same([row["v"] for row in run("SELECT v FROM t", {"t": rows})], values)
+
+
+def test_times_of_two_tables_are_compared_as_moments() -> None:
+    left: Json = [{"at": "2026-01-01T00:00:00Z"}]
+    right: Json = [{"at": "2026-01-01T01:00:00+01:00"}, {"at": "2026-01-01T00:00:00+01:00"}]
+    sql = "SELECT a.at AS x, b.at AS y FROM a JOIN b ON a.at = b.at"
+    found = run(sql.replace(".at", '."at"'), {"a": left, "b": right})
+    assert found == [{"x": "2026-01-01T00:00:00Z", "y": "2026-01-01T01:00:00+01:00"}]
+    with pytest.raises(ToolError, match="without one cannot be compared"):
+        run(sql.replace(".at", '."at"'), {"a": left, "b": [{"at": "2026-01-01T00:00:00"}]})
+
+
+def test_a_day_late_in_summer_counts_by_the_clock() -> None:
+    start = datetime(2026, 10, 24, 22, 30)
+    rows: list[Json] = [
+        {"at": f"{(start + timedelta(days=n)).isoformat()}{'+02:00' if n < 1 else '+01:00'}"}
+        for n in range(3)
+    ]
+    found = run(
+        'SELECT CAST("at" AS DATE) AS d, count(*) AS n FROM t GROUP BY 1 ORDER BY 1', {"t": rows}
+    )
+    assert [row["d"] for row in found] == ["2026-10-24", "2026-10-25", "2026-10-26"]
