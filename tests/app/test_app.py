@@ -32,6 +32,7 @@ from toolplan.planners import Clarification, Draft, GroundedPlanner, Proposal, R
 from toolplan.storage.memory import SqliteMemory
 from toolplan.testing import Gives, ScriptedModel, ScriptedPlanner, ScriptedTools
 from toolplan.tools import Arguments, Effects
+from toolplan_offline import OfflinePlanner
 
 
 def draft(*steps: dict[str, Any]) -> Draft:
@@ -177,7 +178,7 @@ def test_a_failed_run_with_effects_is_not_tried_again() -> None:
 def test_a_session_remembers_what_was_said_in_its_conversation() -> None:
     """F000-40, F003-3: intent, entities, days and the plan are what one turn passes to the next."""
     memory = SqliteMemory()
-    app = App(DEMO, GroundedPlanner(), memory=memory)
+    app = App(DEMO, OfflinePlanner(), memory=memory)
     asyncio.run(app.plan("Get facilities in Berlin", today="2025-10-12", conversation="here"))
     again = asyncio.run(app.plan("the same for Munich", today="2025-10-12", conversation="here"))
     assert again.plan is not None

@@ -31,7 +31,7 @@ def test_what_no_contract_answers_goes_to_the_next_planner(call: Call) -> None:
     said = call("plan", "Get facilities in Berlin", "--contracts", CONTRACTS, "--json")
     assert said.code == 0, said.err
     assert "No plan from contract" in said.err
-    assert said.json["metadata"]["planner"] == "grounded"
+    assert said.json["metadata"]["planner"] == "offline"
     forced = call(
         "plan", "Get facilities in Berlin", "--contracts", CONTRACTS, "--planner", "contract"
     )

@@ -35,7 +35,7 @@ def test_a_question_beyond_the_tools_words_goes_to_the_next_planner(call: Call) 
         said = call("ask", QUESTION, "--model", server.spec, "--today", "2025-10-12")
     assert said.code == 0, said.err
     assert "facilities_list" in said.out
-    assert "No plan from grounded: it did not understand 'frobnicated'" in said.err
+    assert "No plan from offline: it did not understand 'frobnicated'" in said.err
     assert "1 model call: 10 tokens in, 5 out" in said.err
     assert server.calls == 1
     assert server.requests[0].streamed

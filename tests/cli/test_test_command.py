@@ -107,24 +107,17 @@ def archive(city: str) -> str:
 @pytest.mark.parametrize(
     ("edits", "expected"),
     [
-        (
-            [("The weather in", "The outlook for"), ("The records of", "The weather in")],
-            ["+ archive: archive", "- outlook: outlook", "1 step added, 1 step removed."],
-        ),
-        (
-            [("The weather in", "The weather for"), ("The records of", "The weather in")],
-            ["There is no plan: Several tools fit: "],
-        ),
+        ([("def outlook", "def forecast")], ["There is no plan: I did not understand"]),
         ([("city: str", "town: str")], ['/args/city: "Oslo" → (none)', "/args/town"]),
         ([("(city: str)", "(city: str, day: str)")], ["There is no plan: "]),
     ],
-    ids=["two descriptions", "a second one fits", "an argument's name", "one more argument"],
+    ids=["a tool's name", "an argument's name", "one more argument"],
 )
-def test_a_plan_that_changed_with_a_description_or_a_schema_is_found(
+def test_a_plan_that_changed_with_a_name_or_a_schema_is_found(
     edits: list[tuple[str, str]], expected: list[str], library: Path, call: Call
 ) -> None:
     (library / "library.py").write_text(WEATHER, "utf-8")
-    document = {"tools": "library:*", "tests": ["What is the weather in Oslo?"]}
+    document = {"tools": "library:*", "tests": ["What is the outlook in Oslo?"]}
     (library / "w.plans.yaml").write_text(json.dumps(document), "utf-8")
     assert call("test", "w.plans.yaml", "--record").code == 0
     for old, new in edits:

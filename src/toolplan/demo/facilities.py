@@ -98,6 +98,7 @@ _LOAD: Final[Node] = {
     "minimum": 0,
     "description": "How much it holds now, in tonnes.",
     "x-unit": "t",
+    "x-part-of": "capacity_tons",
     "x-synonyms": ["load", "current load", "fill"],
 }
 _CONTACT: Final[list[Json]] = ["contact data", "contact details", "contact information"]

@@ -99,23 +99,17 @@ class Builder:
     # --- sets
 
     def rows(self, s: Set) -> Source:
-        """Return where the things of a set are; make the steps that list them.
-
-        Raises:
-            Cannot: they cannot be listed.
-        """
+        """Return where the things of a set are; make the steps that list them."""
         if s.has_hole:
             raise Cannot("A word refers to something that was not named")
         if s not in self._made:
             e = self.lex.entities[s.entity]
             if s.is_record and s.conditions[0].op == "=" and e.get_tool:
-                self._made[s] = self._get(e, s.conditions[0].value)
+                args: Step = {e.get_arg: s.conditions[0].value}
+                self._made[s] = self._step(e, e.get_tool, args, single=True)
             else:
                 self._made[s] = self._listing(s, e)
         return self._made[s]
-
-    def _get(self, e: Entity, value: object) -> Source:
-        return self._step(e, e.get_tool, {e.get_arg: value}, single=True)
 
     def _listing(self, s: Set, e: Entity) -> Source:
         args: Step = {}
@@ -134,7 +128,7 @@ class Builder:
                 rest.append(self._semi_join(e, link, tables))
             elif tied and tied.get("record"):
                 if not rest and not args and len(s.links) == 1:
-                    return self._get(e, tied["record"])
+                    return self._step(e, e.get_tool, {e.get_arg: tied["record"]}, single=True)
                 rest.append(self._semi_join(e, link, tables))
             elif tied:
                 each = tied["each"]
@@ -210,11 +204,7 @@ class Builder:
     # --- links over keys
 
     def routes(self, here: Entity, there: Entity) -> list[Route]:
-        """Return the ways from one thing to another, the closest first.
-
-        Raises:
-            Cannot: two fields of one thing are the same identity of the other.
-        """
+        """Return the ways from one thing to another, the closest first."""
         found = [
             Route(mine.ref, mine, theirs)
             for mine in here.keys
@@ -260,7 +250,7 @@ class Builder:
             given = _identities(to, route.ref)
             fits = argument and given and (len(given) == 1 or mine.many)
             if fits and argument not in args:
-                alone = len(given) == 1 and not _takes_only_lists(mine)
+                alone = len(given) == 1 and not mine.lists_only
                 args[argument] = given[0] if alone else given
                 return {"each": each}
             if not route.theirs.column and not self._is_single(to):
@@ -335,7 +325,11 @@ class Builder:
     def _rank(self, r: Rank) -> None:
         source = self.rows(r.set)
         order = f"{sql.name(r.field)} {r.order.upper()} NULLS LAST"
-        text = f"SELECT * FROM {sql.name(source.step)}"
+        share = ""
+        if r.of:
+            share = f", {sql.name(r.field)} / nullif({sql.name(r.of)}, 0) AS share"
+            order = f"share {r.order.upper()} NULLS LAST"
+        text = f"SELECT *{share} FROM {sql.name(source.step)}"
         text += f" QUALIFY rank() OVER (ORDER BY {order}) <= {r.top}" if r.top else ""
         self._statement(f"{text} ORDER BY {order}", [source])
 
@@ -362,6 +356,9 @@ class Builder:
             sources += [other] if other and other not in sources else []
         value, alias = sql.figure(a, e, table, only)
         text = f"SELECT {', '.join([*columns, f'{value} AS {alias}'])} FROM {table}{joins}"
+        if a.order or not a.said:  # rows without a group are in none of those that are asked for
+            keys = [column.split(" AS ")[0] for column in columns]
+            text += f" WHERE {' AND '.join(f'{key} IS NOT NULL' for key in keys)}" if keys else ""
         self._statement(text + _grouping(a, columns, value, alias), sources)
 
     def _group(
@@ -408,7 +405,7 @@ def _argument(e: Entity, c: Cond) -> tuple[str, Any] | None:
     if not found:
         return None
     if c.op == "=" and found.equal:
-        return found.equal, [c.value] if _takes_only_lists(found) else c.value
+        return found.equal, [c.value] if found.lists_only else c.value
     if c.op in ("in", "each") and found.many:
         return found.equal, list(c.value)
     if c.op in (">=", ">") and found.least:
@@ -416,10 +413,6 @@ def _argument(e: Entity, c: Cond) -> tuple[str, Any] | None:
     if c.op in ("<=", "<") and found.most:
         return found.most, f"{c.value}T23:59:59Z" if found.timed else c.value
     return None
-
-
-def _takes_only_lists(found: Field) -> bool:
-    return found.many and found.lists_only
 
 
 def _identities(to: Set, ref: str) -> list[Any]:

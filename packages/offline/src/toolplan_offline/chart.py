@@ -125,5 +125,6 @@ class Chart:
             if old is None or old.cost > cost:
                 open_here[rule, got] = Found(cost, rule, got, ends)
             return
-        for meaning, more in self._call(rule.function, tuple(got[n] for n in rule.takes)):
+        given = tuple(got[n] if isinstance(n, int) else n for n in rule.takes)
+        for meaning, more in self._call(rule.function, given):
             queue.append((rule.category, meaning, Found(cost + more, rule, got, ends)))

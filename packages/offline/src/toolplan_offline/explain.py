@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from toolplan.path import Json
@@ -37,9 +37,20 @@ def which(lex: Lexicon, meanings: Sequence[Meaning], plans: Sequence[Json]) -> C
     said = [described(lex, each) for each in meanings]
     if len({*said}) < len(said):
         said = [f"{text} ({_calls(plan)})" for text, plan in zip(said, plans, strict=True)]
+    return one_of(tuple(said), tuple(plans))
+
+
+def one_of(said: tuple[str, ...], plans: tuple[Json, ...]) -> Clarification:
+    """Ask which of several plans is meant; more than three are not listed."""
     if len(said) > MOST_OPTIONS or len({*said}) < len(said):
         return Clarification(f"This can be read in {len(said)} ways. Please say more.")
-    return Clarification(f"Which is meant: {'; or: '.join(said)}?", tuple(said), plans=tuple(plans))
+    return Clarification(f"Which is meant: {'; or: '.join(said)}?", said, plans=plans)
+
+
+def called(tool: str, args: Mapping[str, object]) -> str:
+    """Return a call in words."""
+    given = ", ".join(f"{_field(name)} {value}" for name, value in args.items())
+    return f"{_field(tool)} with {given}" if given else _field(tool)
 
 
 def not_together(reading: Reading, world: World, reason: str | None) -> Clarification:
@@ -83,7 +94,8 @@ def described(lex: Lexicon, said: Meaning) -> str:
             text = f"{what} {_set(lex, s)}".replace("of  ", "of ")
             return text + (f" per {groups}" if groups else "")
         case Rank(set=s):
-            return f"{_set(lex, s)} by {_field(said.field)}"
+            share = f" as a share of {_field(said.of)}" if said.of else ""
+            return f"{_set(lex, s)} by {_field(said.field)}{share}"
         case Call(name=name):
             return name.replace("_", " ")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from toolplan_offline.lexicon import Val
 from toolplan_offline.meaning import (
@@ -247,6 +247,46 @@ def tails(w: World, np: NP, m: Part) -> Out:
     yield from apply(w, np.set, m)
     if np.tail is not None:
         yield from tails(w, np.tail, m)
+
+
+def fill(w: World, s: Set, by: Set) -> Set | None:
+    """Return `s` with its holes filled by a set; None where it does not fit."""
+    if s.hole:
+        return _fill_hole(w, s._replace(limit=None), by)
+    parts: set[Cond | Link] = set()
+    for part in s.parts:
+        if isinstance(part, Link) and part.to.has_hole:
+            to = fill(w, part.to, by)
+            if to is None or to.entity == s.entity or not w.lex.linked(s.entity, to.entity):
+                return None
+            part = part._replace(to=to)
+        parts.add(part)
+    return s._replace(parts=frozenset(parts))
+
+
+def _fill_hole(w: World, s: Set, by: Set) -> Set | None:
+    if s.entity == "":
+        return by
+    if s.entity == by.entity:
+        return by._replace(parts=by.parts | s.parts)
+    inner = next((k.to for k in by.links if k.to.entity == s.entity and not k.negated), None)
+    if inner is not None and not w.lex.reach(by.entity, s.entity):
+        return inner
+    if not w.lex.linked(s.entity, by.entity):
+        return None
+    return s._replace(hole=False, parts=s.parts | {Link(by)})
+
+
+def many(w: World, s: Set) -> str:
+    """Return the plural of the noun of a set."""
+    return plural(w.lex.entities[s.entity].nouns[0])
+
+
+def groups(w: World, e: str, g: tuple[Any, ...]) -> bool:
+    """Return whether things can be put into groups."""
+    if g[0] == "time":
+        return bool(w.lex.entities[e].day)
+    return g[0] == e or w.lex.reach(e, g[0])
 
 
 _FITS: Final[dict[type, Callable[..., Out]]] = {

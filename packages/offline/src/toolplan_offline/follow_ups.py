@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from toolplan_offline.fits import apply
+from toolplan_offline.fits import apply, fill
 from toolplan_offline.lexicon import Val, Word
 from toolplan_offline.meaning import (
-    FUNCTIONS,
     NP,
     Agg,
     Both,
@@ -24,15 +23,11 @@ from toolplan_offline.meaning import (
     To,
     When,
     World,
-    meaning,
     sets_of,
 )
-from toolplan_offline.questions import by, fill, measure, rank, restrict
-
-__all__ = ["FUNCTIONS"]
+from toolplan_offline.questions import by, measure, rank, restrict
 
 
-@meaning
 def edit(w: World, m: Part) -> Out:
     """Change the condition of the same kind, or add one: "the same for …", "and last month?"."""
     if isinstance(m, Val | When | Num | Both | Not | Free):
@@ -41,7 +36,6 @@ def edit(w: World, m: Part) -> Out:
                 yield _with(w.before, s, got), 0
 
 
-@meaning
 def narrow(w: World, m: Part) -> Out:
     """Add a condition: "only the … ones"; one that contradicts an old one narrows nothing."""
     for s in _open(w):
@@ -50,7 +44,6 @@ def narrow(w: World, m: Part) -> Out:
                 yield _with(w.before, s, got), cost
 
 
-@meaning
 def edit_name(w: World, text: str) -> Out:
     """Put a name that no schema knows in place of the one name of the question before."""
     names = [(s, each, c) for s in _open(w) for each in s.all() for c in _names(w, each)]
@@ -60,7 +53,6 @@ def edit_name(w: World, text: str) -> Out:
         yield _with(w.before, s, _replaced(s, inner, new)), 1
 
 
-@meaning
 def edit_count(w: World) -> Out:
     """Count what was shown: "how many?"."""
     for s in _open(w):
@@ -68,7 +60,6 @@ def edit_count(w: World) -> Out:
             yield Agg("count", "", s), 0
 
 
-@meaning
 def edit_count_more(w: World, m: Part) -> Out:
     """Count what was shown, under one more condition: "how many of them are …?"."""
     for a, cost in edit_count(w):
@@ -76,7 +67,6 @@ def edit_count_more(w: World, m: Part) -> Out:
             yield one, cost + more
 
 
-@meaning
 def edit_by(w: World, g: tuple[Any, ...]) -> Out:
     """Group what was asked: "per month"."""
     before = w.before
@@ -85,21 +75,18 @@ def edit_by(w: World, g: tuple[Any, ...]) -> Out:
     yield from by(w, before, g)
 
 
-@meaning
 def edit_measure(w: World, fn: str, f: Word) -> Out:
     """Compute a figure of what was shown: "the average weight?"."""
     for s in _open(w):
         yield from measure(w, fn, f, NP(s))
 
 
-@meaning
 def edit_rank(w: World, f: Word, order: str = "asc") -> Out:
     """Sort what was shown: "sort them by …"."""
     for s in _open(w):
         yield from rank(w, NP(s), order, f)
 
 
-@meaning
 def edit_their(w: World, np: NP) -> Out:
     """Show what belongs to the things before: "their …", "what was found in them"."""
     before = sets_of(w.before)
@@ -112,7 +99,6 @@ def edit_their(w: World, np: NP) -> Out:
         yield Show((got,)), 0
 
 
-@meaning
 def edit_noun(w: World, np: NP) -> Out:
     """Ask the same of another kind of thing, as far as all conditions fit it."""
     if not isinstance(w.before, Show) or np.set.parts or np.set.hole:

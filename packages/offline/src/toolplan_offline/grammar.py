@@ -12,12 +12,12 @@ from importlib.resources import files
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rule:
-    """`parts` make a `category`; `function` gets those with the numbers `takes`."""
+    """`parts` make a `category`; `function` gets those with the numbers `takes`, or texts."""
 
     category: str
     parts: tuple[str, ...]
     function: str
-    takes: tuple[int, ...]
+    takes: tuple[int | str | None, ...]
 
 
 class Grammar:
@@ -55,12 +55,12 @@ class Grammar:
             words = [","] if found[3] == "," else [word.strip() for word in found[3].split(",")]
             for word in words:
                 self.classes[word].append((found[1], found[2] or word))
-        elif found := re.fullmatch(r"(\w+) = (.+?) : (\w+)((?: \d+)*)", line):
-            self._rule(found[1], found[2].split(), found[3], [int(n) for n in found[4].split()])
+        elif found := re.fullmatch(r"(\w+) = (.+?) : (\w+)((?: \d+| =\S+)*)", line):
+            self._rule(found[1], found[2].split(), found[3], found[4].split())
         else:
             raise ValueError(f"Line {number} of the grammar is no skip, class or rule: {line}")
 
-    def _rule(self, category: str, parts: list[str], function: str, takes: list[int]) -> None:
+    def _rule(self, category: str, parts: list[str], function: str, takes: list[str]) -> None:
         """Add a rule, and one for each choice of the parts in brackets that are left out."""
         options = [
             [(part.strip("()"), n), None] if part.startswith("(") else [(part, n)]
@@ -69,7 +69,9 @@ class Grammar:
         for chosen in itertools.product(*options):
             kept = [each for each in chosen if each]
             place = {n: at for at, (_, n) in enumerate(kept)}
-            taken = tuple(place[n] for n in takes)
+            taken = tuple(
+                place[int(n)] if n.isdecimal() else None if n == "=*" else n[1:] for n in takes
+            )
             self.rules.append(Rule(category, tuple(part for part, _ in kept), function, taken))
 
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from toolplan.tools import Tool
-from toolplan_offline.schemas import ENGLISH, Entity, Field, Report, Schemas
+from toolplan_offline.schemas import ENGLISH, Entity, Field, Report
 from toolplan_offline.words import participles, phrase, plural, singular, spoken
 
 
@@ -36,12 +34,18 @@ class Word(NamedTuple):
     unit: str = ""
 
 
+class Tools(Protocol):
+    """What the schemas of tools say."""
+
+    entities: dict[str, Entity]
+    reports: dict[str, Report]
+
+
 class Lexicon:
     """What the phrases of a question can be, for some tools."""
 
-    def __init__(self, tools: Iterable[Tool]) -> None:
-        """Compile the lexicon of the tools that read."""
-        schemas = Schemas(tools)
+    def __init__(self, schemas: Tools) -> None:
+        """Compile the lexicon of the schemas of tools."""
         self.entities: dict[str, Entity] = schemas.entities
         self.reports: dict[str, Report] = schemas.reports
         self.entries: dict[str, list[tuple[str, Any]]] = defaultdict(list)
@@ -66,7 +70,7 @@ class Lexicon:
 
     def identities(self, text: str) -> list[tuple[str, str]]:
         """Return the things that an identity such as X17 can be, with it."""
-        found = re.match(r"[A-Z]+", text)
+        found = re.match(r"[A-Za-z]+", text)
         return [(e.name, text) for e in self.entities.values() if found and e.prefix == found[0]]
 
     def reach(self, here: str, there: str) -> bool:
@@ -94,7 +98,7 @@ class Lexicon:
             self.add(noun, "ND" if details else "N" if fixed else "N1", entity.name)
             if not fixed:
                 self.add(plural(noun), "ND" if details else "N", entity.name)
-        for text in participles(entity.nouns[0]):
+        for text in (deed for noun in entity.nouns[:1] for deed in participles(noun)):
             self.add(text, "DONE", entity.name)
         for each in entity.fields.values():
             self._enter_field(entity, each)
@@ -162,6 +166,7 @@ class Lexicon:
                 if nouns:
                     self.add(text, "VN", meaning)
                     self.add(plural(text), "VN", meaning)
+                    self.add(singular(text), "VN", meaning)
                 if found.kind == "enum" or value is True:
                     self._enter_rate(text, meaning)
         if found.kind == "bool" and True in values:

@@ -6,9 +6,9 @@ compared and kept in sets, so all of them are tuples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import date
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from toolplan_offline.lexicon import Lexicon, Val, Word
 
@@ -184,12 +184,13 @@ class Agg(NamedTuple):
 
 
 class Rank(NamedTuple):
-    """The rows of a set, the greatest or the least first."""
+    """The rows of a set, the greatest or the least first; `of`: by the share of that field."""
 
     set: Set
     field: str
     order: str
     top: int | None
+    of: str = ""
 
 
 class Call(NamedTuple):
@@ -223,20 +224,6 @@ class World:
     def refuse(self, reason: str) -> None:
         """Note why a reading was refused."""
         self.why[reason] = None
-
-
-FUNCTIONS: Final[dict[str, Callable[..., Out]]] = {}
-"""The functions that the grammar names."""
-
-
-def meaning(function: Callable[..., Out]) -> Callable[..., Out]:
-    """Make a function known to the grammar by its name.
-
-    It gets the world and the meanings of parts, and yields each way in which they fit together,
-    with its cost; a way that does not fit is not yielded.
-    """
-    FUNCTIONS[function.__name__.strip("_")] = function
-    return function
 
 
 def sets_of(said: Meaning | None) -> list[Set]:

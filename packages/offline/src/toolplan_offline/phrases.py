@@ -20,17 +20,16 @@ from toolplan_offline.meaning import (
     To,
     When,
     World,
-    meaning,
 )
 from toolplan_offline.words import near
 
 Identity = tuple[str, str]
+Group = tuple[Any, ...]
 Amount = tuple[float, frozenset[Word]]
 _HOLE: Final = Set("", hole=True)
 _NAMES: Final = ("place", "person", "organisation", "name", "")
 
 
-@meaning
 def same(w: World, x: Part) -> Out:
     """Mean what the part means."""
     yield x, 0
@@ -39,27 +38,18 @@ def same(w: World, x: Part) -> Out:
 # --- modifiers
 
 
-@meaning
 def cue(w: World, said: Word, v: Val, f: Word | None = None) -> Out:
     """Read a value behind its cue."""
     if said[:2] == v[:2] and (f is None or f[:2] == v[:2]) and not v.cued:
         yield v._replace(cued=True), 0
 
 
-@meaning
 def field_value(w: World, f: Word, v: Val) -> Out:
     """Read a value beside the name of its field."""
     if f[:2] == v[:2]:
         yield v._replace(cued=True), 0
 
 
-@meaning
-def value_field(w: World, v: Val, f: Word) -> Out:
-    """Read a value before the name of its field."""
-    yield from field_value(w, f, v)
-
-
-@meaning
 def named(w: World, said: Word, text: str) -> Out:
     """Take a name that no schema knows as it is, behind a cue."""
     f = w.lex.field(said)
@@ -73,114 +63,86 @@ def named(w: World, said: Word, text: str) -> Out:
     yield Val(said.entity, said.field, text, cued=True, free=True), 1
 
 
-@meaning
 def free(w: World, text: str) -> Out:
     """Take a name with capitals inside as one that needs no cue."""
     if text[1:] != text[1:].lower():
         yield Free(text), 0
 
 
-@meaning
 def not_(w: World, m: Part) -> Out:
     """Negate a modifier."""
-    if isinstance(m, Val | To | Both):
+    if isinstance(m, Val | To | Both | Free):
         yield Not(m), 0
 
 
-@meaning
-def not_free(w: World, text: str) -> Out:
-    """Negate a name that no schema knows."""
-    for m, cost in free(w, text):
-        yield Not(m), cost
-
-
-@meaning
 def not_record(w: World, identity: Identity) -> Out:
     """Leave out what belongs to one thing."""
     yield Not(To(NP(_one_record(identity)))), 0
 
 
-@meaning
 def neither(w: World, a: Val, b: Val) -> Out:
     """Leave out two values."""
     yield Not(Both(a, b, "or")), 0
 
 
-@meaning
 def and_(w: World, a: Part, b: Part) -> Out:
     """Join two modifiers."""
     yield Both(a, b, "and"), 0
 
 
-@meaning
 def or_(w: World, a: Part, b: Part) -> Out:
     """Join two modifiers of which one holds."""
     yield Both(a, b, "or"), 0
 
 
-@meaning
 def to(w: World, np: NP, word: str = "of") -> Out:
     """Tie a thing to another behind a preposition."""
     yield To(np, word=word), 0
 
 
-@meaning
 def to_two(w: World, a: NP, b: NP, word: str) -> Out:
     """Tie a thing to two others."""
     if not (a.set.is_record and b.set.is_record):
         yield Both(To(a, word=word), To(b, word=word), "and"), 0
 
 
-@meaning
 def to_all(w: World, np: NP, word: str) -> Out:
     """Tie a thing to all of some things; of things without conditions, "each" groups instead."""
     if np.set.parts:
         yield To(np, word=word), 0
 
 
-@meaning
 def have(w: World, np: NP) -> Out:
     """Restrict to what has some things; a phrase of the schema is likelier."""
     yield To(np, word="with"), 1
 
 
-@meaning
-def have_two(w: World, a: NP, b: NP) -> Out:
-    """Restrict to what has two kinds of things."""
-    yield Both(To(a, word="with"), To(b, word="with"), "and"), 2
-
-
-@meaning
-def and_have(w: World, m: Part, np: NP) -> Out:
-    """Restrict to an amount, and to what has some things."""
-    yield Both(m, To(np, word="with"), "and"), 1
-
-
-@meaning
 def without(w: World, np: NP) -> Out:
     """Restrict to what has none of some things."""
     yield To(np, True, "with"), 0
 
 
-@meaning
 def inside(w: World) -> Out:
     """Tie a thing to those that were named before."""
     yield To(NP(_HOLE)), 0
 
 
-@meaning
+def neighbours(w: World, a: When, b: When) -> Out:
+    """Join two periods of which one follows the other."""
+    if a.hi and b.lo and (b.lo - a.hi).days == 1:
+        yield When(a.lo, b.hi), 0
+
+
 def dated(w: World, said: Word, when: When) -> Out:
     """Read a period behind the verb that says which date it is about."""
     yield when._replace(field=said), 0
 
 
-@meaning
 def done(w: World, e: str) -> Out:
     """Restrict to what a deed was done to: there is a record of it."""
     yield To(NP(Set(e))), 0
 
 
-@meaning
 def done_more(w: World, e: str, m: Part) -> Out:
     """Restrict to what a deed was done to at a place or time."""
     for s, cost in apply(w, Set(e), m):
@@ -188,7 +150,6 @@ def done_more(w: World, e: str, m: Part) -> Out:
             yield To(NP(s)), cost
 
 
-@meaning
 def done_not(w: World, e: str, m: Part = None) -> Out:
     """Restrict to what a deed was never done to."""
     for t, cost in done(w, e) if m is None else done_more(w, e, m):
@@ -198,45 +159,23 @@ def done_not(w: World, e: str, m: Part = None) -> Out:
 # --- amounts
 
 
-@meaning
 def limit(w: World, n: float) -> Out:
     """Read a number of things."""
     if n == int(n) and n > 0:
         yield Limit(int(n)), 0
 
 
-@meaning
 def quantity(w: World, n: float, unit: Word | None = None) -> Out:
     """Read a number, with its unit."""
     yield (n, frozenset({unit} if unit else ())), 0
 
 
-@meaning
 def num(w: World, op: str, q: Amount, f: Word | None = None) -> Out:
     """Read a bound; without a field or a unit it says nothing."""
     if f or q[1]:
         yield Num(frozenset({f} if f else ()), op, q[0], q[1]), 0
 
 
-@meaning
-def num_of(w: World, f: Word, op: str, q: Amount) -> Out:
-    """Read a bound behind its field."""
-    yield from num(w, op, q, f)
-
-
-@meaning
-def num_after(w: World, f: Word, q: Amount, op: str) -> Out:
-    """Read a bound whose direction stands last."""
-    yield from num(w, op, q, f)
-
-
-@meaning
-def num_bare(w: World, q: Amount, op: str) -> Out:
-    """Read an amount and its direction."""
-    yield from num(w, op, q)
-
-
-@meaning
 def between(w: World, a: Amount, b: Amount, f: Word | None = None) -> Out:
     """Read two bounds."""
     for low, _ in num(w, ">=", (a[0], b[1]), f):
@@ -244,7 +183,6 @@ def between(w: World, a: Amount, b: Amount, f: Word | None = None) -> Out:
             yield Both(low, high, "and"), 0
 
 
-@meaning
 def equal(w: World, n: float, unit: Word) -> Out:
     """Read an exact amount."""
     yield Num(frozenset(), "=", n, frozenset({unit})), 0
@@ -253,31 +191,21 @@ def equal(w: World, n: float, unit: Word) -> Out:
 # --- things
 
 
-@meaning
-def noun(w: World, e: str) -> Out:
+def noun(w: World, e: str, cost: str = "0") -> Out:
     """Mean all things of a kind."""
-    yield NP(Set(e)), 0
+    yield NP(Set(e)), int(cost)
 
 
-@meaning
 def one(w: World, e: str) -> Out:
     """Mean one thing of a kind, or all of them."""
     yield NP(Set(e), one=True), 0
 
 
-@meaning
-def detail(w: World, e: str) -> Out:
-    """Mean the things that a noun with "details" names."""
-    yield NP(Set(e)), 1
-
-
-@meaning
 def value_noun(w: World, v: Val) -> Out:
     """Mean things of a kind that has a name of its own."""
     yield NP(Set(v.entity, frozenset({Cond(v.field, "=", v.value)}))), 1
 
 
-@meaning
 def value_nouns(w: World, a: Val, b: Val) -> Out:
     """Mean things of two such kinds."""
     if a[:2] == b[:2] and a.value != b.value:
@@ -288,20 +216,26 @@ def _one_record(identity: Identity) -> Set:
     return Set(identity[0], frozenset({Cond("id", "=", identity[1])}))
 
 
-@meaning
 def record(w: World, identity: Identity) -> Out:
     """Mean the thing with an identity."""
     yield NP(_one_record(identity)), 0
 
 
-@meaning
 def named_record(w: World, e: str, identity: Identity) -> Out:
     """Mean the thing with an identity behind the noun of its kind."""
     if e == identity[0]:
         yield from record(w, identity)
 
 
-@meaning
+def numbered(w: World, e: str, n: float) -> Out:
+    """Mean the thing with a number behind its noun, where things have numbers."""
+    found = w.lex.entities[e].fields.get("id")
+    numbers = found and not w.lex.entities[e].prefix and found.json in ("integer", "string")
+    if found and numbers and n == int(n):
+        number = int(n) if found.json == "integer" else str(int(n))
+        yield NP(Set(e, frozenset({Cond("id", "=", number)}))), 0
+
+
 def two_records(w: World, a: NP, identity: Identity) -> Out:
     """Mean one more thing."""
     if a.set.is_record and a.set.entity == identity[0]:
@@ -310,14 +244,12 @@ def two_records(w: World, a: NP, identity: Identity) -> Out:
         yield NP(Set(identity[0], frozenset({Cond("id", "in", ids)}))), 0
 
 
-@meaning
 def record_before(w: World, identity: Identity, e: str = "") -> Out:
     """Tie what follows to the thing with an identity."""
     if e in ("", identity[0]):
         yield To(NP(_one_record(identity))), 0
 
 
-@meaning
 def pre(w: World, m: Part, np: NP) -> Out:
     """Restrict a noun by what stands before it; nothing stands before "those" or "their"."""
     if np.closed:
@@ -326,7 +258,6 @@ def pre(w: World, m: Part, np: NP) -> Out:
         yield np._replace(set=s), cost
 
 
-@meaning
 def post(w: World, np: NP, m: Part) -> Out:
     """Restrict a noun by a phrase behind it; to reach past a nearer noun costs."""
     if np.set.is_record:
@@ -341,40 +272,34 @@ def post(w: World, np: NP, m: Part) -> Out:
         yield NP(s, tail, np.one, m, had, np.closed), cost + far
 
 
-@meaning
 def hole(w: World) -> Out:
     """Mean the things that were named before."""
     yield NP(_HOLE), 0
 
 
-@meaning
 def typed_hole(w: World, np: NP) -> Out:
     """Mean those things of a kind that were named before."""
     if not np.set.hole:
         yield np._replace(set=np.set._replace(hole=True), closed=True), 0
 
 
-@meaning
 def their(w: World, np: NP) -> Out:
     """Tie a noun to what was named before, which "their" leaves more open than "in them"."""
     for tied, cost in pre(w, To(NP(_HOLE._replace(limit=0))), np):
         yield tied._replace(closed=True), cost
 
 
-@meaning
 def its(w: World, np: NP) -> Out:
     """Tie a noun to the one thing that was named before."""
     for tied, cost in pre(w, To(NP(_HOLE._replace(limit=1))), np):
         yield tied._replace(closed=True), cost
 
 
-@meaning
 def owner(w: World, a: NP, b: NP) -> Out:
     """Tie a noun to its owner before it."""
     yield from pre(w, To(a), b)
 
 
-@meaning
 def thing(w: World) -> Out:
     """Mean things of the kind that the rest of the phrase says."""
     yield NP(Set("")), 1
@@ -383,54 +308,24 @@ def thing(w: World) -> Out:
 # --- groups
 
 
-@meaning
-def by_field(w: World, f: Word) -> Out:
-    """Group by a field."""
+def by_field(w: World, f: Word, e: str | None = None, one: str = "") -> Out:
+    """Group by a field, perhaps of a thing that is named; `one`: one group is meant."""
     found = w.lex.field(f)
-    if found.column and found.kind not in ("number", "text", "date", "list"):
-        yield (f.entity, f.field), 0
+    groups = found.column and found.kind not in ("number", "text", "date", "list")
+    if groups and e in (None, f.entity):
+        yield (f.entity, f.field, *one), 0
 
 
-@meaning
-def by_one(w: World, f: Word) -> Out:
-    """Group by a field that stands in the singular: one group is meant."""
-    for g, cost in by_field(w, f):
-        yield (*g, 1), cost
+def by_entity(w: World, e: str, one: str = "") -> Out:
+    """Group by a kind of thing; `one`: one of them is meant."""
+    yield (e, "id", *one), 0
 
 
-@meaning
-def by_entity(w: World, e: str) -> Out:
-    """Group by a kind of thing."""
-    yield (e, "id"), 0
+def pair(w: World, g: Group, h: Group) -> Out:
+    """Group by two things."""
+    yield ("pair", g[:2], h[:2]), 0
 
 
-@meaning
-def by_one_entity(w: World, e: str) -> Out:
-    """Group by a kind of thing; one of them is meant."""
-    yield (e, "id", 1), 0
-
-
-@meaning
-def by_far(w: World, e: str, f: Word) -> Out:
-    """Group by a field of another thing."""
-    if e == f.entity:
-        yield from by_field(w, f)
-
-
-@meaning
-def by_far_one(w: World, e: str, f: Word) -> Out:
-    """Group by a field of another thing; one group is meant."""
-    if e == f.entity:
-        yield from by_one(w, f)
-
-
-@meaning
 def by_time(w: World, unit: str) -> Out:
     """Group by a unit of time."""
     yield ("time", unit), 0
-
-
-@meaning
-def by_pair(w: World, g: tuple[Any, ...], h: tuple[Any, ...]) -> Out:
-    """Group by two things."""
-    yield ("pair", g[:2], h[:2]), 0

@@ -17,12 +17,14 @@ from toolplan.planners.conversation import FOLLOW_UP_OF, Conversation, Turn, rea
 from toolplan.tools import Toolbox
 from toolplan_offline import answers, explain, written
 from toolplan_offline.builder import SQL, Builder, Step
+from toolplan_offline.calling import Caller
 from toolplan_offline.chart import TooMany
 from toolplan_offline.examples import example_questions
 from toolplan_offline.lexicon import Lexicon
 from toolplan_offline.meaning import Meaning, Show, World
 from toolplan_offline.provenance import provenance, said_values
 from toolplan_offline.reading import Reader, Reading
+from toolplan_offline.schemas import Schemas
 from toolplan_offline.sql import Cannot
 
 NAME: Final = "offline"
@@ -49,7 +51,7 @@ class OfflinePlanner:
     def __init__(self, *, weeks: Literal["rolling", "calendar"] = "rolling") -> None:
         """Create a planner; it remembers only the lexicon of the last toolbox."""
         self._weeks = weeks
-        self._compiled: tuple[Toolbox, Reader] | None = None
+        self._compiled: tuple[Toolbox, Reader, Caller] | None = None
         self._examples: tuple[Toolbox, tuple[str, ...]] | None = None
 
     async def propose(
@@ -73,7 +75,12 @@ class OfflinePlanner:
         chosen = answers.chosen(before.pending, question.text)
         if chosen is not None:
             return Draft(_relabelled(chosen, question), planner=NAME)
+        caller = self._known(tools)[2]
+        if caller.begins(question.text):
+            return caller.plan(question)
         proposal = self._planned(question, tools, before)
+        if not isinstance(proposal, Draft) and isinstance(call := caller.read(question), Draft):
+            return call
         if isinstance(proposal, Clarification) and not proposal.options:
             return replace(proposal, examples=self.examples(tools, question.today))
         return proposal
@@ -90,10 +97,15 @@ class OfflinePlanner:
             self._examples = (tools, found)
         return self._examples[1]
 
-    def _reader(self, tools: Toolbox) -> Reader:
+    def _known(self, tools: Toolbox) -> tuple[Toolbox, Reader, Caller]:
         if self._compiled is None or self._compiled[0] is not tools:
-            self._compiled = (tools, Reader(Lexicon(tools.values()), self._weeks))
-        return self._compiled[1]
+            lex = Lexicon(Schemas(tools.values()))
+            caller = Caller(tools.values(), lex, self._weeks)
+            self._compiled = (tools, Reader(lex, self._weeks), caller)
+        return self._compiled
+
+    def _reader(self, tools: Toolbox) -> Reader:
+        return self._known(tools)[1]
 
     def _planned(
         self, question: Question, tools: Toolbox, before: Conversation, *, corrects: bool = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolplan_offline.fits import apply
+from toolplan_offline.fits import apply, fill, groups, many
 from toolplan_offline.lexicon import Val, Word
 from toolplan_offline.meaning import (
     NP,
@@ -12,7 +12,6 @@ from toolplan_offline.meaning import (
     Both,
     Call,
     Cond,
-    Link,
     Not,
     Num,
     Out,
@@ -23,10 +22,8 @@ from toolplan_offline.meaning import (
     To,
     When,
     World,
-    meaning,
 )
 from toolplan_offline.phrases import by_field
-from toolplan_offline.words import plural
 
 Group = tuple[Any, ...]
 _HOLE = NP(Set("", hole=True))
@@ -35,14 +32,12 @@ _HOLE = NP(Set("", hole=True))
 # --- lists
 
 
-@meaning
 def show(w: World, np: NP) -> Out:
     """Show things; of a bare noun in the singular it is not known which."""
     if not (np.one and not np.set.parts):
         yield Show((np.set,), np.last is not None), 0
 
 
-@meaning
 def show_field(w: World, f: Word, np: NP) -> Out:
     """Show the things whose field is asked for."""
     if f.entity == np.set.entity:
@@ -52,7 +47,6 @@ def show_field(w: World, f: Word, np: NP) -> Out:
             yield Show((s,)), cost
 
 
-@meaning
 def show_fields(w: World, f: Word, np: NP) -> Out:
     """Show each value of a field, with the number of things."""
     if f.entity == np.set.entity:
@@ -60,14 +54,12 @@ def show_fields(w: World, f: Word, np: NP) -> Out:
             yield from by(w, Show((np.set,)), g)
 
 
-@meaning
 def field_of_record(w: World, unit: Word, np: NP) -> Out:
     """Show the record whose amount is asked for."""
     if np.set.is_record:
         yield from show_field(w, unit, np)
 
 
-@meaning
 def values(w: World, f: Word) -> Out:
     """Show each value of a field, with the number of things."""
     for g, cost in by_field(w, f):
@@ -75,28 +67,18 @@ def values(w: World, f: Word) -> Out:
             yield a._replace(said=False), cost + more
 
 
-@meaning
 def check(w: World, np: NP, m: Part) -> Out:
     """Show the record that tells whether something holds of it."""
     if np.set.is_record and isinstance(m, Val | Num) and any(True for _ in apply(w, np.set, m)):
         yield Show((np.set,)), 0
 
 
-@meaning
-def has_been(w: World, np: NP, e: str) -> Out:
-    """Show the records of a deed that was done to something."""
-    for s, cost in apply(w, Set(e), To(np)):
-        yield Show((s,)), cost
-
-
-@meaning
 def about(w: World, a: NP, b: NP) -> Out:
     """Show the things to which others belong."""
     for s, cost in apply(w, a.set, To(b)):
         yield Show((s,)), cost
 
 
-@meaning
 def bare(w: World, m: Part) -> Out:
     """Show the things of which several values can be said, where one kind has them all."""
     said = m.values() if isinstance(m, Both) else []
@@ -108,35 +90,6 @@ def bare(w: World, m: Part) -> Out:
 # --- several sets
 
 
-def fill(w: World, s: Set, by: Set) -> Set | None:
-    """Return `s` with its holes filled by a set; None where it does not fit."""
-    if s.hole:
-        return _fill_hole(w, s._replace(limit=None), by)
-    parts: set[Cond | Link] = set()
-    for part in s.parts:
-        if isinstance(part, Link) and part.to.has_hole:
-            to = fill(w, part.to, by)
-            if to is None or to.entity == s.entity or not w.lex.linked(s.entity, to.entity):
-                return None
-            part = part._replace(to=to)
-        parts.add(part)
-    return s._replace(parts=frozenset(parts))
-
-
-def _fill_hole(w: World, s: Set, by: Set) -> Set | None:
-    if s.entity == "":
-        return by
-    if s.entity == by.entity:
-        return by._replace(parts=by.parts | s.parts)
-    inner = next((k.to for k in by.links if k.to.entity == s.entity and not k.negated), None)
-    if inner is not None and not w.lex.reach(by.entity, s.entity):
-        return inner
-    if not w.lex.linked(s.entity, by.entity):
-        return None
-    return s._replace(hole=False, parts=s.parts | {Link(by)})
-
-
-@meaning
 def more(w: World, a: Part, np: NP) -> Out:
     """Show one more set; what it leaves open ("their", "in them") is the one before."""
     if not isinstance(a, Show):
@@ -177,20 +130,6 @@ def _is_unclear(w: World, a: Show, np: NP) -> bool:
     return False
 
 
-@meaning
-def more_ones(w: World, a: Part, m: Part) -> Out:
-    """Show more things of the same kind, where all is said of them that is of the others."""
-    if isinstance(a, Show) and len(a.sets) == 1 and isinstance(m, Val | Both):
-        for s, cost in apply(w, Set(a.sets[0].entity), m):
-            if _kinds_of(s) == _kinds_of(a.sets[0]):
-                yield Show((*a.sets, s)), cost
-
-
-def _kinds_of(s: Set) -> set[str]:
-    return {c.field for c in s.conditions} | {k.to.entity for k in s.links}
-
-
-@meaning
 def then(w: World, a: Part, np: NP) -> Out:
     """Show one more set that belongs to the one before, even where no word says so."""
     if isinstance(a, Show) and np.set.has_hole:
@@ -200,13 +139,6 @@ def then(w: World, a: Part, np: NP) -> Out:
             yield from more(w, a, np._replace(set=s))
 
 
-@meaning
-def details(w: World, a: Part, e: str) -> Out:
-    """Show the details of what was named."""
-    yield from then(w, a, NP(Set(e)))
-
-
-@meaning
 def topic(w: World, a: NP, b: Part) -> Out:
     """Show sets that belong to things which are named first."""
     if not isinstance(b, Show) or any(s.links for s in b.sets[1:] if not s.has_hole):
@@ -221,29 +153,15 @@ def topic(w: World, a: NP, b: Part) -> Out:
     yield Show(out[1:] if a.set.is_record else out), 0
 
 
-def many(w: World, s: Set) -> str:
-    """Return the plural of the noun of a set."""
-    return plural(w.lex.entities[s.entity].nouns[0])
-
-
 # --- figures
 
 
-@meaning
 def count(w: World, np: NP) -> Out:
     """Count things."""
     if not np.set.has_hole and np.set.limit is None:
         yield Agg("count", "", np.set), 0
 
 
-@meaning
-def compare(w: World, np: NP) -> Out:
-    """Show things of each value that is named."""
-    if any(c.op == "each" for s in np.set.all() for c in s.conditions):
-        yield from show(w, np)
-
-
-@meaning
 def measure(w: World, fn: str, f: Word, np: NP | None = None) -> Out:
     """Compute a figure of a field."""
     found = w.lex.field(f)
@@ -259,19 +177,6 @@ def measure(w: World, fn: str, f: Word, np: NP | None = None) -> Out:
             yield Agg(fn, f.field, s, unit=unit), cost + 1
 
 
-@meaning
-def total(w: World, f: Word) -> Out:
-    """Sum a field."""
-    yield from measure(w, "sum", f)
-
-
-@meaning
-def total_of(w: World, unit: Word, np: NP) -> Out:
-    """Sum a field of things."""
-    yield from measure(w, "sum", unit, np)
-
-
-@meaning
 def rate(w: World, v: Val, np: NP | None = None) -> Out:
     """Compute the share of a value; a report that gives it comes first."""
     s = Set(v.entity) if np is None else np.set
@@ -280,13 +185,6 @@ def rate(w: World, v: Val, np: NP | None = None) -> Out:
         yield Agg("rate", "", s, cond=cond, said=np is not None), 1
 
 
-@meaning
-def share(w: World, np: NP, v: Val) -> Out:
-    """Compute the share of a value among things."""
-    yield from rate(w, v, np)
-
-
-@meaning
 def restrict(w: World, a: Part, m: Part) -> Out:
     """Restrict what a figure is about; of groups it is not known what "not" leaves out."""
     if not isinstance(a, Agg) or a.order:
@@ -301,14 +199,6 @@ def restrict(w: World, a: Part, m: Part) -> Out:
 # --- groups
 
 
-def groups(w: World, e: str, g: Group) -> bool:
-    """Return whether things can be put into groups."""
-    if g[0] == "time":
-        return bool(w.lex.entities[e].day)
-    return g[0] == e or w.lex.reach(e, g[0])
-
-
-@meaning
 def by(w: World, a: Part, g: Group) -> Out:
     """Compute a figure for each group."""
     if isinstance(a, Show) and len(a.sets) == 1 and not a.sets[0].has_hole and not a.sets[0].limit:
@@ -316,7 +206,8 @@ def by(w: World, a: Part, g: Group) -> Out:
     if not isinstance(a, Agg):
         return
     if g[0] == "pair":
-        yield from by_two(w, a, g[1], g[2])
+        for one, cost in by(w, a, g[1]):
+            yield from ((two, cost + extra) for two, extra in by(w, one, g[2]))
         return
     own = g[:2] == (a.set.entity, "id")
     if own and a.fn == "avg" and not a.by:
@@ -325,51 +216,20 @@ def by(w: World, a: Part, g: Group) -> Out:
         yield a._replace(by=(*a.by, g[:2])), int(g[0] not in ("time", a.set.entity))
 
 
-@meaning
-def by_two(w: World, a: Part, g: Group, h: Group) -> Out:
-    """Compute a figure for each pair of groups."""
-    for one, cost in by(w, a, g):
-        for two, extra in by(w, one, h):
-            yield two, cost + extra
+def top(w: World, g: Group, order: str, a: Part, n: float | str | None = "") -> Out:
+    """Show the groups with the greatest or the least figure; of one in the singular, the first.
 
-
-@meaning
-def each(w: World, g: Group, a: Part) -> Out:
-    """Compute a figure for each group that is named first."""
-    yield from by(w, a, g)
-
-
-@meaning
-def top(w: World, g: Group, order: str, a: Part, n: float | None = None) -> Out:
-    """Show the groups with the greatest or the least figure; of one in the singular, the first."""
+    `n`: so many of them; None for all.
+    """
     if isinstance(a, NP) and not a.set.has_hole and a.set.limit is None:
         a = Agg("count", "", a.set)
     if not isinstance(a, Agg) or a.by or g[:2] == (a.set.entity, "id"):
         return
     if groups(w, a.set.entity, g):
-        first = int(n) if n else 1 if len(g) > 2 else None
+        first = None if n is None else int(n) if n else 1 if len(g) > 2 else None
         yield a._replace(by=(g[:2],), order=order, top=first), int(g[0] != a.set.entity)
 
 
-@meaning
-def top_n(w: World, n: float, g: Group, order: str, a: Part) -> Out:
-    """Show the first groups."""
-    yield from top(w, g, order, a, n)
-
-
-@meaning
-def top_by(w: World, n: float, g: Group, a: Part) -> Out:
-    """Show the groups with the greatest figures."""
-    yield from top(w, g, "desc", a, n)
-
-
-@meaning
-def top_desc(w: World, g: Group, a: Part) -> Out:
-    """Show all groups, the greatest first."""
-    yield from top(w, g[:2], "desc", a)
-
-
-@meaning
 def top_fn(w: World, g: Group, order: str, fn: str, f: Word) -> Out:
     """Show the groups with the greatest figure of a field."""
     for a, cost in measure(w, fn, f):
@@ -377,7 +237,6 @@ def top_fn(w: World, g: Group, order: str, fn: str, f: Word) -> Out:
             yield one, cost + extra
 
 
-@meaning
 def more_than(w: World, g: Group, op: str, n: float, np: NP) -> Out:
     """Show the groups with more than a number of things."""
     if op in (">", ">=") and n == int(n) and n > 0:
@@ -385,7 +244,6 @@ def more_than(w: World, g: Group, op: str, n: float, np: NP) -> Out:
             yield a._replace(having=(op, int(n))), cost
 
 
-@meaning
 def commonest(w: World, g: Group, order: str, n: float | None = None) -> Out:
     """Show the values that occur most often."""
     if g[1] != "id" and g[0] != "time":
@@ -396,29 +254,15 @@ def commonest(w: World, g: Group, order: str, n: float | None = None) -> Out:
 # --- ranks
 
 
-@meaning
-def rank(w: World, np: NP, order: str, f: Word) -> Out:
-    """Sort things by a field."""
+def rank(w: World, np: NP, order: str, f: Word, n: float | None = None) -> Out:
+    """Sort things by a field, the first `n` of them."""
     found = w.lex.field(f)
     sorts = found.column and f.entity == np.set.entity and found.kind in ("number", "date")
     if sorts and not np.set.has_hole:
-        first = np.set.limit or (1 if np.one else None)
+        first = int(n) if n else np.set.limit or (1 if np.one else None)
         yield Rank(np.set._replace(limit=None), f.field, order, first), 0
 
 
-@meaning
-def rank_asc(w: World, np: NP, f: Word) -> Out:
-    """Sort things by a field, the least first."""
-    yield from rank(w, np, "asc", f)
-
-
-@meaning
-def rank_desc(w: World, np: NP, f: Word) -> Out:
-    """Sort things by a field, the greatest first."""
-    yield from rank(w, np, "desc", f)
-
-
-@meaning
 def newest(w: World, order: str, np: NP, n: float | None = None) -> Out:
     """Sort things by their date; the list of a tool that is sorted so is only cut."""
     e = w.lex.entities.get(np.set.entity)
@@ -431,35 +275,28 @@ def newest(w: World, order: str, np: NP, n: float | None = None) -> Out:
         yield Rank(np.set._replace(limit=None), e.day, order, first), 0
 
 
-@meaning
-def up(w: World, f: Word) -> Out:
-    """Mean the greatest of a field."""
-    yield (f, "desc"), 0
+def first(w: World, np: NP) -> Out:
+    """Show the earliest of things; of several it is not known how many."""
+    if np.one:
+        yield from newest(w, "asc", np)
 
 
-@meaning
-def down(w: World, f: Word) -> Out:
-    """Mean the least of a field."""
-    yield (f, "asc"), 0
-
-
-@meaning
-def superlative(w: World, said: tuple[Word, str], np: NP, n: float | None = None) -> Out:
-    """Show the things that are the greatest or the least."""
-    for r, cost in rank(w, np, said[1], said[0]):
-        yield r._replace(top=int(n) if n else r.top), cost
+def nearest(w: World, np: NP, whole: Word) -> Out:
+    """Sort things by the share of a field that another one fills, the fullest first."""
+    e = w.lex.entities.get(np.set.entity)
+    parts = [f for f in e.fields.values() if f.column and f.part_of == whole.field] if e else []
+    if whole.entity == np.set.entity and len(parts) == 1 and not np.set.has_hole:
+        yield Rank(np.set, parts[0].name, "desc", None, whole.field), 0
 
 
 # --- reports
 
 
-@meaning
 def report(w: World, name: str) -> Out:
     """Call a report."""
     yield Call(name), 0
 
 
-@meaning
 def report_when(w: World, t: Call, m: Part) -> Out:
     """Call a report for a period."""
     if t.when is None and isinstance(m, When) and m.field is None and w.lex.reports[t.name].start:
@@ -469,7 +306,6 @@ def report_when(w: World, t: Call, m: Part) -> Out:
 # --- what stands first
 
 
-@meaning
 def front(w: World, m: Part, q: Part) -> Out:
     """Restrict a question by a phrase that stands before it."""
     if isinstance(m, To) and not m.np.set.parts:
@@ -483,14 +319,12 @@ def front(w: World, m: Part, q: Part) -> Out:
         yield from restrict(w, q, m)
 
 
-@meaning
 def front_bare(w: World, m: Part, q: Part) -> Out:
     """Restrict a question by a period or a thing that stands before it without a comma."""
     if isinstance(m, When | To):
         yield from front(w, m, q)
 
 
-@meaning
 def never(w: World, *parts: Part) -> Out:
     """Read a form that is understood and yet says too little."""
     yield from ()

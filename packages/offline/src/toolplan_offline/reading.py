@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date
 from functools import cached_property
 from typing import Any, Final
 
 from toolplan.dates import NUMBERS, Weeks, read_dates, vocabulary
-from toolplan_offline import grammar
+from toolplan_offline import deeds, follow_ups, grammar, phrases, questions
 from toolplan_offline.chart import Chart, Edge
-from toolplan_offline.follow_ups import FUNCTIONS
 from toolplan_offline.lexicon import Lexicon
-from toolplan_offline.meaning import When, World
+from toolplan_offline.meaning import Out, When, World
 from toolplan_offline.words import Token, near, split
 
 _COUNTS: Final = {k: v for k, v in NUMBERS.items() if v > 1 and " " not in k}
 _POLITE: Final = frozenset(["please", "pls", "plz", "kindly"])
+FUNCTIONS: Final[dict[str, Callable[..., Out]]] = {
+    name.strip("_"): function
+    for module in (phrases, questions, follow_ups, deeds)
+    for name, function in vars(module).items()
+    if getattr(function, "__module__", "") == module.__name__ and not name.startswith("_")
+    if not isinstance(function, type)
+}
+"""The functions that a grammar may name.
+
+They get the world and the meanings of parts, and yield each way in which these fit together, with
+its cost; a way that does not fit is not yielded.
+"""
 _LONGEST: Final = 8
 """Maximum number of words of a phrase of the grammar."""
 
@@ -25,11 +36,11 @@ _LONGEST: Final = 8
 class Reader:
     """Reads questions with a lexicon and the grammar."""
 
-    def __init__(self, lex: Lexicon, weeks: Weeks = "rolling") -> None:
-        """Read with `lex`; `weeks` says what last week is."""
+    def __init__(self, lex: Lexicon, weeks: Weeks = "rolling", rules: str = "grammar.txt") -> None:
+        """Read with `lex` by `rules`; `weeks` says what last week is."""
         self.lex = lex
         self.weeks: Weeks = weeks
-        self.grammar = grammar.load()
+        self.grammar = grammar.load(rules)
         # a word that means something to the tools is never skipped
         self.skip = (self.grammar.skip | lex.light) - lex.entries.keys()
         self.longest = max(_LONGEST, lex.longest)
@@ -88,6 +99,7 @@ class Reading:
     def __init__(self, reader: Reader, question: str, today: date, world: World) -> None:
         """Read a question."""
         self._reader = reader
+        self._question = question
         self.tokens = [t for t in split(question) if t.low not in _POLITE]
         self.unknown: list[str] = []
         self.asked: dict[str, None] = {}
@@ -187,12 +199,17 @@ class Reading:
                     and self._is_name(end)
                 ):
                     end += 1
-                yield Edge(at, end, "UNK", " ".join(x.text for x in self.tokens[at:end]))
+                yield Edge(at, end, "UNK", self._text(at, end))
             elif at not in covered and t.kind == "id":
                 yield Edge(at, end, "UNK", t.text, 1)
             elif at not in covered:
                 self.unknown.append(t.text)
             at = end
+
+    def _text(self, start: int, end: int) -> str:
+        if end == start + 1:
+            return self.tokens[start].text
+        return self._question[self.tokens[start].start : self.tokens[end - 1].end]
 
     def _is_name(self, at: int) -> bool:
         t = self.tokens[at]

@@ -67,6 +67,7 @@ class Field:
         least, most: the arguments that are its bounds.
         json: the type of the column, as the tool `sql` names types.
         lower: whether the known values are written in lower case.
+        part_of: the field of which it is a part, as a load is of a capacity.
         timed: whether the arguments of its bounds take a time of day.
     """
 
@@ -90,6 +91,7 @@ class Field:
     json: str = ""
     lower: bool = False
     timed: bool = False
+    part_of: str = ""
 
 
 @dataclass(slots=True)
@@ -145,7 +147,7 @@ class Schemas:
         self.entities: dict[str, Entity] = {}
         self.reports: dict[str, Report] = {}
         for tool in tools:
-            if tool.effects is Effects.READ:
+            if reads(tool):
                 self._tool(tool)
         self.entities = {k: e for k, e in self.entities.items() if e.list_tool or e.get_tool}
         for entity in self.entities.values():
@@ -157,7 +159,7 @@ class Schemas:
         verb, noun = schema.get("x-verb"), schema.get("x-entity")
         required = tuple(schema.get("required") or ())
         if not noun:
-            verb, noun = named_after(tool.name, bool(required))
+            verb, noun = named_after(tool.name, needs=bool(required))
         if not isinstance(noun, str) or not noun:
             return
         props = as_node(schema.get("properties"))
@@ -179,6 +181,12 @@ class Schemas:
                 _read_argument(entity, name, as_node(node))
 
 
+def reads(tool: Tool) -> bool:
+    """Return whether a tool only reads: as it states, or, where it states nothing, by its name."""
+    named = bool(named_after(tool.name, needs=True)[0])
+    return tool.effects is Effects.READ or (tool.effects is Effects.UNKNOWN and named)
+
+
 def _order(said: object) -> tuple[str, str]:
     found = re.fullmatch(r"(\w+) (asc|desc)", said) if isinstance(said, str) else None
     return (found[1], found[2]) if found else ("", "")
@@ -195,7 +203,7 @@ def types_of(node: Node) -> list[str]:
     return list(given) if isinstance(given, list | tuple) else [given]
 
 
-def named_after(name: str, needs: bool) -> tuple[str, str]:
+def named_after(name: str, *, needs: bool) -> tuple[str, str]:
     """Return the verb and the thing that the name of a tool says, or nothing.
 
     `needs`: the tool requires an argument.
@@ -220,7 +228,7 @@ def _report(name: str, schema: Node, props: Node) -> Report:
 
 def _read_prefix(entity: Entity, node: Node) -> None:
     for text in [str(node.get("pattern", "")).lstrip("^"), *map(str, node.get("examples") or [])]:
-        found = re.match(r"([A-Z]+)", text)
+        found = re.match(r"([A-Za-z]{1,4})-?(?:\d|\[0-9\]|\\d)", text)
         if found and not entity.prefix:
             entity.prefix = found[1]
 
@@ -263,6 +271,7 @@ def read_field(entity: Entity, name: str, node: Node) -> Field:
     dated = node.get("format") if node.get("format") in ("date", "date-time") else ""
     found.json = found.json or dated or next((k for k in kinds if k in _JSON_TYPES), "")
     found.unit = found.unit or node.get("x-unit", "")
+    found.part_of = found.part_of or node.get("x-part-of", "")
     head, _, suffix = name.rpartition("_")
     if not found.unit and head and suffix in ENGLISH.suffixes and {"number", "integer"} & {*kinds}:
         found.unit = ENGLISH.suffixes[suffix]

@@ -10,7 +10,7 @@ _TOKEN: Final = re.compile(
     (?P<quoted>"[^"]+"|“[^”]+”)
   | (?P<date>\d{4}-\d\d-\d\d(?:T[\d:.]+Z?)?|\d{4}[-/]\d\d(?:[-/]\d\d)?(?!\d)
     |\d{1,2}[./]\d{1,2}[./]\d{4})
-  | (?P<id>\b[A-Z]{1,4}-?\d[\w]*(?:-\d+)*\b(?<!\dth))
+  | (?P<id>[\w.+-]+@[\w-]+\.[\w.-]*\w|\b[A-Za-z]{1,4}-?\d\w*(?:-\d+)*\b(?<!\dth))
   | (?P<number>\d+(?:,\d{3})+(?:\.\d+)?|\d+\.\d+|\d+(?:st|nd|rd|th)\b|\d+)
   | (?P<arrow>-+>|→|=>)
   | (?P<possessive>['’]s\b|(?<=s)['’](?=\s))
@@ -69,6 +69,12 @@ def _tokens(found: re.Match[str], before: str, question: str) -> list[Token]:
         return [token("->", "punct")]
     if kind != "punct":
         return [Token(text, low, kind, start, end)]
+    if (
+        text == "."
+        and question[start - 1 : start].isupper()
+        and not question[: start - 1][-1:].isalpha()
+    ):
+        return []  # an initial
     joins = end < len(question) and question[end].isalpha() and bool(before)
     if text == "&" or (text == "/" and joins):
         return [token("and" if text == "&" else "or", "word")]

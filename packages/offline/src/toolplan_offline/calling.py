@@ -1,0 +1,95 @@
+"""Plans of single calls: of a tool that changes something, or of one that is no list."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import date
+from typing import Any, Final
+
+from toolplan.path import Json
+from toolplan.planners import Clarification, Draft, Proposal, Question, Refusal
+from toolplan.tools import Tool
+from toolplan_offline import explain
+from toolplan_offline.chart import TooMany
+from toolplan_offline.deeds import DeedLexicon, Do
+from toolplan_offline.lexicon import Lexicon
+from toolplan_offline.meaning import World
+from toolplan_offline.provenance import provenance, said_values
+from toolplan_offline.reading import Reader, Reading, Weeks
+from toolplan_offline.schemas import ENGLISH
+from toolplan_offline.words import split
+
+NAME: Final = "offline"
+_RULES: Final = "deeds.txt"
+
+
+class Caller:
+    """Reads questions that call one tool with values of their own."""
+
+    def __init__(self, tools: Iterable[Tool], reading: Lexicon, weeks: Weeks) -> None:
+        """Know the tools that `reading` does not read."""
+        self._lex = DeedLexicon(list(tools), reading)
+        self._reader = Reader(self._lex, weeks, _RULES)
+        self._words = reading.entries
+
+    def begins(self, question: str) -> bool:
+        """Return whether a question begins with the verb of a tool, or with one of destroying."""
+        words = [token.low for token in split(question)]
+        return self._lex.begins(words) or self._destroys(words)
+
+    def _destroys(self, words: list[str]) -> bool:
+        return bool(words) and words[0] in ENGLISH.classes["delete"] and words[0] not in self._words
+
+    def plan(self, question: Question) -> Proposal:
+        """Return the plan of a question that begins with a verb, or what is asked back."""
+        words = [token.low for token in split(question.text)]
+        if not self._lex.begins(words):
+            return Refusal(f'No tool deletes, as "{words[0]}" demands.')
+        return self.read(question)
+
+    def read(self, question: Question) -> Proposal:
+        """Return the plan of one call, or what is asked back."""
+        world = World(self._lex)
+        try:
+            reading = self._reader.read(question.text, date.fromisoformat(question.today), world)
+        except TooMany:
+            return Clarification("This can be read in very many ways. Please ask it in parts.")
+        if reading.asked:
+            return Clarification(" ".join(reading.asked))
+        if reading.unknown:
+            return explain.unknown_words(reading)
+        calls = sorted(reading.meanings("S").items(), key=lambda each: each[1])
+        whole = [(call, cost) for call, cost in calls if not self._missing(call)]
+        if whole:
+            best = [call for call, cost in whole if cost == whole[0][1]]
+            drafts = [self._text(question, reading, call) for call in best]
+            if len(drafts) == 1:
+                return Draft(drafts[0], planner=NAME)
+            options = tuple(explain.called(call.tool, dict(call.args)) for call in best)
+            plans = tuple(json.loads(draft) for draft in drafts)
+            return explain.one_of(options, plans)
+        if calls:
+            missing = " and ".join(name.replace("_", " ") for name in self._missing(calls[0][0]))
+            return Clarification(f"Please also give the {missing}, in one sentence with the rest.")
+        return explain.not_together(reading, world, None)
+
+    def _missing(self, call: Do) -> list[str]:
+        given, required = dict(call.args), self._lex.entities[call.tool].required
+        missing = [name for name in required if name not in given]
+        nothing = call.tool in self._lex.updates and len(given) <= len(required)
+        return missing or (["value that changes"] if nothing else [])
+
+    def _text(self, question: Question, reading: Reading, call: Do) -> str:
+        order = list(self._lex.entities[call.tool].fields)
+        args = dict(sorted(call.args, key=lambda given: order.index(given[0])))
+        step: dict[str, Any] = {"id": "call", "tool": call.tool, **({"args": args} if args else {})}
+        metadata: dict[str, Json] = {
+            "query": question.text,
+            "reference_date": question.today,
+            "planner": NAME,
+            "notes": [*reading.notes],
+            "provenance": provenance(question.text, [step], said_values(reading, "S", call)),
+        }
+        plan = {"toolplan": 1, "steps": [step], "metadata": metadata}
+        return json.dumps(plan, ensure_ascii=False, indent=2)

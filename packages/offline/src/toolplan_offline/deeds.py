@@ -1,0 +1,245 @@
+"""Single calls: tools that change something, and tools that neither list nor get things.
+
+The question begins with the verb of a tool and gives it every value; all words are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+from toolplan.tools import Tool
+from toolplan_offline.lexicon import Lexicon, Val, Word
+from toolplan_offline.meaning import Out, Part, When, World
+from toolplan_offline.schemas import (
+    ENGLISH,
+    Entity,
+    Field,
+    Node,
+    Report,
+    as_node,
+    named_after,
+    read_field,
+    reads,
+    types_of,
+)
+from toolplan_offline.words import singular, spoken
+
+Given = tuple[str, Any]
+_NUMBERS: Final = ("number", "integer")
+_CHANGES: Final = ("create", "update", "delete")
+
+
+class Do(NamedTuple):
+    """A call while it is read: its tool, its arguments, and the field that will be set."""
+
+    tool: str
+    args: frozenset[Given] = frozenset()
+    about: str = ""
+
+
+class Give(NamedTuple):
+    """A value that a call may be given; `field`: for that field; `kind`: of that kind of thing."""
+
+    value: Part
+    field: Word | None = None
+    kind: str = ""
+
+
+class Deeds:
+    """The tools that are called singly, each as an entity whose fields are its arguments."""
+
+    def __init__(self, tools: Iterable[Tool], reading: Lexicon) -> None:
+        """Read the schemas of the tools that `reading` does not read."""
+        self.entities: dict[str, Entity] = {}
+        self.reports: dict[str, Report] = {}
+        self.verbs: dict[str, set[str]] = {}
+        self.reads: set[str] = set()
+        self.updates: set[str] = set()
+        taken = {e.list_tool for e in reading.entities.values()} | set(reading.reports)
+        for tool in tools:
+            if tool.name not in taken:
+                self._tool(tool)
+
+    def _tool(self, tool: Tool) -> None:
+        schema = as_node(tool.raw_input)
+        verb, noun = schema.get("x-verb"), schema.get("x-entity")
+        if reads(tool):
+            if noun or not schema.get("required"):
+                return
+            self.reads.add(tool.name)
+        words = spoken(tool.name).split()
+        nouns = [spoken(str(noun)), *schema.get("x-synonyms", [])] if noun else []
+        if not noun:
+            rest = named_after(tool.name, needs=True)[1] or "_".join(words[1:])
+            nouns = [spoken(rest)] if rest else []
+        things = {word for noun in nouns for word in noun.split()}
+        own = {w for w in words if not {w, singular(w)} & things} or {words[0]}
+        said = ENGLISH.classes[verb] if verb in _CHANGES else frozenset[str]()
+        self.verbs[tool.name] = own | said
+        if verb == "update" or own & ENGLISH.classes["update"]:
+            self.updates.add(tool.name)
+        entity = Entity(tool.name, nouns, required=tuple(schema.get("required") or ()))
+        for name, node in as_node(schema.get("properties")).items():
+            _read_value(entity, name, as_node(node))
+        self.entities[tool.name] = entity
+
+
+def _read_value(entity: Entity, name: str, node: Node) -> None:
+    found = read_field(entity, name, node)
+    found.equal, found.column = name, False
+    found.json = next(iter(types_of(node)), found.json)
+
+
+class DeedLexicon(Lexicon):
+    """What phrases can be in a question that calls one tool."""
+
+    def __init__(self, tools: Iterable[Tool], reading: Lexicon) -> None:
+        """Compile the lexicon; identities are those of the things that `reading` knows."""
+        deeds = Deeds(tools, reading)
+        super().__init__(deeds)
+        self._reading = reading
+        self.reads, self.updates = deeds.reads, deeds.updates
+        for tool, verbs in deeds.verbs.items():
+            for verb in verbs:
+                self.add(verb, "VERB", tool)
+        for name, entity in reading.entities.items():
+            for noun in entity.nouns:
+                self.add(noun, "N1", f"of {name}")
+        self.light = set()
+
+    def identities(self, text: str) -> list[tuple[str, str]]:
+        """Return the things that an identity can be."""
+        return self._reading.identities(text)
+
+    def begins(self, words: Iterable[str]) -> bool:
+        """Return whether the first word that means something is the verb of a tool."""
+        asks = ("please", "kindly", "can", "could", "you", "i", "want", "to", "would", "like")
+        first = next((w for w in words if w not in asks), "")
+        return any(category == "VERB" for category, _ in self.entries.get(first, ()))
+
+
+# --- the functions that deeds.txt names
+
+
+def do(w: World, tool: str) -> Out:
+    """Call the tool of a verb, of a thing that an identity says."""
+    yield Do(tool), 1
+
+
+def do_noun(w: World, tool: str, noun: str) -> Out:
+    """Call the tool of a verb and a noun."""
+    if tool == noun:
+        yield Do(tool), 0
+
+
+def do_given(w: World, tool: str, given: Give, noun: str) -> Out:
+    """Call a tool with a value before its noun."""
+    if tool == noun:
+        yield from with_value(w, Do(tool), given)
+
+
+def do_read(w: World, noun: str) -> Out:
+    """Call a tool that only reads by its noun."""
+    if noun in getattr(w.lex, "reads", ()):
+        yield Do(noun), 0
+
+
+def about_field(w: World, tool: str, field: Word) -> Out:
+    """Begin to set a field."""
+    if field.entity == tool:
+        yield Do(tool, about=field.field), 0
+
+
+def about_given(w: World, tool: str, given: Give, field: Word) -> Out:
+    """Begin to set a field of a thing that is named first."""
+    if field.entity == tool:
+        yield from with_value(w, Do(tool, about=field.field), given)
+
+
+def give_value(w: World, value: Part, field: Word | None = None) -> Out:
+    """Give a value, perhaps with the field that it is for."""
+    yield Give(value, field), 0
+
+
+def give_name(w: World, text: str) -> Out:
+    """Give a name."""
+    yield Give(text, kind="name"), 0
+
+
+def give_of_noun(w: World, noun: str, text: Part) -> Out:
+    """Give what stands behind the noun of a kind as its identity."""
+    if noun.startswith("of ") and (not isinstance(text, tuple) or noun == f"of {text[0]}"):
+        yield Give(text, kind=noun[3:]), 0
+
+
+def with_value(w: World, call: Do, given: Give) -> Out:
+    """Give a call one more value, in each way that fits."""
+    for f in w.lex.entities[call.tool].fields.values():
+        if f.name in dict(call.args) or f.name == call.about:
+            continue
+        value = _fitting(f, call.tool, given)
+        if value is not None:
+            yield call._replace(args=call.args | {(f.name, value)}), 0
+
+
+def with_text(w: World, call: Do, text: Part) -> Out:
+    """Give a call the identity of what it is about, or its one required text."""
+    e = w.lex.entities[call.tool]
+    open_ = [e.fields[name] for name in e.required if name not in dict(call.args)]
+    if len(open_) == 1 and (value := _plain(open_[0], text)) is not None:
+        yield call._replace(args=call.args | {(open_[0].name, value)}), 0
+
+
+def set_value(w: World, call: Do, value: Part) -> Out:
+    """Set the field that the call is about."""
+    f = w.lex.entities[call.tool].fields[call.about]
+    fitting = _fitting(f, call.tool, Give(value, Word(call.tool, call.about)))
+    if fitting is not None:
+        yield Do(call.tool, call.args | {(call.about, fitting)}), 0
+
+
+def _fitting(f: Field, tool: str, given: Give) -> Any:  # noqa: ANN401  (a JSON value)
+    """Return the value as the argument takes it; None where it does not fit."""
+    if given.field is not None and given.field[:2] != (tool, f.name):
+        return None
+    match given.value:
+        case Val(entity=entity, field=field, value=value):
+            return value if (entity, field) == (tool, f.name) else None
+        case When(lo=lo, hi=hi):
+            return lo.isoformat() if f.kind == "date" and lo and lo == hi else None
+        case (str(kind), str(identity)):
+            return identity if f.ref == f"{kind}.id" else None
+        case (float(number), frozenset() as units):
+            return _amount(f, tool, number, next(iter(units), None), named=given.field is not None)
+        case str() | float() as text:
+            named = given.kind == f.name or (given.kind and f.name in ("id", f"{given.kind}_id"))
+            return _plain(f, text) if given.field is not None or named else None
+        case _:
+            return None
+
+
+def _amount(f: Field, tool: str, number: float, unit: Word | None, *, named: bool) -> Any:  # noqa: ANN401
+    if f.json not in _NUMBERS or not (named or unit):
+        return None
+    if unit is not None and unit[:2] != (tool, f.name):
+        return None
+    value = number * (unit.factor if unit else 1.0)
+    if value == int(value):
+        return int(value)
+    return value if f.json == "number" else None
+
+
+def _plain(f: Field, text: Part) -> Any:  # noqa: ANN401
+    """Return a text or a number as an argument without known values takes it."""
+    if isinstance(text, float):
+        whole = int(text) if text == int(text) else text
+        if f.json == "string":
+            return str(whole)
+        return (
+            whole
+            if f.json == "number" or (isinstance(whole, int) and f.json == "integer")
+            else None
+        )
+    free = f.json == "string" and f.kind not in ("enum", "date", "bool")
+    return text if free else None
