@@ -138,7 +138,7 @@ def test_a_refusal_fails_the_call_and_is_not_tried_again(name: str, status: int)
         (b'{"detail": [{"loc": 1}], "title": "t"}', ": t"),
         (b'{"success": false, "error": {"message": "m"}}', ": m"),
         (b'{"a": 1}', ': {"a": 1}'),
-        (b"<html>\n <b>Down</b>", ": <html> <b>Down</b>"),
+        (b"<html>\n <b>Down</b>", ": a web page, 'Down'"),
         (b"", "."),
         (b"\xff\xfe", ": \ufffd\ufffd"),
         (b"x" * 900, ": " + "x" * 497 + "..."),

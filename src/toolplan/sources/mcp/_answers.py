@@ -23,6 +23,7 @@ from mcp.types import (
     jsonrpc_message_adapter,
 )
 
+from toolplan.sources._base import page_title
 from toolplan.sources.mcp._texts import clean
 
 Waiting: TypeAlias = Mapping[RequestId, str]
@@ -37,7 +38,6 @@ _DEEPEST: Final = 150
 """Levels of nesting of an answer; the SDK reads no more than about 200."""
 _LONGEST_WORDS: Final = 500
 _ID: Final = re.compile(r'"id"\s*:\s*"?(\d{1,18})"?\s*[,}]')
-_TITLE: Final = re.compile(r"<title[^>]*>([^<]*)", re.IGNORECASE)
 _OF_THE_CONNECTION: Final = frozenset({CONNECTION_CLOSED, REQUEST_TIMEOUT})
 
 
@@ -91,11 +91,8 @@ def is_unread(error: object) -> bool:
 
 def words_of(text: str) -> str:
     """Return what a server wrote, cut; of a web page its title."""
-    if text.lstrip()[:1] == "<":
-        title = _TITLE.search(text)
-        name = " ".join(clean(title[1]).split()) if title else ""
-        return f"a web page, {name[:_LONGEST_WORDS]!r}" if name else "a web page"
-    return clean(" ".join(text[: 4 * _LONGEST_WORDS].split()), _LONGEST_WORDS)
+    words = page_title(text) or " ".join(text[: 4 * _LONGEST_WORDS].split())
+    return clean(words, _LONGEST_WORDS)
 
 
 def failure_body(asked: RequestId | None, code: int, words: str) -> dict[str, Any]:

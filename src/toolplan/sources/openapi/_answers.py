@@ -1,4 +1,4 @@
-"""What comes back: JSON by its content type, else text; and what a refusal says."""
+"""What comes back: read as the media type that the document declares; and what a refusal says."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Final
 from msgspec import Struct
 
 from toolplan.path import Json
+from toolplan.sources._base import page_title
+from toolplan.sources.openapi._bodies import is_json
 from toolplan.sources.openapi._request import Request
 from toolplan.tools import OutcomeUnknown, ToolError
 
@@ -17,6 +19,8 @@ _LONGEST_REASON: Final = 500
 _UNSURE: Final = frozenset({301, 302, 303, 408, 502, 504})
 """Statuses that leave it open whether a call with effects did its work."""
 
+_PROBLEM: Final = "application/problem+json"
+_UTF_8: Final = frozenset({"utf-8", "utf8"})
 _REASONS: Final = ("message", "detail", "error_description", "title", "error", "reason")
 
 
@@ -28,8 +32,11 @@ class Response(Struct, frozen=True):
     content: bytes
 
 
-def answer_of(request: Request, response: Response) -> Json:
+def answer_of(request: Request, response: Response, media: tuple[str, ...] = ()) -> Json:
     """Return what a response says: JSON, text, or None where it has no content.
+
+    Where JSON is declared among `media`, JSON is read whatever type it was sent as. A web page is
+    an answer only where one is declared, or nothing is.
 
     Raises:
         OutcomeUnknown: the call has effects, and they may have happened.
@@ -37,10 +44,10 @@ def answer_of(request: Request, response: Response) -> Json:
     """
     if not 200 <= response.status < 300:
         raise _refusal(request, response)
-    if response.status in (204, 205) or request.method == "HEAD" or not response.content:
+    if response.status in (204, 205) or request.method == "HEAD" or not response.content.strip():
         return None
     try:
-        value = _value(response)
+        value = _value(response, media)
     except ValueError as error:
         text = f"The service answered {response.status}, but {error}."
         # it did what it was asked; only what it says of it is lost
@@ -52,19 +59,57 @@ def answer_of(request: Request, response: Response) -> Json:
     return request.credentials.struck_value(value) if request.credentials else value
 
 
-def _value(response: Response) -> Json:
+def _value(response: Response, media: tuple[str, ...]) -> Json:
+    """Return what a response holds.
+
+    Raises:
+        ValueError: it is not what it says that it is, or not what is declared.
+    """
     kind, charset = _content_type(response)
-    is_json = kind == "application/json" or kind.endswith("+json") or kind == "text/json"
-    if is_json or not kind:
+    declared = tuple(each for each in media if is_json(each))
+    is_declared = kind in media or "*/*" in media or f"{kind.partition('/')[0]}/*" in media
+    is_open = not kind and (bool(declared) or not media)
+    if is_json(kind) or is_open or (declared and not is_declared):
         try:
-            return json.loads(response.content, parse_constant=_refuse_constant)
+            value = _json(response.content, charset)
         except (ValueError, RecursionError):
-            if is_json:
-                raise ValueError("what it sent is not JSON that can be read") from None
+            if is_json(kind):
+                page = page_title(response.content.decode(errors="replace"))
+                what = "not JSON that can be read" if page is None else f"{page} and not JSON"
+                raise ValueError(f"what it sent is {what}") from None
+        else:
+            return _no_problem(kind, media, value)
+    text = _text(response.content, kind, charset)
+    page = page_title(text)
+    if media and not is_declared and (declared or page is not None):
+        what = f"text of the type {kind}" if kind else "text of no type"
+        said = "" if page else f": {' '.join(text.split())[:_LONGEST_REASON]}"
+        raise ValueError(f"it sent {page or what} where {' or '.join(media)} is declared{said}")
+    return text
+
+
+def _json(content: bytes, charset: str) -> Json:
     try:
-        return response.content.decode(charset)
+        return json.loads(content, parse_constant=_refuse_constant)  # in any encoding of Unicode
+    except UnicodeDecodeError:
+        return json.loads(_text(content, "", charset), parse_constant=_refuse_constant)
+
+
+def _text(content: bytes, kind: str, charset: str) -> str:
+    try:
+        return content.decode("utf-8-sig" if charset.lower() in _UTF_8 else charset)
     except (LookupError, ValueError):
         raise ValueError(f"what it sent ({kind or 'of no type'}) is not text") from None
+
+
+def _no_problem(kind: str, media: tuple[str, ...], value: Json) -> Json:
+    """Return `value`, unless it describes a problem (RFC 9457) and no such type is declared."""
+    is_problem = (
+        kind == _PROBLEM and isinstance(value, dict) and bool({"title", "detail"} & value.keys())
+    )
+    if is_problem and media and _PROBLEM not in media:
+        raise ValueError(f"what it sent describes a problem: {_message_in(value)}")
+    return value
 
 
 def _refuse_constant(name: str) -> Json:
@@ -91,11 +136,11 @@ def _refusal(request: Request, response: Response) -> ToolError:
 
 def _reason(response: Response) -> str:
     """Return what the service says of its refusal: the message of the usual forms, or the text."""
-    text = response.content.decode(errors="replace")
+    text = response.content.decode("utf-8-sig", errors="replace")
     try:
         message = _message_in(json.loads(text))
     except (ValueError, RecursionError):
-        message = None
+        message = page_title(text)
     line = " ".join((message or text).split())
     return line if len(line) <= _LONGEST_REASON else line[: _LONGEST_REASON - 3] + "..."
 

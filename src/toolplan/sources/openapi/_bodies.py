@@ -93,6 +93,24 @@ def read_body(document: Document, schemas: Schemas, place: Place, taken: set[str
     return None
 
 
+def read_media(document: Document, place: Place) -> tuple[str, ...]:
+    """Return the media types that a successful call may answer with, from `responses` at `place`.
+
+    Raises:
+        RemoteReference: a reference leads out of the document.
+        Unusable: a reference leads nowhere.
+    """
+    chosen = [code for code in place.node if _SUCCESS.fullmatch(code)] or ["default"]
+    found = (document.follow(place.at(code)).at("content").node for code in chosen)
+    stated = (kind.partition(";")[0].strip().lower() for content in found for kind in content)
+    return tuple(dict.fromkeys(stated))
+
+
+def is_json(kind: str) -> bool:
+    """Return whether a media type is one of JSON."""
+    return _JSON.fullmatch(kind) is not None or kind == "text/json"
+
+
 def read_output(document: Document, schemas: Schemas, place: Place) -> Json:
     """Return the schema of what a successful call gives, from `responses` at `place`.
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.sources._base import plain_name
-from toolplan.sources.openapi._bodies import Body, read_body, read_output
+from toolplan.sources.openapi._bodies import Body, read_body, read_media, read_output
 from toolplan.sources.openapi._document import Document, Fault, Node, Place, Unusable
 from toolplan.sources.openapi._keywords import OPERATION_HINTS, shortened
 from toolplan.sources.openapi._parameters import Parameters, read_parameters
@@ -56,6 +56,7 @@ class Operation(Struct, frozen=True):
         body: what is sent; None where nothing is.
         raw_input: the schema of the arguments.
         raw_output: the schema of what a successful call gives, None where it is not known.
+        media: the media types of it, in lower case; none where they are not stated.
         effects: what the method says of it, or the document's hint where that says more.
         idempotent: whether a call may be made twice.
         claim: what the hints of the document say that would lower these.
@@ -73,6 +74,7 @@ class Operation(Struct, frozen=True):
     body: Body | None
     raw_input: Json
     raw_output: Json
+    media: tuple[str, ...]
     effects: Effects
     idempotent: bool
     claim: Claim | None
@@ -180,6 +182,7 @@ class _Reader:
             body=body,
             raw_input=self._input(place, parameters, body, aliases),
             raw_output=_without(output, omitted),
+            media=read_media(self._document, place.at("responses")),
             effects=effects,
             idempotent=idempotent or parameters.key_header is not None,
             claim=claim,

@@ -260,7 +260,7 @@ def _call(
                 break
             for each in credentials.tokens:  # the service did nothing: it wants another token
                 each.refused(ready)
-        answer = answer_of(request, response)
+        answer = answer_of(request, response, operation.media)
         if operation.omitted and isinstance(answer, dict):
             return {k: each for k, each in answer.items() if k not in operation.omitted}
         return answer

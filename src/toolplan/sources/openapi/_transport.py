@@ -11,7 +11,7 @@ import asyncio
 import ssl
 import time
 import zlib
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC
 from email.utils import parsedate_to_datetime
@@ -40,6 +40,8 @@ Connect: TypeAlias = Callable[[bool], httpx2.AsyncBaseTransport]
 """Returns the transport to one host; the argument says whether it uses TLS."""
 
 _MOST_HOPS: Final = 5
+_MAGIC: Final = b"\x1f\x8b"
+_GZIPPED: Final = frozenset({"gzip", "x-gzip"})
 _GZIP: Final = zlib.MAX_WBITS | 16
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _TRY_AGAIN: Final = frozenset({429, 502, 503, 504})
@@ -325,7 +327,7 @@ async def _read(response: httpx2.Response, most: int, request: Request) -> Respo
         ToolError: the same without effects.
     """
     headers = {name.lower(): value for name, value in response.headers.items()}
-    unpacked = _Unpacked(headers.get("content-encoding", "").strip().lower())
+    unpacked = _Unpacked(headers)
     content = bytearray()
     try:
         async for part in response.aiter_raw():
@@ -343,8 +345,11 @@ async def _read(response: httpx2.Response, most: int, request: Request) -> Respo
 class _Unpacked:
     """Decompresses a response piece by piece, never more than is asked for."""
 
-    def __init__(self, encoding: str) -> None:
-        self._encoding = encoding
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        self._encoding = headers.get("content-encoding", "").strip().lower()
+        kind = headers.get("content-type", "").lower()
+        self._is_text = "json" in kind or kind.startswith("text/")
+        self._has_begun = False
         self._inner = zlib.decompressobj(_GZIP)
 
     def take(self, part: bytes, most: int) -> bytes:
@@ -353,10 +358,16 @@ class _Unpacked:
         Raises:
             ValueError: it cannot be read.
         """
+        if part and self._is_text and not self._has_begun:
+            self._has_begun = True
+            if self._encoding in _GZIPPED and not _MAGIC.startswith(part[:2]):
+                self._encoding = ""  # it says that it is packed, and is not
+            elif not self._encoding and part.startswith(_MAGIC):
+                self._encoding = "gzip"  # no text begins so
         match self._encoding:
             case "" | "identity":
                 return part[:most]
-            case "gzip" | "x-gzip":
+            case each if each in _GZIPPED:
                 try:
                     return self._inner.decompress(part, most)
                 except zlib.error:
