@@ -267,3 +267,81 @@ def _plain(value: Json) -> Json:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     return value
+
+
+OFFERS: list[Json] = [
+    {"n": 1, "o": {"a": 99, "b": 7}},
+    {"n": 2, "o": {"c": 8}},
+    {"n": 3, "o": None},
+]
+OF_ANY_JSON = [
+    "SELECT e.key, e.value FROM t, entries(t.o) AS e ORDER BY e.key",
+    "SELECT n, key, value FROM t, entries(t.o) WHERE value < 80",
+    "SELECT n, max(value) AS most FROM t, entries(o) GROUP BY n",
+    "SELECT n, entries(o) AS pairs FROM t",
+    "SELECT n, len(map_keys(o)) AS keys FROM t",
+    "SELECT n, cardinality(o) AS keys FROM t",
+    "SELECT key, sum(value) AS total FROM t, entries(t.o) GROUP BY key",
+    "SELECT key FROM t, entries(t.o) WHERE lower(key) LIKE 'a%'",
+    "SELECT key, value + 1 AS more FROM t, entries(t.o)",
+    "SELECT list_max(map_values(o)) AS most FROM t",
+    "SELECT avg(value) AS mean FROM t, entries(t.o)",
+]
+OPEN = Schema.load({"type": "array", "items": {"type": "object", "properties": {"n": {}, "o": {}}}})
+ANY_OBJECT = Schema.load(
+    {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {"n": {"type": "integer"}, "o": {"type": "object"}},
+            "additionalProperties": False,
+        },
+    }
+)
+
+
+@pytest.mark.parametrize("sql", OF_ANY_JSON)
+def test_entries_are_those_of_columns_of_any_json_too(sql: str) -> None:
+    declared: Json = {"t": {"n": "integer", "o": "json"}}
+    expected = run(sql, {"t": OFFERS})
+    assert run(sql, {"t": OFFERS}, declared) == expected
+    assert check(sql, tables={"t": OFFERS}, columns=declared).problems == ()
+    for schema in (None, OPEN, ANY_OBJECT):
+        assert check(sql, {"t": schema}, columns=declared).problems == ()
+    assert check(sql, {"t": ANY_OBJECT}).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind"),
+    [
+        ("SELECT e.key FROM t, entries(t.o) AS e", "string"),
+        ("SELECT map_keys(o) AS k FROM t", "integer"),
+        ("SELECT unnest(o) AS x FROM t", "string"),
+        ("SELECT o.name FROM t", "integer"),
+        ("SELECT list_sum(o) AS x FROM t", "date"),
+        ("SELECT sum(o) AS x FROM t", "string"),
+        ("SELECT upper(o) AS x FROM t", "boolean"),
+        ("SELECT year(o) AS x FROM t", "number"),
+        ("SELECT bool_and(o) AS x FROM t", "date"),
+        ("SELECT date_trunc('day', o) AS x FROM t", "boolean"),
+        ("SELECT o + INTERVAL 1 DAY AS x FROM t", "string"),
+        ("SELECT avg(value) AS x FROM t, entries(t.o)", "date-time"),
+    ],
+)
+def test_what_cannot_be_bound_at_run_time_is_a_problem_of_the_plan(sql: str, kind: str) -> None:
+    """Also where nothing but the declared column is known of the table."""
+    values: dict[str, Json] = {
+        "string": "a",
+        "integer": 1,
+        "date": "2026-01-01",
+        "boolean": True,
+        "number": 0.5,
+        "date-time": "2026-01-01T00:00:00",
+    }
+    rows: Json = [{"o": values[kind]}]
+    declared: Json = {"t": {"o": kind}}
+    with pytest.raises(ToolError) as failed:
+        run(sql, {"t": rows}, declared)
+    for schema in (None, OPEN):
+        found = check(sql, {"t": schema}, columns=declared)
+        assert [message for _, message in found.problems] == [str(failed.value)]

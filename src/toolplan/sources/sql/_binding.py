@@ -20,7 +20,7 @@ from toolplan.sources.sql._faults import MissingColumn, SqlFault, Stopped
 from toolplan.sources.sql._functions import Call
 from toolplan.sources.sql._statement import Statement
 from toolplan.sources.sql._types import ColumnType, Scalar
-from toolplan.sources.sql._values import UNSEEN
+from toolplan.sources.sql._values import AS_ENTRIES, UNSEEN
 
 _MOST_TRIALS: Final = 400
 _MOST_CHANGED: Final = 4
@@ -134,7 +134,15 @@ def _settle(database: Database, statement: Statement, tables: Mapping[str, Table
                 raise
         except SqlFault:
             continue
+    first.is_certain = not any(_is_guess(statement, tables))
     raise first
+
+
+def _is_guess(statement: Statement, tables: Mapping[str, Table]) -> Iterator[bool]:
+    """Yield for each column that the statement may read whether its type is not known."""
+    for name in statement.tables:
+        for key, each in tables[name].readings.items():
+            yield len(each) > 1 and each[0] is Scalar.UNKNOWN and statement.mentions(key)
 
 
 def _binding(
@@ -143,8 +151,8 @@ def _binding(
     chosen: Mapping[str, Mapping[str, ColumnType]],
     bound: Bound,
 ) -> Binding:
-    guessed = any(
-        len(each) > 1 and each[0] is Scalar.UNKNOWN and statement.mentions(key)
+    guessed = any(_is_guess(statement, tables)) or any(
+        chosen[name][key] in AS_ENTRIES[1:] and each[0] is Scalar.JSON
         for name in statement.tables
         for key, each in tables[name].readings.items()
     )

@@ -25,9 +25,8 @@ from toolplan.sources.sql._types import (
     clashing,
     declared_type,
     describe,
-    is_partial,
 )
-from toolplan.sources.sql._values import Use, marked, misfit, readings, shown, table_columns
+from toolplan.sources.sql._values import declared_readings, misfit, readings, shown, table_columns
 from toolplan.sources.sql._words import WORDS, SqlLimits
 from toolplan.threads import run_in_thread, threads_of
 from toolplan.tools import Arguments, ToolError
@@ -225,17 +224,12 @@ def _column(
     found = (
         readings(values, statement.use)
         if declared is None
-        else _declared_reading(declared, values, statement.use)
+        else declared_readings(declared, values, statement.use)
     )
     is_computed = statement.computes_with(name[1])
     is_met = statement.meets(name[1])
     column = Column(name, found, values, declared is not None, is_computed, is_met)
     return column if is_computed else column._replace(readings=passed_on(column))
-
-
-def _declared_reading(declared: ColumnType, values: list[Json], use: Use) -> tuple[ColumnType, ...]:
-    column = marked(declared, values)
-    return () if is_partial(column) and use.keys else (column,)
 
 
 def _missing(fault: MissingColumn, names: list[str]) -> str:

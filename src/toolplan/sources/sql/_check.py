@@ -36,7 +36,16 @@ from toolplan.sources.sql._types import (
     row_schema,
     row_type,
 )
-from toolplan.sources.sql._values import UNSEEN, Use, misfit, readings, shown, table_columns
+from toolplan.sources.sql._values import (
+    AS_ENTRIES,
+    UNSEEN,
+    Use,
+    declared_readings,
+    misfit,
+    readings,
+    shown,
+    table_columns,
+)
 from toolplan.tools import ComputedOutput, Lineage
 
 Problem: TypeAlias = tuple[str, str]
@@ -71,22 +80,27 @@ class _Given(Struct, frozen=True):
         """Return the table as its schema or its rows describe it, for a statement of that use."""
         known: dict[str, tuple[ColumnType, ...]] = {}
         if self.row is not None:
-            known = {name: _known(each) for name, each in self.row.columns.items()}
+            known = {name: _known(each, use) for name, each in self.row.columns.items()}
         elif self.rows is not None:
             known = {name: readings(each, use) for name, each in table_columns(self.rows).items()}
-        return Table({**known, **self._fixed()}, self.is_vague)
+        return Table({**known, **self._fixed(use)}, self.is_vague)
 
     def without_rows(self, use: Use) -> Table:
         """Return the table as a run would see it if it had no rows."""
-        return self.expected(use) if self.rows else Table(self._fixed(), is_open=True)
+        return self.expected(use) if self.rows else Table(self._fixed(use), is_open=True)
 
-    def _fixed(self) -> dict[str, tuple[ColumnType, ...]]:
-        return {name: (each,) for name, each in self.declared.items()}
+    def _fixed(self, use: Use) -> dict[str, tuple[ColumnType, ...]]:
+        if not self.rows:
+            return {name: _known(each, use) for name, each in self.declared.items()}
+        values = table_columns(self.rows, self.declared)
+        return {n: declared_readings(each, values[n], use) for n, each in self.declared.items()}
 
 
-def _known(column: ColumnType) -> tuple[ColumnType, ...]:
-    """Return the readings of a column whose type a schema says."""
+def _known(column: ColumnType, use: Use) -> tuple[ColumnType, ...]:
+    """Return the readings of a column whose type a schema says, or a declaration."""
     match column:
+        case Scalar.JSON if use.entries:
+            return column, *AS_ENTRIES
         case Scalar.UNKNOWN:
             return UNSEEN
         case MapOf():
@@ -212,7 +226,10 @@ def _check(
     except Stopped:
         raise
     except SqlFault as fault:
-        return _UNKNOWN if vague else ComputedOutput(None, (("/sql", str(fault)),))
+        is_certain = fault.is_certain and statement.columns is not None
+        return (
+            ComputedOutput(None, (("/sql", str(fault)),)) if is_certain or not vague else _UNKNOWN
+        )
     if fault := result_fault(binding.result):
         return _UNKNOWN if binding.guessed else ComputedOutput(None, (("/sql", fault),))
     if wrong := tuple(_wrong_literals(database, statement, binding)):

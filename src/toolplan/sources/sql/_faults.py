@@ -9,7 +9,12 @@ _MESSAGE_CHARACTERS: Final = 300
 
 
 class SqlFault(Exception):
-    """The database takes no such statement, or could not carry it out; one line says why."""
+    """The database takes no such statement, or could not carry it out; one line says why.
+
+    `is_certain`: all types were known that the statement reads.
+    """
+
+    is_certain = False
 
 
 class MissingColumn(SqlFault):

@@ -59,6 +59,12 @@ UNSEEN: Final[tuple[ColumnType, ...]] = (
 """How a column without any value may be read: as the first of these that the statement takes."""
 
 
+AS_ENTRIES: Final[tuple[ColumnType, ...]] = tuple(
+    MapOf(each) for each in (Scalar.JSON, Scalar.NUMBER, Scalar.STRING)
+)
+"""How a column of any JSON may be read by a statement that takes its objects as entries."""
+
+
 def table_columns(
     rows: Sequence[Mapping[str, Json]], names: Iterable[str] | None = None
 ) -> dict[str, list[Json]]:
@@ -89,6 +95,16 @@ def readings(values: Sequence[Json], use: Use) -> tuple[ColumnType, ...]:
             return (first, *_maps(values, use), Scalar.JSON)
         case _:
             return _readings_of_partial(first, values, use)
+
+
+def declared_readings(
+    declared: ColumnType, values: Sequence[Json], use: Use
+) -> tuple[ColumnType, ...]:
+    """Return the types that a column may have that is declared and holds `values`."""
+    column = marked(declared, values)
+    if column is Scalar.JSON:
+        return (column, *_maps(values, use))
+    return () if is_partial(column) and use.keys else (column,)
 
 
 def _maps(values: Sequence[Json], use: Use) -> tuple[ColumnType, ...]:
