@@ -366,7 +366,7 @@ def test_a_field_that_no_result_has_is_refused() -> None:
 
 def test_the_analysis_is_of_the_data_alone() -> None:
     """2.9: of a result's success, tool and times nothing is said."""
-    execution = asyncio.run(Executor([Scale()]).carry_out(plan_text({"tool": "scale"})))
+    execution = asyncio.run(Executor([Scale()]).execute(plan_text({"tool": "scale"})))
     assert execution.run is not None
     assert execution.run.steps["s0"].output == {"data": [{"kg": 12}, {"kg": 30}]}
     analysis = Analyzer(()).analyze(execution)
@@ -411,7 +411,7 @@ def test_the_thresholds_of_the_analysis_can_be_set(
     config: Mapping[str, object] | None, stands_out: bool, lies_far: bool
 ) -> None:
     """2.9: `anomalyThreshold`, for the rows of any tool and for those of the domain."""
-    execution = asyncio.run(Executor([Measure()]).carry_out(plan_text({"tool": "measure"})))
+    execution = asyncio.run(Executor([Measure()]).execute(plan_text({"tool": "measure"})))
     said = " ".join(Analyzer(config=config).analyze(execution).insights)
     assert ("stands out" in said) is stands_out
     assert ("standard deviations from the mean" in said) is lies_far
@@ -465,7 +465,7 @@ def test_a_run_can_be_kept_and_gone_on_with(tmp_path: Path) -> None:
     tools = echo()
     with closing(Journal(tmp_path / "runs.db")) as journal:
         made = Executor(tools.toolbox, journal=journal)
-        execution = asyncio.run(made.carry_out(plan_text({"tool": "rows"})))
+        execution = asyncio.run(made.execute(plan_text({"tool": "rows"})))
         assert execution.run is not None
         kept = asyncio.run(resume(execution.run.run, tools.toolbox, journal=journal))
     assert kept.steps["s0"].output == {"data": ROWS}

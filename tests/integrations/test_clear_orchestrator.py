@@ -212,9 +212,14 @@ def test_when_some_steps_fail_the_answer_says_which() -> None:
 def test_effects_do_not_happen_without_approval() -> None:
     tools = ScriptedTools()
     tools.add("wipe", Gives({"data": None}), effects=Effects.DESTRUCTIVE)
-    response = ask(orchestrator(Provider(plan_text({"tool": "wipe"})), tools.toolbox))
-    assert (response.status, tools.calls) == ("failed", [])
-    assert "approval" in response.message
+    made = orchestrator(Provider(plan_text({"tool": "wipe"})), tools.toolbox)
+    response = ask(made)
+    assert (response.status, tools.calls) == ("approval-required", [])
+    assert response.digest in response.message
+    other = asyncio.run(made.handle_query("Get contaminated shipments", approve="f" * 64))
+    assert (other.status, tools.calls) == ("approval-required", [])
+    approved = asyncio.run(made.handle_query("Get contaminated shipments", approve=response.digest))
+    assert (approved.status, len(tools.calls)) == ("answered", 1), approved.message
 
 
 def test_tools_of_which_only_the_description_is_known_cannot_be_run() -> None:

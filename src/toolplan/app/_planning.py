@@ -171,6 +171,7 @@ def _with_model(
         models=specs,
         temperature=settings.temperature,
         max_tokens=settings.max_tokens,
+        requests=max(1, settings.max_retries),
         small_model=settings.small_model,
         caching=settings.enable_caching,
         cache_max_size=settings.cache_max_size,

@@ -166,7 +166,7 @@ class ModelSettings(Struct, frozen=True):
         temperature: of a model that plans.
         max_tokens: the most tokens of a plan.
         small_model: whether the model is small: its replies get short lists and texts.
-        max_retries: how many times a planning model gets the problems of its plan back.
+        max_retries: the most requests to a model for one question, failed ones counted.
         enable_caching: whether plans that worked are remembered.
         cache_max_size: how many plans are remembered.
         cache_ttl_ms: how long a plan is remembered, in milliseconds.

@@ -14,11 +14,16 @@ from toolplan.tools import Toolbox
 
 
 class Draft(Struct, frozen=True, eq=False):
-    """A plan as text, in a dialect; `planner` is the name of its planner, empty if not known."""
+    """A plan as text, in a dialect.
+
+    `planner` is the name of its planner, empty if not known; `requests` are those to a model that
+    the draft took.
+    """
 
     text: str
     dialect: str = "toolplan"
     planner: str = ""
+    requests: int = 0
 
     def __eq__(self, other: object) -> bool:
         """Compare the text and its dialect: the same plan is the same, whoever planned it."""

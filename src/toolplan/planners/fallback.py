@@ -82,7 +82,7 @@ class FallbackChain:
                 continue
             match proposal:
                 case Draft():
-                    return Draft(proposal.text, proposal.dialect, proposal.planner or name)
+                    return replace(proposal, planner=proposal.planner or name)
                 case Refusal():
                     return proposal
                 case Clarification() if name == last:

@@ -28,12 +28,14 @@ class ModelRequest(Struct, frozen=True):
             reply is text in any case, and the caller checks it.
         temperature: from 0 (the likeliest words) upwards.
         max_tokens: the most tokens of the reply.
+        most_calls: the most calls that ask the same model again; None for the model's own limit.
     """
 
     messages: tuple[Message, ...]
     schema: Json = None
     temperature: float = 0.0
     max_tokens: int = 10_000
+    most_calls: int | None = None
 
 
 class Usage(Struct, frozen=True):

@@ -137,7 +137,7 @@ class Chain:
                 constrained = False
                 continue
             tried += 1
-            pause_s = self._pause_s(link, failure, tried)
+            pause_s = self._pause_s(link, asked, failure, tried)
             if pause_s is None:
                 self._give_up(asked, failure)
                 return
@@ -213,9 +213,12 @@ class Chain:
         else:
             link.breaker.succeeded()
 
-    def _pause_s(self, link: Link, failure: Failure, tried: int) -> float | None:
+    def _pause_s(self, link: Link, asked: _Asked, failure: Failure, tried: int) -> float | None:
         """Return the pause before the same model is asked again, or None if it is not."""
         if failure.course is not Course.AGAIN:
+            return None
+        most = asked.request.most_calls
+        if most is not None and asked.usage.calls - asked.refused >= most:
             return None
         if failure.code == "llm-stream-cut" and link is not self._links[-1]:
             return None  # the caller has waited once already

@@ -83,12 +83,15 @@ class Analyzer:
         except ToolplanError as error:
             raise SettingError(str(error)) from None
 
-    def analyze(self, execution: Execution) -> Analysis:
-        """Return the analysis of `execution`."""
-        if execution.plan is None or execution.run is None:
-            return basic(execution.results)
-        if not any(result.success for result in execution.results):
-            return basic(execution.results)
+    def analyze(self, execution: Sequence[ToolResult]) -> Analysis:
+        """Return the analysis of what `Executor.execute` returned.
+
+        Of other lists of results only the steps are counted: their plan is not known.
+        """
+        if not isinstance(execution, Execution) or execution.plan is None or execution.run is None:
+            return basic(execution)
+        if not any(result.success for result in execution):
+            return basic(execution)
         found = answer(
             execution.plan,
             execution.run,

@@ -58,7 +58,8 @@ class ProviderModel(Struct, frozen=True):
             "config": {"temperature": request.temperature, "max_tokens": request.max_tokens},
         }
         failure: Exception | None = None
-        for made in range(1, self.tries + 1):
+        tries = min(self.tries, request.most_calls or self.tries)
+        for made in range(1, tries + 1):
             try:
                 reply = await call_user(self.provider.generate, asked)
             except ModelError:
@@ -69,11 +70,11 @@ class ProviderModel(Struct, frozen=True):
                 yield Text(_content(reply))
                 yield Ended(self.name, _usage(reply, made))
                 return
-            if made < self.tries:
+            if made < tries:
                 await self.sleep(FIRST_DELAY_S * 2 ** (made - 1))
         raise ModelError(
             "llm-unavailable",
-            f"The provider failed {self.tries} times, the last time with {type(failure).__name__}.",
+            f"The provider failed {tries} times, the last time with {type(failure).__name__}.",
             "The cause of this error is the exception of the provider.",
         ) from failure
 

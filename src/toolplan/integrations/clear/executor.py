@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -79,18 +79,25 @@ class ExecutionError(ToolplanError):
         super().__init__("step-failed", message)
 
 
-class Execution(NamedTuple):
-    """The results of a plan in the order of its steps, with the plan and its run.
+class Execution(list[ToolResult]):
+    """The list of a plan's results in the order of its steps, with the plan and its run.
 
     `plan` and `run` are None if the plan did not pass its check, and no call was made. The outputs
     in `run` hold the `data` of results only. `schemas`
     are the known output schemas of its steps, by their ids.
     """
 
-    results: list[ToolResult]
-    plan: ExecutionPlan | None = None
-    run: Run | None = None
-    schemas: Mapping[str, Json] = MappingProxyType({})
+    def __init__(
+        self,
+        results: Iterable[ToolResult],
+        plan: ExecutionPlan | None = None,
+        run: Run | None = None,
+        schemas: Mapping[str, Json] = MappingProxyType({}),
+    ) -> None:
+        super().__init__(results)
+        self.plan = plan
+        self.run = run
+        self.schemas = schemas
 
 
 class _Ended(Struct, frozen=True):
@@ -133,10 +140,23 @@ class Executor:
         self._journal = journal
         self._clock = clock
 
-    async def execute(self, plan: object) -> list[ToolResult]:
+    async def execute(
+        self,
+        plan: object,
+        on_step: OnStep | None = None,
+        *,
+        within_ms: float | None = None,
+        approve: str = "",
+    ) -> Execution:
         """Run `plan` and return a result for each step, in the order of the plan.
 
-        `plan` is a plan of a `PlannerAgent`, or one in Clear AI's form: an object, or its text.
+        The list also holds the plan and its run, so that an `Analyzer` takes it as it is.
+
+        Args:
+            plan: a plan of a `PlannerAgent`, or one in Clear AI's form: an object, or its text.
+            on_step: called after each step.
+            within_ms: the time limit, if it is shorter than that of the settings.
+            approve: the digest of a plan whose effects are approved, once; no other plan is.
 
         Raises:
             PlannerError: it is not a plan, or it has a cycle or a dependency that does not exist.
@@ -144,18 +164,6 @@ class Executor:
             CannotRun: a tool has a description only and cannot be called.
             JournalError: the run cannot be saved.
             ExecutionError: a step failed, and `fail_fast` is set.
-        """
-        return (await self.carry_out(plan)).results
-
-    async def carry_out(
-        self, plan: object, on_step: OnStep | None = None, *, within_ms: float | None = None
-    ) -> Execution:
-        """Run `plan` as `execute` does, and return the plan and its run as well.
-
-        Args:
-            plan: as for `execute`.
-            on_step: called after each step.
-            within_ms: the time limit, if it is shorter than that of the settings.
         """
         asked = Plan.from_json(plan)
         tools = self.toolbox
@@ -171,7 +179,9 @@ class Executor:
         log = CallLog()
         most = self.config.total_timeout if within_ms is None else within_ms
         limit = asyncio.timeout(min(most, self.config.total_timeout) / 1000)
-        ended = await self._run(compiled.plan, log.record(tools.values()), on_step, limit)
+        approval = _approved if approve == compiled.plan.digest else self._approval
+        recorded = log.record(tools.values())
+        ended = await self._run(compiled.plan, recorded, on_step, limit, approval)
         steps = compiled.plan.plan.steps
         results = [_result(index, step, ended, log) for index, step in enumerate(steps)]
         if self.config.fail_fast and ended.failed_at is not None:
@@ -192,6 +202,7 @@ class Executor:
         tools: Toolbox,
         on_step: OnStep | None,
         limit: asyncio.Timeout,
+        approval: Approver | None,
     ) -> _Ended:
         """Run `plan` until it is over, its time is over, or a step fails under `fail_fast`."""
         events: list[Event] = []
@@ -216,7 +227,7 @@ class Executor:
                     plan,
                     tools,
                     journal=self._journal,
-                    approval=self._approval,
+                    approval=approval,
                     on_event=on_event,
                     clock=self._clock,
                     concurrency=self.config.max_parallel_executions,
@@ -226,6 +237,10 @@ class Executor:
             return _Ended(ended, False, failed_at)
         except TimeoutError:
             return _Ended(fold(events), failed_at is None or not self.config.fail_fast, failed_at)
+
+
+def _approved(_: ExecutionPlan) -> bool:
+    return True
 
 
 def _with_data(ran: Run, steps: Sequence[Step], tools: Mapping[str, Tool]) -> Run:

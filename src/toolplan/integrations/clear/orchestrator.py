@@ -90,6 +90,7 @@ class _Reply(Struct, frozen=True):
     analysis: Analysis | None = None
     plan: Plan | None = None
     clarification: Clarification | None = None
+    digest: str = ""
 
 
 class _Request(Struct):
@@ -183,6 +184,7 @@ class Orchestrator:
         session: str = "",
         request_id: str = "",
         on_progress: OnProgress | None = None,
+        approve: str = "",
     ) -> Response:
         """Answer `query`; the response reports all errors.
 
@@ -192,6 +194,8 @@ class Orchestrator:
                 it nothing is loaded and nothing is saved.
             request_id: a name for `cancel_query`; a new one by default.
             on_progress: called with the progress.
+            approve: the `digest` of a response with the status `approval-required`: its plan may
+                have its effects, once. If another plan is made, that one needs an approval.
 
         Raises:
             ValueError: a query with that `request_id` is being answered.
@@ -205,7 +209,7 @@ class Orchestrator:
         self._open[name] = request
         try:
             async with limit:
-                reply = await self._handle(query, session, request)
+                reply = await self._handle(query, session, request, approve)
         except TimeoutError:
             seconds = self.config.timeout / 1000
             reply = (
@@ -228,7 +232,7 @@ class Orchestrator:
         request.loop.call_soon_threadsafe(request.stop)
         return True
 
-    async def _handle(self, query: str, session: str, request: _Request) -> _Reply:
+    async def _handle(self, query: str, session: str, request: _Request, approve: str) -> _Reply:
         request.report("context-loading", "Looking up what was said before.")
         background = await self._context(query, session, request)
         request.report("planning", "Making a plan.")
@@ -236,17 +240,22 @@ class Orchestrator:
         try:
             plan = await self._plan(query, background, request)
             request.report("executing", f"Running {len(plan.steps)} steps.")
-            execution = await self._executor.carry_out(
+            execution = await self._executor.execute(
                 plan,
                 lambda over, steps: request.report(
                     "executing", f"{over} of {steps} steps are over.", 40 + 30 * over // steps
                 ),
                 within_ms=self.config.execution_timeout,
+                approve=approve,
             )
         except ClarificationNeeded as needed:
             reply = _Reply(needed.question, "clarification", clarification=needed.clarification)
         except ApprovalRequired as required:
-            reply = _failed(f"{required} Its digest is {required.digest}.")
+            reply = _Reply(
+                f"{required} Look at its steps, then ask with approve={required.digest!r}.",
+                "approval-required",
+                digest=required.digest,
+            )
         except _NO_RUN as error:
             reply = _failed(str(error))
         else:
@@ -296,7 +305,7 @@ class Orchestrator:
 
     async def _reply(self, execution: Execution, request: _Request) -> _Reply:
         """Return the reply to a plan that was run."""
-        results, within_ms = execution.results, self.config.analysis_timeout
+        results, within_ms = execution, self.config.analysis_timeout
         request.report("analyzing", "Looking at the results.")
         failure = "The results were counted, not analysed"
         analyze = self._analyzer.analyze
@@ -347,6 +356,7 @@ class Orchestrator:
             reply.analysis,
             reply.plan,
             () if reply.clarification is None else reply.clarification.options,
+            reply.digest,
         )
 
 

@@ -20,6 +20,7 @@ from toolplan.integrations.clear.plan import DIALECT, Plan
 from toolplan.integrations.clear.settings import PlannerConfig
 from toolplan.integrations.clear.tools import MCPServer, as_tool, iso
 from toolplan.path import Json
+from toolplan.plan_json import dump
 from toolplan.planners import (
     Attempt,
     Clarification,
@@ -113,8 +114,9 @@ class PlannerAgent:
     async def plan(self, query: str, context: Json = None) -> Plan:
         """Return a checked plan for `query`.
 
-        `context` is the conversation, in the shape of `toolplan.planners.Question`. If it holds a
-        plan or an open question, a follow-up to it needs no model.
+        `context` is the conversation, in the shape of `toolplan.planners.Question`; its plans may
+        be in Clear AI's form. If it holds a plan or an open question, a follow-up to it needs no
+        model.
 
         Raises:
             ClarificationNeeded: the question is not precise enough.
@@ -122,7 +124,7 @@ class PlannerAgent:
                 attempt.
         """
         today = self._today()
-        background = self._context() if context is None else context
+        background = self._context() if context is None else _with_canonical_plans(context)
         notes: dict[str, Json] = {"query": query, "reference_date": today.isoformat()}
         app = App(
             self.toolbox,
@@ -162,7 +164,10 @@ class PlannerAgent:
 
     def _llm(self) -> LLMPlanner:
         return LLMPlanner(
-            self._model, temperature=self.config.temperature, max_tokens=self.config.max_tokens
+            self._model,
+            temperature=self.config.temperature,
+            max_tokens=self.config.max_tokens,
+            requests=self.config.max_retries,
         )
 
     def _context(self) -> Json:
@@ -220,10 +225,11 @@ class _EveryReplyCounts:
                 await self._planner.propose(question, tools, attempts, on_text=on_text)
             )
         except ModelError as error:
-            if error.code == "llm-no-progress" and attempts:
-                return attempts[-1].draft
+            used = error.usage.calls
+            if error.code in ("llm-no-progress", "llm-budget") and attempts:
+                return replace(attempts[-1].draft, requests=used)
             if error.code in _NOT_A_PLAN:
-                return Draft("", DIALECT)
+                return Draft("", DIALECT, requests=used)
             raise
 
 
@@ -263,6 +269,27 @@ class _OfflineFirst:
             self._planner.drop(question, tools, draft)
 
 
+def _with_canonical_plans(context: Json) -> Json:
+    """Return `context` with the plans of its episodes in the canonical form.
+
+    Raises:
+        PlannerError: a plan cannot be read.
+    """
+    episodes = context.get("episodic") if isinstance(context, dict) else None
+    if not isinstance(context, dict) or not isinstance(episodes, list):
+        return context
+
+    def canonical(episode: Json) -> Json:
+        plan = episode.get("plan") if isinstance(episode, dict) else None
+        if not isinstance(episode, dict) or plan is None:
+            return episode
+        if isinstance(plan, dict) and "toolplan" in plan:
+            return episode
+        return {**episode, "plan": dump(Plan.from_json(plan).typed)}
+
+    return {**context, "episodic": [canonical(each) for each in episodes]}
+
+
 def _is_continued(background: Json) -> bool:
     """Check whether the context holds a plan or an open question."""
     if not isinstance(background, dict):
@@ -281,7 +308,7 @@ def _recognised(proposal: Proposal) -> Proposal:
     if not isinstance(proposal, Draft) or _reads(proposal.text, proposal.dialect):
         return proposal
     reads = _reads(proposal.text, DIALECT)
-    return Draft(proposal.text, DIALECT, proposal.planner) if reads else proposal
+    return replace(proposal, dialect=DIALECT) if reads else proposal
 
 
 def _reads(text: str, dialect: str) -> bool:

@@ -14,7 +14,9 @@ from toolplan.path import Json
 Stage: TypeAlias = Literal[
     "context-loading", "planning", "executing", "analyzing", "summarizing", "storing", "complete"
 ]
-Status: TypeAlias = Literal["answered", "clarification", "failed", "timed-out", "cancelled"]
+Status: TypeAlias = Literal[
+    "answered", "clarification", "approval-required", "failed", "timed-out", "cancelled"
+]
 
 
 class Progress(NamedTuple):
@@ -59,6 +61,7 @@ class Response(Struct, frozen=True):
         analysis: the analysis of the results.
         plan: the plan.
         options: possible answers, if the message is a question to the user.
+        digest: what to approve, if the plan needs an approval.
     """
 
     message: str
@@ -69,6 +72,7 @@ class Response(Struct, frozen=True):
     analysis: Analysis | None = None
     plan: Plan | None = None
     options: tuple[str, ...] = ()
+    digest: str = ""
 
     def to_json(self) -> dict[str, Json]:
         """Return the wire form."""
@@ -80,6 +84,7 @@ class Response(Struct, frozen=True):
             "data": [*self.data],
             "analysis": None if self.analysis is None else self.analysis.to_json(),
             "options": [*self.options],
+            "digest": self.digest,
             "metadata": {
                 "request_id": metadata.request_id,
                 "total_duration_ms": metadata.total_duration_ms,

@@ -112,7 +112,7 @@ class PlannerConfig(Settings):
     Attributes:
         temperature: of the model; 0 to 0.2 is right for planning.
         max_tokens: the maximum number of tokens of one reply.
-        max_retries: the maximum number of drafts for one question, and of failed requests.
+        max_retries: the maximum number of requests for one question, failed ones counted.
         validate_tool_availability: whether every tool of a plan must exist. The structure of a plan
             is always checked.
         strict_validation: whether a plan with wrong arguments is an error. If not, it is returned

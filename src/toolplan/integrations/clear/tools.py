@@ -18,6 +18,7 @@ from toolplan.tools import Arguments, Effects, Tool, Toolbox, ToolError, ToolObj
 
 FAILED: Final = "EXECUTION_FAILED"
 TIMED_OUT: Final = "TIMEOUT"
+_SPELLINGS: Final = {"requiredParams": "required_params"}
 DATA: Final = "data"
 SOURCE: Final = "clear"
 """The source of tools whose output is the wire form of a `ToolResult`."""
@@ -166,7 +167,8 @@ class BaseTool(ABC):
         )
 
 
-AnyTool: TypeAlias = BaseTool | ToolInfo | Tool
+AnyTool: TypeAlias = BaseTool | ToolInfo | Tool | Mapping[str, Json]
+"""A mapping is a tool object, or has the fields of `ToolInfo` in either spelling."""
 
 
 class MCPServer:
@@ -217,8 +219,33 @@ def register_all_tools(server: MCPServer, tools: Iterable[AnyTool] | str | None 
 
 
 def as_tool(tool: AnyTool) -> Tool:
-    """Return `tool` as a `Tool`."""
+    """Return `tool` as a `Tool`.
+
+    Raises:
+        ToolObjectError: a mapping has no name, or fields of another kind.
+    """
+    if isinstance(tool, Mapping):
+        if "params" not in tool:
+            return next(iter(Toolbox.from_json([dict(tool)]).values()))
+        tool = _info(tool)
     return tool if isinstance(tool, Tool) else tool.tool()
+
+
+def _info(tool: Mapping[str, Json]) -> ToolInfo:
+    match {_SPELLINGS.get(name, name): value for name, value in tool.items()}:
+        case {"name": str(name), "params": list(params), **more}:
+            needed, about = more.pop("required_params", []), more.pop("description", "")
+            if not more and isinstance(needed, list) and isinstance(about, str):
+                names = [each for each in (*params, *needed) if isinstance(each, str)]
+                if len(names) == len(params) + len(needed):
+                    required = names[len(params) :]
+                    return ToolInfo(name, about, tuple(dict.fromkeys(names)), tuple(required))
+        case _:
+            pass
+    raise ToolObjectError(
+        "A tool in a mapping has 'name', 'description', 'params' and 'requiredParams' (lists of"
+        " names), or is a tool object with 'input_schema'."
+    )
 
 
 def unwrapped(output: Json) -> Json:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Literal, TypeAlias
 
+from msgspec.structs import replace
+
 from toolplan.dates import Weeks
 from toolplan.path import Json
 from toolplan.planners._base import Attempt, Draft, DraftText, OnText, Proposal, Question
@@ -37,6 +39,7 @@ class LLMPlanner:
         max_tokens: int = 10_000,
         most_tools: int = FEW,
         instructions: str = "",
+        requests: int | None = None,
         small: bool = False,
     ) -> None:
         """Plan with `model`.
@@ -49,6 +52,7 @@ class LLMPlanner:
             max_tokens: the most tokens of a plan.
             most_tools: the most tools in the prompt; of more, the most relevant are shown.
             instructions: the user's instructions for every plan.
+            requests: the most requests for one question, failed ones counted; None for no limit.
             small: whether the model is small, so that its replies need short lists and texts.
         """
         self.model = model
@@ -60,6 +64,7 @@ class LLMPlanner:
         self._max_tokens = max_tokens
         self._most_tools = most_tools
         self._instructions = instructions
+        self._requests = requests
         self._small = small
 
     @property
@@ -85,11 +90,26 @@ class LLMPlanner:
 
         Raises:
             ModelError: no complete reply came (`llm-stream-cut`), it is empty (`llm-empty`), has
-                two different plans (`llm-ambiguous`), or the plan that was refused before
-                (`llm-no-progress`).
+                two different plans (`llm-ambiguous`), the plan that was refused before
+                (`llm-no-progress`), or no more requests are allowed (`llm-budget`).
         """
-        text = await self._written(self._request(question, tools, attempts), on_text)
-        proposal = read_reply(text, self._style)
+        made = sum(each.draft.requests for each in attempts)
+        if self._requests is not None and made >= self._requests:
+            raise ModelError(
+                "llm-budget",
+                f"{self.model.name} was asked {made} times and wrote no plan that passes its"
+                f" check{_why(attempts)}.",
+                "Ask in other words, or allow more requests (PLANNER_MAX_RETRIES).",
+            )
+        request = self._request(question, tools, attempts)
+        if self._requests is not None:
+            request = replace(request, most_calls=self._requests - made)
+        text, used = await self._written(request, on_text)
+        try:
+            proposal = read_reply(text, self._style)
+        except ModelError as error:
+            error.usage = used
+            raise
         if not isinstance(proposal, Draft):
             return proposal
         if any(_same(proposal, each.draft) for each in attempts):
@@ -97,8 +117,9 @@ class LLMPlanner:
                 "llm-no-progress",
                 f"{self.model.name} repeated a plan that was refused{_why(attempts)}.",
                 "Ask in other words, or name another model with --model.",
+                used,
             )
-        return Draft(proposal.text, proposal.dialect, self.name)
+        return Draft(proposal.text, proposal.dialect, self.name, used.calls)
 
     def _request(
         self, question: Question, tools: Toolbox, attempts: Sequence[Attempt]
@@ -115,8 +136,8 @@ class LLMPlanner:
                 schema = plan_schema(shown, small=self._small)
         return ModelRequest(asked, schema, self._temperature, self._max_tokens)
 
-    async def _written(self, request: ModelRequest, on_text: OnText | None) -> str:
-        """Return the complete reply, and pass its text to `on_text` as it comes."""
+    async def _written(self, request: ModelRequest, on_text: OnText | None) -> tuple[str, Usage]:
+        """Return the complete reply and its usage; pass its text to `on_text` as it comes."""
 
         def report(text: str, *, starts: bool = False) -> None:
             if on_text is not None:
@@ -135,7 +156,7 @@ class LLMPlanner:
                         report("", starts=True)
                     case Ended(usage=usage):
                         self.usage = _sum(self.usage, usage)
-                        return "".join(parts)
+                        return "".join(parts), usage
         raise ModelError(
             "llm-stream-cut",
             f"The reply of {self.model.name} was cut off.",

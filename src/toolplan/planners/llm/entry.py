@@ -24,5 +24,6 @@ def llm(context: PlannerContext) -> LLMPlanner | None:
         style="kirha" if kirha else "toolplan",
         temperature=context.temperature,
         max_tokens=context.max_tokens,
+        requests=context.requests,
         small=context.small_model,
     )
