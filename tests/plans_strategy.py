@@ -19,8 +19,10 @@ from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Policy
 from toolplan.path import EVERY, Json, Path
 from toolplan.plan import (
+    DEFAULT_MAX_PAGES,
     Literal,
     OnError,
+    Pages,
     Plan,
     Ref,
     Step,
@@ -118,7 +120,7 @@ def scripted_tools() -> ScriptedTools:
 
     `rows` gives rows, `echo` its `value`, `pick` takes only a text `id`, `fail` raises, `flaky`
     fails on the first of each two calls with the same key, `nothing` gives null, `wrong` breaks its
-    own output schema, and `odd` gives what is not JSON.
+    own output schema, `odd` gives what is not JSON, and `numbered` gives pages of two rows.
     """
     tools = ScriptedTools()
     tools.add("rows", Gives(_ROWS))
@@ -138,8 +140,36 @@ def scripted_tools() -> ScriptedTools:
     tools.add("nothing", Gives(None))
     tools.add("wrong", Gives("text"), output_schema={"type": "object"})
     tools.add("odd", Computes(lambda _: {"value": [math.nan]}))
+    tools.add("numbered", Computes(_page), input_schema=_NUMBERED)
     tools.add("tuples", Computes(lambda args: {"value": (1, (args.get("value"),))}))
     return tools
+
+
+_NUMBERED: Json = {
+    "type": "object",
+    "properties": {
+        "page": {"type": "integer", "default": 1},
+        "per_page": {"type": "integer", "default": 2},
+        "value": {},
+    },
+}
+
+
+def _page(args: Arguments) -> Json:
+    """Return a page of a list whose length, shape and faults come from `value`."""
+    page, value = args.get("page", 1), args.get("value")
+    if not isinstance(page, int):
+        raise ToolError("no such page")
+    count = len(repr(value)) % 9
+    if count == 8 and page == 3:
+        raise ToolError("page 3 is missing")
+    if count == 7:
+        page = min(page, 2)  # a tool that does not turn pages
+    whole: list[Json] = [{"id": f"r{at}", "n": at} for at in range(count)]
+    rows: Json = whole[2 * page - 2 : 2 * page]
+    if count % 3 == 0:
+        return rows
+    return {"data": rows, "total": count} if count % 3 == 1 else {"data": rows, "page": page}
 
 
 class _Flaky:
@@ -189,8 +219,9 @@ def values(before: tuple[str, ...], *, in_for_each: bool = False) -> st.SearchSt
     )
 
 
-_TOOLS = st.sampled_from(("rows", "echo", *TOOL_NAMES))
+_TOOLS = st.sampled_from(("rows", "echo", "numbered", *TOOL_NAMES))
 _MAX_ITEMS = st.sampled_from((2, 3, 1000, 1000, 1000))
+_MAX_PAGES = st.sampled_from((1, 2, DEFAULT_MAX_PAGES, DEFAULT_MAX_PAGES))
 _ON_ERROR: st.SearchStrategy[OnError] = st.sampled_from(("fail", "fail", "continue"))
 _TIMEOUTS = st.sampled_from((None, None, 30.0, 45.5))
 _RETRIES = st.sampled_from((0, 0, 1, 2))
@@ -225,6 +256,7 @@ def _steps(draw: st.DrawFn, name: str, before: tuple[str, ...]) -> Step:
     if tool == "flaky":  # calls of their own, whatever else runs at the same time
         own: list[str | Ref] = [f"{name} ", Ref("index")] if inside else [name]
         args = {"key": template(tuple(own))}
+    pages: Pages | None = draw(st.sampled_from((None, "all"))) if tool == "numbered" else None
     return Step(
         id=name,
         tool=tool,
@@ -237,6 +269,8 @@ def _steps(draw: st.DrawFn, name: str, before: tuple[str, ...]) -> Step:
         timeout_s=draw(_TIMEOUTS),
         retries=draw(_RETRIES),
         thought=draw(_THOUGHTS),
+        pages=pages,
+        max_pages=draw(_MAX_PAGES) if pages else DEFAULT_MAX_PAGES,
     )
 
 

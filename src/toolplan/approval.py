@@ -192,13 +192,21 @@ def effect_steps(
 
 def most_calls(step: Step, limits: Limits = Limits()) -> int:
     """Return the most calls that `step` can make; retries do not count."""
-    known = known_calls(step)
-    return min(step.max_items, limits.items) if known is None else known
+    match step.for_each:
+        case None:
+            items = 1
+        case Literal(list(listed)):
+            items = len(listed)
+        case _:
+            items = min(step.max_items, limits.items)
+    return items if step.pages is None else min(items * step.max_pages, limits.calls)
 
 
 def known_calls(step: Step) -> int | None:
     """Return how many calls `step` makes, None where that depends on another step's output."""
     match step.for_each:
+        case _ if step.pages is not None:
+            return None
         case None:
             return 1
         case Literal(list(items)):

@@ -22,8 +22,10 @@ RESERVED_IDS: Final = frozenset({ITEM, INDEX})
 """Names that exist only inside a step with `for_each`; no step may have them as its id."""
 
 DEFAULT_MAX_ITEMS: Final = 1000
+DEFAULT_MAX_PAGES: Final = 100
 
 OnError: TypeAlias = OneOf["fail", "continue"]
+Pages: TypeAlias = OneOf["all"]
 
 
 class Limits(Struct, frozen=True):
@@ -107,6 +109,7 @@ class Step(Struct, frozen=True):
     """One call of one tool, or one call for each item of a list.
 
     `timeout_s` is in seconds and holds for each try. `after` is order that no reference shows.
+    With `pages` each page of a list, at most `max_pages`, is a call of its own.
     """
 
     id: str
@@ -120,6 +123,8 @@ class Step(Struct, frozen=True):
     timeout_s: float | None = None
     retries: int = 0
     thought: str | None = None
+    pages: Pages | None = None
+    max_pages: int = DEFAULT_MAX_PAGES
 
 
 class Plan(Shown, Struct, frozen=True):

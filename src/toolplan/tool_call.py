@@ -20,7 +20,7 @@ class ToolCall(Struct, frozen=True):
     """The identity of a call, for the tool that makes it.
 
     `item` is the position in `for_each`, or None. `key` is an idempotency key to pass on: SHA-256
-    (hex) of run, step and item, the same for every attempt in every process.
+    (hex) of run, step, item and page, the same for every attempt in every process.
     """
 
     run: str

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from toolplan.errors import ToolplanError
 from toolplan.own_code import plain_functions
-from toolplan.paging import Paging, paging_of
+from toolplan.paging import Paging, may_give_pages, paging_of
 from toolplan.path import Json, Path
 from toolplan.plan import Signature
 from toolplan.schema import Schema, SchemaError
@@ -177,10 +177,9 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
     `call` is None if only the description is known, which is enough to plan and check. `raw_output`
     is None if the tool declares no output schema; `learned` is then the schema of earlier results,
     if there are any. `unusable` is the reason why the tool cannot be called.
-    `reports_pages`: beside its results it reports whether there are more, as headers do.
-    `remote`: somebody
-    else's server or service makes the call, so what it says of itself may only raise `effects`;
-    `claim` is what it says beyond that and nobody has accepted.
+    `reports_pages`: it reports further pages beside its results, as headers do.
+    `remote`: somebody else's server or service makes the call, so what it says of itself may only
+    raise `effects`; `claim` is what it says beyond that and nobody has accepted.
     """
 
     name: str
@@ -264,10 +263,8 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
     @cached_property
     def learned_schema(self) -> Schema | None:
         """The schema of the earlier results of the tool, or None."""
-        if self.learned is None:
-            return None
         try:
-            return Schema.load(self.learned.raw)
+            return None if self.learned is None else Schema.load(self.learned.raw)
         except SchemaError:
             return None
 
@@ -307,6 +304,11 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
     def paging(self) -> Paging | None:
         """How the tool gives its list in pages, or None where nothing says so."""
         return paging_of(self.raw_input, self.raw_output, headers=self.reports_pages)
+
+    @cached_property
+    def may_give_pages(self) -> bool:
+        """Whether a result may be a page of a list, as far as the schemas say."""
+        return self.paging is not None or may_give_pages(self.raw_input, self.raw_output)
 
     @cached_property
     def signature(self) -> Signature:

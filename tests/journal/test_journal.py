@@ -23,6 +23,7 @@ from toolplan.events import (
     Event,
     Failure,
     ItemEnded,
+    Partial,
     RunApproved,
     RunEnded,
     RunResumed,
@@ -64,6 +65,10 @@ JSON: st.SearchStrategy[Json] = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=10),
     max_leaves=8,
 )  # fmt: skip
+PARTS = st.builds(
+    Partial, TEXTS, st.integers(0, 99), st.none() | st.integers(0, 99), TEXTS,
+    st.lists(TEXTS, max_size=2).map(tuple),
+)  # fmt: skip
 _FIELDS: dict[str, st.SearchStrategy[object]] = {
     "step": TEXTS, "run": TEXTS, "digest": TEXTS, "approval": TEXTS, "key": TEXTS, "message": TEXTS,
     "steps": st.lists(TEXTS, max_size=3).map(tuple), "at": TIMES, "output": JSON,
@@ -73,7 +78,8 @@ _FIELDS: dict[str, st.SearchStrategy[object]] = {
     "decision": st.sampled_from(["retry", "resolve", "abort"]),
     "total": st.none() | st.floats(0, 9), "failure": st.none() | FAILURES, "tool": TEXTS,
     "args": JSON, "result": JSON, "origins": JSON, "reason": TEXTS, "by": TEXTS,
-    "allowed": st.booleans(),
+    "allowed": st.booleans(), "page": st.integers(0, 99), "said": JSON,
+    "partial": st.lists(PARTS, max_size=2).map(tuple),
     "shapes": st.lists(TEXTS, max_size=3).map(tuple),
     "calls": st.lists(st.tuples(st.none() | st.integers(0, 99), TEXTS), max_size=3).map(tuple),
 }  # fmt: skip

@@ -17,6 +17,7 @@ from toolplan.dialects._base import StepStream
 from toolplan.path import Json, json_type
 from toolplan.plan import (
     DEFAULT_MAX_ITEMS,
+    DEFAULT_MAX_PAGES,
     Limits,
     Literal,
     Plan,
@@ -362,6 +363,8 @@ def _more_than_calls(step: Step) -> dict[str, bool]:
         "on_error": step.on_error != "fail",
         "timeout_s": step.timeout_s is not None,
         "retries": step.retries != 0,
+        "pages": step.pages is not None,
+        "max_pages": step.max_pages != DEFAULT_MAX_PAGES,
         "thought": step.thought is not None,
     }
 

@@ -26,7 +26,8 @@ def call_bounds(
             uncertain.add(name)
             least = 0
         tries = 1 + step.retries if tools[step.tool].may_repeat else 1
-        found[name] = CallBounds(least, most * tries)
+        pages = 1 if step.pages is None else step.max_pages
+        found[name] = CallBounds(least, min(most * pages, limits.calls) * tries)
     return {name: found[name] for name in steps if name in found}
 
 

@@ -356,7 +356,13 @@ def _certain(step: Step) -> Step:
     """Return `step` as one that reads nothing and cannot fail."""
     once = None if step.for_each is None else Literal([None])
     return replace(
-        step, tool=_lenient_name(step.tool), args={}, when=None, for_each=once, max_items=1
+        step,
+        tool=_lenient_name(step.tool),
+        args={},
+        when=None,
+        for_each=once,
+        max_items=1,
+        pages=None,
     )
 
 
@@ -366,4 +372,6 @@ def _lenient_name(tool: str) -> str:
 
 def _decided(step: Step, holds: bool) -> Step:
     """Return `step` with its condition decided; its value is still read."""
+    if step.pages is not None:  # sample values make no pages: the calls are bounded elsewhere
+        step = replace(step, pages=None)
     return step if step.when is None else replace(step, when=When(step.when.value, holds))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from asyncio import Task
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from math import inf
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -20,12 +21,16 @@ if TYPE_CHECKING:
     from toolplan.engines._in_flight import InFlightCalls
 
 
+NOTHING_SAID: Final[Mapping[str, Json]] = MappingProxyType({})
+
+
 class InFlightCall:
     """One attempt of one call. It is open until its outcome is known; a later result is discarded.
 
     `first` is the number of the first attempt in this process, `made` says that the tool was
     called, and `late` is the result of a call that was given up. `stated` is the label that its
-    tool states for the result. `size` is about the bytes of its arguments.
+    tool states for the result, `said` what it reports beside it about further pages. `page` is the
+    page that it asks for, of a step with `pages`. `size` is about the bytes of its arguments.
     """
 
     __slots__ = (
@@ -38,7 +43,9 @@ class InFlightCall:
         "late",
         "made",
         "owner",
+        "page",
         "position",
+        "said",
         "size",
         "stated",
         "step",
@@ -67,6 +74,8 @@ class InFlightCall:
         self.first = 1
         self.made = False
         self.began = 0.0
+        self.page: int | None = None
+        self.said: Mapping[str, Json] = NOTHING_SAID
         self.late: Late | None = None
         self.stated: StatedLabel | None = None
         self.deadline = inf
@@ -90,6 +99,10 @@ class InFlightCall:
     def progress(self, done: float, total: float | None, message: str) -> None:
         """Take the progress that the tool reports."""
         self.owner.progress(self, done, total, message)
+
+    def report_page(self, said: Mapping[str, Json]) -> None:
+        """Take what the tool reports about further pages."""
+        self.said = dict(said)
 
     def state_label(self, stated: StatedLabel) -> None:
         """Take the label that the tool states for the result; the least of several counts."""

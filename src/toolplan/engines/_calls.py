@@ -12,7 +12,7 @@ from msgspec.structs import asdict, replace
 from toolplan.engines._ready_queue import SharedLimit
 from toolplan.engines._values import MAX_VALUE_SIZE
 from toolplan.errors import ToolplanError
-from toolplan.events import Failure, ItemEnded
+from toolplan.events import Failure, ItemEnded, Partial
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.plan import Limits, Step
@@ -145,6 +145,7 @@ class Fan:
         "left",
         "next",
         "outputs",
+        "partial",
         "running",
         "stops",
     )
@@ -169,8 +170,9 @@ class Fan:
         self.attempts = 0
         self.failure: Failure | None = None
         self.failed_at = len(items)
+        self.partial: dict[int, tuple[Partial, ...]] = {}
         for index, ended in over.items():
-            self.note(index, ended.output, ended.failure, ended.attempts)
+            self.note(index, ended.output, ended.failure, ended.attempts, ended.partial)
         self._pass_over()
 
     @property
@@ -202,9 +204,14 @@ class Fan:
         self.decided = sorted(items, reverse=True)
         self.left -= len(self.decided)
 
-    def note(self, index: int, output: Json, failure: Failure | None, attempts: int) -> None:
-        """Keep the outcome of an item."""
+    def note(
+        self, index: int, output: Json, failure: Failure | None, attempts: int,
+        partial: tuple[Partial, ...] = (),
+    ) -> None:  # fmt: skip
+        """Keep the outcome of an item, and the lists of which it has a part."""
         self.outputs[index] = output
+        if partial:
+            self.partial[index] = partial
         self.attempts = max(self.attempts, attempts)
         if failure is not None and index < self.failed_at:
             # first in order, not in time: the items before it have started
@@ -214,6 +221,11 @@ class Fan:
     def _pass_over(self) -> None:
         while self.next in self._skip:
             self.next += 1
+
+
+def can_page(tool: Tool) -> bool:
+    """Return whether a step of `tool` may have `pages`: it only reads, and its list has pages."""
+    return not tool.has_effects and tool.paging is not None and tool.paging.can_page
 
 
 def callees(
@@ -238,6 +250,13 @@ def callees(
             raise CannotRun(f"Tool {name!r} cannot be used: {tool.unusable}.")
         else:
             found[name] = tool
+    for step in steps:
+        tool = found.get(step.tool)
+        if step.pages is not None and tool is not None and not can_page(tool):
+            raise CannotRun(
+                f"Step {step.id!r} asks for all pages of {step.tool!r}, which has none, or has"
+                " effects."
+            )
     if without:
         names = ", ".join(map(repr, without))
         raise CannotRun(f"There is no function to call for: {names}.")

@@ -102,6 +102,7 @@ def lost(slot: Slot) -> Failure:
     return Failure("in-doubt", _LOST if item is None else f"Item {item}: {_LOST}")
 
 
-def idempotency_key(run: str, step: str, item: int | None) -> str:
+def idempotency_key(run: str, step: str, item: int | None, page: int | None = None) -> str:
     """Return the idempotency key of a call: the same for every attempt and process."""
-    return hashlib.sha256(json.dumps([run, step, item]).encode()).hexdigest()
+    whole = [run, step, item] if page is None else [run, step, item, page]
+    return hashlib.sha256(json.dumps(whole).encode()).hexdigest()

@@ -16,6 +16,7 @@ from toolplan.engines._calls import MAX_BACKOFF_S, Clock, RunOptions
 from toolplan.engines._deadlines import Deadlines
 from toolplan.engines._eager import eager_task
 from toolplan.engines._effects import ABORTED, CHANGED, Doubtful, EffectCalls, idempotency_key
+from toolplan.engines._ending import RunEnding
 from toolplan.engines._failures import accepted, kept_result, returned_with, tool_failure
 from toolplan.engines._flow_checks import FlowChecks
 from toolplan.engines._sizes import Budget
@@ -84,8 +85,10 @@ class Steps(Protocol):
         """Fill the arguments of a call again."""
         ...
 
-    def abandon(self, error: BaseException) -> None:
-        """End the run with an internal error; raise it if the run is over."""
+    @property
+    def ending(self) -> RunEnding:
+        """The end of the run."""
+        ...
 
 
 class CallGate(Protocol):
@@ -154,7 +157,7 @@ class InFlightCalls:
     def identity(self, call: InFlightCall) -> ToolCall:
         """Return which call it is."""
         step, index = call.step.id, call.index
-        key = idempotency_key(self._run, step, index)
+        key = idempotency_key(self._run, step, index, call.page)
         return ToolCall(self._run, step, index, call.attempt, key)
 
     def progress(self, call: InFlightCall, done: float, total: float | None, message: str) -> None:
@@ -281,6 +284,7 @@ class InFlightCalls:
         again = InFlightCall(self, call.position, call.index, call.step, call.tool, args)
         again.attempt = call.attempt + 1
         again.first = call.first
+        again.page = call.page
         self._open(again)
 
     # Running
@@ -327,7 +331,7 @@ class InFlightCalls:
             try:  # `_safely`, inlined for the common case
                 self._take(call, answer)
             except BaseException as error:
-                self._steps.abandon(error)
+                self._steps.ending.abandon(error)
             finally:  # the dependents of steps that ended at once wait a turn
                 self.eager = False
         else:
@@ -464,4 +468,4 @@ class InFlightCalls:
         try:
             act(*args)
         except BaseException as error:  # `run` raises it
-            self._steps.abandon(error)
+            self._steps.ending.abandon(error)

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from toolplan.engines._attempt import InFlightCall, outcome_event
 from toolplan.engines._calls import Clock
 from toolplan.engines._graph import Graph
+from toolplan.engines._parts import output_parts, read_parts
 from toolplan.engines._values import run_output
 from toolplan.events import (
     Event,
     Failure,
+    Partial,
     RunEnded,
     RunState,
     StepCancelled,
@@ -29,9 +31,10 @@ class Outcomes:
         outputs: the outputs, by step.
         failed: the steps that failed.
         skipped: the steps that were skipped; True where a failure is behind it.
+        partial: of the outputs that are over parts of lists, those parts, by step.
     """
 
-    __slots__ = ("_clock", "_emit", "_graph", "failed", "outputs", "skipped")
+    __slots__ = ("_clock", "_emit", "_graph", "failed", "outputs", "partial", "skipped")
 
     def __init__(self, graph: Graph, emit: Callable[[Event], None], clock: Clock) -> None:
         self._graph = graph
@@ -40,12 +43,15 @@ class Outcomes:
         self.outputs: dict[str, Json] = {}
         self.failed: set[str] = set()
         self.skipped: dict[str, bool] = {}
+        self.partial: dict[str, tuple[Partial, ...]] = {}
 
     def restore(self, position: int, ended: StepSucceeded | StepFailed | StepSkipped) -> None:
         """Take the outcome of the step at `position` that an earlier process recorded."""
         match ended:
             case StepSucceeded(step=name, output=output):
                 self.outputs[name] = output
+                if ended.partial:
+                    self.partial[name] = ended.partial
             case StepFailed(step=name):
                 self.failed.add(name)
             case StepSkipped(step=name):
@@ -55,11 +61,24 @@ class Outcomes:
                 )
 
     def succeed(
-        self, step: str, output: Json, attempts: int, failure: Failure | None = None
+        self,
+        step: Step,
+        output: Json,
+        attempts: int,
+        failure: Failure | None = None,
+        partial: tuple[Partial, ...] = (),
     ) -> None:
-        """Record the output of a step; `failure` is why it is null where the plan continues."""
-        self.outputs[step] = output
-        self._emit(StepSucceeded(step, output, attempts, failure, self._clock()))
+        """Record the output of a step; `failure` is why it is null where the plan continues.
+
+        `partial` are its own lists of which it has a part; those that it read are added.
+        """
+        name = step.id
+        self.outputs[name] = output
+        if self.partial and output is not None:
+            partial = (*partial, *read_parts(step, self.partial))
+        if partial:
+            self.partial[name] = partial
+        self._emit(StepSucceeded(name, output, attempts, failure, self._clock(), partial))
 
     def fail(self, step: str, failure: Failure, attempts: int) -> None:
         """Record that a step failed."""
@@ -98,7 +117,8 @@ class Outcomes:
         """Emit the end of the run, with the output that the plan states; at most `most` bytes."""
         output, wrong = run_output(stated, self.outputs, self._graph.sinks, most)
         status = RunState.FAILED if wrong or self.failed else RunState.SUCCEEDED
-        self._emit(RunEnded(status, output, self._clock(), wrong))
+        parts = output_parts(stated, self._graph.sinks(), self.partial) if self.partial else ()
+        self._emit(RunEnded(status, output, self._clock(), wrong, parts))
 
     def take(self, ended: Iterable[tuple[InFlightCall, Json | Failure]]) -> None:
         """Record the outcomes of calls with effects that ended while they were cancelled."""

@@ -202,7 +202,7 @@ def new_scheduler(execution: Execution, recovered: Recovered) -> Scheduler:
         log=recorder if recorder.is_journaled else None,
         recovered=recovered,
     )
-    recorder.on_failure = scheduler.abandon
+    recorder.on_failure = scheduler.ending.abandon
     recorder.on_room = scheduler.start_waiting
     if execution.leaving is not None:
         execution.leaving.add(scheduler)

@@ -29,6 +29,7 @@ from toolplan.consent import (
 )
 from toolplan.engines._attempt import InFlightCall
 from toolplan.engines._calls import CannotRun, Clock, no_call_waits
+from toolplan.engines._ending import RunEnding
 from toolplan.errors import ToolplanError
 from toolplan.events import (
     ApprovalStaged,
@@ -64,11 +65,10 @@ class Steps(Protocol):
     def start_waiting(self) -> None:
         """Start what is queued."""
 
-    def park(self) -> None:
-        """End this life of the run: it waits for a person."""
-
-    def abandon(self, error: BaseException) -> None:
-        """End the run with an error."""
+    @property
+    def ending(self) -> RunEnding:
+        """The end of the run."""
+        ...
 
 
 class Stage:
@@ -200,7 +200,7 @@ class Stage:
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # the caller of the run gets it
-            self._steps.abandon(error)
+            self._steps.ending.abandon(error)
 
     async def _ask_once(self) -> None:
         self._emit(RunParked(RunState.WAITING, self._clock()))
@@ -213,7 +213,7 @@ class Stage:
         self._check_unchanged(shown)
         if not decided:
             self._asking = None
-            return self._steps.park()
+            return self._steps.ending.park()
         for step, consent in decided.items():
             calls = (each for each in asked if each.step == step)
             by = _POLICY_ENGINE if step in judgements else None

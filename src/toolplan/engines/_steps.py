@@ -10,26 +10,27 @@ sequential interpreter in `toolplan.testing`.
 from __future__ import annotations
 
 import asyncio
-from asyncio import Future
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from toolplan.engines._attempt import InFlightCall
 from toolplan.engines._calls import Clock, Fan, RunOptions, callees, too_many_calls
 from toolplan.engines._effects import EffectCalls
+from toolplan.engines._ending import RunEnding
 from toolplan.engines._flow_checks import FlowChecks
 from toolplan.engines._graph import Graph
 from toolplan.engines._in_flight import CANCELLED, LEFT, EventLog, InFlightCalls
 from toolplan.engines._inputs import filled, holds, items_of
 from toolplan.engines._outcomes import Outcomes
+from toolplan.engines._pages import PagedCalls
+from toolplan.engines._parts import of_items, own_part
 from toolplan.engines._ready_queue import ReadyQueue, Shared
 from toolplan.engines._sizes import Budget
 from toolplan.events import (
     Event,
     Failure,
     ItemEnded,
-    RunParked,
-    RunState,
+    Partial,
     StepStarted,
 )
 from toolplan.path import Json
@@ -46,11 +47,11 @@ class Scheduler:
 
     # objects with more than 30 attributes of their own are several times as slow to read
     __slots__ = (
-        "__weakref__", "_budget", "_calls_left", "_clock", "_closed", "_complete",
-        "_concurrency", "_done", "_effects", "_emit", "_fans", "_free", "_graph",
-        "_has_ended", "_held", "_leaving", "_limits", "_list_bytes_left", "_log", "_open",
-        "_options", "_outcomes", "_output", "_outputs", "_ready", "_recovered", "_stage",
-        "_starting", "_steps", "_tools", "_tools_of", "flow_checks", "in_flight",
+        "__weakref__", "_budget", "_calls_left", "_clock", "_closed", "_complete", "_concurrency",
+        "_effects", "_emit", "_fans", "_free", "_graph", "_held", "_limits", "_list_bytes_left",
+        "_log", "_open", "_options", "_outcomes", "_output", "_outputs", "_paged", "_ready",
+        "_recovered", "_stage", "_starting", "_steps", "_tools", "_tools_of", "ending",
+        "flow_checks", "in_flight",
     )  # fmt: skip
 
     def __init__(
@@ -64,8 +65,7 @@ class Scheduler:
         self._limits = limits
         self._log = log
         self._recovered = recovered
-        self._done: Future[None] = asyncio.get_running_loop().create_future()
-        self._closed = self._has_ended = self._starting = self._leaving = False
+        self._closed = self._starting = False
         self._steps: list[Step] = []
         self._tools_of: list[Tool] = []
         self._graph = Graph()
@@ -78,6 +78,7 @@ class Scheduler:
         self._outcomes = Outcomes(self._graph, emit, clock)
         self._outputs = self._outcomes.outputs
         self._fans: dict[int, Fan] = {}
+        self._paged = PagedCalls(self, self._ready, recovered.pages, emit, clock, limits)
         self._concurrency = self._free = options.concurrency
         self._calls_left = limits.calls
         self._options = options
@@ -87,6 +88,7 @@ class Scheduler:
         self.flow_checks = FlowChecks(tools)
         self._stage: Stage | None = None
         self._effects = EffectCalls(recovered)
+        self.ending = RunEnding(self._outcomes, self._effects, emit, clock)
         self.in_flight = InFlightCalls(
             run, self, emit=emit, clock=clock, limits=limits, options=options,
             effects=self._effects, log=log,
@@ -146,9 +148,11 @@ class Scheduler:
         try:
             self._restore()
             self.start()
-            if self._done.done():  # everything ended at the start: a run takes at least one turn
+            if (
+                self.ending.done.done()
+            ):  # everything ended at the start: a run takes at least one turn
                 await asyncio.sleep(0)
-            await self._done
+            await self.ending.done
         except GeneratorExit:  # the loop is closed, and nothing can be awaited
             raise
         except BaseException:  # cancelled, or an error of this module
@@ -162,33 +166,20 @@ class Scheduler:
         self._closed = True
         await self.in_flight.close()
         self._ready.close()
-        if not self._has_ended:
+        if not self.ending.has_ended:
             self._outcomes.take(self.in_flight.outcomes(LEFT))
 
     def leave(self, grace_s: float) -> None:
         """Start no more calls; stop, without an end, when the open ones are over or time is."""
-        if self._leaving or self._has_ended:
-            return
-        self._leaving = self.in_flight.leaving = True
-        asyncio.get_running_loop().call_later(grace_s, self._stop)
+        self.in_flight.leaving |= self.ending.leave_within(grace_s)
         self.start_waiting()
-
-    def _stop(self) -> None:
-        if not self._done.done():
-            self._done.set_result(None)
-
-    def abandon(self, error: BaseException) -> None:
-        """End the run with `error`; raise it if the run is over."""
-        if self._done.done():
-            raise error
-        self._done.set_exception(error)
 
     def start_waiting(self) -> None:
         """Start the calls that waited while the log was full."""
         try:
             self._start_ready()
         except BaseException as error:  # `run` raises it
-            self.abandon(error)
+            self.ending.abandon(error)
 
     def _restore(self) -> None:
         """Restore the outcomes of earlier processes."""
@@ -218,19 +209,19 @@ class Scheduler:
         finally:
             self._starting = False
         if not self._open:
-            if self._complete and not self._done.done():
-                self._finish()
+            if self._complete and not self.ending.done.done():
+                self.ending.finish(self._output, self._options.value_size)
         elif self._free < self._concurrency or self._closed:
             pass
-        elif self._leaving:
-            self._stop()
+        elif self.ending.leaving:
+            self.ending.stop()
         elif not self._ready.more() and not self._ready.waits:
             self._park()
 
     def _start_up_to_limits(self) -> None:
-        ready, log, most = self._ready, self._log, self._options.run_size
+        ready, log, most, ending = self._ready, self._log, self._options.run_size, self.ending
         while ready.entries or ready.is_limited:  # asked here: nearly always there is one or none
-            if not self._free or self._closed or self._leaving:
+            if not self._free or self._closed or ending.leaving:
                 return
             if log is not None and log.full:
                 return
@@ -240,6 +231,8 @@ class Scheduler:
             if entry is None:
                 return
             position, turn = entry
+            if turn and self._paged.queued and self._paged.start_next(position):
+                continue
             fan = self._fans.get(position) if self._fans else None
             if fan is not None:
                 self._start_item(position, turn, fan)
@@ -252,15 +245,7 @@ class Scheduler:
         if self._complete and not in_doubt and (stage is None or not stage.waits):
             raise RuntimeError("Nothing runs and steps are left: the plan has a cycle.")
         if self._complete and (in_doubt or stage is None or not stage.ask()):
-            self.park()
-
-    def park(self) -> None:
-        """End this life of the run: it waits for a person."""
-        if not self._done.done():
-            self._has_ended = True
-            status = RunState.IN_DOUBT if self._effects.in_doubt else RunState.WAITING
-            self._emit(RunParked(status, self._clock()))
-            self._done.set_result(None)
+            self.ending.park()
 
     def _start_step(self, position: int) -> None:
         step = self._steps[position]
@@ -311,27 +296,46 @@ class Scheduler:
             self._ready.push(position, turn + 1)
 
     def _call(self, position: int, index: int | None, args: Arguments) -> None:
-        """Make a call with what `_filled` has just returned; it counts towards the concurrency."""
+        """Make a call with what `_filled` has just returned, or the calls for its pages."""
         step, tool, size = self._steps[position], self._tools_of[position], self._budget.used
+        if step.pages is not None:
+            return self._paged.begin(position, step, index, tool, args)
+        return self.make(InFlightCall(self.in_flight, position, index, step, tool, args, size))
+
+    def make(self, call: InFlightCall) -> None:
+        """Make a call, which counts towards the concurrency."""
         self._free -= 1
-        self._held += size
-        self._ready.take(position)
-        self.in_flight.make(InFlightCall(self.in_flight, position, index, step, tool, args, size))
+        self._held += call.size
+        self._ready.take(call.position)
+        self.in_flight.make(call)
 
     def call_ended(self, call: InFlightCall, outcome: Json | Failure) -> None:
         """Take the result of a call, or why it failed."""
         self._free += 1
         self._held -= call.size
         self._ready.release(call.position)
-        if call.index is not None:
-            fan = self._fans[call.position]
-            fan.running -= 1
-            self._end_item(call.position, fan, call.index, outcome, call.attempt)
-        elif isinstance(outcome, Failure):
-            self._fail(call.position, outcome, call.attempt)
+        if call.page is not None:
+            self._paged.ended(call, call.page, outcome)
+        elif isinstance(outcome, Failure) or not (call.tool.may_give_pages or call.said):
+            self.ended(call.position, call.index, outcome, call.attempt)
         else:
-            self._succeed(call.position, outcome, call.attempt)
+            parts = own_part(call.step.id, call.tool, call.args, outcome, call.said)
+            self.ended(call.position, call.index, outcome, call.attempt, parts)
         self._start_ready()
+
+    def ended(
+        self, position: int, index: int | None, outcome: Json | Failure, attempts: int,
+        parts: tuple[Partial, ...] = (),
+    ) -> None:  # fmt: skip
+        """Take the outcome of a call with all its pages; `parts` are those of its own lists."""
+        if index is not None:
+            fan = self._fans[position]
+            fan.running -= 1
+            self._end_item(position, fan, index, outcome, attempts, parts)
+        elif isinstance(outcome, Failure):
+            self._fail(position, outcome, attempts)
+        else:
+            self._succeed(position, outcome, attempts, partial=parts)
 
     def call_left_open(self, call: InFlightCall) -> None:
         """Leave a step open: its call is in doubt, or another process makes it."""
@@ -356,30 +360,34 @@ class Scheduler:
 
     def fill_again(self, call: InFlightCall) -> Arguments | Failure:
         """Fill the arguments of a call again."""
+        if call.page is not None:
+            return self._paged.arguments(call, call.page)
         item = None if call.index is None else self._fans[call.position].items[call.index]
         return self._filled(call.position, item, call.index)
 
     def _end_item(
-        self, position: int, fan: Fan, index: int, outcome: Json | Failure, attempts: int
-    ) -> None:
+        self, position: int, fan: Fan, index: int, outcome: Json | Failure, attempts: int,
+        parts: tuple[Partial, ...] = (),
+    ) -> None:  # fmt: skip
         output, failure = (None, outcome) if isinstance(outcome, Failure) else (outcome, None)
-        fan.note(index, output, failure, attempts)
+        fan.note(index, output, failure, attempts, parts)
         step = self._steps[position].id
-        self._emit(ItemEnded(step, index, output, attempts, failure, self._clock()))
+        self._emit(ItemEnded(step, index, output, attempts, failure, self._clock(), parts))
         if fan.complete:
             del self._fans[position]
             self._end_fan(position, fan)
 
     def _end_fan(self, position: int, fan: Fan) -> None:
         if fan.failure is not None and fan.stops:
-            self._fail(position, fan.failure, fan.attempts)
-        else:
-            self._succeed(position, fan.outputs, fan.attempts, fan.failure)
+            return self._fail(position, fan.failure, fan.attempts)
+        parts = of_items(self._steps[position].id, fan.partial.values()) if fan.partial else ()
+        return self._succeed(position, fan.outputs, fan.attempts, fan.failure, parts)
 
     def _succeed(
-        self, position: int, output: Json, attempts: int, failure: Failure | None = None
-    ) -> None:
-        self._outcomes.succeed(self._steps[position].id, output, attempts, failure)
+        self, position: int, output: Json, attempts: int, failure: Failure | None = None,
+        partial: tuple[Partial, ...] = (),
+    ) -> None:  # fmt: skip
+        self._outcomes.succeed(self._steps[position], output, attempts, failure, partial)
         self._settle(position)
 
     def _fail(self, position: int, failure: Failure, attempts: int) -> None:
@@ -410,17 +418,11 @@ class Scheduler:
                     self._outcomes.skip(self._steps[dependent].id, *skip)
                     over.append(dependent)
 
-    def _finish(self) -> None:
-        self._has_ended = True
-        self._outcomes.end(self._output, self._options.value_size)
-        self._done.set_result(None)
-
     def report_cancelled(self) -> None:
         """Emit the cancelled steps and the end of the run, unless it has ended."""
-        if self._has_ended:
-            return  # before the cancellation
-        self._outcomes.take(self.in_flight.outcomes(CANCELLED))
-        self._outcomes.cancel(self._steps, (step for step, _ in self._effects.in_doubt))
+        if not self.ending.has_ended:  # before the cancellation
+            self._outcomes.take(self.in_flight.outcomes(CANCELLED))
+            self._outcomes.cancel(self._steps, (step for step, _ in self._effects.in_doubt))
 
     def _ranks(self) -> list[int]:
         return self._graph.ranks() if self._complete else []  # else no path is critical yet

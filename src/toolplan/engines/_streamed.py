@@ -119,7 +119,7 @@ async def _feed(
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # the caller of the run gets it
-        scheduler.abandon(error)
+        scheduler.ending.abandon(error)
     finally:
         if isinstance(steps, Closable):
             await steps.aclose()

@@ -13,6 +13,8 @@ from toolplan.events._kinds import (
     Event,
     Failure,
     ItemEnded,
+    PageEnded,
+    Partial,
     PlanSettled,
     RunApproved,
     RunEnded,
@@ -32,7 +34,7 @@ from toolplan.events._kinds import (
     StepState,
     StepSucceeded,
 )
-from toolplan.events._run import Folding, Run, StepRun, apply, fold, to_json
+from toolplan.events._run import Folding, Run, StepRun, apply, fold, part_to_json, to_json
 
 __all__ = [
     "ApprovalStaged",
@@ -48,6 +50,8 @@ __all__ = [
     "Failure",
     "Folding",
     "ItemEnded",
+    "PageEnded",
+    "Partial",
     "PlanSettled",
     "Run",
     "RunApproved",
@@ -70,5 +74,6 @@ __all__ = [
     "StepSucceeded",
     "apply",
     "fold",
+    "part_to_json",
     "to_json",
 ]

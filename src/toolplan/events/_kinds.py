@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -48,6 +48,41 @@ class Failure(Struct, frozen=True):
     code: str
     message: str
     pointer: str = ""
+
+
+class Partial(Struct, frozen=True):
+    """A list of which a run has, or may have, only a part.
+
+    `step` made it; `rows` is how many are there, and `total` how many there are, None where that is
+    not known. `reason` is a kebab-case name: `limit` (as many rows as were asked for), `total`,
+    `has-more`, `next-page`, `pages`, `max-pages`, `round`, `start`, `unknown`. `total_path` leads
+    to the total in the result of the step: it counts all rows.
+    """
+
+    step: str
+    rows: int
+    total: int | None
+    reason: str
+    total_path: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The part in words, as `the first 50 rows of 'tickets'; the tool may have more`."""
+        more = _REASONS.get(self.reason, "the tool may have more")
+        if self.total is not None and self.total > self.rows:
+            return f"{self.rows:,} of the {self.total:,} rows of {self.step!r}"
+        return f"the first {self.rows:,} rows of {self.step!r}; {more}"
+
+
+_REASONS: Final = {
+    "has-more": "the tool has more",
+    "next-page": "the tool has more",
+    "total": "the tool has more",
+    "pages": "the tool has more",
+    "max-pages": "`max_pages` allows no more pages",
+    "start": "the call leaves out the rows before",
+    "unknown": "nothing says whether the tool has more",
+}
 
 
 class RunStarted(Struct, frozen=True):
@@ -234,6 +269,22 @@ class ItemEnded(Struct, frozen=True):
     attempts: int
     failure: Failure | None
     at: float
+    partial: tuple[Partial, ...] = ()
+
+
+class PageEnded(Struct, frozen=True):
+    """One page of a call of a step with `pages` is there; `page` counts from 0.
+
+    `said` is what came beside the result about further pages, as headers say it.
+    """
+
+    step: str
+    item: int | None
+    page: int
+    output: Json
+    attempts: int
+    said: Json
+    at: float
 
 
 class StepProgressed(Struct, frozen=True):
@@ -247,13 +298,17 @@ class StepProgressed(Struct, frozen=True):
 
 
 class StepSucceeded(Struct, frozen=True):
-    """The step succeeded; `failure` is set if `on_error: continue` made its output null."""
+    """The step succeeded; `failure` is set if `on_error: continue` made its output null.
+
+    `partial` are the lists of which its output knows a part only: its own, and those that it read.
+    """
 
     step: str
     output: Json
     attempts: int
     failure: Failure | None
     at: float
+    partial: tuple[Partial, ...] = ()
 
 
 class StepFailed(Struct, frozen=True):
@@ -281,12 +336,16 @@ class StepCancelled(Struct, frozen=True):
 
 
 class RunEnded(Struct, frozen=True):
-    """The run is over; `output` is the plan's output, `failure` what is wrong with it."""
+    """The run is over; `output` is the plan's output, `failure` what is wrong with it.
+
+    `partial` are the lists of which the output knows a part only.
+    """
 
     status: RunState
     output: Json
     at: float
     failure: Failure | None = None
+    partial: tuple[Partial, ...] = ()
 
 
 StepEvent: TypeAlias = (
@@ -299,6 +358,7 @@ StepEvent: TypeAlias = (
     | CallWaiting
     | ConsentGiven
     | ItemEnded
+    | PageEnded
     | StepProgressed
     | StepSucceeded
     | StepFailed

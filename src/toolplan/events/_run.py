@@ -22,6 +22,8 @@ from toolplan.events._kinds import (
     Event,
     Failure,
     ItemEnded,
+    PageEnded,
+    Partial,
     PlanSettled,
     RunApproved,
     RunEnded,
@@ -56,6 +58,8 @@ class StepRun(Struct, frozen=True):
     items: int | None = None
     items_done: int = 0
     items_failed: int = 0
+    partial: tuple[Partial, ...] = ()
+    """The lists of which `output` knows a part only."""
     doubts: tuple[CallInDoubt, ...] = ()
     """The calls that wait for a decision."""
     waiting: tuple[CallWaiting, ...] = ()
@@ -83,6 +87,7 @@ class Run(Shown, Struct, frozen=True):
     approved_at: float | None = None
     is_resumed: bool = False
     error: Failure | None = None
+    partial: tuple[Partial, ...] = ()
 
     def __repr__(self) -> str:
         return f"Run({self.run!r}, {self.status.value}, {counted(len(self.steps), 'step')})"
@@ -132,6 +137,7 @@ class Folding:
                     event.at,
                     event.attempts,
                     started.items,
+                    partial=event.partial,
                 )
                 return
         elif type(event) is StepStarted and self._steps.get(event.step, _PENDING) is _PENDING:
@@ -191,11 +197,12 @@ def apply(run: Run, event: Event) -> Run:
         case RunResumed():
             steps = {name: _resumed(step) for name, step in run.steps.items()}
             again = replace(run, status=RunState.RUNNING, steps=steps, is_resumed=True)
-            return replace(again, output=None, error=None, ended_at=None)
+            return replace(again, output=None, error=None, ended_at=None, partial=())
         case RunParked(status=status):
             return replace(run, status=status)
-        case RunEnded(status, output, at, failure):
-            return replace(run, status=status, output=output, error=failure, ended_at=at)
+        case RunEnded(status, output, at, failure, partial):
+            ended = replace(run, status=status, output=output, error=failure, ended_at=at)
+            return replace(ended, partial=partial) if partial else ended
         case _:
             before = run.steps.get(event.step, _PENDING)
             return replace(run, steps={**run.steps, event.step: _apply_to_step(before, event)})
@@ -206,7 +213,24 @@ def to_json(run: Run) -> dict[str, Json]:
     steps: Json = {name: _step_to_json(step) for name, step in run.steps.items()}
     known: dict[str, Json] = {"run": run.run, "status": run.status.value, "steps": steps}
     error: dict[str, Json] = {} if run.error is None else {"error": asdict(run.error)}
-    return {**known, "output": run.output, **error}
+    return {**known, "output": run.output, **error, **part_to_json(run.partial)}
+
+
+def part_to_json(partial: tuple[Partial, ...]) -> dict[str, Json]:
+    """Return that something is over a part, as JSON: `complete` is false; empty where it is not."""
+    if not partial:
+        return {}
+    parts: list[Json] = [
+        {
+            "step": each.step,
+            "rows": each.rows,
+            "total": each.total,
+            "reason": each.reason,
+            "text": each.text,
+        }
+        for each in partial
+    ]
+    return {"complete": False, "partial": parts}
 
 
 def _apply_to_step(step: StepRun, event: StepEvent) -> StepRun:
@@ -218,7 +242,7 @@ def _apply_to_step(step: StepRun, event: StepEvent) -> StepRun:
         case ItemEnded(failure=failure):
             failed = step.items_failed + (failure is not None)
             return replace(step, items_done=step.items_done + 1, items_failed=failed)
-        case StepProgressed() | CallIntended() | CallAnsweredLate():
+        case StepProgressed() | CallIntended() | CallAnsweredLate() | PageEnded():
             return step
         case CallInDoubt() | CallDecided() | CallWaiting() | ConsentGiven():
             return _asked_about(step, event)
@@ -230,6 +254,7 @@ def _apply_to_step(step: StepRun, event: StepEvent) -> StepRun:
                 attempts=attempts,
                 error=failure,
                 ended_at=at,
+                partial=event.partial,
             )
         case StepFailed(failure=failure, attempts=attempts, at=at):
             return replace(
@@ -283,6 +308,7 @@ def _step_to_json(step: StepRun) -> Json:
         "started_at": step.started_at,
         "ended_at": step.ended_at,
         "attempts": step.attempts,
+        **part_to_json(step.partial),
     }
     if step.in_doubt:
         document["in_doubt"] = [*step.in_doubt]

@@ -1,8 +1,15 @@
 """Pages of lists: which tools give their list in pages, and what a page says about the rest."""
 
-from toolplan.paging._arguments import Argument, Paging, paging_of
+from toolplan.paging._arguments import Argument, Paging, may_give_pages, paging_of
 from toolplan.paging._pager import PageError, Pager
-from toolplan.paging._results import Page, Verdict, next_link, page_of, verdict_on
+from toolplan.paging._results import (
+    Page,
+    Verdict,
+    begins_later,
+    next_link,
+    page_of,
+    verdict_on,
+)
 
 __all__ = [
     "Argument",
@@ -11,6 +18,8 @@ __all__ = [
     "Pager",
     "Paging",
     "Verdict",
+    "begins_later",
+    "may_give_pages",
     "next_link",
     "page_of",
     "paging_of",

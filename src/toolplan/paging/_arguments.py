@@ -172,6 +172,24 @@ def paging_of(raw_input: Json, raw_output: Json = None, *, headers: bool = False
     )
 
 
+def may_give_pages(raw_input: Json, raw_output: Json) -> bool:
+    """Return whether a result may be a page, of a tool that has no page arguments.
+
+    It may not where it holds no list, or where the tool says that its lists are whole.
+    """
+    if isinstance(raw_input, dict) and raw_input.get("x-pages") is False:
+        return False
+    if not isinstance(raw_output, dict) or not raw_output.keys() - _SILENT:
+        return raw_output is not False
+    whole = resolved(raw_output, raw_output)
+    if not types_of(whole) or "array" in types_of(whole):
+        return True
+    if "object" not in types_of(whole):
+        return False
+    is_open = "properties" not in whole or whole.get("additionalProperties") not in (None, False)
+    return is_open or any(each.may_be("array") for each in schema_fields(raw_output))
+
+
 _SILENT: Final = frozenset(("title", "description", "$schema", "$id"))
 
 

@@ -34,6 +34,7 @@ class Pager:
         complete: whether no further page is asked for.
         more: whether rows follow the last page all the same, and why it is not known or not asked.
         rows: the number of rows so far.
+        total: the number of all rows as the first page says it, at `total_path` in it.
     """
 
     def __init__(self, paging: Paging, args: Mapping[str, Json], max_pages: int) -> None:
@@ -51,6 +52,7 @@ class Pager:
         self.complete = False
         self.more = Verdict(False)
         self.total: int | None = None
+        self.total_path: tuple[str, ...] = ()
         self.rows = 0
 
     def args_of(self, page: int) -> dict[str, Json]:
@@ -131,6 +133,7 @@ class Pager:
         self.complete = True
         self.more = verdict
         self.total = self._pages[0].total
+        self.total_path = self._pages[0].total_path
 
     def _verdict(self, last: int, said: Page) -> Verdict:
         first = self._pages[0]

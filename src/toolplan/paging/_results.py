@@ -65,13 +65,15 @@ class Page(Struct, frozen=True):
     """What one result says: its rows, and about others.
 
     None: it does not say. `next` is the cursor of the next page or a link to it; `has_next` says
-    whether there is one. `is_total_sure`: as many rows are all of them.
+    whether there is one. `is_total_sure`: as many rows are all of them, and what is
+    at `total_path` counts them.
     """
 
     rows: int | None = None
     path: Path | None = None
     total: int | None = None
     is_total_sure: bool = False
+    total_path: tuple[str, ...] = ()
     pages: int | None = None
     more: bool | None = None
     has_next: bool | None = None
@@ -218,7 +220,7 @@ def _of_object(output: dict[str, Json], paging: Paging | None) -> Page:
     if count is None and not is_paged:
         return Page()
     both = facts if stated is None or not stated.shows_end else _merged(stated, facts)
-    total, is_sure = _total(output, both, count)
+    total, is_sure, total_path = _total(output, both, count)
     nexts = [_at(output, each) for each in both.nexts]
     cursor = _preferred(nexts, both.nexts, known)
     declares_next = stated is not None and bool(stated.nexts)
@@ -227,6 +229,7 @@ def _of_object(output: dict[str, Json], paging: Paging | None) -> Page:
         path=path,
         total=total,
         is_total_sure=is_sure,
+        total_path=total_path,
         pages=_first_integer(output, both.page_counts),
         more=_more(output, both),
         has_next=True if cursor is not None else (False if nexts or declares_next else None),
@@ -243,19 +246,21 @@ def _merged(stated: Facts, found: Facts) -> Facts:
     )
 
 
-def _total(output: dict[str, Json], facts: Facts, rows: int | None) -> tuple[int | None, bool]:
+def _total(
+    output: dict[str, Json], facts: Facts, rows: int | None
+) -> tuple[int | None, bool, tuple[str, ...]]:
+    """Return the number of all rows, whether it is sure, and where it stands."""
     for path in facts.totals:
         total = _at(output, path)
         if isinstance(total, str) and total.isascii() and total.isdigit() and len(total) < 16:
             total = int(total)
         if type(total) is int and total >= 0:
-            relation = _at(output, (*path[:-1], "relation"))
-            return total, relation != "gte"
+            is_sure = _at(output, (*path[:-1], "relation")) != "gte"
+            return total, is_sure, tuple(map(str, path)) if is_sure else ()
     remaining = _first_integer(output, facts.remainders)
     if remaining is not None and rows is not None:
-        return rows + remaining, remaining > 0
-    count = _first_integer(output, facts.counts)
-    return (count, False) if count is not None else (None, False)
+        return rows + remaining, remaining > 0, ()
+    return _first_integer(output, facts.counts), False, ()
 
 
 def _more(output: dict[str, Json], facts: Facts) -> bool | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from toolplan.path import Json, copied
-from toolplan.plan import DEFAULT_MAX_ITEMS, Plan, Step
+from toolplan.plan import DEFAULT_MAX_ITEMS, DEFAULT_MAX_PAGES, Plan, Step
 from toolplan.plan_json._load import VERSION
 from toolplan.plan_json._values import dump_value
 
@@ -41,6 +41,10 @@ def _dump_step(step: Step) -> Json:
         item["timeout_s"] = _plain_number(step.timeout_s)
     if step.retries:
         item["retries"] = step.retries
+    if step.pages is not None:
+        item["pages"] = step.pages
+    if step.max_pages != DEFAULT_MAX_PAGES:
+        item["max_pages"] = step.max_pages
     if step.thought is not None:
         item["thought"] = step.thought
     return item

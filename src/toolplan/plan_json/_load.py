@@ -9,7 +9,16 @@ from typing import Final
 from msgspec import Struct
 
 from toolplan.path import Json, copied, json_type
-from toolplan.plan import DEFAULT_MAX_ITEMS, Limits, OnError, Plan, Step, When
+from toolplan.plan import (
+    DEFAULT_MAX_ITEMS,
+    DEFAULT_MAX_PAGES,
+    Limits,
+    OnError,
+    Pages,
+    Plan,
+    Step,
+    When,
+)
 from toolplan.plan_json._fields import check_ids, read_args, read_metadata, read_steps, read_tool
 from toolplan.plan_json._report import Parsed, Report, shown
 from toolplan.plan_json._values import ValueReader, check_depth
@@ -22,7 +31,7 @@ LONGEST_TIMEOUT_S: Final = 7 * 24 * 3600
 _PLAN_FIELDS: Final = ("toolplan", "steps", "output", "metadata")
 _STEP_FIELDS: Final = (
     "id", "tool", "args", "after", "for_each", "max_items", "when", "on_error", "timeout_s",
-    "retries", "thought",
+    "retries", "pages", "max_pages", "thought",
 )  # fmt: skip
 _STEP_FIELD_SET = frozenset(_STEP_FIELDS)
 _USUAL_FIELDS = frozenset(("id", "tool", "args"))
@@ -118,6 +127,8 @@ def _step(item: Json, pointer: str, name: str, reader: ValueReader) -> Step:
         fields.timeout(),
         fields.whole_number("retries", 0, MOST_RETRIES) or 0,
         fields.thought(),
+        fields.pages(),
+        fields.whole_number("max_pages", 1, None) or DEFAULT_MAX_PAGES,
     )
 
 
@@ -169,6 +180,14 @@ class _Fields(Struct, frozen=True):
                 said = f"'on_error' is {_said(other)}, not 'fail' or 'continue'."
                 self._error("field-type", said, "on_error")
                 return "fail"
+
+    def pages(self) -> Pages | None:
+        pages = self.item.get("pages")
+        if pages == "all":
+            return "all"
+        if "pages" in self.item:
+            self._error("field-type", f"'pages' is {_said(pages)}, not 'all'.", "pages")
+        return None
 
     def timeout(self) -> float | None:
         seconds = self.item.get("timeout_s")

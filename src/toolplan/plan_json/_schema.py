@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolplan.path import Json
-from toolplan.plan import DEFAULT_MAX_ITEMS, RESERVED_IDS, Limits
+from toolplan.plan import DEFAULT_MAX_ITEMS, DEFAULT_MAX_PAGES, RESERVED_IDS, Limits
 from toolplan.plan_json._load import LONGEST_TIMEOUT_S, MOST_RETRIES, VERSION
 from toolplan.plan_json._references import STEP_ID
 
@@ -96,6 +96,11 @@ def _step(tools: Iterable[str] | None) -> Json:
             "description": "The most seconds of each try.",
         },
         "retries": {"type": "integer", "minimum": 0, "maximum": MOST_RETRIES, "default": 0},
+        "pages": {
+            "enum": ["all"],
+            "description": "All pages of the list, each with a call; only for tools that read.",
+        },
+        "max_pages": {"type": "integer", "minimum": 1, "default": DEFAULT_MAX_PAGES},
         "thought": {"type": "string", "description": "Why. It does not run."},
     }
     return {

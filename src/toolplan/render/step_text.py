@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from toolplan.events import StepState
-from toolplan.plan import DEFAULT_MAX_ITEMS, Step
+from toolplan.plan import DEFAULT_MAX_ITEMS, DEFAULT_MAX_PAGES, Step
 from toolplan.render._lines import Piece, plain, wrapped
 from toolplan.render.printable import cell, compact_json, number_text, printable, value_text
 
@@ -39,6 +39,11 @@ def condition_texts(step: Step, width: int = VALUE_WIDTH) -> Iterator[str]:
         if step.max_items != DEFAULT_MAX_ITEMS:
             most = f", at most {number_text(step.max_items, grouped=True)}"
         yield f"for each item of {value_text(step.for_each, width)}{most}"
+    if step.pages is not None:
+        most = ""
+        if step.max_pages != DEFAULT_MAX_PAGES:
+            most = f", at most {number_text(step.max_pages, grouped=True)}"
+        yield f"all pages{most}"
     if step.when is not None:
         value = value_text(step.when.value, width)
         yield f"when {value} is {compact_json(step.when.schema, width)}"

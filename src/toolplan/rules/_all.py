@@ -14,6 +14,7 @@ from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Rule
 from toolplan.rules.argument_type import argument_type
 from toolplan.rules.argument_value import argument_value
+from toolplan.rules.cannot_page import cannot_page
 from toolplan.rules.cycle import cycle
 from toolplan.rules.duplicate_call import duplicate_call
 from toolplan.rules.ellipsis import ellipsis
@@ -59,6 +60,7 @@ RULES: Final[tuple[Rule, ...]] = (
     missing_argument,
     unknown_argument,
     argument_type,
+    cannot_page,
     argument_value,
     retry_unsafe,
     secret_literal,

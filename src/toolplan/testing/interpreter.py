@@ -1,7 +1,8 @@
 """The reference interpreter: the meaning of plans as a short sequential program.
 
 It runs one step and one item after the other, without tasks, timeouts, pauses or events. An engine
-must produce the same states and outputs. It shares only plans, paths and schemas with the engines.
+must produce the same states and outputs. It shares only plans, paths, schemas and the order of
+pages with the engines.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Final
 
 from toolplan.events import Failure, Run, RunState, StepRun, StepState
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.paging import PageError, Pager
 from toolplan.path import Json, NotThere, select
 from toolplan.plan import (
     Array,
@@ -107,7 +109,7 @@ class _Interpreter:
                 value = self.fill(step.when.value, {}, "/when/value")
                 if not Schema.load(step.when.schema).is_valid(value):
                     return StepRun(StepState.SKIPPED, error=Failure("when-false", "", "/when"))
-            output = await (self.call(step, {}) if step.for_each is None else self.fan(step))
+            output = await (self.whole(step, {}) if step.for_each is None else self.fan(step))
         except _Doubt as doubt:
             return StepRun(StepState.IN_DOUBT, error=doubt.failure)
         except _Stop as stop:
@@ -147,7 +149,7 @@ class _Interpreter:
         doubt: _Doubt | None = None
         for index, item in enumerate(items):
             try:
-                outputs.append(await self.call(step, {"item": item, "index": index}))
+                outputs.append(await self.whole(step, {"item": item, "index": index}))
             except _Doubt as unknown:
                 doubt = unknown
                 outputs.append(None)
@@ -164,14 +166,40 @@ class _Interpreter:
             raise _Stop(first.failure.code, first.failure.pointer, outputs)
         return outputs
 
-    async def call(self, step: Step, local: Mapping[str, Json]) -> Json:
+    async def whole(self, step: Step, local: Mapping[str, Json]) -> Json:
+        """Return the result of one call: that of all of its pages, one after the other."""
+        if step.pages is None:
+            return await self.call(step, local)
+        paging = self.tools[step.tool].paging
+        if paging is None:
+            raise _Stop("tool-error")
+        pager = Pager(paging, self.arguments(step, local), step.max_pages)
+        for violation in self.tools[step.tool].input.violations(pager.args_of(0)):
+            raise _Stop(_CODES[violation.kind], f"/args{violation.pointer}")
+        while not pager.complete:
+            if self.calls + len(pager.waiting) > self.limits.calls:
+                raise _Stop("too-many-calls")
+            for page in [*pager.waiting]:
+                output = await self.call(step, local, pager.args_of(page))
+                try:
+                    pager.take(page, output)
+                except PageError as error:
+                    raise _Stop(error.code) from None
+        return pager.result()
+
+    def arguments(self, step: Step, local: Mapping[str, Json]) -> dict[str, Json]:
+        return {
+            name: self.fill(value, local, f"/args/{escape_pointer(name)}")
+            for name, value in step.args.items()
+        }
+
+    async def call(
+        self, step: Step, local: Mapping[str, Json], page: dict[str, Json] | None = None
+    ) -> Json:
         tool = self.tools[step.tool]
         tries = 1 + (step.retries if tool.may_repeat else 0)
         for left in reversed(range(tries)):
-            args = {
-                name: self.fill(value, local, f"/args/{escape_pointer(name)}")
-                for name, value in step.args.items()
-            }
+            args = self.arguments(step, local) if page is None else dict(page)
             for violation in tool.input.violations(args):
                 raise _Stop(_CODES[violation.kind], f"/args{violation.pointer}")
             if self.calls == self.limits.calls:

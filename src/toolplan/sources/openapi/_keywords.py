@@ -26,7 +26,7 @@ SINGLE: Final = frozenset(
     }
 )
 
-OPERATION_HINTS: Final = ("x-entity", "x-verb", "x-synonyms", "x-aliases", "x-order")
+OPERATION_HINTS: Final = ("x-entity", "x-verb", "x-synonyms", "x-aliases", "x-order", "x-pages")
 """The hints of `docs/hints.md` that speak of a tool; an operation carries them."""
 
 _PLAIN: Final = frozenset(

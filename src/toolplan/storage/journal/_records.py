@@ -36,6 +36,7 @@ _KINDS: Final[Mapping[type[events.Event], str]] = {
     events.CallWaiting: "call-waiting",
     events.ConsentGiven: "consent-given",
     events.ItemEnded: "item-ended",
+    events.PageEnded: "page-ended",
     events.StepProgressed: "step-progressed",
     events.StepSucceeded: "step-succeeded",
     events.StepFailed: "step-failed",
@@ -64,14 +65,24 @@ def to_record(event: events.Event) -> str:
     if type(event) is events.StepStarted and isfinite(event.at):
         items = "null" if event.items is None else event.items
         return f'["step-started",{encode_basestring(event.step)},{items},{event.at!r}]'
-    if type(event) is events.StepSucceeded and event.failure is None and isfinite(event.at):
+    if (
+        type(event) is events.StepSucceeded
+        and event.failure is None
+        and not event.partial
+        and isfinite(event.at)
+    ):
         step, output = encode_basestring(event.step), _output(event.output)
         return f'["step-succeeded",{step},{output},{event.attempts},null,{event.at!r}]'
-    return _encode((_KINDS[type(event)], *map(_value, astuple(event))))
+    fields: list[object] = [*map(_value, astuple(event))]
+    if fields[-1] == () and type(event).__struct_fields__[-1] == "partial":
+        fields.pop()
+    return _encode((_KINDS[type(event)], *fields))
 
 
 def _value(value: object) -> object:
-    return astuple(value) if type(value) is events.Failure else value
+    if isinstance(value, events.Failure | events.Partial):
+        return astuple(value)
+    return [*map(_value, cast("tuple[object, ...]", value))] if type(value) is tuple else value
 
 
 def _output(output: Json) -> str:
@@ -124,6 +135,8 @@ def _field(name: str, value: Json) -> object:
         and len(value) == len(events.Failure.__struct_fields__)
     ):
         return events.Failure(*map(str, value))
+    if name == "partial" and isinstance(value, list):
+        return tuple(_partial(each) for each in value)
     if name in ("steps", "shapes") and isinstance(value, list):
         return tuple(map(str, value))
     if name == "calls" and isinstance(value, list):
@@ -131,3 +144,11 @@ def _field(name: str, value: Json) -> object:
     if name == "status":
         return events.RunState(value)
     return value
+
+
+def _partial(value: Json) -> events.Partial:
+    match value:
+        case [str(step), int(rows), int() | None as total, str(reason), [*path]]:
+            return events.Partial(step, rows, total, reason, tuple(map(str, path)))
+        case _:
+            raise BadRecord("It names no part of a list.")

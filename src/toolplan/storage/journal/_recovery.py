@@ -23,6 +23,7 @@ from toolplan.events import (
     Event,
     Failure,
     ItemEnded,
+    PageEnded,
     RunApproved,
     RunEnded,
     RunState,
@@ -53,6 +54,7 @@ class Recovered(Struct, frozen=True):
     Attributes:
         over: the last event of each step that is over.
         items: for each running step with `for_each`, the items that are over.
+        pages: for each running call with `pages`, those that are there.
         intents: calls with effects without an outcome, with the last attempt of each.
         tries: the last attempt of each call with effects.
         doubts: what is known of the calls in `intents` that are in doubt.
@@ -68,6 +70,9 @@ class Recovered(Struct, frozen=True):
     over: Mapping[str, Over] = field(default_factory=dict[str, Over])
     items: Mapping[str, Mapping[int, ItemEnded]] = field(
         default_factory=dict[str, Mapping[int, ItemEnded]]
+    )
+    pages: Mapping[Slot, Mapping[int, PageEnded]] = field(
+        default_factory=dict[Slot, Mapping[int, PageEnded]]
     )
     intents: Mapping[Slot, int] = field(default_factory=dict[Slot, int])
     tries: Mapping[Slot, int] = field(default_factory=dict[Slot, int])
@@ -126,6 +131,7 @@ def recover(events: Iterable[Event]) -> Recovered:
     return Recovered(
         over={step: _whole(event, items, counts) for step, event in over.items()},
         items={step: ended for step, ended in items.items() if step not in over},
+        pages={slot: taken for slot, taken in asked.pages.items() if slot[0] not in over},
         intents=open_,
         tries=intended,
         doubts={slot: each for slot, each in doubts.items() if open_.get(slot) == each.attempt},
@@ -141,14 +147,15 @@ def recover(events: Iterable[Event]) -> Recovered:
 
 
 class _Asked:
-    """What a person was asked about calls with their values, and answered."""
+    """What a person was asked about calls with their values, and answered; and pages of calls."""
 
-    __slots__ = ("consents", "staged", "waiting")
+    __slots__ = ("consents", "pages", "staged", "waiting")
 
     def __init__(self) -> None:
         self.staged: ApprovalStaged | None = None
         self.waiting: dict[Slot, CallWaiting] = {}
         self.consents: list[ConsentGiven] = []
+        self.pages: dict[Slot, dict[int, PageEnded]] = {}
 
     def add(self, event: Event) -> None:
         match event:
@@ -157,6 +164,8 @@ class _Asked:
                 self.waiting[step, item] = max(shown, event, key=_last)
             case ConsentGiven():
                 self.consents.append(event)
+            case PageEnded(step=step, item=item, page=page):
+                self.pages.setdefault((step, item), {})[page] = event
             case ApprovalStaged():
                 self.staged = event
             case _:
