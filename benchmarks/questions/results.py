@@ -17,6 +17,12 @@ Row: TypeAlias = Mapping[str, Json]
 
 _TOLERANCE: Final = 1e-9
 _CENT: Final = 0.0051  # reports round their percentages to two decimals
+_RANKS: Final = re.compile(
+    r"\b(?:top|most|least|best|worst|first|last(?! \w*(?:day|week|month|year|\d))|latest|rank\w*"
+    r"|sort\w*|order(?:ed)? by|\w{3,}est|descending|ascending)\b",
+    re.IGNORECASE,
+)
+"""Words of a question that asks for an order."""
 _ORDER: Final = re.compile(r"\bORDER BY (\w+)[^()]*$")
 
 
@@ -43,10 +49,11 @@ def same_tables(
 ) -> bool:
     """Return whether each table of `wanted` is one of `given`, and there are no others.
 
+    The same things in one table or in several, for *those of A and those of B*, are the same.
     `order` is a column of the one table that has to be in the order of it.
     """
     if len(given) != len(wanted):
-        return False
+        return _same_things(given, wanted)
     left = list(given)
     for table in wanted:
         found = next((each for each in left if same_table(each, table, order)), None)
@@ -54,6 +61,12 @@ def same_tables(
             return False
         left.remove(found)
     return True
+
+
+def _same_things(given: Sequence[Sequence[Row]], wanted: Sequence[Sequence[Row]]) -> bool:
+    one = [row.get("id") for table in given for row in table]
+    other = [row.get("id") for table in wanted for row in table]
+    return bool(one) and None not in one and {*map(str, one)} == {*map(str, other)}
 
 
 def same_table(given: Sequence[Row], wanted: Sequence[Row], order: str | None = None) -> bool:
@@ -88,9 +101,9 @@ def _matched(given: Sequence[Row], wanted: Sequence[Row]) -> list[Row] | None:
     return found
 
 
-def ordered_by(sql: str) -> str | None:
-    """Return the first column by which a statement orders its rows."""
-    found = _ORDER.search(sql)
+def ordered_by(question: str, sql: str) -> str | None:
+    """Return the first column by which a statement orders its rows, if the question asks for it."""
+    found = _ORDER.search(sql) if _RANKS.search(question) else None
     return found[1] if found else None
 
 

@@ -141,12 +141,19 @@ def test_tables_are_compared_by_identities_or_by_cells(
 ) -> None:
     assert same_table(given, wanted, order) is same
     assert same_tables([given], [wanted], order) is same
-    assert not same_tables([given, given], [wanted], order)
 
 
 def test_the_order_is_that_of_the_statement_itself() -> None:
-    assert ordered_by("SELECT a FROM t ORDER BY rate DESC NULLS LAST") == "rate"
-    assert ordered_by("SELECT rank() OVER (ORDER BY n) FROM t") is None
+    assert ordered_by("highest rates", "SELECT a FROM t ORDER BY rate DESC NULLS LAST") == "rate"
+    assert ordered_by("rates by carrier", "SELECT a FROM t ORDER BY rate DESC") is None
+    assert ordered_by("highest rates", "SELECT rank() OVER (ORDER BY n) FROM t") is None
+
+
+def test_things_in_one_table_or_in_two_are_the_same() -> None:
+    one, two = {"id": "1"}, {"id": "2"}
+    assert same_tables([[one, two]], [[two], [one]])
+    assert not same_tables([[one]], [[two], [one]])
+    assert not same_tables([[{"n": 1}]], [[{"n": 1}], []])
 
 
 def test_steps_may_stand_in_any_order_and_lists_are_sets() -> None:
@@ -176,15 +183,18 @@ def test_steps_may_stand_in_any_order_and_lists_are_sets() -> None:
     ("args", "right"), [({}, True), ({"status": "x"}, True), ({"status": "y"}, False)]
 )
 def test_a_read_below_a_computing_step_may_ask_for_more(args: dict[str, Any], right: bool) -> None:
-    steps = [{"id": "a", "tool": "r", "args": args}, {"id": "b", "tool": "sql", "args": {}}]
+    steps: list[dict[str, Any]] = [
+        {"id": "a", "tool": "r", "args": args},
+        {"id": "b", "tool": "sql", "args": {}},
+    ]
     expect = {"sql": True, "reads": [{"tool": "r", "args": {"status": "X", "limit": 100}}]}
     assert is_right(calls({"steps": steps}), expect) is right
     assert not is_right(calls({"steps": steps[:1]}), expect)
 
 
 def test_published_questions_are_read_without_those_in_doubt(tmp_path: Path) -> None:
-    step = {"tool": "shipments_list", "args": {"status": "rejected"}, "after": []}
-    then = {"tool": "c", "args": {}, "after": [0], "refs": {"ids": "0.data[*].id"}}
+    step: dict[str, Any] = {"tool": "shipments_list", "args": {"status": "rejected"}, "after": []}
+    then: dict[str, Any] = {"tool": "c", "args": {}, "after": [0], "refs": {"ids": "0.data[*].id"}}
     row: dict[str, Any] = {"question": "q", "today": TODAY, "kind": "k"}
     rows = [
         {**row, "expect": {"plan": [step, then]}},
