@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, cast
 
 import yaml
 
@@ -49,6 +49,14 @@ class YamlError(ToolplanError):
         self.line = line
 
 
+class Plain(NamedTuple):
+    """A scalar without quotes: its source text, what it says by its look, and its line."""
+
+    text: str
+    value: Json
+    line: int
+
+
 class Yaml(NamedTuple):
     """The value of a document and, where they are asked for, the line of each JSON pointer."""
 
@@ -56,18 +64,30 @@ class Yaml(NamedTuple):
     lines: dict[str, int]
 
 
-def read_yaml(text: str, *, max_depth: int, strict: bool = False, with_lines: bool = False) -> Yaml:
+def read_yaml(
+    text: str,
+    *,
+    max_depth: int,
+    strict: bool = False,
+    with_lines: bool = False,
+    plain_under: frozenset[str] = frozenset(),
+) -> Yaml:
     """Return what the YAML `text` says.
 
     With `strict`, aliases, tags, repeated keys and empty documents are refused, and the only
-    numbers are integers. Lines are those of a strict document, or of any `with_lines`.
+    numbers are integers. Lines are those of a strict document, or of any `with_lines`. Under the
+    keys of `plain_under`, scalars without quotes are `Plain`.
 
     Raises:
         YamlError: it is not YAML, or too large, or nested too deep.
     """
     try:
         return _Reader(
-            _Loader(text), max_depth, strict=strict, with_lines=with_lines or strict
+            _Loader(text),
+            max_depth,
+            strict=strict,
+            with_lines=with_lines or strict,
+            plain_under=plain_under,
         ).document()
     except (yaml.YAMLError, UnicodeEncodeError) as error:  # the latter: half of a character
         mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
@@ -90,11 +110,21 @@ class _Reader:
     What an alias names is built once and shared; its size counts as often as it is named.
     """
 
-    def __init__(self, parser: _Parser, max_depth: int, *, strict: bool, with_lines: bool) -> None:
+    def __init__(
+        self,
+        parser: _Parser,
+        max_depth: int,
+        *,
+        strict: bool,
+        with_lines: bool,
+        plain_under: frozenset[str],
+    ) -> None:
         self._parser = parser
         self._max_depth = max_depth
         self._strict = strict
         self._with_lines = with_lines
+        self._plain_under = plain_under
+        self._kept = 0
         self._named: dict[str, tuple[Json, int]] = {}
         self._lines: dict[str, int] = {}
 
@@ -173,7 +203,9 @@ class _Reader:
             if self._strict and key in made:
                 raise YamlError(f"The key {key!r} is there twice.", _line(event))
             inner = f"{pointer}/{escape_pointer(key)}" if self._with_lines else ""
+            self._kept += key in self._plain_under
             value, size = self._value(self._next(), depth + 1, inner)
+            self._kept -= key in self._plain_under
             total += size
             if key == _MERGE and event.implicit[0] and not self._strict:
                 for each in value if isinstance(value, list) else [value]:
@@ -186,6 +218,11 @@ class _Reader:
         text = str(event.value)
         if not event.implicit[0]:  # it is quoted, or its tag says that it is text
             return text
+        value = self._by_look(text)
+        # whoever asked for it settles it, so that the rest of the document stays JSON
+        return cast("Json", Plain(text, value, _line(event))) if self._kept else value
+
+    def _by_look(self, text: str) -> Json:
         words, number = (_STRICT_WORDS, _INTEGER) if self._strict else (_WORDS, _NUMBER)
         if text in words:
             return words[text]

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from toolplan.sources._base import OpenedTools, SourceContext, ToolSource
 from toolplan.sources.openapi._client_credentials import ClientCredentials
-from toolplan.sources.openapi._text import read_document
+from toolplan.sources.openapi._text import read_with_faults
 from toolplan.sources.openapi._toolbox import openapi_toolbox
 from toolplan.sources.tool_files import json_in, path_of
 from toolplan.tools import ToolObjectError
@@ -62,16 +62,17 @@ class OpenApiToolSource:
                 f"{str(path)!r} cannot be read: {error}.",
                 "Check the path, and that you may read the file; it must be UTF-8 text.",
             ) from None
+        document, unfit = read_with_faults(text)
         address = context.base_url or settings.base_url
         tools = openapi_toolbox(
-            read_document(text),
+            document,
             base_url=address,
             auth=settings.auth,
             environment=context.environment,
             allow_hosts=settings.allow_hosts,
             trusted=context.is_trusted(path.stem) or context.settings.get("effects", {}),
         )
-        faults = [f"{path.name}: {fault}" for fault in tools.faults]
+        faults = [f"{path.name}: {fault}" for fault in (*unfit, *tools.faults)]
         for fault in faults:
             context.note(fault)
         yield OpenedTools(tools, faults=(*faults, *tools.blocked), address=address)
