@@ -21,7 +21,7 @@ from toolplan.errors import ToolplanError
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Verdict
 from toolplan.path import Json
-from toolplan.plan import Limits, Literal, Plan, Step, Value
+from toolplan.plan import Limits, Literal, Plan, Step, Value, When
 from toolplan.plan_json import dump
 from toolplan.tools import Effects, Tool
 
@@ -133,9 +133,14 @@ class EffectStep(Struct, frozen=True):
     effects: Effects
     args: Mapping[str, Value]
     for_each: Value | None
-    conditional: bool
+    when: When | None
     calls: int
     exact: bool
+
+    @property
+    def conditional(self) -> bool:
+        """Whether the step runs only if a condition holds."""
+        return self.when is not None
 
 
 def approve(execution_plan: ExecutionPlan) -> Approval:
@@ -181,7 +186,7 @@ def effect_steps(
             effects=tools[step.tool].effects,
             args=step.args,
             for_each=step.for_each,
-            conditional=step.when is not None,
+            when=step.when,
             calls=most_calls(step),
             exact=known_calls(step) is not None,
         )

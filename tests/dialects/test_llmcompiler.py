@@ -143,6 +143,7 @@ def test_references_are_read_once_and_everything_else_is_text(written: str, valu
         ("'''a\n'b' '''", "a\n'b' "),
         ('"It\'s (a [b" # why )\n', "It's (a [b"),
         ('"a\nb"', "a\nb"),
+        ('"Postponed," ""', "Postponed,"),
     ],
 )
 def test_values_are_read_as_python_writes_them_or_json(written: str, value: Json) -> None:

@@ -86,7 +86,7 @@ def test_mermaid_and_svg_name_the_conditions_of_a_step() -> None:
     plan = Plan((Step("orders", "orders_list"), step))
     texts = (
         "for each item of ${orders.data[*]}",
-        'when ${orders.count} is {"minimum": 1}',
+        'when ${orders.count} is at least 1: {"minimum": 1}',
         "on error: continue",
         "retries: 2",
     )

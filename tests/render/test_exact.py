@@ -163,9 +163,7 @@ def test_references_are_not_confused_with_text_that_looks_like_one() -> None:
 
 
 def screen(args: dict[str, Value], width: int = 80) -> str:
-    step = EffectStep(
-        "mail", "send", Effects.WRITE, args, None, conditional=False, calls=1, exact=True
-    )
+    step = EffectStep("mail", "send", Effects.WRITE, args, None, when=None, calls=1, exact=True)
     out = io.StringIO()
     Console(file=out, width=width, color_system=None).print(
         Rendered(ApprovalView((step,), "d" * 64))
@@ -192,7 +190,7 @@ def test_the_screen_shows_every_argument_whole(value: Json, width: int) -> None:
 def test_a_form_shows_the_same() -> None:
     step = EffectStep(
         "mail", "send", Effects.WRITE, {"to": Literal("a\u200b" + "x" * 5_000)}, None,
-        conditional=False, calls=1, exact=True,
+        when=None, calls=1, exact=True,
     )  # fmt: skip
     assert f'    to = "a\\u200b{"x" * 5_000}"\n' in approval_text((step,), "d")
 

@@ -52,7 +52,7 @@ def test_a_plan_shows_all_that_decides_what_runs() -> None:
         "│       │   needs places, weather",
         "│       │   after weather",
         "│       │   for each item of ${places.data[*]}, at most 5",
-        '│       │   when ${weather.ok} is {"const": true}',
+        '│       │   when ${weather.ok} is true: {"const": true}',
         "│       │   on error: continue",
         "│       │   timeout: 2.5 s",
         "│       │   retries: 3",

@@ -162,7 +162,9 @@ def approval(data: DRAW) -> View:
         args = {data.draw(IDS): each for each in (text, listed, ref, Array((text, ref)))}
         effects = data.draw(st.sampled_from(Effects))
         each = data.draw(st.sampled_from((None, ref, listed)))
-        return EffectStep(data.draw(IDS), data.draw(IDS), effects, args, each, True, 9, False)
+        return EffectStep(
+            data.draw(IDS), data.draw(IDS), effects, args, each, When(ref, {"minimum": 5}), 9, False
+        )
 
     return ApprovalView((step(), step()), "0cda34e8459e4316a463a84ebc26e0d3")
 

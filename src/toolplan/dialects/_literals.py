@@ -285,11 +285,19 @@ class ArgumentReader(Struct):
         return key
 
     def _string(self) -> str:
-        """Read text in quotes. Python joins texts side by side; a model forgot a comma, or more."""
+        """Read text in quotes.
+
+        Python joins texts side by side; a model may have forgotten a comma, or to escape a quote.
+        Only an empty text behind a space is certain to mean nothing.
+        """
         text = self._one_string()
-        if self._next() in _TEXT_STARTS and _TEXT_START.match(self.text, self.at, self.end):
-            what = "Two texts stand side by side: is a comma missing, or a quote not escaped?"
-            raise LiteralError(what, self.at)
+        end = self.at
+        while self._next() in _TEXT_STARTS and _TEXT_START.match(self.text, self.at, self.end):
+            start = self.at
+            if self._one_string() or start == end:
+                what = "Two texts stand side by side: is a comma missing, or a quote not escaped?"
+                raise LiteralError(what, start)
+            self.noise["an empty text beside another"] = None
         return text
 
     def _one_string(self) -> str:

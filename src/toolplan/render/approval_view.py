@@ -10,11 +10,12 @@ from msgspec import Struct
 
 from toolplan.approval import EffectStep
 from toolplan.path import Json
-from toolplan.plan import Literal, Value
+from toolplan.plan import Literal, Value, When
 from toolplan.plan_json import dump_value
 from toolplan.render._lines import Line, Piece, Screen, wrapped
 from toolplan.render.exact import exact_lines, exact_name, exact_text, mixed_scripts
 from toolplan.render.printable import count_text, text_width
+from toolplan.render.step_text import condition_words
 from toolplan.tools import Effects
 
 _INDENT: Final = "    "
@@ -66,13 +67,16 @@ def approval_lines(
         if step.for_each is not None:
             calls = ("" if step.exact else "at most ") + count_text(step.calls, "call")
             yield from value_lines(f"{calls}: one for each of ", step.for_each, width, encoding)
-        if step.conditional:
-            yield f"{_INDENT}only if its condition holds", ""
+        if step.when is not None:
+            yield from value_lines("only if ", step.when.value, width, encoding)
+            words = f"{condition_words(step.when)}: "
+            yield from value_lines(f"  {words}", step.when.schema, width, encoding)
         for argument, value in step.args.items():
             sign = "=" if isinstance(value, Literal) else "<-"
             head = f"{exact_name(argument, encoding)} {sign} "
             yield from value_lines(head, value, width, encoding)
-        values = (step.for_each, *step.args.values(), *step.args, step.step, step.tool)
+        condition = () if step.when is None else (step.when.value, step.when.schema)
+        values = (step.for_each, *condition, *step.args.values(), *step.args, step.step, step.tool)
         yield from script_warnings(*values)
     yield f"digest {digest}", "dim"
 
@@ -111,12 +115,17 @@ def approval_json(steps: Sequence[EffectStep], digest: str) -> dict[str, Json]:
                 "args": {name: dump_value(value) for name, value in step.args.items()},
                 "for_each": None if step.for_each is None else dump_value(step.for_each),
                 "conditional": step.conditional,
+                "when": None if step.when is None else _when(step.when),
                 "calls": step.calls,
                 "exact": step.exact,
             }
             for step in steps
         ],
     }
+
+
+def _when(when: When) -> Json:
+    return {"value": dump_value(when.value), "is": when.schema}
 
 
 def _calls_of_all(steps: Sequence[EffectStep]) -> str:

@@ -13,17 +13,17 @@ from toolplan.source import ELLIPSIS, is_ellipsis
 
 @rule()
 def ellipsis(context: PlanContext) -> Iterator[Problem]:
-    """An ellipsis stands in place of steps, values or keys.
+    """An ellipsis stands in place of steps, elements of a list or keys.
 
     Models shorten long plans and lists by `...` or `…`. What was left out is not known, so a plan
-    without it would do something else. The text of an argument that is nothing but an ellipsis is
-    refused too; inside of other text an ellipsis is text.
+    without it would do something else. The text `...` as an element of a list or as a key is
+    refused too; a whole argument may be that text, as the body of a message.
 
     How to fix: write all of it, or use `for_each` over the result of a step.
     """
     for position, step in enumerate(context.plan.steps):
         for name, value in step.args.items():
-            if isinstance(value, Literal) and not isinstance(value.value, str | list | dict):
+            if isinstance(value, Literal) and not isinstance(value.value, list | dict):
                 continue
             place = f"/steps/{position}/args/{escape_pointer(name)}"
             for pointer in _ellipses(value, place):
@@ -36,32 +36,37 @@ def _ellipses(value: Value, pointer: str) -> Iterator[str]:
             yield from _in_constant(constant, pointer)
         case Array(items):
             for position, item in enumerate(items):
-                yield from _ellipses(item, f"{pointer}/{position}")
+                place = f"{pointer}/{position}"
+                if isinstance(item, Literal) and _is_left_out(item.value):
+                    yield place
+                yield from _ellipses(item, place)
         case Object(fields):
             for key, inner in fields:
                 place = f"{pointer}/{escape_pointer(key)}"
                 if is_ellipsis(key):
                     yield place
-                else:
-                    yield from _ellipses(inner, place)
+                yield from _ellipses(inner, place)
         case _:
             return
 
 
 def _in_constant(constant: Json, pointer: str) -> Iterator[str]:
     match constant:
-        case str():
-            if constant[:1] in (".", "…", " ") and is_ellipsis(constant):
-                yield pointer
         case list():
             for position, item in enumerate(constant):
-                yield from _in_constant(item, f"{pointer}/{position}")
+                place = f"{pointer}/{position}"
+                if _is_left_out(item):
+                    yield place
+                yield from _in_constant(item, place)
         case dict():
             for key, item in constant.items():
                 place = f"{pointer}/{escape_pointer(key)}"
                 if is_ellipsis(key):
                     yield place
-                else:
-                    yield from _in_constant(item, place)
+                yield from _in_constant(item, place)
         case _:
             return
+
+
+def _is_left_out(item: Json) -> bool:
+    return isinstance(item, str) and is_ellipsis(item)

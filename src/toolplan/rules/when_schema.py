@@ -3,41 +3,225 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
-from toolplan.path import Json
+from msgspec import Struct
+
+from toolplan import schema as schemas
+from toolplan.diagnostics import suggest
+from toolplan.path import EVERY, Json, Path
+from toolplan.plan import Literal, Step, escape_pointer
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
-from toolplan.schema import Schema, SchemaError
+from toolplan.schema import JsonType, Schema, SchemaError, Verdict
+from toolplan.schema._schema import ARTICLE
+from toolplan.schema._types import ALL_TYPES
+
+_EXAMPLE: Final = 'Write a schema that the value must fit: {"const": true}, {"minItems": 1} …'
+_NUMBERS: Final[frozenset[JsonType]] = frozenset(("integer", "number"))
+_TEXTS: Final[frozenset[JsonType]] = frozenset(("string",))
+_LISTS: Final[frozenset[JsonType]] = frozenset(("array",))
+_OBJECTS: Final[frozenset[JsonType]] = frozenset(("object",))
+_APPLIES: Final[dict[str, frozenset[JsonType]]] = {
+    **dict.fromkeys(
+        ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), _NUMBERS
+    ),
+    **dict.fromkeys(("minLength", "maxLength", "pattern", "format"), _TEXTS),
+    **dict.fromkeys(("minItems", "maxItems", "uniqueItems", "contains"), _LISTS),
+    **dict.fromkeys(("items", "prefixItems", "minContains", "maxContains"), _LISTS),
+    "unevaluatedItems": _LISTS,
+    **dict.fromkeys(("properties", "required", "additionalProperties"), _OBJECTS),
+    **dict.fromkeys(("patternProperties", "propertyNames", "unevaluatedProperties"), _OBJECTS),
+    **dict.fromkeys(("minProperties", "maxProperties"), _OBJECTS),
+    **dict.fromkeys(("dependentRequired", "dependentSchemas"), _OBJECTS),
+}
+"""Keywords that say something about some JSON types only; every other value passes them."""
+_OF_ALL_TYPES: Final = frozenset(
+    ("type", "enum", "const", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref")
+)
+_SAY_NOTHING: Final = frozenset(
+    ("$schema", "$id", "$anchor", "$defs", "definitions", "$comment", "title", "description",
+     "default", "examples", "deprecated")
+)  # fmt: skip
+_KEYWORDS: Final = frozenset(_APPLIES) | _OF_ALL_TYPES | _SAY_NOTHING
+_FORMATS: Final = frozenset(
+    ("date", "time", "date-time", "duration", "email", "idn-email", "hostname", "idn-hostname",
+     "ipv4", "ipv6", "uri", "uri-reference", "iri", "iri-reference", "uuid", "uri-template",
+     "json-pointer", "relative-json-pointer", "regex")
+)  # fmt: skip
+_DEEPEST: Final = 40
+
+
+class _Fault(Struct, frozen=True):
+    message: str
+    pointer: str = ""
+    help: str = _EXAMPLE
 
 
 @rule()
 def when_schema(context: PlanContext) -> Iterator[Problem]:
-    """The condition of a step is not a usable JSON Schema.
+    """The condition of a step is not a JSON Schema that can be true and can be false.
 
     `when` is `{"value": …, "is": JSON Schema}`; the step runs if the value fits the schema. There
-    is not an expression language.
+    is no expression language. A keyword that does not exist, or that says nothing about values of
+    this type, would let every value pass: `minItem`, `minimum` for a list. So would a bound on a
+    number that may be null, where `type` is not said. A `const` or `enum` outside of what the value
+    can be, and a condition that always or never holds by the schema of the value, are errors too.
+    Where the tool does not declare its output, only the condition itself is checked.
 
     How to fix: write a schema, such as `{"const": true}` or `{"minItems": 1}`.
     """
-    for position, step in enumerate(context.plan.steps):
+    for position, step in context.elaborate:
         if step.when is None:
             continue
-        fault = _fault(step.when.schema)
-        if fault is not None:
+        for fault in _faults(context, step, step.when.schema):
             yield Problem(
-                f"The condition of {step.id!r} is not a usable JSON Schema: {fault}.",
-                f"/steps/{position}/when/is",
+                f"The condition of {step.id!r} {fault.message}.",
+                f"/steps/{position}/when/is{fault.pointer}",
                 step.id,
-                'Write a schema that the value must fit: {"const": true}, {"minItems": 1} …',
+                fault.help,
             )
 
 
-def _fault(raw: Json) -> str | None:
+def _faults(context: PlanContext, step: Step, raw: Json) -> Iterator[_Fault]:
     try:
-        schema = Schema.load(raw)
+        condition = Schema.load(raw)
     except SchemaError as error:
-        return str(error)
-    if schema.is_whole:
+        yield _Fault(f"is not a usable JSON Schema: {error}")
+        return
+    if not condition.is_whole:
+        # a pattern left out of a tool's schema only lets more through; here it would decide
+        what = "a pattern in it uses look-around or back-references, which are not supported"
+        yield _Fault(f"is not a usable JSON Schema: {what}")
+        return
+    given = None
+    if step.when is not None and not isinstance(step.when.value, Literal):  # else plain to see
+        given = context.type_of_value(step.when.value, None)
+    found = list(_Checker(condition).faults(condition.node, given, "", decides=True))
+    yield from found or _constant(condition, given)
+
+
+def _constant(condition: Schema, given: Schema | None) -> Iterator[_Fault]:
+    node = condition.node
+    if node is False:
+        verdict = Verdict.NO
+    elif node is True or node.keys() <= _SAY_NOTHING:
+        verdict = Verdict.YES
+    else:
+        verdict = schemas.assignable(given, condition)
+    if verdict is not Verdict.UNKNOWN:
+        holds = "always" if verdict is Verdict.YES else "never"
+        value = "every value" if given is None else schemas.describe(given)
+        help_ = "Leave out the condition." if holds == "always" else _EXAMPLE
+        yield _Fault(f"{holds} holds: the value is {value}", "", help_)
+
+
+class _Checker:
+    """Compares the keywords of a condition with the schema of its value."""
+
+    def __init__(self, condition: Schema) -> None:
+        self._condition = condition
+
+    def faults(
+        self,
+        node: Json,
+        given: Schema | None,
+        pointer: str,
+        *,
+        decides: bool,
+        around: frozenset[JsonType] = ALL_TYPES,
+    ) -> Iterator[_Fault]:
+        """Yield what is wrong with `node`, compared with `given`, None where that is unknown.
+
+        `decides` is True where a value that passes `node` passes the condition, if its type is
+        `around`.
+        """
+        if not isinstance(node, dict) or pointer.count("/") > _DEEPEST:
+            return
+        types = ALL_TYPES if given is None else schemas.types_of(given)
+        stated = around & types & schemas.types_of(self._condition.part(node))
+        for keyword, value in node.items():
+            place = f"{pointer}/{escape_pointer(keyword)}"
+            if (fault := _unknown(keyword, value, place)) is not None:
+                yield fault
+            elif types != ALL_TYPES and keyword in _APPLIES:
+                yield from _inapplicable(keyword, types, stated, place, decides=decides)
+            elif given is not None and keyword in ("const", "enum"):
+                yield from _outside(keyword, value, given, place)
+            for inner, path, at, still in _children(keyword, value, place):
+                part = given
+                if given is not None and path:
+                    is_each = path == (EVERY,)
+                    part = schemas.elements(given) if is_each else schemas.at(given, path)
+                if isinstance(part, schemas.Absent):
+                    yield _Fault(f"looks for what cannot be there: {part.message}", at)
+                else:
+                    deciding = decides and still
+                    yield from self.faults(inner, part, at, decides=deciding, around=stated)
+
+
+def _unknown(keyword: str, value: Json, place: str) -> _Fault | None:
+    if keyword == "format" and value not in _FORMATS:
+        what = f"has a format that is not checked: {value!r}"
+        return _Fault(what, place, "Every value would pass. Write a `pattern`.")
+    if keyword in _KEYWORDS or keyword.startswith("x-"):
         return None
-    # a pattern left out of a tool's schema only lets more through; here it would decide
-    return "a pattern in it uses look-around or back-references, which are not supported"
+    near = suggest(keyword, sorted(_KEYWORDS)).near
+    help_ = f"Did you mean {near[0]!r}?" if near else _EXAMPLE
+    return _Fault(f"has an unknown keyword, which every value passes: {keyword!r}", place, help_)
+
+
+def _inapplicable(
+    keyword: str,
+    types: frozenset[JsonType],
+    stated: frozenset[JsonType],
+    place: str,
+    *,
+    decides: bool,
+) -> Iterator[_Fault]:
+    applies = _APPLIES[keyword]
+    if not types & applies:
+        value = _named(types)
+        yield _Fault(f"does not decide anything: {keyword!r} says nothing about {value}", place)
+    elif decides and (others := stated - applies - ({"integer"} if "number" in applies else set())):
+        named = _named(frozenset(others))
+        wanted = sorted(applies & types)[-1]
+        what = f"lets {named} pass: {keyword!r} says nothing about it"
+        yield _Fault(what, place, f'Add "type": "{wanted}" beside it.')
+
+
+def _outside(keyword: str, value: Json, given: Schema, place: str) -> Iterator[_Fault]:
+    values = value if keyword == "enum" and isinstance(value, list) else [value]
+    for each in values:
+        if not given.is_valid(each):
+            what = f"compares with {each!r}, which the value cannot be"
+            yield _Fault(what, place, f"The value is {schemas.accepted(given)}.")
+
+
+def _children(keyword: str, value: Json, place: str) -> Iterator[tuple[Json, Path, str, bool]]:
+    """Yield the schemas in `value`: each with its path in the value, and whether it decides."""
+    match keyword, value:
+        case ("allOf" | "anyOf" | "oneOf", list()):
+            for at, each in enumerate(value):
+                yield each, (), f"{place}/{at}", keyword == "allOf"
+        case ("not" | "if" | "then" | "else", _):
+            yield value, (), place, False
+        case ("properties", dict()):
+            for name, each in value.items():
+                yield each, (name,), f"{place}/{escape_pointer(name)}", False
+        case ("required", list()):
+            for at, name in enumerate(value):
+                if isinstance(name, str):
+                    yield {}, (name,), f"{place}/{at}", False
+        case ("items" | "contains", dict()):
+            yield value, (EVERY,), place, False
+        case ("prefixItems", list()):
+            for at, each in enumerate(value):
+                yield each, (at,), f"{place}/{at}", False
+        case _:
+            return
+
+
+def _named(types: frozenset[JsonType]) -> str:
+    names = types - {"integer"} if "number" in types else types
+    return " or ".join(ARTICLE[each] for each in ARTICLE if each in names)

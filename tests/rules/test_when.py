@@ -1,0 +1,111 @@
+"""A condition can be true and can be false: what cannot is an error before anything runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolplan.compiler import compile_plan
+from toolplan.path import Json
+from toolplan.tools import Toolbox
+
+OUTPUT: Json = {
+    "type": "object",
+    "properties": {
+        "rows": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"n": {"type": "integer"}}},
+        },
+        "count": {"type": "integer", "minimum": 0},
+        "name": {"type": "string"},
+        "state": {"type": "string", "enum": ["open", "closed"]},
+        "done": {"type": "boolean"},
+        "due": {"type": ["string", "null"]},
+        "rate": {"anyOf": [{"type": "number"}, {"type": "null"}]},
+    },
+    "required": ["rows", "count", "name", "state", "done"],
+}
+TOOLS = Toolbox.from_json(
+    [
+        {"name": "typed", "output_schema": OUTPUT, "effects": "read"},
+        {"name": "untyped", "effects": "read"},
+    ]
+)
+
+
+def said(value: str, condition: Json, tool: str = "typed") -> list[str]:
+    steps: Json = [
+        {"id": "a", "tool": tool},
+        {"id": "b", "tool": tool, "when": {"value": value, "is": condition}},
+    ]
+    compiled = compile_plan({"toolplan": 1, "steps": steps, "output": "${b}"}, tools=TOOLS)
+    found = [each for each in compiled.diagnostics if each.code == "when-schema"]
+    assert all(each.pointer.startswith("/steps/1/when/is") for each in found)
+    return [each.message + (each.help or "") for each in found]
+
+
+@pytest.mark.parametrize(
+    ("value", "condition", "part"),
+    [
+        ("${a.rows}", {"minimum": 1000}, "'minimum' says nothing about a list"),
+        ("${a.rows}", {"minItem": 1}, "Did you mean 'minItems'"),
+        ("${a.rows}", {"minLength": 1}, "'minLength' says nothing"),
+        ("${a.name}", {"minimum": 5}, "'minimum' says nothing about a string"),
+        ("${a.name}", {"minItems": 1}, "'minItems' says nothing"),
+        ("${a.count}", {"maxLength": 3}, "'maxLength' says nothing about an integer"),
+        ("${a.count}", {"pattern": "^1"}, "'pattern' says nothing"),
+        ("${a.done}", {"const": "true"}, "compares with 'true'"),
+        ("${a.done}", {"enum": [True, 1]}, "compares with 1"),
+        ("${a.state}", {"const": "cloesd"}, "compares with 'cloesd'"),
+        ("${a.state}", {"enum": ["open", "Closed"]}, "compares with 'Closed'"),
+        ("${a.state}", {"not": {"const": "shut"}}, "compares with 'shut'"),
+        ("${a.count}", {"minimum": 0}, "always holds"),
+        ("${a.count}", {"type": "integer"}, "always holds"),
+        ("${a.count}", {}, "always holds"),
+        ("${a.count}", {"title": "more than none"}, "always holds"),
+        ("${a.count}", {"maximum": -1}, "never holds"),
+        ("${a.name}", {"type": "array"}, "never holds"),
+        ("${a.state}", {"enum": ["open", "closed"]}, "always holds"),
+        ("${a.due}", {"minLength": 1}, "lets null pass"),
+        ("${a.rate}", {"exclusiveMinimum": 0.5}, "lets null pass"),
+        ("${a.rows[0]}", {"required": ["m"]}, "looks for what cannot be there"),
+        ("${a.rows[0]}", {"properties": {"m": {"const": 1}}}, "looks for what cannot be there"),
+        ("${a.rows}", {"contains": {"properties": {"n": {"const": "1"}}}}, "compares with '1'"),
+        ("${a.name}", {"format": "int32"}, "a format that is not checked"),
+        ("${a.count}", {"exclusivMinimum": 3}, "Did you mean 'exclusiveMinimum'"),
+    ],
+)  # fmt: skip
+def test_a_condition_that_cannot_decide_is_an_error(value: str, condition: Json, part: str) -> None:
+    (found,) = said(value, condition)
+    assert part in found
+
+
+@pytest.mark.parametrize(
+    ("value", "condition"),
+    [
+        ("${a.rows}", {"minItems": 1}),
+        ("${a.rows}", {"maxItems": 0}),
+        ("${a.rows}", {"contains": {"properties": {"n": {"minimum": 5}}}}),
+        ("${a.count}", {"minimum": 1}),
+        ("${a.count}", {"not": {"const": 0}}),
+        ("${a.name}", {"pattern": "^A"}),
+        ("${a.state}", {"const": "open"}),
+        ("${a.done}", {"const": True}),
+        ("${a.due}", {"type": "string", "minLength": 1}),
+        ("${a.due}", {"type": "null"}),
+        ("${a.due}", {"not": {"type": "null"}}),
+        ("${a.rate}", {"anyOf": [{"type": "null"}, {"minimum": 3}]}),
+        ("${a.rate}", {"allOf": [{"type": "number"}, {"minimum": 3}], "type": "number"}),
+        ("${a.due}", {"type": "string", "format": "date"}),
+    ],
+)
+def test_a_condition_that_decides_is_accepted(value: str, condition: Json) -> None:
+    assert said(value, condition) == []
+
+
+@pytest.mark.parametrize(
+    "condition", [{"minimum": 5}, {"minItems": 1}, {"const": "x"}, {"type": "array"}]
+)
+def test_where_the_output_is_not_declared_only_the_condition_is_checked(condition: Json) -> None:
+    assert said("${a.rows}", condition, "untyped") == []
+    assert len(said("${a.rows}", {"minItem": 1}, "untyped")) == 1
+    assert len(said("${a.rows}", {}, "untyped")) == 1
