@@ -100,6 +100,7 @@ def test_a_model_never_reads_results_that_are_secret(stated_by: str) -> None:
         model=model,
     )
     asked = asyncio.run(app.ask("what?", summary="plain"))
+    assert (asked.succeeded, asked.reason) == (True, "")
     assert asked.summary is not None
     assert len(model.requests) == (stated_by == "nobody")
     if stated_by != "nobody":

@@ -102,5 +102,8 @@ def test_several_files_are_checked_one_after_the_other(
     said = call("check", *files, str(tmp_path / "c.json"))
     assert said.code == 1
     assert said.out.count("no problems.") == 2
+    names = [*files, str(tmp_path / "c.json")]
+    found = [line.removesuffix(":") for line in said.out.splitlines() if line.endswith(".json:")]
+    assert found == names
     assert "The step has no 'id'." in said.out
     assert "name one file" in call("check", *files, "--json").err

@@ -220,10 +220,11 @@ def test_the_page_has_a_policy_without_inline_scripts_and_foreign_origins(tmp_pa
 def test_without_a_page_it_says_so_and_how_to_build_it(tmp_path: Path) -> None:
     async def work() -> None:
         async with browsing(tmp_path, enter=False, page=tmp_path / "none") as browser:
-            page = await browser.client.get(f"{ORIGIN}/")
-            assert page.status_code == 503
-            assert "is not built" in page.text
-            assert "make studio" in page.text
+            for path in ("/", "/index.html", "/favicon.ico", "/assets/a.js", "/runs/1", "/x/../y"):
+                page = await browser.client.get(f"{ORIGIN}{path}")
+                assert page.status_code == 503
+                assert "is not built" in page.text
+                assert "make studio" in page.text
 
     in_loop(work)
 

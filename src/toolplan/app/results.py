@@ -79,7 +79,12 @@ class AskResult(Shown, Struct, frozen=True):
 
     @property
     def reason(self) -> str:
-        """Why there is no plan: a question back, a refusal, or the problems of the draft."""
+        """Why there is no plan: a question back, a refusal, or the problems of the draft.
+
+        Empty where there is a plan.
+        """
+        if self.plan is not None:
+            return ""
         match self.proposal:
             case Refusal(reason=reason):
                 return printable(reason)

@@ -28,6 +28,7 @@ from toolplan.path import Json
 from toolplan.plan import Plan, step_refs
 from toolplan.release import own_version
 from toolplan.render.diagnostics import fix_texts, pointer_text
+from toolplan.render.printable import printable
 from toolplan.render.sarif import sarif
 from toolplan.rules import rule_pages
 from toolplan.tools import Toolbox
@@ -56,7 +57,7 @@ def check_command(
 
     Exits 1 on any error in a plan as written; with --fix, on any error that is left. With --fix
     only the values and names with an auto-fix change in the file; everything else stays as it is.
-    Several files are reported as text, one after the other.
+    Several files are reported as text, one after the other, each below its name.
     """
     form = "json" if as_json else format
     if more and form != "text":
@@ -67,10 +68,12 @@ def check_command(
             note("Without --tools only the structure is checked: no tool, argument or output type.")
         known = None if opened is None else opened.tools
         rules = policy_of(policy, home() / FILE)
-        valid = [
-            _checked(_saved(each, known) if fix else each, known, rules, form, fix)
-            for each in files
-        ]
+        valid: list[bool] = []
+        for each in files:
+            if more:
+                (err() if fix and each.name == "-" else out()).print(printable(f"{each.name}:"))
+            saved = _saved(each, known) if fix else each
+            valid.append(_checked(saved, known, rules, form, fix))
     return (Exit.FINE if all(valid) else Exit.FAILED).value
 
 

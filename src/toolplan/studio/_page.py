@@ -54,8 +54,10 @@ def page_routes(folder: Path) -> list[BaseRoute]:
         policy = _POLICY.format_map({"nonce": f" 'nonce-{nonce}'"})
         return HTMLResponse(text, headers={"content-security-policy": policy})
 
-    files = StaticFiles(directory=folder, check_dir=False)
-    return [Route("/", index), Route("/index.html", index), Mount("/", files)]
+    pages = [Route("/", index), Route("/index.html", index)]
+    if not folder.is_dir():  # nothing is built: each address says so
+        return [*pages, Route("/{path:path}", index)]
+    return [*pages, Mount("/", StaticFiles(directory=folder))]
 
 
 class SafeHeaders:
