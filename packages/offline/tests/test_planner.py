@@ -11,8 +11,10 @@ import pytest
 
 from toolplan import Toolbox, compile_plan
 from toolplan.demo import demo_tools
-from toolplan.planners import Clarification, Draft, Proposal, Question
+from toolplan.planners import Clarification, Draft, Proposal, Question, Refusal
+from toolplan.planners.conversation import episode_of
 from toolplan.sources.sql import sql_tool
+from toolplan.storage.memory import SqliteMemory
 from toolplan_offline import OfflinePlanner
 
 TODAY = "2025-10-12"
@@ -44,7 +46,7 @@ def asked(question: str) -> Clarification:
 
 
 # the worked examples of seeds 000 and 003
-SEEDS = {
+SEEDS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "Get facilities in Berlin": [("facilities_list", {"location": "Berlin"})],
     "Get shipments from last week": [
         ("shipments_list", {"date_from": "2025-10-05", "date_to": "2025-10-12"})
@@ -101,3 +103,129 @@ def test_a_slip_of_the_finger_is_offered_and_never_taken(slip: str, meant: str) 
     offered = asked(slip)
     assert [option.lower() for option in offered.options] == [meant]
     assert len(offered.plans) == 1
+
+
+AMBIGUOUS: list[tuple[list[str], str]] = [
+    (["Get shipments from Hamburg to Berlin"], "the same for Munich"),
+    (["Get shipments, facilities, and inspections"], "only the rejected ones"),
+    ([], "rejectd shipments"),
+    ([], "facilities in Berlin, their shipments and their inspections"),
+    ([], "which kinds of shipments and inspections"),
+]
+
+
+def talk(turns: list[str]) -> tuple[Proposal, Any]:
+    """Say messages one after the other; return the last reply, and what memory recalls then."""
+    memory = SqliteMemory()
+    proposal: Proposal = Clarification("")
+    for at, text in enumerate(turns):
+        question = Question(text, TODAY, memory.recall("s", text))
+        proposal = PLANNER.plan(question, demo())
+        episode = episode_of(question, proposal, timestamp=f"{TODAY}T06:00:{at:02}Z")
+        memory.remember("s", episode)
+    return proposal, memory.recall("s", "")
+
+
+@pytest.mark.parametrize(("before", "text"), AMBIGUOUS)
+def test_an_option_that_was_offered_is_always_taken(before: list[str], text: str) -> None:
+    """P7: an option carries its plan, whether it is said in full or by its place."""
+    offered, context = talk([*before, text])
+    assert isinstance(offered, Clarification)
+    assert offered.options
+    assert len(offered.options) == len(offered.plans)
+    for at, option in enumerate(offered.options):
+        plan = offered.plans[at]
+        assert isinstance(plan, dict)
+        for reply in (option, f"{option}.", str(at + 1), ("the first", "the second", "third")[at]):
+            chosen = ask(reply, context)
+            assert isinstance(chosen, Draft), (reply, chosen)
+            assert json.loads(chosen.text)["steps"] == plan["steps"]
+
+
+FOLLOW_UPS = [
+    (
+        ["Get facilities in Berlin", "the same for Munich"],
+        [("facilities_list", {"location": "Munich"})],
+    ),
+    (
+        ["rejected shipments", "and last month?"],
+        [
+            (
+                "shipments_list",
+                {"date_from": "2025-09-01", "date_to": "2025-09-30", "status": "rejected"},
+            )
+        ],
+    ),
+    (
+        ["Create a shipment of 500 kg", "F3"],
+        [("shipments_create", {"facility_id": "F3", "weight_kg": 500})],
+    ),
+]
+
+
+@pytest.mark.parametrize(("turns", "expected"), FOLLOW_UPS)
+def test_a_follow_up_changes_the_meaning_before(turns: list[str], expected: list[Any]) -> None:
+    proposal, _ = talk(turns)
+    assert isinstance(proposal, Draft), proposal
+    assert [(s["tool"], s.get("args", {})) for s in json.loads(proposal.text)["steps"]] == expected
+
+
+def test_a_plan_that_somebody_changed_is_followed_up_by_nothing() -> None:
+    first = ask("rejected shipments")
+    assert isinstance(first, Draft)
+    plan = json.loads(first.text)
+    plan["steps"][0]["args"]["status"] = "pending"
+    context = {"episodic": [{"query": "rejected shipments", "timestamp": "", "plan": plan}]}
+    assert isinstance(ask("and last month?", context), Clarification)
+
+
+@pytest.mark.parametrize(
+    ("question", "missing"),
+    [
+        ("create a shipment", "facility id and weight kg"),
+        ("update shipment S5", "value that changes"),
+        ("create a facility in Berlin", "name and type and capacity tons"),
+    ],
+)
+def test_a_call_without_a_value_asks_for_it(question: str, missing: str) -> None:
+    assert asked(question).question == f"Please also give the {missing}."
+
+
+@pytest.mark.parametrize("question", ["mark all rejected shipments as pending", "set S5 to blue"])
+def test_no_call_is_made_of_words_that_are_not_understood(question: str) -> None:
+    assert isinstance(ask(question), Clarification)
+
+
+def test_what_no_tool_deletes_is_refused() -> None:
+    assert isinstance(ask("Delete the rejected shipments"), Refusal)
+
+
+@pytest.mark.parametrize(
+    ("question", "sql"),
+    [
+        (
+            "Which facilities are near capacity?",
+            "SELECT *, current_load_tons / nullif(capacity_tons, 0) AS share FROM facilities"
+            " ORDER BY share DESC NULLS LAST",
+        ),
+        (
+            "first shipment of facility F3",
+            "SELECT * FROM shipments QUALIFY rank() OVER (ORDER BY date ASC NULLS LAST) <= 1"
+            " ORDER BY date ASC NULLS LAST",
+        ),
+        (
+            "shipments per carrier",
+            "SELECT shipments.carrier, count(*) AS count FROM shipments"
+            " GROUP BY 1 ORDER BY count DESC NULLS LAST, 1",
+        ),
+    ],
+)
+def test_what_no_argument_can_say_is_one_statement(question: str, sql: str) -> None:
+    assert calls(question)[-1][1]["sql"] == sql
+
+
+@pytest.mark.parametrize(
+    "words", ["rejected", "shipments and", "in Berlin", "S1", "not", "5", "their"]
+)
+def test_a_long_question_is_asked_for_in_parts(words: str) -> None:
+    assert "in parts" in asked(f"{words} " * 100).question

@@ -78,7 +78,7 @@ def read_conversation(context: Json) -> Conversation:
 
 def pending_of(question: str, asked: Clarification) -> Json:
     """Return an open clarification as JSON; None where any question answers it."""
-    if not (asked.options or asked.unexplained):
+    if not (asked.options or asked.unexplained or asked.partial_plan is not None):
         return None
     return Pending(
         question, asked.question, asked.options, asked.unexplained, asked.plans

@@ -57,11 +57,7 @@ class Builder:
         self._made: dict[Set, Source] = {}
 
     def build(self, said: Meaning) -> list[Step]:
-        """Return the steps for a meaning.
-
-        Raises:
-            Cannot: no tool, and no statement over what tools return, can do this.
-        """
+        """Return the steps for a meaning."""
         match said:
             case Show(sets=sets):
                 for each in sets:
@@ -348,7 +344,8 @@ class Builder:
         source = self.rows(a.set)
         if source.single:
             raise Cannot("There is one record only")
-        table, columns, joins, sources = sql.name(source.step), [], "", [source]
+        table, joins, sources = sql.name(source.step), "", [source]
+        columns: list[str] = []
         for group in by:
             column, join, other = self._group(e, group, table)
             columns.append(column)
@@ -430,6 +427,7 @@ def _grouping(a: Agg, columns: list[str], value: str, alias: str) -> str:
     keys = ", ".join(str(n) for n in range(1, len(columns) + 1))
     text = f" GROUP BY {keys}"
     text += f" HAVING count(*) {a.having[0]} {a.having[1]}" if a.having else ""
-    order = f"{a.order.upper()} NULLS LAST" if a.order else ""
+    order = f"{(a.order or 'desc').upper()} NULLS LAST"
     text += f" QUALIFY rank() OVER (ORDER BY {value} {order}) <= {a.top}" if a.top else ""
-    return text + (f" ORDER BY {alias} {order}" if order else f" ORDER BY {keys}")
+    timed = not a.order and any(entity == "time" for entity, _ in a.by)
+    return text + (f" ORDER BY {keys}" if timed else f" ORDER BY {alias} {order}, {keys}")

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from datetime import date
 from typing import Any, Final
 
+from toolplan.dates import Weeks
 from toolplan.path import Json
 from toolplan.planners import Clarification, Draft, Proposal, Question, Refusal
 from toolplan.tools import Tool
@@ -16,7 +17,7 @@ from toolplan_offline.deeds import DeedLexicon, Do
 from toolplan_offline.lexicon import Lexicon
 from toolplan_offline.meaning import World
 from toolplan_offline.provenance import provenance, said_values
-from toolplan_offline.reading import Reader, Reading, Weeks
+from toolplan_offline.reading import Reader, Reading
 from toolplan_offline.schemas import ENGLISH
 from toolplan_offline.words import split
 
@@ -71,7 +72,8 @@ class Caller:
             return explain.one_of(options, plans)
         if calls:
             missing = " and ".join(name.replace("_", " ") for name in self._missing(calls[0][0]))
-            return Clarification(f"Please also give the {missing}, in one sentence with the rest.")
+            partial = json.loads(self._text(question, reading, calls[0][0]))
+            return Clarification(f"Please also give the {missing}.", partial_plan=partial)
         return explain.not_together(reading, world, None)
 
     def _missing(self, call: Do) -> list[str]:

@@ -14,8 +14,10 @@ from toolplan_offline.grammar import Grammar, Rule
 
 MOST_MEANINGS: Final = 60
 """Maximum number of meanings of one category in one cell."""
-MOST_STEPS: Final = 60_000
+MOST_STEPS: Final = 25_000
 """Maximum number of combinations for one question."""
+MOST_WORDS: Final = 80
+"""Maximum number of words that mean something."""
 
 Calls: TypeAlias = Callable[[str, tuple[Any, ...]], Iterable[tuple[Any, int]]]
 
@@ -47,12 +49,9 @@ class Chart:
     """All meanings of all parts of a question."""
 
     def __init__(self, grammar: Grammar, call: Calls, edges: Iterable[Edge], size: int) -> None:
-        """Fill the chart for `size` tokens; `call` calls a function of the grammar.
-
-        Raises:
-            TooMany: a bound is met. Nothing is dropped.
-        """
-        self.size = size
+        """Fill the chart for `size` tokens; `call` calls a function of the grammar."""
+        if size > MOST_WORDS:
+            raise TooMany
         self.steps = 0
         self._grammar, self._call = grammar, call
         self._cells: dict[tuple[int, int], dict[str, dict[Any, Found]]] = {}

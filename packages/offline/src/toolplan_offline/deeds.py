@@ -6,7 +6,7 @@ The question begins with the verb of a tool and gives it every value; all words 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from toolplan.tools import Tool
 from toolplan_offline.lexicon import Lexicon, Val, Word
@@ -21,6 +21,7 @@ from toolplan_offline.schemas import (
     named_after,
     read_field,
     reads,
+    texts_of,
     types_of,
 )
 from toolplan_offline.words import singular, spoken
@@ -69,7 +70,7 @@ class Deeds:
                 return
             self.reads.add(tool.name)
         words = spoken(tool.name).split()
-        nouns = [spoken(str(noun)), *schema.get("x-synonyms", [])] if noun else []
+        nouns = [spoken(str(noun)), *texts_of(schema, "x-synonyms")] if noun else []
         if not noun:
             rest = named_after(tool.name, needs=True)[1] or "_".join(words[1:])
             nouns = [spoken(rest)] if rest else []
@@ -79,7 +80,7 @@ class Deeds:
         self.verbs[tool.name] = own | said
         if verb == "update" or own & ENGLISH.classes["update"]:
             self.updates.add(tool.name)
-        entity = Entity(tool.name, nouns, required=tuple(schema.get("required") or ()))
+        entity = Entity(tool.name, nouns, required=tuple(texts_of(schema, "required")))
         for name, node in as_node(schema.get("properties")).items():
             _read_value(entity, name, as_node(node))
         self.entities[tool.name] = entity
@@ -211,7 +212,8 @@ def _fitting(f: Field, tool: str, given: Give) -> Any:  # noqa: ANN401  (a JSON 
         case (str(kind), str(identity)):
             return identity if f.ref == f"{kind}.id" else None
         case (float(number), frozenset() as units):
-            return _amount(f, tool, number, next(iter(units), None), named=given.field is not None)
+            unit = next(iter(cast("frozenset[Word]", units)), None)
+            return _amount(f, tool, number, unit, named=given.field is not None)
         case str() | float() as text:
             named = given.kind == f.name or (given.kind and f.name in ("id", f"{given.kind}_id"))
             return _plain(f, text) if given.field is not None or named else None
@@ -230,16 +232,13 @@ def _amount(f: Field, tool: str, number: float, unit: Word | None, *, named: boo
     return value if f.json == "number" else None
 
 
-def _plain(f: Field, text: Part) -> Any:  # noqa: ANN401
+def _plain(f: Field, text: str | float) -> Any:  # noqa: ANN401
     """Return a text or a number as an argument without known values takes it."""
     if isinstance(text, float):
-        whole = int(text) if text == int(text) else text
+        whole = int(text) if text.is_integer() else text
         if f.json == "string":
             return str(whole)
-        return (
-            whole
-            if f.json == "number" or (isinstance(whole, int) and f.json == "integer")
-            else None
-        )
+        fits = f.json == "number" or (f.json == "integer" and text.is_integer())
+        return whole if fits else None
     free = f.json == "string" and f.kind not in ("enum", "date", "bool")
     return text if free else None

@@ -35,8 +35,6 @@ def did_you_mean(better: str, reading: Reading, plan: Json) -> Clarification:
 def which(lex: Lexicon, meanings: Sequence[Meaning], plans: Sequence[Json]) -> Clarification:
     """Ask which of several plans is meant."""
     said = [described(lex, each) for each in meanings]
-    if len({*said}) < len(said):
-        said = [f"{text} ({_calls(plan)})" for text, plan in zip(said, plans, strict=True)]
     return one_of(tuple(said), tuple(plans))
 
 
@@ -109,14 +107,9 @@ def _set(lex: Lexicon, s: Set) -> str:
 
 
 def _condition(c: Cond) -> str:
-    value = " or ".join(map(str, c.value)) if isinstance(c.value, tuple) else c.value
-    if isinstance(value, bool):
-        value = "yes" if value else "no"
-    return (
-        f"{_field(c.field)} {c.op if c.op in ('!=', '<', '<=', '>', '>=') else ''} {value}".replace(
-            "  ", " "
-        )
-    )
+    value = " or ".join("yes" if v is True else "no" if v is False else str(v) for v in c.values)
+    op = f"{c.op} " if c.op in ("!=", "<", "<=", ">", ">=") else ""
+    return f"{_field(c.field)} {op}{value}"
 
 
 def _field(name: str) -> str:
@@ -128,10 +121,3 @@ def _group(lex: Lexicon, group: tuple[str, str]) -> str:
     if entity == "time":
         return field
     return lex.entities[entity].nouns[0] if field == "id" else f"{_field(field)} of the {entity}"
-
-
-def _calls(plan: Json) -> str:
-    calls = [
-        f"{s['tool']} {json.dumps(s.get('args', {}), ensure_ascii=False)}" for s in plan["steps"]
-    ]
-    return ", then ".join(calls)

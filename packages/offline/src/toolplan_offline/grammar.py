@@ -78,4 +78,4 @@ class Grammar:
 @cache
 def load(name: str = "grammar.txt") -> Grammar:
     """Return the grammar of this package."""
-    return Grammar(files(__package__).joinpath(name).read_text("utf-8"))
+    return Grammar(files("toolplan_offline").joinpath(name).read_text("utf-8"))

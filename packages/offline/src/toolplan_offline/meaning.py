@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from toolplan_offline.lexicon import Lexicon, Val, Word
 
@@ -19,6 +19,11 @@ class Cond(NamedTuple):
     field: str
     op: str
     value: Any
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The value, or the values of a list."""
+        return cast("tuple[Any, ...]", self.value) if type(self.value) is tuple else (self.value,)
 
 
 class Link(NamedTuple):

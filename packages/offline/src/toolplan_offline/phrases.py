@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from toolplan_offline.fits import apply, tails
 from toolplan_offline.lexicon import Val, Word
@@ -24,7 +24,7 @@ from toolplan_offline.meaning import (
 from toolplan_offline.words import near
 
 Identity = tuple[str, str]
-Group = tuple[Any, ...]
+Group = Part
 Amount = tuple[float, frozenset[Word]]
 _HOLE: Final = Set("", hole=True)
 _NAMES: Final = ("place", "person", "organisation", "name", "")
@@ -239,8 +239,7 @@ def numbered(w: World, e: str, n: float) -> Out:
 def two_records(w: World, a: NP, identity: Identity) -> Out:
     """Mean one more thing."""
     if a.set.is_record and a.set.entity == identity[0]:
-        old = a.set.conditions[0].value
-        ids = (*(old if isinstance(old, tuple) else (old,)), identity[1])
+        ids = (*a.set.conditions[0].values, identity[1])
         yield NP(Set(identity[0], frozenset({Cond("id", "in", ids)}))), 0
 
 

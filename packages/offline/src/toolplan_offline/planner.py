@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import date
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
+from toolplan.dates import Weeks
 from toolplan.path import Json
 from toolplan.plan_json import dump
 from toolplan.planners import Attempt, Clarification, Draft, OnText, Proposal, Question
@@ -48,9 +49,9 @@ class OfflinePlanner:
     of the question before.
     """
 
-    def __init__(self, *, weeks: Literal["rolling", "calendar"] = "rolling") -> None:
+    def __init__(self, *, weeks: Weeks = "rolling") -> None:
         """Create a planner; it remembers only the lexicon of the last toolbox."""
-        self._weeks = weeks
+        self._weeks: Weeks = weeks
         self._compiled: tuple[Toolbox, Reader, Caller] | None = None
         self._examples: tuple[Toolbox, tuple[str, ...]] | None = None
 
@@ -78,6 +79,10 @@ class OfflinePlanner:
         caller = self._known(tools)[2]
         if caller.begins(question.text):
             return caller.plan(question)
+        if (asked := before.pending) and not asked.options and caller.begins(asked.question):
+            whole = replace(question, text=f"{asked.question} {question.text}")
+            if isinstance(call := caller.plan(whole), Draft):  # the value that was missing
+                return call
         proposal = self._planned(question, tools, before)
         if not isinstance(proposal, Draft) and isinstance(call := caller.read(question), Draft):
             return call

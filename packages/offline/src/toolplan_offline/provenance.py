@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from toolplan.path import Json
 from toolplan_offline.chart import Edge
 from toolplan_offline.lexicon import Val
-from toolplan_offline.meaning import When
+from toolplan_offline.meaning import Part, When
 from toolplan_offline.reading import Reading
 
 Said = list[tuple[Any, int, int]]
@@ -56,12 +56,12 @@ def provenance(
     return found
 
 
-def _reason(question: str, value: object, said: Said, earlier: str | None) -> Json:
+def _reason(question: str, value: Part, said: Said, earlier: str | None) -> Json:
     if isinstance(value, str) and value.startswith("${"):
         return _reference(value)
-    if isinstance(value, dict):  # the tables of a statement
-        return {"ref": ", ".join(value)}
-    wanted = value if isinstance(value, list) else [value]
+    if type(value) is dict:  # the tables of a statement
+        return {"ref": ", ".join(cast("dict[str, Json]", value))}
+    wanted = cast("list[Json]", value) if type(value) is list else [value]
     places = [(start, end) for each, start, end in said if any(_is(each, v) for v in wanted)]
     if not places and earlier is not None:
         return {"earlier": earlier}

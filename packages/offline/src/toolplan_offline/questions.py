@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from toolplan_offline.fits import apply, fill, groups, many
 from toolplan_offline.lexicon import Val, Word
 from toolplan_offline.meaning import (
@@ -25,7 +23,7 @@ from toolplan_offline.meaning import (
 )
 from toolplan_offline.phrases import by_field
 
-Group = tuple[Any, ...]
+Group = Part
 _HOLE = NP(Set("", hole=True))
 
 

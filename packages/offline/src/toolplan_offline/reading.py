@@ -58,11 +58,7 @@ class Reader:
         return {word for word in self.vocabulary - set(rates) if len(word) >= 4}
 
     def read(self, question: str, today: date, world: World) -> Reading:
-        """Return the reading of a question.
-
-        Raises:
-            TooMany: it can be read in too many ways.
-        """
+        """Return the reading of a question."""
         return Reading(self, question, today, world)
 
     def corrected(self, question: str) -> str | None:
@@ -130,7 +126,7 @@ class Reading:
 
     def pieces(self) -> list[str]:
         """Return the longest parts that mean something by themselves, from the left."""
-        out, at = [], 0
+        out, at = list[str](), 0
         while self.chart and at < len(self.kept):
             ends = range(len(self.kept), at, -1)
             end = next((e for e in ends if self.chart.has(at, e, ("S", "NP", "M", "AGG"))), at + 1)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from toolplan.tools import Effects, Tool
 from toolplan_offline.words import singular, spoken
@@ -31,7 +31,7 @@ class English(NamedTuple):
 
 def _read_english() -> English:
     english = English({}, {}, {}, [], {})
-    for line in files(__package__).joinpath("english.txt").read_text("utf-8").splitlines():
+    for line in files("toolplan_offline").joinpath("english.txt").read_text("utf-8").splitlines():
         found = re.fullmatch(r"@(\w+) (.+?): (.+)", line)
         if not found:
             continue
@@ -157,7 +157,7 @@ class Schemas:
     def _tool(self, tool: Tool) -> None:
         schema = as_node(tool.raw_input)
         verb, noun = schema.get("x-verb"), schema.get("x-entity")
-        required = tuple(schema.get("required") or ())
+        required = tuple(texts_of(schema, "required"))
         if not noun:
             verb, noun = named_after(tool.name, needs=bool(required))
         if not isinstance(noun, str) or not noun:
@@ -175,7 +175,7 @@ class Schemas:
             entity.list_tool, entity.required = tool.name, required
             entity.arguments = tuple(props)
             entity.order = _order(schema.get("x-order"))
-            entity.nouns += [n for n in schema.get("x-synonyms", []) if n not in entity.nouns]
+            entity.nouns += [n for n in texts_of(schema, "x-synonyms") if n not in entity.nouns]
             entity.rows = _read_columns(entity, tool, listing=True)
             for name, node in props.items():
                 _read_argument(entity, name, as_node(node))
@@ -194,13 +194,20 @@ def _order(said: object) -> tuple[str, str]:
 
 def as_node(value: object) -> Node:
     """Return a JSON object, or an empty one in place of anything else."""
-    return value if isinstance(value, Mapping) else {}
+    return cast("Node", value) if isinstance(value, Mapping) else {}
+
+
+def texts_of(node: Node, key: str) -> list[str]:
+    """Return the texts of a list in a JSON object; anything else is left out."""
+    given = node.get(key)
+    listed = cast("list[object]", given) if isinstance(given, list) else []
+    return [each for each in listed if isinstance(each, str)]
 
 
 def types_of(node: Node) -> list[str]:
     """Return the JSON types that a schema names."""
-    given = node.get("type") or []
-    return list(given) if isinstance(given, list | tuple) else [given]
+    given = node.get("type")
+    return [given] if isinstance(given, str) else texts_of(node, "type")
 
 
 def named_after(name: str, *, needs: bool) -> tuple[str, str]:
@@ -221,13 +228,13 @@ def named_after(name: str, *, needs: bool) -> tuple[str, str]:
 
 def _report(name: str, schema: Node, props: Node) -> Report:
     roles = {as_node(node).get("x-role"): arg for arg, node in props.items()}
-    phrases = () if schema.get("required") else tuple(schema.get("x-synonyms") or ())
+    phrases = () if schema.get("required") else tuple(texts_of(schema, "x-synonyms"))
     start, end = roles.get("range.start", ""), roles.get("range.end", "")
     return Report(name, phrases, start, end, "days" if "days" in props else "")
 
 
 def _read_prefix(entity: Entity, node: Node) -> None:
-    for text in [str(node.get("pattern", "")).lstrip("^"), *map(str, node.get("examples") or [])]:
+    for text in [str(node.get("pattern", "")).lstrip("^"), *texts_of(node, "examples")]:
         found = re.match(r"([A-Za-z]{1,4})-?(?:\d|\[0-9\]|\\d)", text)
         if found and not entity.prefix:
             entity.prefix = found[1]
@@ -262,23 +269,30 @@ def _read_columns(entity: Entity, tool: Tool, *, listing: bool) -> str | None:
     return ".".join(at)
 
 
+def _text(node: Node, key: str) -> str:
+    given = node.get(key)
+    return given if isinstance(given, str) else ""
+
+
 def read_field(entity: Entity, name: str, node: Node) -> Field:
     """Return the field `name` of `entity`, with what `node` says about it added."""
     found = entity.fields.setdefault(name, Field(name, entity.name))
     kinds = types_of(node)
-    found.ref = found.ref or node.get("x-ref", "")
+    found.ref = found.ref or _text(node, "x-ref")
     found.nullable = found.nullable or "null" in kinds
     dated = node.get("format") if node.get("format") in ("date", "date-time") else ""
     found.json = found.json or dated or next((k for k in kinds if k in _JSON_TYPES), "")
-    found.unit = found.unit or node.get("x-unit", "")
-    found.part_of = found.part_of or node.get("x-part-of", "")
+    found.unit = found.unit or _text(node, "x-unit")
+    found.part_of = found.part_of or _text(node, "x-part-of")
     head, _, suffix = name.rpartition("_")
     if not found.unit and head and suffix in ENGLISH.suffixes and {"number", "integer"} & {*kinds}:
         found.unit = ENGLISH.suffixes[suffix]
         found.words.append(spoken(head))
     found.kind = found.kind or _kind(node, kinds)
-    found.words += [w for w in [spoken(name), *node.get("x-synonyms", [])] if w not in found.words]
-    found.cues += [c for c in node.get("x-cue", []) if c not in found.cues]
+    found.words += [
+        w for w in [spoken(name), *texts_of(node, "x-synonyms")] if w not in found.words
+    ]
+    found.cues += [c for c in texts_of(node, "x-cue") if c not in found.cues]
     found.cued = found.cued or node.get("x-role") in ("from", "to")
     _read_values(found, node)
     return found
@@ -295,14 +309,19 @@ def _kind(node: Node, kinds: list[str]) -> str:
         return "date"
     if {"number", "integer"} & set(kinds):
         return "number"
-    if [v for v in node.get("enum") or [] if v is not None]:
+    if _enum(node):
         return "enum"
     return "text" if node.get("format") else ""
 
 
+def _enum(node: Node) -> list[str | int | float]:
+    given = node.get("enum")
+    listed = cast("list[object]", given) if isinstance(given, list) else []
+    return [v for v in listed if isinstance(v, str | int | float)]
+
+
 def _read_values(found: Field, node: Node) -> None:
-    enum = [v for v in node.get("enum") or [] if v is not None]
-    known = list(node.get("x-gazetteer") or [])
+    enum, known = _enum(node), texts_of(node, "x-gazetteer")
     found.lower = found.lower or (bool(known) and all(k == k.lower() for k in known))
     for value in [*enum, *known]:
         found.values.setdefault(value, [spoken(str(value)) if value in enum else str(value)])
@@ -310,7 +329,7 @@ def _read_values(found: Field, node: Node) -> None:
         is_bool = found.kind == "bool"
         key: Any = value == "true" if is_bool else value
         said = found.values.setdefault(key, [] if is_bool else [str(value)])
-        said += [t for t in texts if t not in said]
+        said += [t for t in texts_of({"": texts}, "") if t not in said]
 
 
 def _role(name: str, node: Node) -> str:

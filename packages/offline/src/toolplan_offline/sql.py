@@ -41,15 +41,11 @@ def literal(value: object) -> str:
 
 
 def where(e: Entity, c: Cond) -> str:
-    """Return a condition on a column.
-
-    Raises:
-        Cannot: the rows of the list tool do not have the column.
-    """
+    """Return a condition on a column."""
     found = e.fields.get(c.field)
     if not found or not found.column:
         raise Cannot(f"No column tells {c.field.replace('_', ' ')} of {e.name}s")
-    column, given = name(c.field), c.value if isinstance(c.value, tuple) else (c.value,)
+    column, given = name(c.field), c.values
     if found.kind in _TEXT and c.op in ("=", "!=", "in", "each", "not in"):
         column, texts = f"lower({column})", [literal(str(v).lower()) for v in given]
     else:

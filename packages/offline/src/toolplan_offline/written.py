@@ -24,7 +24,7 @@ def to_json(x: object) -> Json:
     if isinstance(x, frozenset):
         parts = [to_json(each) for each in cast("frozenset[object]", x)]
         return {"all": sorted(parts, key=lambda part: json.dumps(part, sort_keys=True))}
-    if isinstance(x, tuple) and type(x).__name__ in _KINDS:
+    if type(x).__name__ in _KINDS:
         named = cast("Any", x)
         kept = {k: v for k, v in named._asdict().items() if v != named._field_defaults.get(k, ...)}
         return {"is": type(x).__name__, **{k: to_json(v) for k, v in kept.items()}}
