@@ -125,6 +125,15 @@ def test_a_run_is_listed_and_shown(call: Call) -> None:
     assert (again.code, again.json["status"]) == (0, "succeeded")
 
 
+def test_a_list_of_runs_says_when_there_are_more(call: Call) -> None:
+    for _ in range(3):
+        assert call("ask", "Get contaminated shipments", "--today", "2025-10-12").code == 0
+    for form in ((), ("--json",)):
+        some = call("runs", "--limit", "2", *form)
+        assert "There are older runs: --limit 4 lists more." in some.err
+        assert "older runs" not in call("runs", "--limit", "3", *form).err
+
+
 def test_a_run_that_is_not_there_is_a_usage_error(call: Call) -> None:
     for command in ("show", "resume"):
         said = call(command, "abcdef")

@@ -88,7 +88,8 @@ def runs_command(
     if prune:
         return _prune(journal, older_than, keep, apply=yes, as_json=as_json)
     with closing(opened_journal(journal)) as store:
-        entries = store.runs(limit)
+        found = store.runs(limit + 1)
+        entries = found[:limit]
         left = [each.run for each in entries if each.is_left]
         unworked = without_worker(store, left) if as_json else {}
         if not as_json:
@@ -109,6 +110,8 @@ def runs_command(
         out().print(RunsView(lines))
     else:
         note(f"No run yet; the journal is {store.place}.")
+    if len(found) > limit:
+        note(f"There are older runs: --limit {2 * limit} lists more.")
     return Exit.FINE.value
 
 
