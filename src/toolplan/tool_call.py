@@ -92,6 +92,17 @@ def report_progress(done: float, total: float | None = None, message: str = "") 
         attended.progress(done, total, message)
 
 
+def report_page(said: Mapping[str, Json]) -> None:
+    """Report beside the result of the current call what it is a page of, as headers do.
+
+    `total` is the number of all rows; `next` a cursor, the number of the next page or a link to it,
+    or None where no page follows. What is not known is left out.
+    """
+    attended = ATTENDED.get()
+    if attended is not None and said:
+        attended.report_page(said)
+
+
 def state_label(*, untrusted: bool = False, secret: bool = False) -> None:
     """State that the result of the current call is worth less than a policy may say.
 

@@ -17,7 +17,7 @@ from toolplan.answer.results import Result, result_steps, results_of
 from toolplan.answer.sections import Section, count_text, section_of
 from toolplan.answer.shape import shape_of
 from toolplan.answer.thresholds import DEFAULT, Thresholds
-from toolplan.events import Run, RunState, StepRun, StepState
+from toolplan.events import Partial, Run, RunState, StepRun, StepState, part_to_json
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import EVERY, Json
 from toolplan.plan import Plan, Step
@@ -66,12 +66,14 @@ class Answer(Shown, Struct, frozen=True):
         sections: one for each output of the plan.
         problems: steps that failed, were skipped or cancelled, in plan order.
         on_the_way: the sizes of the other outputs, as `s0: 12 orders`.
+        partial: the lists of which the answer has a part only; the headline says so.
     """
 
     headline: str
     sections: tuple[Section, ...]
     problems: tuple[Problem, ...]
     on_the_way: tuple[str, ...]
+    partial: tuple[Partial, ...] = ()
 
     def __str__(self) -> str:
         return self.text
@@ -123,6 +125,7 @@ class Answer(Shown, Struct, frozen=True):
                 for problem in self.problems
             ],
             "on_the_way": list(self.on_the_way),
+            **part_to_json(self.partial),
             "text": self.text,
         }
 
@@ -179,6 +182,7 @@ def answer(
             and run.steps[name].state is StepState.SUCCEEDED
             and not _has_continued(run, name)
         ),
+        partial=run.partial,
     )
 
 
@@ -189,7 +193,16 @@ def _headline(run: Run, sections: Sequence[Section], problems: Sequence[Problem]
         parts += [f"{more} more results are below."] if more > 0 else []
     if len(parts) == 1 and not parts[0]:
         return "The plan has no results."
+    if run.partial:
+        parts.append(f"Over a part only: {_parts_text(run.partial)}.")
     return " ".join(part for part in parts if part)
+
+
+def _parts_text(partial: Sequence[Partial]) -> str:
+    texts = [cut(printable(each.text), _MESSAGE_WIDTH) for each in partial[:_MOST_SUMMARIES]]
+    if more := len(partial) - len(texts):
+        texts.append(f"{number_text(more, grouped=True)} more lists")
+    return "; ".join(texts)
 
 
 def _verdict(run: Run, problems: Sequence[Problem]) -> str:

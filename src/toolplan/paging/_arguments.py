@@ -35,6 +35,11 @@ _OF_SOMETHING_ELSE: Final = re.compile(
     r"|seats?|nights?|dice|threshold|credit|budgets?|prices?|spend\w*|speed|temperature|money|amount"
     r"|weight|quantity|stock|units|adults?|tickets? to|rate|chapter|book|pdf|wiki|title)\b"
 )
+_GIVES_ALL: Final = re.compile(
+    r"\b(all|every|everything|no limit|unlimited)\b[^.;]*\b(left out|omitted|by default|if not|"
+    r"when not|unless|without)\b|\b(left out|omitted|default(s? to)?|without it|if not|when not)\b"
+    r"[^.;]*\b(all|everything|no limit|unlimited)\b"
+)
 _OF_A_BOOK: Final = re.compile(r"\b(book|pdf|wiki|title|chapter|document|manual|scan)\b")
 _OF_SEATS: Final = re.compile(r"\b(seats?|chairs?|tables?|plants?|garden|knit\w*)\b")
 _DEFAULT: Final = re.compile(r"\bdefaults?(?: value)?(?: is| to|:|=)? ?`?(\d{1,6})\b")
@@ -49,12 +54,16 @@ class Argument(Struct, frozen=True):
 
     `default` is what the tool takes without it; `most` the largest value that is accepted. Each is
     None where the schema and its description do not say. `is_text`: numbers are sent as text.
+    `gives_all`: without a limit the tool gives all rows, as its description says; `is_nullable`:
+    its default is null, which may mean the same.
     """
 
     path: tuple[str, ...]
     default: int | None = None
     most: int | None = None
     is_text: bool = False
+    gives_all: bool = False
+    is_nullable: bool = False
 
     @property
     def name(self) -> str:
@@ -404,7 +413,8 @@ def _argument(field: Field, root: Json, kind: str) -> Argument:
         most = int(said[1])
     if kind == "offset":
         return Argument(path, 0 if default is None else default, None, is_text)
-    return Argument(path, default, most, is_text)
+    nullable = "default" in field.node and field.node["default"] is None
+    return Argument(path, default, most, is_text, bool(_GIVES_ALL.search(text)), nullable)
 
 
 def _whole(value: Json) -> int | None:

@@ -325,6 +325,10 @@ def _by_limit(rows: int, paging: Paging | None, args: Mapping[str, Json]) -> Ver
         return Verdict(False)
     limit = paging.limit
     most = None if limit is None else limit.number(args)
+    if limit is not None and most is None and limit.gives_all:
+        return Verdict(False)
+    if limit is not None and most is None and limit.is_nullable and len(paging.arguments) == 1:
+        return Verdict(None, "round") if rows % _STEP == 0 else Verdict(False)
     if limit is None or most is None:
         return Verdict(None, "unknown")
     if rows >= most:

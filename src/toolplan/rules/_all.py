@@ -27,6 +27,7 @@ from toolplan.rules.maybe_skipped import maybe_skipped
 from toolplan.rules.missing_argument import missing_argument
 from toolplan.rules.not_a_list import not_a_list
 from toolplan.rules.output_schema import output_schema
+from toolplan.rules.part_of_list import part_of_list
 from toolplan.rules.policy_argument import policy_argument
 from toolplan.rules.policy_output import policy_output
 from toolplan.rules.policy_tool import policy_tool
@@ -79,6 +80,7 @@ RULES: Final[tuple[Rule, ...]] = (
     unused_step,
     duplicate_call,
     redundant_after,
+    part_of_list,
     ratio_over_filtered,
     policy_tool,
     policy_output,

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from toolplan.paging import next_link
 from toolplan.path import Json
 from toolplan.sources.openapi._addresses import Guard, Origin, origin_of
 from toolplan.sources.openapi._answers import answer_of
@@ -23,7 +24,8 @@ from toolplan.sources.openapi._operations import Operation, Operations, read_ope
 from toolplan.sources.openapi._request import request_of
 from toolplan.sources.openapi._security import Credentials, chosen, read_credentials
 from toolplan.sources.openapi._transport import HttpLimits, HttpTransport, Transport
-from toolplan.tools import Arguments, Call, Tool, Toolbox, ToolError, ToolObjectError, current_call
+from toolplan.tool_call import current_call, report_page
+from toolplan.tools import Arguments, Call, Tool, Toolbox, ToolError, ToolObjectError
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _FROM_A_FILE: Final = "Give base_url: the document does not say on which host the service is."
@@ -234,6 +236,7 @@ def _tool(
         call=call,
         source=title if server is None else server.origin.authority,
         remote=True,
+        reports_pages=True,
         claim=operation.claim,
     )
     return tool.believed() if trusted is True else tool
@@ -261,6 +264,7 @@ def _call(
             for each in credentials.tokens:  # the service did nothing: it wants another token
                 each.refused(ready)
         answer = answer_of(request, response, operation.media)
+        report_page(next_link(response.headers))
         if operation.omitted and isinstance(answer, dict):
             return {k: each for k, each in answer.items() if k not in operation.omitted}
         return answer
