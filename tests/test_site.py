@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.sources.sql_support import run
 from toolplan import compile_plan
 from toolplan.cli._commands import COMMANDS
 from toolplan.demo import TOOLS
@@ -72,6 +73,15 @@ def test_the_plans_of_the_language_pass_their_check() -> None:
     for plan in plans:
         compiled = compile_plan(plan, tools=TOOLS.with_tools(sql_tool()))
         assert compiled.diagnostics == ()
+
+
+def test_the_result_of_sql_is_as_the_page_says() -> None:
+    text = (ROOT / "docs/plan-language.md").read_text("utf-8")
+    before, _, behind = text.partition("\ngives `")
+    args = json.loads(_FENCE.findall(before)[-1][2])["steps"][0]["args"]
+    said = json.loads(behind.partition("`")[0])
+    assert run(args["sql"], args["tables"]) == said["data"]
+    assert said["count"] == len(said["data"])
 
 
 @pytest.mark.timeout(300)

@@ -86,13 +86,14 @@ def test_mermaid_and_svg_name_the_conditions_of_a_step() -> None:
     plan = Plan((Step("orders", "orders_list"), step))
     texts = (
         "for each item of ${orders.data[*]}",
-        'when ${orders.count} is at least 1: {"minimum": 1}',
+        "when ${orders.count} is at least 1:",
+        '{"minimum": 1}',
         "on error: continue",
         "retries: 2",
     )
     flowchart = re.sub(r"#(\d+);", lambda found: chr(int(found[1])), mermaid(plan))
     drawing = html.unescape(svg(plan))
-    assert all(text in flowchart and f">{text}<" in drawing for text in texts)
+    assert all(text in flowchart and text in drawing for text in texts)
 
 
 def test_a_drawing_breaks_long_texts_between_words_and_cuts_no_identifier() -> None:

@@ -7,6 +7,7 @@ import pytest
 from tests.sources.sql_support import check, run
 from toolplan.path import Json
 from toolplan.schema import Schema
+from toolplan.tools import ToolError
 
 NAMES = [
     *("now", "today", "ago", "random", "version", "uuid", "user", "date", "time", "timestamp"),
@@ -62,3 +63,19 @@ def test_without_brackets_a_word_is_a_column_even_unquoted(name: str) -> None:
         assert run(sql, {"t": rows})
     called = check(f"SELECT {name}() AS x FROM t", {"t": None}).problems
     assert called
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Orders", "orders"), ("orders", "ORDERS"), ("oRders", "Orders"), ("t", "T"),
+        ("Straße", "STRASSE"), ("Ärzte", "ärzte"), ("Ω", "ω"), ("a_1", "A_1"), ("my t", "My T"),
+        ("Жук", "жук"), ("K", "\u212a"),
+    ],
+)  # fmt: skip
+def test_tables_that_differ_in_letter_case_only_are_refused(one: str, other: str) -> None:
+    sql = f'SELECT count(*) AS n FROM "{one}" UNION ALL SELECT count(*) FROM "{other}"'
+    found = check(sql, {one: None, other: None}).problems
+    assert "differ in letter case only" in dict(found)["/tables"]
+    with pytest.raises(ToolError, match="differ in letter case only"):
+        run(sql, {one: [{"a": 1}], other: [{"a": 2}, {"a": 3}]})

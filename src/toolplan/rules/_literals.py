@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolplan import schema as schemas
-from toolplan.diagnostics import Edit, Fix
+from toolplan.diagnostics import REMOVED, Edit, Fix
 from toolplan.path import Path, Segment
 from toolplan.plan import Array, Literal, Object, Step, Value, object_, split_pointer
 from toolplan.plan_json import dump_value
@@ -33,7 +33,9 @@ def literal_problems(context: PlanContext, kind: str) -> Iterator[Problem]:
                 if path and isinstance(value, Literal)
                 else None
             )
-            if other:
+            if isinstance(value, Literal) and value.value is None:
+                fix = _left_out(tool.input, path, pointer)
+            elif other:
                 fix = Fix(True, (Edit(pointer, dump_value(Literal(other[0]))),))
         yield Problem(
             f"{name}: {found.message}",
@@ -42,6 +44,18 @@ def literal_problems(context: PlanContext, kind: str) -> Iterator[Problem]:
             None if wanted in (None, "any value") else f"Expected: {wanted}.",
             fix,
         )
+
+
+def _left_out(schema: Schema, path: Path, pointer: str) -> Fix | None:
+    """Return the fix that leaves out a null, if it stands for an optional argument."""
+    around = schemas.at(schema, path[:-1])
+    if not path or not isinstance(path[-1], str) or not isinstance(around, Schema):
+        return None
+    for node in around.nodes():
+        needed = node.get("required")
+        if isinstance(needed, list) and path[-1] in needed:
+            return None
+    return Fix(True, (Edit(pointer, REMOVED),))
 
 
 def _written_at(step: Step, inside: str) -> tuple[Path, Value | None]:

@@ -18,7 +18,8 @@ def argument_type(context: PlanContext) -> Iterator[Problem]:
         {"tool": "shipments_list", "args": {"limit": "ten"}}
 
     A value with exactly one other accepted spelling, such as 10 for "10" or ["a"] for "a", is
-    corrected.
+    corrected. A null for an optional argument that accepts none is left out, so that the tool's own
+    default applies.
 
     How to fix: write a value of the type that the message names.
     """

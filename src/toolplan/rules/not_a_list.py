@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from toolplan import schema as schemas
-from toolplan.diagnostics import available
+from toolplan.diagnostics import Edit, Fix, available
+from toolplan.plan import Ref, Value
+from toolplan.plan_json import dump_value
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
-from toolplan.schema import JsonType
-
-_ONLY_A_LIST: Final = frozenset[JsonType](("array",))
+from toolplan.rules.unknown_output import list_fields, only_list, redirect
 
 
 @rule()
@@ -22,6 +21,8 @@ def not_a_list(context: PlanContext) -> Iterator[Problem]:
 
         "for_each": "${shipments}"     the list is at ${shipments.data}
 
+    Where the output has exactly one list, as that of `sql`, the reference is corrected to it.
+
     How to fix: name the field that is a list.
     """
     for use in context.doubtful:
@@ -31,6 +32,7 @@ def not_a_list(context: PlanContext) -> Iterator[Problem]:
                 use.pointer,
                 use.step.id,
                 "Remove the `[*]`, or name the field that is a list.",
+                redirect(context, use),
             )
     for position, step in context.elaborate:
         if step.for_each is None:
@@ -41,16 +43,14 @@ def not_a_list(context: PlanContext) -> Iterator[Problem]:
                 f"`for_each` is {schemas.describe(listed)}, not a list.",
                 f"/steps/{position}/for_each",
                 step.id,
-                _lists(listed),
+                available("lists", list_fields(listed)) or "Refer to a list.",
+                _at_the_list(step.for_each, listed, f"/steps/{position}/for_each"),
             )
 
 
-def _lists(schema: schemas.Schema) -> str:
-    fields = schema.node.get("properties") if isinstance(schema.node, dict) else None
-    lists = [
-        name
-        for name in (fields if isinstance(fields, dict) else ())
-        if isinstance(part := schemas.at(schema, (name,)), schemas.Schema)
-        and schemas.types_of(part) == _ONLY_A_LIST
-    ]
-    return available("lists", lists) or "Refer to a list."
+def _at_the_list(value: Value, listed: schemas.Schema, pointer: str) -> Fix | None:
+    """Return the fix that takes the only list in what `for_each` refers to."""
+    name = only_list(listed)
+    if name is None or not isinstance(value, Ref):
+        return None
+    return Fix(True, (Edit(pointer, dump_value(Ref(value.step, (*value.path, name)))),))

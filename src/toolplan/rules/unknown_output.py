@@ -20,6 +20,7 @@ WRAPPERS: Final = frozenset(
     ("data", "result", "results", "output", "response", "body", "payload", "content", "items")
 )
 """Names of fields that only wrap what a tool returns."""
+_ONLY_A_LIST: Final = frozenset[schemas.JsonType](("array",))
 
 
 @rule()
@@ -28,7 +29,8 @@ def unknown_output(context: PlanContext) -> Iterator[Problem]:
 
     The path is followed through the tool's output schema. References to a tool without an output
     schema are not reported; they are counted as not type-checked. A path with an extra or missing
-    wrapper (`data.items` for `items`), or with a typing error in one key, is corrected where only
+    wrapper (`data.items` for `items`), one that takes an output for the only list in it (`[0]` for
+    `data[0]` of `sql`), or with a typing error in one key, is corrected where only
     one other path leads anywhere.
 
         "${shipments.items[*].id}"     the output has no field 'items'
@@ -42,7 +44,7 @@ def unknown_output(context: PlanContext) -> Iterator[Problem]:
                 use.pointer,
                 use.step.id,
                 did_you_mean(_near(context, use.ref, use.given)) or _help(use.given),
-                _redirect(context, use),
+                redirect(context, use),
             )
     if context.plan.output is not None:
         for pointer, ref in located_refs(context.plan.output, "/output"):
@@ -61,7 +63,7 @@ def _near(context: PlanContext, ref: Ref, absent: schemas.Absent) -> Collection[
     return context.suggest(last, absent.names).near if isinstance(last, str) else ()
 
 
-def _redirect(context: PlanContext, use: Use) -> Fix | None:
+def redirect(context: PlanContext, use: Use) -> Fix | None:
     """Return the fix that selects the one other place that was surely meant, if any."""
     whole = context.type_of(Ref(use.ref.step), use.step)
     value = value_at(context.plan, use.pointer)
@@ -89,8 +91,31 @@ def _other_paths(context: PlanContext, whole: schemas.Schema, path: Path) -> Ite
                 yield (*before, sure, *rest)
             if key in WRAPPERS and rest:
                 yield (*before, *rest)
+        else:
+            around = schemas.at(whole, before)
+            name = only_list(around) if isinstance(around, schemas.Schema) else None
+            if name is not None:
+                yield (*before, name, key, *rest)
         yield from ((*before, name, key, *rest) for name in found.names if name in WRAPPERS)
         return
+
+
+def only_list(schema: schemas.Schema) -> str | None:
+    """Return the name of the one field of `schema` that is a list; None where none or several."""
+    lists = list_fields(schema)
+    return lists[0] if len(lists) == 1 else None
+
+
+def list_fields(schema: schemas.Schema) -> list[str]:
+    """Return the names of the fields that are always lists, behind references too."""
+    found: dict[str, None] = {}
+    for node in schema.nodes():
+        fields = node.get("properties")
+        for name in fields if isinstance(fields, dict) else ():
+            part = schemas.at(schema, (name,))
+            if isinstance(part, schemas.Schema) and schemas.types_of(part) == _ONLY_A_LIST:
+                found[name] = None
+    return list(found)
 
 
 def _fits(use: Use, given: schemas.Schema | schemas.Absent | None) -> bool:

@@ -25,6 +25,7 @@ from toolplan.sources.sql._types import (
     clashing,
     declared_type,
     describe,
+    same_table,
 )
 from toolplan.sources.sql._values import declared_readings, misfit, readings, shown, table_columns
 from toolplan.sources.sql._words import WORDS, SqlLimits
@@ -84,6 +85,8 @@ class _SqlCall:
                     self._database = None
 
     def _run(self, database: Database, text: str) -> Json:
+        if clash := clashing(self._tables):
+            raise SqlFault(same_table(*clash))
         rows = {name: _rows(name, value) for name, value in self._tables.items()}
         keys = {key for each in rows.values() for row in each for key in row}
         keys.update(key for each in self._columns.values() for key in _objects(each))

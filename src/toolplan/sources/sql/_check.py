@@ -35,6 +35,7 @@ from toolplan.sources.sql._types import (
     describe,
     row_schema,
     row_type,
+    same_table,
 )
 from toolplan.sources.sql._values import (
     AS_ENTRIES,
@@ -289,6 +290,8 @@ def _declare(columns: Mapping[str, Json], tables: dict[str, _Given]) -> Iterator
                 yield where, problem
             declared[key] = each
         tables[name] = _Given(tables[name].rows, tables[name].row, declared)
+    if clash := clashing(tables):
+        yield "/tables", same_table(*clash)
     for name, given in tables.items():
         if clash := clashing(given.expected().readings):
             yield (

@@ -304,6 +304,11 @@ def clashing(names: Iterable[str]) -> tuple[str, str] | None:
     return None
 
 
+def same_table(one: str, other: str) -> str:
+    """Return what is said of two tables whose names SQL cannot distinguish."""
+    return f"The tables {one!r} and {other!r} differ in letter case only: rename one of them."
+
+
 def declared_type(declared: Json) -> ColumnType | None:
     """Return the type that `declared` names: one of `WORDS`, or a JSON Schema.
 
