@@ -27,6 +27,7 @@ MAX_VALUES: Final = 10_000_000
 _NUMBER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _INTEGER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})")
 _MERGE: Final = "<<"
+_TOO_DEEP: Final = "maximum nesting depth"  # the library's own limit, of a thousand
 _NO_TAG: Final = (None, "!")
 _STRICT_WORDS: Final[dict[str, Json]] = {
     **dict.fromkeys(("", "~", "null"), None),
@@ -95,6 +96,8 @@ def read_yaml(
         line = " ".join(str(problem or error).split())[:200]
         last = text.count("\n") + 1  # the end of the text may count as one line more
         at = 1 if mark is None else min(mark.line + 1, last)
+        if _TOO_DEEP in line:
+            raise YamlError(f"It is nested deeper than {max_depth}.", at) from None
         raise YamlError(f"It is not YAML: {line}.", at) from None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -12,7 +13,10 @@ from typing import Any
 import pytest
 
 from tests.cli.calls import Call, Said
+from toolplan.app import checkup
 from toolplan.rules import all_rules
+from toolplan.sources.sql import _database
+from toolplan.sources.sql._functions import Overload, functions_of
 
 ENTRY_POINTS = """
 [toolplan.rules]
@@ -63,6 +67,13 @@ def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[
     yield install
     sys.modules.pop("acme_doctor", None)
     all_rules.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def untried(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no extra be used where that is not what is tested: it takes a second."""
+    if "extra" not in request.function.__name__ and "database" not in request.function.__name__:
+        monkeypatch.setattr(checkup, "TRIALS", {})
 
 
 def found(said: Said, state: str) -> dict[str, str]:
@@ -156,3 +167,45 @@ def test_a_server_that_every_call_refuses_is_a_fault(call: Call, tmp_path: Path,
     (home / "toolplan.toml").write_text(f'[openapi.shop]\nallow_hosts = ["{name}"]\n', "utf-8")
     allowed = doctored(call, tmp_path, servers=[{"url": f"http://{host}/v1"}])
     assert (allowed.code, found(allowed, "faulty")) == (0, {})
+
+
+EXTRAS = {
+    "sql": "a statement gave what it must",
+    "prices": "a call was priced",
+    "keyring": "key ring",
+    "langgraph": "a graph ran",
+    "studio": "fastapi",
+    "distributed": "the queue's tables can be made",
+}
+
+
+def test_each_extra_that_is_installed_is_used_once(call: Call) -> None:
+    said = call("doctor", "--json")
+    fine = found(said, "fine")
+    assert set(checkup.TRIALS) == set(EXTRAS)
+    for extra, text in EXTRAS.items():
+        assert text in fine[f"extra {extra}"]
+
+
+@pytest.mark.parametrize("extra", sorted(EXTRAS))
+def test_an_extra_that_does_not_work_is_a_fault(
+    extra: str, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> str:
+        raise ValueError("its newest version is another")
+
+    module, _, name = checkup.TRIALS[extra].partition(":")
+    monkeypatch.setattr(importlib.import_module(module), name, broken)
+    said = call("doctor", "--json")
+    assert said.code == 1
+    (text,) = found(said, "faulty").values()
+    assert text.endswith("it does not work: its newest version is another")
+
+
+def test_a_database_that_refuses_plain_functions_is_a_fault(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plus = [Overload("+", "scalar", "VOLATILE", ("BIGINT", "BIGINT"))]
+    monkeypatch.setattr(_database, "_FUNCTIONS", [functions_of(plus)])
+    said = call("doctor", "--json")
+    assert "it does not work: " in found(said, "faulty")["extra sql"]

@@ -28,3 +28,16 @@ def cost_usd(spec: Spec, model: str, usage: Usage) -> float | None:
             continue
         return float(price.total_price)
     return None
+
+
+def try_prices() -> str:
+    """Compute what a call costs; return what it says of the list of prices.
+
+    Raises:
+        LookupError: the list has no price of a model that is sold.
+    """
+    usage = Usage(input_tokens=1_000, output_tokens=1_000)
+    spec = Spec("openai:gpt-4o", "openai", "openai", ADDRESSES["openai"], "gpt-4o", True)
+    if cost_usd(spec, spec.model, usage) is None:
+        raise LookupError("there is no price of gpt-4o")
+    return "a call was priced"

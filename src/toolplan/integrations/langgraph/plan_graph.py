@@ -6,14 +6,16 @@ LangGraph adds a checkpoint after each round of steps, streams and drawings.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated, NotRequired, TypeAlias, TypedDict
+from typing import Annotated, Any, NotRequired, TypeAlias, TypedDict
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START
 from langgraph.graph.state import CompiledStateGraph
 from msgspec.structs import asdict, replace
 
+from toolplan.compiler import compile_plan
 from toolplan.engines import run
 from toolplan.engines._values import filled_output
 from toolplan.events import (
@@ -33,7 +35,7 @@ from toolplan.integrations.langgraph._storable import is_storable
 from toolplan.integrations.langgraph._wiring import wiring
 from toolplan.path import Json
 from toolplan.plan import Limits, Plan, Step, sinks, step_refs
-from toolplan.tools import Tool, Toolbox
+from toolplan.tools import Arguments, Effects, Tool, Toolbox
 
 RESULT = "result"
 """The node of the plan's output."""
@@ -237,3 +239,27 @@ def _is(result: StepResult, state: str) -> bool:
 def _result(step: StepRun) -> StepResult:
     error = None if step.error is None else asdict(step.error)
     return StepResult(state=step.state.value, output=step.output, error=error)
+
+
+def try_graph() -> str:
+    """Run a plan as a graph; return what it says of LangGraph.
+
+    Raises:
+        RuntimeError: the graph gives something else than the plan must.
+    """
+
+    async def call(_: Arguments) -> Json:
+        return {"n": 1}
+
+    tools = Toolbox(
+        [Tool("one", "Gives a number.", {"type": "object"}, effects=Effects.READ, call=call)]
+    )
+    text = '{"toolplan": 1, "steps": [{"id": "a", "tool": "one"}]}'
+    plan = compile_plan(text, tools=tools).plan
+    if plan is None:
+        raise RuntimeError("the plan was refused")
+    graph: Any = to_langgraph(plan, tools)
+    found = asyncio.run(graph.ainvoke({"run": "r"}))
+    if found["steps"]["a"]["output"] != {"n": 1}:
+        raise RuntimeError(f"the graph gave {found}")
+    return "a graph ran"

@@ -231,3 +231,12 @@ def _key_ring() -> KeyRing | None:
         return cast("KeyRing", ring) if ring.priority >= _USABLE else None
     except Exception:  # not installed, or a backend that the system breaks
         return None
+
+
+def try_key_ring() -> str:
+    """Read the system's key ring, if there is one; return what is used."""
+    ring = _key_ring()
+    if ring is None:
+        return "no key ring here, so sign-ins are kept in files"
+    ring.get_password(FOLDER, "doctor")
+    return "the key ring can be read"

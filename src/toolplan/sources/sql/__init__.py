@@ -11,7 +11,7 @@ if find_spec("duckdb") is None:  # another process loads it; that it is missing 
 if TYPE_CHECKING:
     from toolplan.sources.sql._calls import call_sql
     from toolplan.sources.sql._check import Check
-    from toolplan.sources.sql._tool import NAME, sql_tool
+    from toolplan.sources.sql._tool import NAME, sql_tool, try_sql
     from toolplan.sources.sql._types import declared_type, describe, row_type, schema_of
     from toolplan.sources.sql._words import MAX_TEXT, WORDS, SqlLimits
 else:
@@ -19,7 +19,7 @@ else:
         __name__,
         _calls="call_sql",
         _check="Check",
-        _tool="NAME sql_tool",
+        _tool="NAME sql_tool try_sql",
         _types="declared_type describe row_type schema_of",
         _words="MAX_TEXT WORDS SqlLimits",
     )
@@ -36,4 +36,5 @@ __all__ = [
     "row_type",
     "schema_of",
     "sql_tool",
+    "try_sql",
 ]

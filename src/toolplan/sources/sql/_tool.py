@@ -41,6 +41,7 @@ advised to declare every column that their statement reads.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -49,7 +50,7 @@ from toolplan.path import Json, Path
 from toolplan.schema import Schema
 from toolplan.sources import sql  # what reads statements is loaded with the first statement
 from toolplan.sources.sql._words import MAX_TABLES, MAX_TEXT, WORDS, SqlLimits
-from toolplan.tools import Arguments, ComputedOutput, Effects, Lineage, Tool
+from toolplan.tools import Arguments, ComputedOutput, Effects, Lineage, Tool, ToolError
 
 if TYPE_CHECKING:
     from toolplan.sources.sql._check import Check
@@ -79,6 +80,28 @@ def sql_tool(limits: SqlLimits = _DEFAULT_LIMITS) -> Tool:
         compute_flow=statements.compute_flow,
         source="builtin",
     )
+
+
+def try_sql() -> str:
+    """Check and run one statement, as plans do; return what it says of the database.
+
+    Raises:
+        ToolError: it cannot be checked or run, or gives something else than it must.
+    """
+    tool = _Statements(_DEFAULT_LIMITS)
+    sql = (
+        "SELECT CAST(date_trunc('month', day) AS DATE) AS month, sum(n + 1) AS n, max(id) AS id"
+        " FROM t WHERE day >= '2026-01-01' GROUP BY 1"
+    )
+    rows: Json = [{"day": "2026-01-31", "n": 1, "id": 2**64}, {"day": "2025-01-31", "n": 2}]
+    arguments: dict[str, Json] = {"sql": sql, "tables": {"t": rows}}
+    if problems := tool.compute_output(arguments, {}).problems:
+        raise ToolError(" ".join(text for _, text in problems))
+    found = asyncio.run(tool.call(arguments))
+    row: Json = {"month": "2026-01-01", "n": 2, "id": 2**64}
+    if found != {"data": [row], "count": 1}:
+        raise ToolError(f"A statement gave {found}.")
+    return "a statement gave what it must"
 
 
 class _Statements:

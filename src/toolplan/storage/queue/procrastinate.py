@@ -294,3 +294,9 @@ def _faults() -> Generator[None]:
 def _fault(error: BaseException) -> JournalError:
     kind = type(error.__cause__ or error).__name__
     return JournalError("journal-unavailable", f"The queue cannot be used: {kind}.")
+
+
+def try_queue() -> str:
+    """Make the SQL of the queue's tables, which needs no database; return what was done."""
+    ProcrastinateQueue.tables()
+    return "the queue's tables can be made"
