@@ -134,21 +134,21 @@ def test_models_are_shown_the_beginning_of_a_large_result_and_the_state_has_it_a
     assert f"{'x' * 100}\n[cut: 100 of 5000 characters]" in asked(talked.assessor)
 
 
-def test_a_model_that_is_not_there_is_an_error_after_which_the_graph_continues() -> None:
+def test_a_model_that_is_not_there_ends_the_graph_with_its_words_and_the_plan_is_kept() -> None:
     """F004-5: the conversation is kept; what had been done is not done again."""
     known, waste, _ = experts()
     gone = ModelError("llm-unavailable", "Nobody answers.")
     talked = Conversation(
         known,
-        planner=[plan(TWO[0])],
+        planner=[plan(TWO[0]), plan(decision="continue")],
         expert=[calls(("shipments", {})), says("Two.")],
         assessor=[gone, done()],
     )
 
     async def story() -> None:
-        with pytest.raises(ModelError, match="Nobody answers"):
-            await talked.says("How many?")
-        state = await talked.go_on(None)
+        state = await talked.says("How many?")
+        assert "I have stopped. Nobody answers." in last(state).text
+        state = await talked.says("Go on")
         assert last(state).text == "That is all."
         assert len(waste.calls) == 1
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 from langgraph.types import interrupt
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.engines import CannotRun
 from toolplan.integrations.langgraph._calls import compiled_calls, failed, not_called, results
@@ -24,9 +25,13 @@ from toolplan.integrations.langgraph._replies import (
 from toolplan.integrations.langgraph._runs import Running, run_name, run_once
 from toolplan.integrations.langgraph._transcript import transcript
 from toolplan.integrations.langgraph.approval import Refused, ask_approval
-from toolplan.integrations.langgraph.configuration import Configuration, experts_text
+from toolplan.integrations.langgraph.configuration import (
+    Configuration,
+    ConfigurationError,
+    experts_text,
+)
 from toolplan.integrations.langgraph.experts import Experts, ExpertUnavailable
-from toolplan.integrations.langgraph.models import RoleModels
+from toolplan.integrations.langgraph.models import OpenModels, RoleModels
 from toolplan.integrations.langgraph.state import (
     FRESH,
     Choice,
@@ -39,7 +44,7 @@ from toolplan.integrations.langgraph.state import (
     progress_of,
 )
 from toolplan.path import Json
-from toolplan.providers import Message, Model, ModelRequest, complete
+from toolplan.providers import Message, Model, ModelError, ModelRequest, complete
 from toolplan.tools import Toolbox
 
 Update: TypeAlias = dict[str, object]
@@ -56,6 +61,31 @@ class Setup(Struct, frozen=True):
     running: Running
     clock: Callable[[], datetime]
     new_id: Callable[[], str]
+
+
+def configured(setup: Setup, configurable: Mapping[str, Any], opened: OpenModels) -> Setup:
+    """Return `setup` with the prompts and models of one call.
+
+    Raises:
+        ConfigurationError: a field does not exist, is not text, or cannot change after the graph
+            was built, or the name of a model is not valid.
+    """
+    fixed = ("mcp_server_config", "confidence", "caps")
+    models, prompts = setup.models._asdict(), dict[str, Json]()
+    for name, value in configurable.items():
+        role = name.removesuffix("_model")
+        if name in fixed:
+            raise ConfigurationError(f"{name} is given to build_graph, not to a call.")
+        if role != name and role in models:
+            models[role] = value
+        elif name.endswith(("_model", "_prompt")):
+            prompts[name] = value
+    configuration = setup.configuration.with_fields(prompts)
+    try:
+        roles = RoleModels(**{role: opened(model) for role, model in models.items()})
+    except ModelError as error:
+        raise ConfigurationError(error.with_help) from None
+    return replace(setup, configuration=configuration, models=roles)
 
 
 class Nodes:
@@ -82,7 +112,7 @@ class Nodes:
         if progress["trouble"]:
             now += f"\nIt does not work: {progress['trouble']}\nReplace it, or say why nothing can."
         reply = await self._reply(
-            self._setup.models.planner,
+            self._model("planner"),
             [system, *self._recent(state["messages"]), Message("user", now)],
             PLANNER_FORM,
             lambda reply: plan_problems(reply, current, names),
@@ -121,7 +151,7 @@ class Nodes:
         if progress["assessment"]:
             now += f"\nThe last attempt did not complete it: {progress['assessment']}"
         reply = await self._reply(
-            self._setup.models.orchestrate,
+            self._model("orchestrate"),
             [system, *self._recent(state["messages"]), Message("user", now)],
             STEP_FORM,
             self._step_problems,
@@ -170,7 +200,7 @@ class Nodes:
         if (over := self._over(progress)) is not None:
             return {"stopped": over}
         reply = await self._reply(
-            self._setup.models.task_assessment,
+            self._model("task_assessment"),
             [
                 self._system(self._configuration.task_assessment_system_prompt),
                 *transcript(state["messages"][progress["began"] :], self._caps.result_chars),
@@ -209,10 +239,11 @@ class Nodes:
             *transcript(state["messages"], self._caps.result_chars),
             Message("user", "Write the answer for the user."),
         ]
-        reply = await complete(self._setup.models.generate_response, ModelRequest(tuple(request)))
+        reply = await complete(self._model("generate_response"), ModelRequest(tuple(request)))
         return {
             "messages": [self._message(reply.text)],
             "planner_result": None,
+            "stopped": None,
             "progress": {**FRESH, "turn": progress_of(state)["turn"]},
         }
 
@@ -282,6 +313,9 @@ class Nodes:
         if not is_calling and not str(reply["text"]).strip():
             return ["/text: It is empty."]
         return []
+
+    def _model(self, role: str) -> Model:
+        return cast("Model", getattr(self._setup.models, role))  # `configured` has opened it
 
     async def _reply(
         self,

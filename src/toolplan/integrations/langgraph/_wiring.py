@@ -14,7 +14,7 @@ from langgraph.typing import InputT, StateT
 class Wiring(Protocol[StateT, InputT]):
     """A graph that is being built."""
 
-    def add_node(self, node: str, action: Callable[[StateT], Awaitable[Any]], /) -> object:
+    def add_node(self, node: str, action: Callable[..., Awaitable[Any]], /) -> object:
         """Add a node."""
         ...
 

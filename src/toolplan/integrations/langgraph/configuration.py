@@ -86,11 +86,19 @@ class Configuration:
         Raises:
             ConfigurationError: a field is unknown or not valid.
         """
-        known = [each.name for each in fields(cls)]
+        return cls().with_fields(document)
+
+    def with_fields(self, document: Mapping[str, Json]) -> Configuration:
+        """Return the same with the fields of `document`.
+
+        Raises:
+            ConfigurationError: a field is unknown or not valid.
+        """
+        known = [each.name for each in fields(self)]
         given: dict[str, Any] = {
             name: _field(_known(name, known), value) for name, value in document.items()
         }
-        return replace(cls(), **given)
+        return replace(self, **given)
 
     def get_mcp_server_descriptions(self) -> list[tuple[str, str]]:
         """Return name and description of each server; a missing description is empty."""

@@ -5,35 +5,50 @@ from __future__ import annotations
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
-from typing import Literal, TypeAlias
+from types import MappingProxyType
+from typing import Final, Literal, TypeAlias
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START
 from langgraph.graph.state import CompiledStateGraph
 
-from toolplan.integrations.langgraph._nodes import Nodes, Setup, Update
+from toolplan.integrations.langgraph._nodes import Nodes, Setup, Update, configured
 from toolplan.integrations.langgraph._replies import NoUsableReply
 from toolplan.integrations.langgraph._runs import Running
-from toolplan.integrations.langgraph._wiring import wiring
+from toolplan.integrations.langgraph._wiring import Wiring, wiring
 from toolplan.integrations.langgraph.configuration import Configuration, ConfigurationError
 from toolplan.integrations.langgraph.experts import Experts, NamedExperts
-from toolplan.integrations.langgraph.models import RoleModels
+from toolplan.integrations.langgraph.models import AnyModel, OpenModels, RoleModels
 from toolplan.integrations.langgraph.state import InputState, State, progress_of
 from toolplan.plan import Limits
-from toolplan.providers import Model
+from toolplan.providers import ModelError
 from toolplan.storage.journal import Store
 from toolplan.tools import Toolbox
 
 Strategy: TypeAlias = CompiledStateGraph[State, None, InputState, State]
 
+NODES: Final = {
+    "planner": "planner",
+    "orchestrate": "orchestrate",
+    "human_input": "human_input",
+    "call_tool": "call_tool",
+    "assess": "assess_task_completion",
+    "advance": "advance_to_next_task",
+    "respond": "generate_response",
+    "give_up": "give_up",
+}
+"""The name of each node in the graph, by its method."""
 _NODES_PER_ROUND = 4
 
 
 def build_graph(
     configuration: Configuration,
     experts: Experts | Mapping[str, Toolbox],
-    models: RoleModels | Model,
+    models: RoleModels | AnyModel,
     *,
+    keys: Mapping[str, str] = MappingProxyType({}),
+    state_schema: type[State] = State,
     checkpointer: BaseCheckpointSaver[str] | None = None,
     journal: Store | None = None,
     limits: Limits = Limits(),
@@ -44,12 +59,15 @@ def build_graph(
     """Return the graph, to be called with `ainvoke` or `astream`.
 
     It interrupts when it needs the user: to approve calls with effects, or to answer a question.
-    With a checkpointer it continues from there, in any process.
+    With a checkpointer it continues from there, in any process. `configurable` of a call may hold
+    prompts and models (`planner_model`, `orchestrate_system_prompt`, …) for that call.
 
     Args:
         configuration: prompts and limits; its servers describe the experts.
         experts: the experts (`connected_experts`), or the toolbox of each.
-        models: the model of each role, or one for all.
+        models: the model of each role, or one for all; see `AnyModel`.
+        keys: the key of each provider, for models that are given by name.
+        state_schema: `State`, or a class that adds fields to it; the input has them as well.
         checkpointer: keeps the conversation; without one, the graph cannot be resumed.
         journal: keeps the runs of calls, so that no call with effects is repeated after a crash.
         limits: limits for the calls of one message.
@@ -65,16 +83,28 @@ def build_graph(
         raise ConfigurationError("There is no expert; name servers in mcp_server_config.")
     roles = models if isinstance(models, RoleModels) else RoleModels.of(models)
     running = Running(journal, limits, timeout_s)
-    nodes = Nodes(Setup(configuration, known, roles, running, clock, new_id))
-    graph = wiring(State, InputState)
-    graph.add_node("planner", _guarded(nodes.planner))
-    graph.add_node("orchestrate", _guarded(nodes.orchestrate))
-    graph.add_node("human_input", nodes.human_input)
-    graph.add_node("call_tool", nodes.call_tool)
-    graph.add_node("assess_task_completion", _guarded(nodes.assess))
-    graph.add_node("advance_to_next_task", nodes.advance)
-    graph.add_node("generate_response", nodes.respond)
-    graph.add_node("give_up", nodes.give_up)
+    opened = OpenModels(keys)
+    setup = Setup(configuration, known, roles, running, clock, new_id)
+
+    def node(name: str) -> Callable[[State, RunnableConfig], Awaitable[Update]]:
+        async def call(state: State, config: RunnableConfig) -> Update:
+            nodes = Nodes(configured(setup, config.get("configurable", {}), opened))
+            return await getattr(nodes, name)(state)
+
+        return _guarded(call)
+
+    given = InputState if state_schema is State else state_schema
+    graph = wiring(state_schema, given)
+    for name in NODES:
+        graph.add_node(NODES[name], node(name))
+    _connect(graph)
+    compiled = graph.compile(checkpointer=checkpointer)
+    # the limit of LangGraph itself comes after ours, which say why the graph ended
+    most = configuration.caps.rounds * _NODES_PER_ROUND + 20
+    return compiled.with_config({"recursion_limit": most})
+
+
+def _connect(graph: Wiring[State, InputState]) -> None:
     graph.add_edge(START, "planner")
     graph.add_conditional_edges("planner", decide_planner_edge)
     graph.add_conditional_edges("orchestrate", decide_orchestrate_edge)
@@ -82,12 +112,8 @@ def build_graph(
     graph.add_edge("call_tool", "assess_task_completion")
     graph.add_conditional_edges("assess_task_completion", decide_task_assessment_edge)
     graph.add_conditional_edges("advance_to_next_task", decide_next_task_edge)
-    graph.add_edge("generate_response", END)
+    graph.add_conditional_edges("generate_response", decide_response_edge)
     graph.add_edge("give_up", END)
-    compiled = graph.compile(checkpointer=checkpointer)
-    # the limit of LangGraph itself comes after ours, which say why the graph ended
-    most = configuration.caps.rounds * _NODES_PER_ROUND + 20
-    return compiled.with_config({"recursion_limit": most})
 
 
 def decide_planner_edge(
@@ -144,15 +170,22 @@ def decide_next_task_edge(state: State) -> Literal["orchestrate", "generate_resp
     return "orchestrate" if is_left else "generate_response"
 
 
-def _guarded(
-    node: Callable[[State], Awaitable[Update]],
-) -> Callable[[State], Awaitable[Update]]:
-    """Return `node`, ending the graph with the reason if a model gives no valid reply."""
+def decide_response_edge(state: State) -> Literal["give_up", "__end__"]:
+    """Return the node after the response: if its model failed, the one that says so."""
+    return "__end__" if state.get("stopped") is None else "give_up"
 
-    async def guarded(state: State) -> Update:
+
+def _guarded(
+    node: Callable[[State, RunnableConfig], Awaitable[Update]],
+) -> Callable[[State, RunnableConfig], Awaitable[Update]]:
+    """Return `node`, ending the graph with the reason if a model gives no valid reply, or none."""
+
+    async def guarded(state: State, config: RunnableConfig) -> Update:
         try:
-            return await node(state)
+            return await node(state, config)
         except NoUsableReply as error:
             return {"stopped": {"reason": "reply", "message": str(error)}}
+        except ModelError as error:
+            return {"stopped": {"reason": "model", "message": error.with_help}}
 
     return guarded

@@ -9,7 +9,7 @@ from langgraph.graph.message import add_messages
 
 Decision: TypeAlias = Literal["continue", "replace"]
 Choice: TypeAlias = Literal["tool_calls", "answer", "ask_human", "idk"]
-StopReason: TypeAlias = Literal["attempts", "replans", "rounds", "reply"]
+StopReason: TypeAlias = Literal["attempts", "replans", "rounds", "reply", "model"]
 
 
 class Task(TypedDict):
