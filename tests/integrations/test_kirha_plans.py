@@ -106,6 +106,48 @@ def test_the_prompt_is_the_one_that_the_model_was_trained_with() -> None:
     assert (request.temperature, request.max_tokens) == (0, 10_000)
 
 
+LIST = '[{"toolName": "get_weather", "arguments": {"city": "Paris"}}]'
+LOOSE = "[{toolName: 'get_weather', 'arguments': {'city': 'Paris',},}]"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"<plan>{LIST}</plan>", f"<plan>\n```json\n{LIST}\n```\n</plan>", f"<plan>{LOOSE}</plan>",
+        f"```\n<plan>{LIST}</plan>\n```", LIST,
+        f"Here:\n```json\n{LIST}\n```", f"<think>a <plan> b</think>\n{LIST}", f"<plan>{LIST}",
+        f"<plan>{LIST}</plan>\n<plan>{LIST}</plan>", f"Sure.\n<plan>{LIST}</plan>\nBye.",
+        f"<plan>// why\n{LIST}</plan>", f"<think>x</think>\n<plan>\n{LOOSE}\n</plan>",
+    ],
+)  # fmt: skip
+def test_both_ways_read_the_same_plan(reply: str) -> None:
+    parsed, generated = parse_plan(reply), generate(reply)
+    assert parsed is not None
+    assert generated is not None
+    assert parsed.to_json() == generated.to_json()
+    assert [step.tool_name for step in parsed.steps] == ["get_weather"]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["I cannot do that.", "<think>a <plan> would be</think> No.", '{"refusal": {"reason": "no"}}',
+     "See [1] and {x}.", "<think>toolName</think>Nothing fits."],
+)  # fmt: skip
+def test_both_ways_give_none_where_no_plan_is_written(reply: str) -> None:
+    assert parse_plan(reply) is None
+    assert generate(reply) is None
+
+
+@pytest.mark.parametrize(
+    "reply", [f"<plan>{LIST[:-9]}", f"<plan>{LIST[:-9]}</plan>", "<plan>none</plan>"]
+)
+def test_both_ways_refuse_a_plan_that_cannot_be_read(reply: str) -> None:
+    with pytest.raises(PlanParseError):
+        parse_plan(reply)
+    with pytest.raises(PlanParseError):
+        generate(reply)
+
+
 def test_temperature_and_tokens_can_be_set() -> None:
     """F002-1."""
     model = ScriptedModel([REPLY])

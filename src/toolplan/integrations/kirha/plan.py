@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import cached_property
 
@@ -18,6 +19,9 @@ from toolplan.plan import Plan as TypedPlan
 from toolplan.plan import rename_steps
 
 DIALECT = "kirha"
+_THINKING = re.compile(r"\s*<think(ing)?>.*?</think(ing)?>", re.DOTALL)
+_MARKS = ("<plan>", "toolName")
+"""One of these is in every reply that has a plan."""
 
 
 class Plan(Struct, frozen=True, dict=True):
@@ -60,15 +64,16 @@ class Plan(Struct, frozen=True, dict=True):
 
 
 def parse_plan(text: str) -> Plan | None:
-    """Read a model's reply, `<think>…</think><plan>[…]</plan>`; None if it has no `<plan>`.
+    """Read a model's reply, `<think>…</think><plan>[…]</plan>`; None if no plan is written in it.
 
-    Of several plans the first is read.
+    Of several plans the first is read. A list of steps without the tag is a plan too.
 
     Raises:
         PlannerError: the plan has no steps.
         PlanParseError: the tag holds no plan, or the plan refers to a step that does not exist.
     """
-    if "<plan>" not in text:
+    said = _THINKING.sub("", text)
+    if not any(mark in said for mark in _MARKS):
         return None
     parsed = parse(text, DIALECT)
     if parsed.plan is None or any(each.blocks for each in parsed.diagnostics):

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from toolplan.integrations.kirha.errors import PlannerError
 from toolplan.integrations.kirha.plan import Plan, parse_plan
 from toolplan.integrations.kirha.tools import AnyTool, toolbox
-from toolplan.planners import Clarification, Draft, DraftText, LLMPlanner, Question, Refusal
+from toolplan.planners import DraftText, LLMPlanner, Question
 from toolplan.providers import Model, ModelError, open_model
 
 DEFAULT_MODEL: Final = "kirha/planner"
@@ -90,9 +90,11 @@ class Planner:
             written.append(piece.text)
 
         try:
-            proposal = await planner.propose(question, toolbox(tools), (), on_text=keep)
+            await planner.propose(question, toolbox(tools), (), on_text=keep)
         except ModelError as error:
             has_text = bool("".join(written).strip())
+            if error.code == "llm-ambiguous":
+                return parse_plan("".join(written))
             if error.code == "llm-empty":
                 if has_text:  # it thought, and wrote no plan
                     return None
@@ -100,11 +102,8 @@ class Planner:
             if error.code in _NO_REPLY and not has_text:
                 raise PlannerError("No response from model", help=error.with_help) from error
             raise
-        match proposal:
-            case Draft(text=text):
-                return parse_plan(text)
-            case Clarification() | Refusal():
-                return None
+        # the draft is only a part of the reply; `parse_plan` reads all of it, as everywhere
+        return parse_plan("".join(written))
 
 
 def _opened(base_url: str, api_key: str | None, model: str) -> Model:
