@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 
 from toolplan.planners.conversation import Pending
 
-_ORDINALS: Final = ("first", "second", "third")
+_PLACES: Final = {"first": 0, "second": 1, "third": 2, "1": 0, "2": 1, "3": 2}
 _COUNTED: Final = re.compile(
     r"(?:the |option |number |no\.? ?|#)*(?P<which>\d+|[a-z]+)(?: (?:one|option))?"
 )
@@ -31,8 +31,9 @@ def _chosen(options: tuple[str, ...], reply: str) -> int | None:
     if same:
         return same[0] if len(same) == 1 else None
     counted = _COUNTED.fullmatch(_plain(reply))
-    if counted and (at := _place(counted["which"])) is not None:
-        return at if at < len(options) else None
+    which = counted["which"] if counted else ""
+    if which in _PLACES:
+        return _PLACES[which] if _PLACES[which] < len(options) else None
     said = set(re.findall(r"\w+", reply.lower())) - _IDLE
     if not said and len(options) == 1 and re.fullmatch(r"\W*(yes|ok|okay)\b.*", reply.lower()):
         return 0
@@ -40,12 +41,6 @@ def _chosen(options: tuple[str, ...], reply: str) -> int | None:
         at for at, option in enumerate(options) if said <= {*re.findall(r"\w+", option.lower())}
     ]
     return having[0] if said and len(having) == 1 else None
-
-
-def _place(which: str) -> int | None:
-    if which in _ORDINALS:
-        return _ORDINALS.index(which)
-    return int(which) - 1 if which.isdigit() and 0 < int(which) < 10 else None
 
 
 def _plain(text: str) -> str:

@@ -340,6 +340,8 @@ class Builder:
             only, a = f" FILTER (WHERE {kept})", a._replace(set=Set(e.name))
         sets = [] if a.order else [a.set, *(k.to for k in a.set.links)]
         each = [(s.entity, c.field) for s in sets for c in s.conditions if c.op == "each"]
+        if each and a.fn in ("sum", "total"):
+            raise Cannot("Is the sum of all together meant, or the sum of each?")
         by = (*a.by, *(g for g in each if g not in a.by))  # a figure of each that is named
         source = self.rows(a.set)
         if source.single:
@@ -429,5 +431,7 @@ def _grouping(a: Agg, columns: list[str], value: str, alias: str) -> str:
     text += f" HAVING count(*) {a.having[0]} {a.having[1]}" if a.having else ""
     order = f"{(a.order or 'desc').upper()} NULLS LAST"
     text += f" QUALIFY rank() OVER (ORDER BY {value} {order}) <= {a.top}" if a.top else ""
-    timed = not a.order and any(entity == "time" for entity, _ in a.by)
-    return text + (f" ORDER BY {keys}" if timed else f" ORDER BY {alias} {order}, {keys}")
+    plain = not a.said or any(entity == "time" for entity, _ in a.by)
+    return text + (
+        f" ORDER BY {keys}" if plain and not a.order else f" ORDER BY {alias} {order}, {keys}"
+    )

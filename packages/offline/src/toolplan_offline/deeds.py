@@ -16,7 +16,7 @@ from toolplan_offline.schemas import (
     Entity,
     Field,
     Node,
-    Report,
+    Schemas,
     as_node,
     named_after,
     read_field,
@@ -47,13 +47,13 @@ class Give(NamedTuple):
     kind: str = ""
 
 
-class Deeds:
+class Deeds(Schemas):
     """The tools that are called singly, each as an entity whose fields are its arguments."""
 
     def __init__(self, tools: Iterable[Tool], reading: Lexicon) -> None:
         """Read the schemas of the tools that `reading` does not read."""
         self.entities: dict[str, Entity] = {}
-        self.reports: dict[str, Report] = {}
+        self.reports = {}
         self.verbs: dict[str, set[str]] = {}
         self.reads: set[str] = set()
         self.updates: set[str] = set()

@@ -54,7 +54,7 @@ def called(tool: str, args: Mapping[str, object]) -> str:
 def not_together(reading: Reading, world: World, reason: str | None) -> Clarification:
     """Say why no reading of all words has a plan."""
     if reason:
-        return Clarification(f"{reason}.")
+        return Clarification(reason if reason.endswith("?") else f"{reason}.")
     if world.why:
         return Clarification(" ".join(world.why))
     if not reading.kept:
@@ -87,7 +87,9 @@ def described(lex: Lexicon, said: Meaning) -> str:
             return ", then ".join(_set(lex, s) for s in sets)
         case Agg(set=s):
             groups = " and ".join(_group(lex, g) for g in said.by)
-            what = {"count": "the number of"}.get(said.fn, f"the {said.fn} of {_field(said.field)}")
+            what = {"count": "the number of", "total": "the number of"}.get(
+                said.fn, f"the {said.fn} of {_field(said.field)}"
+            )
             what = "the share of " + _condition(said.cond) + " among" if said.cond else what
             text = f"{what} {_set(lex, s)}".replace("of  ", "of ")
             return text + (f" per {groups}" if groups else "")

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from toolplan_offline.schemas import ENGLISH, Entity, Field, Report
+from toolplan_offline.schemas import ENGLISH, Entity, Field, Report, Schemas
 from toolplan_offline.words import participles, phrase, plural, singular, spoken
 
 
@@ -34,17 +34,10 @@ class Word(NamedTuple):
     unit: str = ""
 
 
-class Tools(Protocol):
-    """What the schemas of tools say."""
-
-    entities: dict[str, Entity]
-    reports: dict[str, Report]
-
-
 class Lexicon:
     """What the phrases of a question can be, for some tools."""
 
-    def __init__(self, schemas: Tools) -> None:
+    def __init__(self, schemas: Schemas) -> None:
         """Compile the lexicon of the schemas of tools."""
         self.entities: dict[str, Entity] = schemas.entities
         self.reports: dict[str, Report] = schemas.reports

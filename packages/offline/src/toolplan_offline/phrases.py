@@ -75,14 +75,10 @@ def not_(w: World, m: Part) -> Out:
         yield Not(m), 0
 
 
-def not_record(w: World, identity: Identity) -> Out:
-    """Leave out what belongs to one thing."""
-    yield Not(To(NP(_one_record(identity)))), 0
-
-
-def neither(w: World, a: Val, b: Val) -> Out:
-    """Leave out two values."""
-    yield Not(Both(a, b, "or")), 0
+def by_name(w: World, v: Val) -> Out:
+    """Read the name of somebody behind any preposition."""
+    if w.lex.field(v).kind in ("organisation", "person") and not v.cued:
+        yield v._replace(cued=True), 0
 
 
 def and_(w: World, a: Part, b: Part) -> Out:
@@ -243,12 +239,6 @@ def two_records(w: World, a: NP, identity: Identity) -> Out:
         yield NP(Set(identity[0], frozenset({Cond("id", "in", ids)}))), 0
 
 
-def record_before(w: World, identity: Identity, e: str = "") -> Out:
-    """Tie what follows to the thing with an identity."""
-    if e in ("", identity[0]):
-        yield To(NP(_one_record(identity))), 0
-
-
 def pre(w: World, m: Part, np: NP) -> Out:
     """Restrict a noun by what stands before it; nothing stands before "those" or "their"."""
     if np.closed:
@@ -292,11 +282,6 @@ def its(w: World, np: NP) -> Out:
     """Tie a noun to the one thing that was named before."""
     for tied, cost in pre(w, To(NP(_HOLE._replace(limit=1))), np):
         yield tied._replace(closed=True), cost
-
-
-def owner(w: World, a: NP, b: NP) -> Out:
-    """Tie a noun to its owner before it."""
-    yield from pre(w, To(a), b)
 
 
 def thing(w: World) -> Out:

@@ -20,6 +20,7 @@ from toolplan_offline.meaning import (
     To,
     When,
     World,
+    sets_of,
 )
 from toolplan_offline.phrases import by_field
 
@@ -45,11 +46,25 @@ def show_field(w: World, f: Word, np: NP) -> Out:
             yield Show((s,)), cost
 
 
+def field_of(w: World, f: Word, q: Part) -> Out:
+    """Show the one thing whose field is asked for."""
+    sets = sets_of(q)
+    one = sets and (sets[0].limit == 1 or (isinstance(q, Rank) and q.top == 1))
+    if one and len(sets) == 1 and sets[0].entity == f.entity:
+        yield q, 0
+
+
+def count_by(w: World, np: NP, g: Group) -> Out:
+    """Count things for each group."""
+    for a, _ in count(w, np):
+        yield from by(w, a, g)
+
+
 def show_fields(w: World, f: Word, np: NP) -> Out:
     """Show each value of a field, with the number of things."""
     if f.entity == np.set.entity:
         for g, _ in by_field(w, f):
-            yield from by(w, Show((np.set,)), g)
+            yield from ((a._replace(said=False), c) for a, c in by(w, Show((np.set,)), g))
 
 
 def field_of_record(w: World, unit: Word, np: NP) -> Out:
@@ -154,10 +169,10 @@ def topic(w: World, a: NP, b: Part) -> Out:
 # --- figures
 
 
-def count(w: World, np: NP) -> Out:
-    """Count things."""
+def count(w: World, np: NP, fn: str = "count") -> Out:
+    """Count things; a total is not a number for each value that is named."""
     if not np.set.has_hole and np.set.limit is None:
-        yield Agg("count", "", np.set), 0
+        yield Agg(fn, "", np.set), 0
 
 
 def measure(w: World, fn: str, f: Word, np: NP | None = None) -> Out:

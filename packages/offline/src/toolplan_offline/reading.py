@@ -101,7 +101,7 @@ class Reading:
         self.asked: dict[str, None] = {}
         self.notes: dict[str, None] = {}
         found = [*self._phrases(), *self._numbers(), *self._times(today)]
-        skipped = self._skipped(found)
+        skipped = {k for e in found if e.category == "SKIP" for k in range(e.start, e.end)}
         found += self._names({k for e in found for k in range(e.start, e.end)} | skipped)
         self._drop_commas(skipped)
         self.kept = [k for k in range(len(self.tokens)) if k not in skipped]
@@ -211,9 +211,6 @@ class Reading:
         t = self.tokens[at]
         inner = t.text[1:] != t.text[1:].lower()
         return t.kind == "word" and t.text[:1].isupper() and (at > 0 or inner)
-
-    def _skipped(self, found: Iterable[Edge]) -> set[int]:
-        return {k for e in found if e.category == "SKIP" for k in range(e.start, e.end)}
 
     def _drop_commas(self, skipped: set[int]) -> None:
         """Skip commas at the two ends, where all beyond them means nothing."""

@@ -63,7 +63,7 @@ def where(e: Entity, c: Cond) -> str:
 
 def figure(a: Agg, e: Entity, table: str, only: str) -> tuple[str, str]:
     """Return the expression of a figure, and its name; `only` filters what is counted."""
-    if a.fn == "count":
+    if a.fn in ("count", "total"):
         return f"count(*){only}", "count"
     if a.fn == "rate" and a.cond:
         holds = where(e, a.cond)
