@@ -67,7 +67,7 @@ def test_each_option_of_a_command_is_an_argument(
     # the name of an option is the name of its argument
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
         for declared in getattr(parameter.annotation, "__metadata__", ()):
-            for name in declared.options:
+            for name in (each for each in declared.name if each.startswith("-")):
                 flag = name.removeprefix("--").replace("-", "_")
                 assert flag in (parameter.name, "json"), name
 

@@ -1,38 +1,25 @@
 """From text to a plan that may run: read it, check it, apply safe fixes, check again."""
 
-from typing import TYPE_CHECKING
-
-from toolplan.lazy import names_of
-
-if TYPE_CHECKING:
-    from toolplan.compiler._compile import (
-        MAX_ROUNDS,
-        Compiled,
-        Examined,
-        Fixed,
-        PlanText,
-        Tools,
-        check,
-        compile_plan,
-        examine,
-        fix,
-        flows_of,
-        output_schemas,
-        parse,
-        text_of,
-        to_text,
-        toolbox,
-    )
-    from toolplan.compiler._save import fixed_text
-    from toolplan.compiler._stream import CompileStream, compile_stream
-else:
-    __getattr__ = names_of(
-        __name__,
-        _compile="MAX_ROUNDS Compiled Examined Fixed PlanText Tools check compile_plan examine "
-        "fix flows_of output_schemas parse text_of to_text toolbox",
-        _save="fixed_text",
-        _stream="CompileStream compile_stream",
-    )
+from toolplan.compiler._compile import (
+    MAX_ROUNDS,
+    Compiled,
+    Examined,
+    Fixed,
+    PlanText,
+    Tools,
+    check,
+    compile_plan,
+    examine,
+    fix,
+    flows_of,
+    output_schemas,
+    parse,
+    text_of,
+    to_text,
+    toolbox,
+)
+from toolplan.compiler._save import fixed_text
+from toolplan.compiler._stream import CompileStream, compile_stream
 
 __all__ = [
     "MAX_ROUNDS",

@@ -1,28 +1,12 @@
 """Engines: each takes an `ExecutionPlan` and runs exactly that."""
 
-from typing import TYPE_CHECKING
-
-from toolplan.lazy import names_of
-
-if TYPE_CHECKING:
-    from toolplan.engines._calls import CannotRun, RunOptions, no_call_in_doubt, no_call_waits
-    from toolplan.engines._detached import Prepared, cancel, prepare
-    from toolplan.engines._leaving import Leaving
-    from toolplan.engines._ready_queue import SharedLimit
-    from toolplan.engines._runs import Decided
-    from toolplan.engines._streamed import StepStream, StreamRefused
-    from toolplan.engines.local import resume, run, run_stream
-else:
-    __getattr__ = names_of(
-        __name__,
-        _calls="CannotRun RunOptions no_call_in_doubt no_call_waits",
-        _detached="Prepared cancel prepare",
-        _leaving="Leaving",
-        _ready_queue="SharedLimit",
-        _runs="Decided",
-        _streamed="StepStream StreamRefused",
-        local="resume run run_stream",
-    )
+from toolplan.engines._calls import CannotRun, RunOptions, no_call_in_doubt, no_call_waits
+from toolplan.engines._detached import Prepared, cancel, prepare
+from toolplan.engines._leaving import Leaving
+from toolplan.engines._ready_queue import SharedLimit
+from toolplan.engines._runs import Decided
+from toolplan.engines._streamed import StepStream, StreamRefused
+from toolplan.engines.local import resume, run, run_stream
 
 __all__ = [
     "CannotRun",

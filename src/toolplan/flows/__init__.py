@@ -1,39 +1,23 @@
 """Where the values of a plan come from, and where they may go: labels, policies, verdicts."""
 
-from typing import TYPE_CHECKING
-
-from toolplan.lazy import names_of
-
-if TYPE_CHECKING:
-    from toolplan.flows.draft import draft_policy
-    from toolplan.flows.guards import Guards, guards_of, objection
-    from toolplan.flows.labels import (
-        PLAIN,
-        Flow,
-        FlowKind,
-        Label,
-        Need,
-        Source,
-        Trust,
-        Verdict,
-        least,
-        picked,
-    )
-    from toolplan.flows.plan_flows import PlanFlows
-    from toolplan.flows.policy import Keys, Policy, PolicyError
-    from toolplan.flows.policy_file import parse_policy, place_of
-    from toolplan.flows.vouched import Fault, Vouched
-else:
-    __getattr__ = names_of(
-        __name__,
-        draft="draft_policy",
-        guards="Guards guards_of objection",
-        labels="PLAIN Flow FlowKind Label Need Source Trust Verdict least picked",
-        plan_flows="PlanFlows",
-        policy="Keys Policy PolicyError",
-        policy_file="parse_policy place_of",
-        vouched="Fault Vouched",
-    )
+from toolplan.flows.draft import draft_policy
+from toolplan.flows.guards import Guards, guards_of, objection
+from toolplan.flows.labels import (
+    PLAIN,
+    Flow,
+    FlowKind,
+    Label,
+    Need,
+    Source,
+    Trust,
+    Verdict,
+    least,
+    picked,
+)
+from toolplan.flows.plan_flows import PlanFlows
+from toolplan.flows.policy import Keys, Policy, PolicyError
+from toolplan.flows.policy_file import parse_policy, place_of
+from toolplan.flows.vouched import Fault, Vouched
 
 __all__ = [
     "PLAIN",

@@ -5,42 +5,25 @@ could be read, so that the rules can still check it: lists of steps and of argum
 complete, with a placeholder for what cannot be read. `dump` writes what is not default.
 """
 
-from typing import TYPE_CHECKING
-
-from toolplan.lazy import names_of
-
-if TYPE_CHECKING:
-    from toolplan.plan_json._dump import dump
-    from toolplan.plan_json._fields import read_args, read_metadata, read_steps, read_tool
-    from toolplan.plan_json._load import LONGEST_TIMEOUT_S, MOST_RETRIES, VERSION, load
-    from toolplan.plan_json._references import (
-        CANONICAL,
-        MOST_PROBLEMS,
-        OPENING,
-        STEP_ID,
-        Head,
-        ParsedText,
-        ReferenceSyntaxError,
-        TextProblem,
-        parse_text,
-        print_ref,
-        print_text,
-    )
-    from toolplan.plan_json._report import Parsed, Report, shown
-    from toolplan.plan_json._schema import json_schema
-    from toolplan.plan_json._values import DEEPEST, ValueReader, check_depth, dump_value
-else:
-    __getattr__ = names_of(
-        __name__,
-        _dump="dump",
-        _fields="read_args read_metadata read_steps read_tool",
-        _load="LONGEST_TIMEOUT_S MOST_RETRIES VERSION load",
-        _references="CANONICAL MOST_PROBLEMS OPENING STEP_ID Head ParsedText ReferenceSyntaxError "
-        "TextProblem parse_text print_ref print_text",
-        _report="Parsed Report shown",
-        _schema="json_schema",
-        _values="DEEPEST ValueReader check_depth dump_value",
-    )
+from toolplan.plan_json._dump import dump
+from toolplan.plan_json._fields import read_args, read_metadata, read_steps, read_tool
+from toolplan.plan_json._load import LONGEST_TIMEOUT_S, MOST_RETRIES, VERSION, load
+from toolplan.plan_json._references import (
+    CANONICAL,
+    MOST_PROBLEMS,
+    OPENING,
+    STEP_ID,
+    Head,
+    ParsedText,
+    ReferenceSyntaxError,
+    TextProblem,
+    parse_text,
+    print_ref,
+    print_text,
+)
+from toolplan.plan_json._report import Parsed, Report, shown
+from toolplan.plan_json._schema import json_schema
+from toolplan.plan_json._values import DEEPEST, ValueReader, check_depth, dump_value
 
 __all__ = [
     "CANONICAL",

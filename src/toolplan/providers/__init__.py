@@ -1,41 +1,24 @@
 """Models: requests to them and their replies. A reply that was cut off is never taken as whole."""
 
-from typing import TYPE_CHECKING
-
-from toolplan.lazy import names_of
-
-if TYPE_CHECKING:
-    from toolplan.providers._base import (
-        Ended,
-        Message,
-        Model,
-        ModelError,
-        ModelRequest,
-        Piece,
-        Reply,
-        Restarted,
-        Text,
-        Usage,
-        complete,
-    )
-    from toolplan.providers._endpoint import Answered, Endpoint, Manner, OpensEndpoint, Part
-    from toolplan.providers._failures import CallFailed, Failure
-    from toolplan.providers._open import ConfiguredModel, configured_models, open_model
-    from toolplan.providers._parameters import SETTABLE
-    from toolplan.providers._specs import Spec
-    from toolplan.providers._usage import ModelCall, UsageTracker
-else:
-    __getattr__ = names_of(
-        __name__,
-        _base="Ended Message Model ModelError ModelRequest Piece Reply Restarted Text Usage"
-        " complete",
-        _endpoint="Answered Endpoint Manner OpensEndpoint Part",
-        _failures="CallFailed Failure",
-        _open="ConfiguredModel configured_models open_model",
-        _parameters="SETTABLE",
-        _specs="Spec",
-        _usage="ModelCall UsageTracker",
-    )
+from toolplan.providers._base import (
+    Ended,
+    Message,
+    Model,
+    ModelError,
+    ModelRequest,
+    Piece,
+    Reply,
+    Restarted,
+    Text,
+    Usage,
+    complete,
+)
+from toolplan.providers._endpoint import Answered, Endpoint, Manner, OpensEndpoint, Part
+from toolplan.providers._failures import CallFailed, Failure
+from toolplan.providers._open import ConfiguredModel, configured_models, open_model
+from toolplan.providers._parameters import SETTABLE
+from toolplan.providers._specs import Spec
+from toolplan.providers._usage import ModelCall, UsageTracker
 
 __all__ = [
     "SETTABLE",

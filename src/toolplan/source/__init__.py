@@ -6,39 +6,25 @@ its own stack, so that no nesting makes it fail. Plans keep JSON pointers only: 
 looked up when a diagnostic is shown.
 """
 
-from typing import TYPE_CHECKING
-
-from toolplan.lazy import names_of
-
-if TYPE_CHECKING:
-    from toolplan.source._edits import Change, Insert, Rename, Replace, edited, rewritten, spliced
-    from toolplan.source._elements import Elements
-    from toolplan.source._places import (
-        Place,
-        Span,
-        duplicate_keys,
-        find_words,
-        line_and_column,
-        locate,
-    )
-    from toolplan.source._strict import (
-        ELLIPSIS,
-        Broken,
-        Strict,
-        begins_with_ellipsis,
-        is_ellipsis,
-        strict_json,
-    )
-    from toolplan.source._tokens import LINE_TOKEN, TOKEN
-else:
-    __getattr__ = names_of(
-        __name__,
-        _edits="Change Insert Rename Replace edited rewritten spliced",
-        _elements="Elements",
-        _places="Place Span duplicate_keys find_words line_and_column locate",
-        _strict="ELLIPSIS Broken Strict begins_with_ellipsis is_ellipsis strict_json",
-        _tokens="LINE_TOKEN TOKEN",
-    )
+from toolplan.source._edits import Change, Insert, Rename, Replace, edited, rewritten, spliced
+from toolplan.source._elements import Elements
+from toolplan.source._places import (
+    Place,
+    Span,
+    duplicate_keys,
+    find_words,
+    line_and_column,
+    locate,
+)
+from toolplan.source._strict import (
+    ELLIPSIS,
+    Broken,
+    Strict,
+    begins_with_ellipsis,
+    is_ellipsis,
+    strict_json,
+)
+from toolplan.source._tokens import LINE_TOKEN, TOKEN
 
 __all__ = [
     "ELLIPSIS",

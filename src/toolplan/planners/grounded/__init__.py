@@ -9,16 +9,6 @@ The rooms, each of which knows only those before it:
 - `dialogue`: follow-up questions.
 """
 
-from typing import TYPE_CHECKING
-
-from toolplan.lazy import names_of
-
-if TYPE_CHECKING:
-    from toolplan.planners.grounded.planner import GroundedPlanner
-else:
-    __getattr__ = names_of(
-        __name__,
-        planner="GroundedPlanner",
-    )
+from toolplan.planners.grounded.planner import GroundedPlanner
 
 __all__ = ["GroundedPlanner"]

@@ -1,28 +1,15 @@
 """The built-in tool `sql` (extra `sql`): see `sql_tool`."""
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
-
-from toolplan.lazy import names_of
 
 if find_spec("duckdb") is None:  # another process loads it; that it is missing is said now
     raise ModuleNotFoundError("No module named 'duckdb'", name="duckdb")
 
-if TYPE_CHECKING:
-    from toolplan.sources.sql._calls import call_sql
-    from toolplan.sources.sql._check import Check
-    from toolplan.sources.sql._tool import NAME, sql_tool, try_sql
-    from toolplan.sources.sql._types import declared_type, describe, row_type, schema_of
-    from toolplan.sources.sql._words import MAX_TEXT, WORDS, SqlLimits
-else:
-    __getattr__ = names_of(
-        __name__,
-        _calls="call_sql",
-        _check="Check",
-        _tool="NAME sql_tool try_sql",
-        _types="declared_type describe row_type schema_of",
-        _words="MAX_TEXT WORDS SqlLimits",
-    )
+from toolplan.sources.sql._calls import call_sql
+from toolplan.sources.sql._check import Check
+from toolplan.sources.sql._tool import NAME, sql_tool, try_sql
+from toolplan.sources.sql._types import declared_type, describe, row_type, schema_of
+from toolplan.sources.sql._words import MAX_TEXT, WORDS, SqlLimits
 
 __all__ = [
     "MAX_TEXT",

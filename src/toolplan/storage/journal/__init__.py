@@ -1,40 +1,18 @@
 """The journal: the events of runs in SQLite, from which runs are resumed."""
 
-from typing import TYPE_CHECKING
-
-from toolplan.lazy import names_of
-
-if TYPE_CHECKING:
-    from toolplan.storage.journal._entries import RunEntry, RunRecord
-    from toolplan.storage.journal._errors import JournalError, LeaseHeld, LeaseLost
-    from toolplan.storage.journal._following import follow
-    from toolplan.storage.journal._journal import Journal
-    from toolplan.storage.journal._leases import Lease
-    from toolplan.storage.journal._opening import Place, is_address, open_journal
-    from toolplan.storage.journal._records import BadRecord, from_record, to_record
-    from toolplan.storage.journal._recovery import Recovered, Slot, recover
-    from toolplan.storage.journal._retention import Pruning, backup, prune
-    from toolplan.storage.journal._rows import KEPT_DURATIONS
-    from toolplan.storage.journal._store import Store
-    from toolplan.storage.journal._worker import Worker, WriterThread, settle
-    from toolplan.storage.journal._writer import Writer
-else:
-    __getattr__ = names_of(
-        __name__,
-        _entries="RunEntry RunRecord",
-        _errors="JournalError LeaseHeld LeaseLost",
-        _following="follow",
-        _journal="Journal",
-        _leases="Lease",
-        _opening="Place is_address open_journal",
-        _records="BadRecord from_record to_record",
-        _recovery="Recovered Slot recover",
-        _retention="Pruning backup prune",
-        _rows="KEPT_DURATIONS",
-        _store="Store",
-        _worker="Worker WriterThread settle",
-        _writer="Writer",
-    )
+from toolplan.storage.journal._entries import RunEntry, RunRecord
+from toolplan.storage.journal._errors import JournalError, LeaseHeld, LeaseLost
+from toolplan.storage.journal._following import follow
+from toolplan.storage.journal._journal import Journal
+from toolplan.storage.journal._leases import Lease
+from toolplan.storage.journal._opening import Place, is_address, open_journal
+from toolplan.storage.journal._records import BadRecord, from_record, to_record
+from toolplan.storage.journal._recovery import Recovered, Slot, recover
+from toolplan.storage.journal._retention import Pruning, backup, prune
+from toolplan.storage.journal._rows import KEPT_DURATIONS
+from toolplan.storage.journal._store import Store
+from toolplan.storage.journal._worker import Worker, WriterThread, settle
+from toolplan.storage.journal._writer import Writer
 
 __all__ = [
     "KEPT_DURATIONS",

@@ -4,23 +4,10 @@ Everything is kept by session, one for each conversation of each user, and no se
 weighs the words of another. `BestEffortMemory` answers without memory if it fails.
 """
 
-from typing import TYPE_CHECKING
-
-from toolplan.lazy import names_of
-
-if TYPE_CHECKING:
-    from toolplan.storage.memory._base import Episode, Memory, Recollection
-    from toolplan.storage.memory._best_effort import BestEffortMemory
-    from toolplan.storage.memory._database import MemoryFault
-    from toolplan.storage.memory._sqlite import MemoryLimits, SqliteMemory
-else:
-    __getattr__ = names_of(
-        __name__,
-        _base="Episode Memory Recollection",
-        _best_effort="BestEffortMemory",
-        _database="MemoryFault",
-        _sqlite="MemoryLimits SqliteMemory",
-    )
+from toolplan.storage.memory._base import Episode, Memory, Recollection
+from toolplan.storage.memory._best_effort import BestEffortMemory
+from toolplan.storage.memory._database import MemoryFault
+from toolplan.storage.memory._sqlite import MemoryLimits, SqliteMemory
 
 __all__ = [
     "BestEffortMemory",

@@ -4,35 +4,19 @@
 `recall` returns the context of the next one.
 """
 
-from typing import TYPE_CHECKING
-
-from toolplan.lazy import names_of
-
-if TYPE_CHECKING:
-    from toolplan.planners.grounded.dialogue.actions import Act
-    from toolplan.planners.grounded.dialogue.entities import read_entities
-    from toolplan.planners.grounded.dialogue.intent import Intent, Kind, read_intent
-    from toolplan.planners.grounded.dialogue.planner import DialoguePlanner
-    from toolplan.planners.grounded.dialogue.record import EntityCount, entity_record
-    from toolplan.planners.grounded.dialogue.references import read_references
-    from toolplan.planners.grounded.dialogue.turns import (
-        FOLLOW_UP_OF,
-        AskedBack,
-        Pending,
-        episode_of,
-        pending_of,
-    )
-else:
-    __getattr__ = names_of(
-        __name__,
-        actions="Act",
-        entities="read_entities",
-        intent="Intent Kind read_intent",
-        planner="DialoguePlanner",
-        record="EntityCount entity_record",
-        references="read_references",
-        turns="FOLLOW_UP_OF AskedBack Pending episode_of pending_of",
-    )
+from toolplan.planners.grounded.dialogue.actions import Act
+from toolplan.planners.grounded.dialogue.entities import read_entities
+from toolplan.planners.grounded.dialogue.intent import Intent, Kind, read_intent
+from toolplan.planners.grounded.dialogue.planner import DialoguePlanner
+from toolplan.planners.grounded.dialogue.record import EntityCount, entity_record
+from toolplan.planners.grounded.dialogue.references import read_references
+from toolplan.planners.grounded.dialogue.turns import (
+    FOLLOW_UP_OF,
+    AskedBack,
+    Pending,
+    episode_of,
+    pending_of,
+)
 
 __all__ = [
     "FOLLOW_UP_OF",

@@ -4,18 +4,7 @@
 - `fitting`: which argument takes which value; `proposal`: the one tool that all words fit.
 """
 
-from typing import TYPE_CHECKING
-
-from toolplan.lazy import names_of
-
-if TYPE_CHECKING:
-    from toolplan.planners.grounded.unhinted.cards import PlainCard, plain_cards
-    from toolplan.planners.grounded.unhinted.proposal import propose_call
-else:
-    __getattr__ = names_of(
-        __name__,
-        cards="PlainCard plain_cards",
-        proposal="propose_call",
-    )
+from toolplan.planners.grounded.unhinted.cards import PlainCard, plain_cards
+from toolplan.planners.grounded.unhinted.proposal import propose_call
 
 __all__ = ["PlainCard", "plain_cards", "propose_call"]
