@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final, TypeAlias, cast
 
 import rfc8785
-from msgspec import Struct
+from msgspec import Struct, field
 
 from toolplan.errors import ToolplanError
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Verdict
-from toolplan.path import Json
-from toolplan.plan import Limits, Literal, Plan, Step, Value, When
+from toolplan.path import Json, Path
+from toolplan.plan import Limits, Literal, Object, Plan, Step, Value, When, split_pointer
 from toolplan.plan_json import dump
+from toolplan.schema import Schema, at
 from toolplan.tools import Effects, Tool
 
 
@@ -57,12 +58,15 @@ class Approval:
         self._run = run
 
 
+_MOST_REFERENCES: Final = 8
+
 Approver: TypeAlias = Callable[
     [ExecutionPlan], Approval | bool | Awaitable[Approval | bool | None] | None
 ]
 """Called with a plan that needs an approval; returns one or True, or None or False to refuse.
 
-It may be async. True approves the plan that it was called with, for this run.
+It may be async. True approves the plan that it was called with, for this run; where values of tools
+reach its effects, the calls then wait with their values. An `Approval` approves it as it stands.
 """
 
 
@@ -121,11 +125,34 @@ def decider() -> str:
     return _DECIDER.get()
 
 
+_MAKER: Final[ContextVar[str]] = ContextVar("toolplan_maker", default="")
+MADE_BY: Final = "made_by"
+
+
+@contextmanager
+def made_by(name: str) -> Generator[None]:
+    """Let runs that start here keep `name` as what made them: `mcp`, a client of the server.
+
+    A model may speak for such a client, and may have a shell beside it: only a person approves.
+    """
+    before = _MAKER.set(name)
+    try:
+        yield
+    finally:
+        _MAKER.reset(before)
+
+
+def maker() -> str:
+    """Return what makes runs here; empty for a person or a program of the user."""
+    return _MAKER.get()
+
+
 class EffectStep(Struct, frozen=True):
     """What a person needs to know about a step with effects to approve it.
 
     `calls` is the most calls that it can make; `exact` says that it makes exactly that many unless
-    it is skipped or fails. `args` contain the fixed values, and references for the others.
+    it is skipped or fails. `args` contain the fixed values, and references for the others;
+    `defaults` are the tool's own values for arguments that the plan leaves out.
     """
 
     step: str
@@ -136,6 +163,7 @@ class EffectStep(Struct, frozen=True):
     when: When | None
     calls: int
     exact: bool
+    defaults: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
     @property
     def conditional(self) -> bool:
@@ -145,6 +173,9 @@ class EffectStep(Struct, frozen=True):
 
 def approve(execution_plan: ExecutionPlan) -> Approval:
     """Return an approval of `execution_plan`, exactly as it is, for one run.
+
+    It approves references as they stand, whatever their values will be: `ValueApproval` shows each
+    call with its values.
 
     Raises:
         ToolplanError: it is not an execution plan.
@@ -189,10 +220,72 @@ def effect_steps(
             when=step.when,
             calls=most_calls(step),
             exact=known_calls(step) is not None,
+            defaults=defaults_of(tools[step.tool], step.args),
         )
         for step in execution_plan.plan.steps
         if tools[step.tool].has_effects or step.id in asked_for
     )
+
+
+def defaults_of(tool: Tool, args: Mapping[str, Value]) -> dict[str, Json]:
+    """Return the tool's own values for arguments that a call with `args` leaves out, by argument.
+
+    They are sent with the call, or used by who answers it. A field of an object that is written in
+    the plan is `argument.field`. A default that is null says nothing, and is not among them.
+    """
+    found: dict[str, Json] = {}
+    if tool.unusable is not None:
+        return found
+    for name, node in _properties(tool.input, ()):
+        if name not in args:
+            found[name] = node.get("default")
+            continue
+        given = _fields(args[name])
+        for inner, part in () if given is None else _properties(tool.input, (name,)):
+            if inner not in (given or ()):
+                found[f"{name}.{inner}"] = part.get("default")
+    return {name: each for name, each in found.items() if each is not None}
+
+
+def _properties(schema: Schema, path: Path) -> Iterator[tuple[str, Mapping[str, Json]]]:
+    """Yield the properties of the part at `path`, each with its schema, references followed."""
+    part = at(schema, path)
+    node = _followed(schema, part.node if isinstance(part, Schema) else None)
+    stated = node.get("properties")
+    for name, written in stated.items() if isinstance(stated, dict) else ():
+        yield name, _followed(schema, written)
+
+
+def _followed(schema: Schema, node: Json) -> Mapping[str, Json]:
+    """Return a schema with what it refers to inside of the document; its own words come first."""
+    found: dict[str, Json] = {}
+    for _ in range(_MOST_REFERENCES):
+        if not isinstance(node, dict):
+            break
+        found = {**node, **found}
+        match node.get("$ref"):
+            case str(place) if place.startswith("#"):
+                node = _part(schema.document, place[1:])
+            case _:
+                break
+    return found
+
+
+def _part(document: Json, pointer: str) -> Json:
+    for name in split_pointer(pointer):
+        document = document.get(name) if isinstance(document, dict) else None
+    return document
+
+
+def _fields(value: Value) -> frozenset[str] | None:
+    """Return the fields of an object that is written in a plan; None for any other value."""
+    match value:
+        case Literal(dict(fields)):
+            return frozenset(fields)
+        case Object(fields):
+            return frozenset(name for name, _ in fields)
+        case _:
+            return None
 
 
 def most_calls(step: Step, limits: Limits = Limits()) -> int:

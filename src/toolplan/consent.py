@@ -15,14 +15,14 @@ from types import MappingProxyType
 from typing import Final, TypeAlias, cast
 
 import rfc8785
-from msgspec import Struct
+from msgspec import Struct, field
 
 from toolplan.errors import ToolplanError
 from toolplan.events import CallWaiting
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Flow, Source, Trust, Verdict
 from toolplan.path import Json, copied, parse_path, print_path
-from toolplan.plan import Step, Value, refs, split_pointer
+from toolplan.plan import Literal, Step, Value, refs, split_pointer
 
 _LOG: Final = logging.getLogger(__name__)
 _SAID: Final = Trust.SAID.word
@@ -55,6 +55,7 @@ class Effect(Struct, frozen=True):
         tool: what will be called.
         args: the arguments, as the tool will get them.
         origins: where each argument comes from, by its name.
+        defaults: the tool's own values for arguments that are left out.
         choices: where what decides whether and how often it is called comes from, by the JSON
             Pointer of that place in the plan.
         digest: SHA-256 (hex) of the call: run, step, item, tool and arguments.
@@ -67,6 +68,7 @@ class Effect(Struct, frozen=True):
     origins: Mapping[str, Origin]
     choices: Mapping[str, Origin]
     digest: str
+    defaults: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
     @property
     def labels(self) -> dict[str, Trust]:
@@ -313,17 +315,20 @@ def _is_text(text: str) -> bool:
 # Origins
 
 
-def origins_of(plan: ExecutionPlan, step: Step) -> Json:
-    """Return where the values of a call of `step` come from, as `CallWaiting.origins`."""
+def origins_of(plan: ExecutionPlan, step: Step, defaults: Mapping[str, Json]) -> Json:
+    """Return where the values of a call of `step` come from, as `CallWaiting.origins`.
+
+    `defaults` are the tool's own values for arguments that are left out.
+    """
     flows = [flow for flow in plan.flows if flow.step == step.id and flow.kind != "secret"]
     by_name = {split_pointer(each.pointer)[-1]: each for each in flows if each.kind == "argument"}
     args: dict[str, Json] = {
         name: _origin(value, by_name.get(name)) for name, value in step.args.items()
     }
     choices: dict[str, Json] = {
-        each.pointer: _origin(None, each) for each in flows if each.kind != "argument"
+        each.pointer: _origin(None, each) for each in flows if each.kind in ("condition", "count")
     }
-    return {"args": args, "choices": choices}
+    return {"args": args, "choices": choices, "defaults": dict(defaults)}
 
 
 def _origin(value: Value | None, flow: Flow | None) -> Json:
@@ -340,15 +345,30 @@ def _origin(value: Value | None, flow: Flow | None) -> Json:
     }
 
 
-def has_values_of_tools(plan: ExecutionPlan) -> bool:
-    """Return whether a value that a tool gives reaches a place where it can do harm."""
-    return any(flow.label.trust is not Trust.SAID for flow in plan.flows)
+def needs_values(plan: ExecutionPlan) -> bool:
+    """Return whether a person who sees the plan does not see all values of its calls with effects.
+
+    An argument of one holds a reference, or what tools give decides whether or how often it is
+    made. This is the one rule of all ways to approve: who says yes to such a plan is shown its
+    calls with their values. Only an `Approval` that is made explicitly approves it as it stands.
+    """
+    if any(flow.label.trust is not Trust.SAID for flow in plan.flows):
+        return True
+    asked = frozenset(plan.effects)
+    return any(
+        any(any(refs(value)) for value in step.args.values())
+        or (step.for_each is not None and not isinstance(step.for_each, Literal))
+        or (step.when is not None and not isinstance(step.when.value, Literal))
+        for step in plan.plan.steps
+        if step.id in asked
+    )
 
 
 def effect_of(waiting: CallWaiting) -> Effect:
     """Return the call that waits, as it is given to who decides."""
     args = waiting.args if isinstance(waiting.args, dict) else {}
     origins = waiting.origins if isinstance(waiting.origins, dict) else {}
+    defaults = origins.get("defaults")
     return Effect(
         step=waiting.step,
         item=waiting.item,
@@ -357,6 +377,7 @@ def effect_of(waiting: CallWaiting) -> Effect:
         origins=_read_origins(origins.get("args")),
         choices=_read_origins(origins.get("choices")),
         digest=waiting.digest,
+        defaults=defaults if isinstance(defaults, dict) else {},
     )
 
 

@@ -53,8 +53,8 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     # approval, and the state of a run
     "approval-required": (
         "The plan changes something, and nobody has approved it.",
-        "read the plan, then pass `--yes`, or `--approve` with the digest that was shown; in"
-        " Python `yes=True` or `approve=`.",
+        "a person reads it and decides: in the studio, in a form of an MCP client, or a terminal,"
+        " where `toolplan resume RUN` shows it and asks; docs/runs.md says how programs approve.",
     ),
     "approval-used": (
         "The approval was used by another run; it holds for one.",

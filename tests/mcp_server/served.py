@@ -43,6 +43,12 @@ WRITES: Json = {
     ],
 }
 
+SAID: Json = {
+    "toolplan": 1,
+    "steps": [{"id": "mail", "tool": "send", "args": {"to": "ann"}}],
+}
+"""A plan with effects whose values stand in it."""
+
 T = TypeVar("T")
 
 

@@ -13,6 +13,7 @@ from mcp.types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult
 
 from tests.mcp_server.served import (
     READS,
+    SAID,
     WRITES,
     Served,
     content,
@@ -263,7 +264,12 @@ class Person:
 
 
 def through_a_client(
-    folder: Path, person: Person, era: Literal["auto", "legacy"], *, elicit: bool = True
+    folder: Path,
+    person: Person,
+    era: Literal["auto", "legacy"],
+    *,
+    elicit: bool = True,
+    plan: Json = SAID,
 ) -> tuple[Any, list[str], bool]:
     tools = scripted()
 
@@ -271,7 +277,7 @@ def through_a_client(
         async with serving(folder, tools.toolbox, elicit=elicit) as served:
             client = Client(served.server, mode=era, elicitation_callback=person)
             async with client:
-                result = await client.call_tool("run", {"plan": WRITES})
+                result = await client.call_tool("run", {"plan": plan})
                 return result.structured_content, result.is_error
 
     result, is_error = in_loop(work)
@@ -286,11 +292,30 @@ def test_a_client_may_ask_its_user_where_the_server_lets_it(
     result, calls, is_error = through_a_client(tmp_path, person, era)
     assert not is_error
     assert result["status"] == "succeeded"
-    assert calls == ["people", "send", "send"]
+    assert calls == ["send"]
     (shown,) = person.shown
     assert "mail: send, write" in shown
-    assert "to <- ${item}" in shown
+    assert 'to = "ann"' in shown
     assert result["digest"] in shown
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_user_sees_the_values_of_tools_before_they_are_sent(
+    tmp_path: Path, era: Literal["auto", "legacy"]
+) -> None:
+    person = Person("accept", make_calls=True)
+    result, calls, is_error = through_a_client(tmp_path, person, era, plan=WRITES)
+    assert not is_error
+    assert result["status"] == "succeeded"
+    assert calls == ["people", "send", "send"]
+    (shown,) = person.shown
+    assert 'to = "ann"' in shown
+    assert 'to = "bob"' in shown
+    (tmp_path / "other").mkdir()
+    refuses = Person("accept", run_it=True)  # the answer to another question
+    result, calls, _ = through_a_client(tmp_path / "other", refuses, era, plan=WRITES)
+    assert calls == ["people"]
+    assert result["status"] == "waiting"
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -336,10 +361,10 @@ def test_an_answer_to_a_question_that_was_not_asked_approves_nothing(tmp_path: P
                 "steps": [{"id": "mail", "tool": "send", "args": {"to": "eve"}}],
             }
             async with client:
-                asked = await answers(served, client, WRITES, "approve-invented")
+                asked = await answers(served, client, SAID, "approve-invented")
                 (key,) = asked
                 assert await answers(served, client, other, key)
-                assert await answers(served, client, WRITES, key)
+                assert await answers(served, client, SAID, key)
         assert tools.calls == []
 
     in_loop(work)

@@ -17,8 +17,9 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.mcp_server.served import READS, WRITES, content, error, in_loop, scripted
 from toolplan.app.app import App
+from toolplan.errors import ToolplanError
 from toolplan.events import RunState
-from toolplan.mcp_server import CannotServe, serve
+from toolplan.mcp_server import CannotServe, http_token, serve
 from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, ScriptedPlanner
 from toolplan.tools import Toolbox
@@ -44,12 +45,13 @@ SPOKEN = {
     "mcp-method": "tools/call",
     "mcp-name": "run",
     "accept": "application/json, text/event-stream",
+    "authorization": f"Bearer {TOKEN}",
 }
 
 
 @asynccontextmanager
 async def listening(
-    journal: Journal, toolbox: Toolbox, token: str | None = None
+    journal: Journal, toolbox: Toolbox, token: str | None = TOKEN
 ) -> AsyncGenerator[str]:
     """Yield the URL of a server that runs in this process."""
     ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -71,7 +73,7 @@ async def listening(
 
 @asynccontextmanager
 async def connected(
-    url: str, mode: Literal["auto", "legacy"], token: str | None = None
+    url: str, mode: Literal["auto", "legacy"], token: str | None = TOKEN
 ) -> AsyncGenerator[Client]:
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     async with (
@@ -194,7 +196,7 @@ def test_a_bare_request_is_answered_by_what_it_is(
                 listening(journal, scripted().toolbox, TOKEN) as url,
                 httpx2.AsyncClient(timeout=10) as http,
             ):
-                headers = {"authorization": f"Bearer {TOKEN}", **SPOKEN, **change}
+                headers = {**SPOKEN, **change}
                 return await http.post(url, json=CALL, headers=headers)
 
     answer = in_loop(work)
@@ -209,7 +211,9 @@ def test_what_is_no_json_is_no_request(tmp_path: Path) -> None:
         with closing(Journal(tmp_path / "runs.sqlite")) as journal:
             async with (
                 listening(journal, scripted().toolbox) as url,
-                httpx2.AsyncClient(timeout=10) as http,
+                httpx2.AsyncClient(
+                    timeout=10, headers={"authorization": f"Bearer {TOKEN}"}
+                ) as http,
             ):
                 headers = {**SPOKEN, "content-type": "application/json"}
                 answers = [
@@ -261,7 +265,10 @@ def said(url: str, *parts: bytes, pause_s: float = 0.0) -> bytes:
         return connection.recv(4_096).partition(b"\r\n")[0]
 
 
-START = b"POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+START = (
+    b"POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+    b"authorization: Bearer " + TOKEN.encode() + b"\r\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -343,3 +350,52 @@ def test_an_address_that_is_not_there_is_reported(tmp_path: Path) -> None:
 
     with pytest.raises(CannotServe):
         in_loop(work)
+
+
+@pytest.mark.parametrize("kind", ["POST", "GET", "DELETE", "a stream of a session"])
+@pytest.mark.parametrize(
+    ("given", "status"), [(None, 401), ("Bearer wrong", 401), ("Basic eDp5", 401), ("right", 0)]
+)
+def test_a_server_without_a_token_of_its_own_keeps_one_that_each_request_needs(
+    kind: str,
+    given: str | None,
+    status: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TOOLPLAN_HOME", str(tmp_path / "home"))
+
+    async def ask() -> int:
+        with closing(Journal(tmp_path / "journal.sqlite")) as journal:
+            return await sent(journal)
+
+    async def sent(journal: Journal) -> int:
+        async with (
+            listening(journal, scripted().toolbox, None) as url,
+            httpx2.AsyncClient(timeout=20) as http,
+        ):
+            file = tmp_path / "home" / "mcp.token"
+            assert file.stat().st_mode & 0o777 == 0o600
+            token = f"Bearer {file.read_text()}" if given == "right" else given
+            headers = {key: each for key, each in SPOKEN.items() if key != "authorization"}
+            headers |= {} if token is None else {"authorization": token}
+            if kind == "POST":
+                return (await http.post(url, json=CALL, headers=headers)).status_code
+            headers |= {"mcp-session-id": "x"} if "session" in kind else {}
+            method = "GET" if "stream" in kind else kind
+            return (await http.request(method, url, headers=headers)).status_code
+
+    found = asyncio.run(ask())
+    assert found == status or (status == 0 and found not in (401, 403))
+
+
+def test_the_token_stays_the_same_and_others_may_not_read_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLPLAN_HOME", str(tmp_path))
+    token, file, is_new = http_token()
+    assert is_new
+    assert http_token() == (token, file, False)
+    file.chmod(0o644)
+    with pytest.raises(ToolplanError, match="can be read by others"):
+        http_token()

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from tests.mcp_server.served import READS, WRITES, scripted
+from tests.mcp_server.served import READS, SAID, scripted
 from tests.studio.served import Browser, browsing, in_loop
 from toolplan.events import (
     Run,
@@ -195,7 +195,7 @@ def test_a_run_is_one_moment_of_the_journal(tmp_path: Path, between: str) -> Non
 def test_a_run_that_waits_can_be_decided_while_its_task_ends(tmp_path: Path) -> None:
     async def work() -> None:
         async with browsing(tmp_path) as browser:
-            line = await browser.start(WRITES)
+            line = await browser.start(SAID)
             run = line["run"]
             ends = asyncio.Event()
             winding = ActiveRun()

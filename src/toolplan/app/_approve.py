@@ -16,11 +16,20 @@ class DigestApprover(Struct, frozen=True):
     """Approves the plan with `digest` after `ask`, which shows it, has approved it too."""
 
     digest: str
-    ask: Callable[[ExecutionPlan], Awaitable[Approval | None]]
+    ask: Callable[[ExecutionPlan], Awaitable[Approval | bool | None]]
 
-    async def __call__(self, plan: ExecutionPlan) -> Approval | None:
+    async def __call__(self, plan: ExecutionPlan) -> Approval | bool | None:
         """Return the approval of `plan`, None if it is another one or is refused."""
         return None if plan.digest != self.digest else await self.ask(plan)
+
+
+def said_yes(digest: str) -> Approver:
+    """Return the yes of a person who was shown the plan with `digest`, and not its values."""
+
+    def approver(plan: ExecutionPlan) -> bool:
+        return plan.digest == digest
+
+    return approver
 
 
 VALUES: Final = "values"

@@ -16,11 +16,13 @@ from toolplan import summary as summaries
 from toolplan.answer import answer
 from toolplan.app import resume as resuming
 from toolplan.app._approve import Approve, approver_of, chosen, refuse_other
+from toolplan.app._decisions import metadata_of
 from toolplan.app._loop import Setup
 from toolplan.app._toolset import ADVICE
 from toolplan.app.limits import LimitOptions
 from toolplan.app.results import AskResult, RunResult
 from toolplan.app.settings import Settings
+from toolplan.approval import MADE_BY, maker
 from toolplan.compiler import output_schemas
 from toolplan.consent import Consent
 from toolplan.engines import CannotRun, Decided, RunOptions, run
@@ -162,10 +164,20 @@ def run_notes(
     day: date | None = None,
 ) -> dict[str, Json]:
     """Return the metadata of a plan that runs, with what a resumed run needs to know."""
+    made: dict[str, Json] = {MADE_BY: maker()} if maker() else {}
     if advice is None:
-        return dict(metadata)
+        return {**metadata, **({ADVICE: made} if made else {})}
     today: dict[str, Json] = {} if day is None else {"today": day.isoformat()}
-    return {**metadata, ADVICE: {**advice, **today, **given.to_json()}}
+    return {**metadata, ADVICE: {**advice, **today, **given.to_json(), **made}}
+
+
+def maker_of(plan: Json) -> str:
+    """Return what made the run with this plan of a journal; empty for a person or a program."""
+    match metadata_of(plan).get(ADVICE):
+        case {"made_by": str(name)}:
+            return name
+        case _:
+            return ""
 
 
 async def summarised(

@@ -21,11 +21,11 @@ from toolplan.approval import (
     approve,
     effect_steps,
 )
-from toolplan.cli import _values
+from toolplan.cli import _person, _values
 from toolplan.cli._display import Display
 from toolplan.cli._outcome import interrupted, stopped_help
 from toolplan.cli._terminal import CommandError, discard_input, err, note, show_long
-from toolplan.consent import ValueApproval, has_values_of_tools
+from toolplan.consent import ValueApproval, needs_values
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.render import approval_view
 from toolplan.render.printable import printable
@@ -59,7 +59,8 @@ class RunGuard:
     `yes` approves any plan. `digest` approves the one that has it, after its effects are shown, and
     a person at the terminal has said yes. Without both a person is asked on the terminal, where
     `may_ask` says that more than JSON is wanted. Where `digest` is `VALUES`, each call with effects
-    is approved with its values, and `yes` does not answer for it.
+    is approved with its values, and `yes` does not answer for it. `by_word`: an MCP client made
+    the run, and a person types a word that is shown.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class RunGuard:
         digest: str | None,
         may_ask: bool,
         run: str = "",
+        by_word: bool = False,
     ) -> None:
         self.display = display
         self.plan: ExecutionPlan | None = None
@@ -78,6 +80,7 @@ class RunGuard:
         self._digest = digest
         self._yes = yes
         self._may_ask = may_ask
+        self._by_word = by_word
         self._refusal: CommandError | None = None
 
     def new_id(self) -> str:
@@ -90,18 +93,22 @@ class RunGuard:
         """Who approves, as `App` takes it: the plan of the digest, the person, or None."""
         if self._digest == VALUES:
             return self._by_values() if self._can_ask() else ValueApproval()
+        asks = self._can_ask() and not self._yes
         if self._digest is not None:
-            return DigestApprover(self._digest, self._ask)
+            known = DigestApprover(self._digest, self._ask)
+            return ByPlan(self._who, known) if asks else known
         if self._yes:
             return self._ask
-        return ByPlan(self._who, self._ask) if self._can_ask() else None
+        return ByPlan(self._who, self._ask) if asks else None
 
     def _who(self, plan: ExecutionPlan) -> Approver | ValueApproval:
         """Return who approves `plan`: values that tools give are shown before a person decides."""
-        return self._by_values() if has_values_of_tools(plan) else self._ask
+        if needs_values(plan) and self._digest in (None, plan.digest):
+            return self._by_values()
+        return self._ask if self._digest is None else DigestApprover(self._digest, self._ask)
 
     def _by_values(self) -> ValueApproval:
-        return ValueApproval(_values.ValuesQuestion(self.display, _line))
+        return ValueApproval(_values.ValuesQuestion(self.display, _line, by_word=self._by_word))
 
     @contextmanager
     def interruptions_reported(self) -> Generator[None]:
@@ -157,6 +164,8 @@ class RunGuard:
         steps = self._steps(self.plan)
         if self.plan is not None and self._may_ask:
             err().print(approval_view.ApprovalView(steps, self.plan.digest))
+        if self._by_word:
+            return _refused("The run waits for a person; nothing was approved.", _person.ways())
         other = f", not {self._digest}" if self._digest is not None else ""
         return CommandError(
             "approval-required",
@@ -171,9 +180,11 @@ class RunGuard:
     def _can_ask(self) -> bool:
         return self._may_ask and sys.stdin.isatty() and sys.stderr.isatty()
 
-    async def _ask(self, plan: ExecutionPlan) -> Approval | None:
+    async def _ask(self, plan: ExecutionPlan) -> Approval | bool | None:
         """Show the effects of `plan`, and ask unless `--yes` or a program has approved it."""
         asks = not self._yes and sys.stdin.isatty()
+        if asks and needs_values(plan):
+            return True  # its calls wait with their values, and these are what is asked about
         if asks and not sys.stderr.isatty():
             self._refusal = _refused(
                 "The effects cannot be shown: standard error is not the terminal.",
@@ -189,7 +200,7 @@ class RunGuard:
         if not asks:
             self.display.resume()
             return approve(plan)
-        agreed = await _agreed()
+        agreed = await _agreed(_person.new_word() if self._by_word else "")
         self.display.resume()
         if agreed:
             return approve(plan)
@@ -201,13 +212,13 @@ def _refused(message: str, help: str | None = None) -> CommandError:
     return CommandError("approval-required", message, help)
 
 
-async def _agreed() -> bool:
-    """Ask until the person says yes or no; nothing is a no."""
+async def _agreed(word: str = "") -> bool:
+    """Ask until the person says yes, or `word` if there is one, or no; nothing is a no."""
     while True:
         discard_input()
-        err().prompt("Run it? [y/N] ")
+        err().prompt(f"Type {word} to run it: " if word else "Run it? [y/N] ")
         said = (await _line()).strip()
-        if said.lower() in ("y", "yes"):
+        if said == word if word else said.lower() in ("y", "yes"):
             return True
         if said.lower() in ("", "n", "no"):
             return False

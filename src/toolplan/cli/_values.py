@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
+from toolplan.cli import _person
 from toolplan.cli._display import Display
 from toolplan.cli._terminal import discard_input, err, note, show_long
 from toolplan.consent import Answer, Denied, Effect, LeaveOut, effects_of
@@ -16,8 +17,11 @@ from toolplan.render.printable import printable
 class ValuesQuestion:
     """Asks a person at the terminal about calls that wait, step by step."""
 
-    def __init__(self, display: Display, line: Callable[[], Awaitable[str]]) -> None:
-        """Read what is typed with `line`."""
+    def __init__(
+        self, display: Display, line: Callable[[], Awaitable[str]], *, by_word: bool = False
+    ) -> None:
+        """Read what is typed with `line`; `by_word` asks for a word that is shown, not for `y`."""
+        self._by_word = by_word
         self._display = display
         self._line = line
 
@@ -42,9 +46,12 @@ class ValuesQuestion:
             err().print(f"y except {left} leaves call {left} out, which is another plan.")
         while True:
             discard_input()
-            words = f"Make {what}? y, or n and why; Enter leaves it for later: "
-            err().prompt(words)
+            yes = _person.new_word() if self._by_word else "y"
+            err().prompt(f"Make {what}? {yes}, or n and why; Enter leaves it for later: ")
             said = (await self._line()).strip()
+            first, _, rest = said.partition(" ")
+            if self._by_word and (first == yes or first.lower() in ("y", "yes")):
+                said = f"y {rest}".strip() if first == yes else first * 2  # not the word
             try:
                 return _answer(said, calls)
             except ValueError:

@@ -13,6 +13,7 @@ from toolplan.app.resume import plan_of
 from toolplan.approval import effect_steps
 from toolplan.cli._journal import opened_journal
 from toolplan.cli._options import JournalOption, JsonFlag
+from toolplan.cli._person import approved_by_word, new_word
 from toolplan.cli._placed import reached, report_placed, user_name
 from toolplan.cli._terminal import CommandError, Exit, discard_input, err, note, print_json
 from toolplan.cli.resume import RunArgument
@@ -38,6 +39,7 @@ def approve_command(
     """
     with closing(opened_journal(journal)) as store:
         name = store.find(run)
+        word = new_word() if approved_by_word(store, name, yes=yes, approves=True) else ""
         with reached(store, name) as app:
             plan = plan_of(name, app.tools, journal=store)
             view = ApprovalView(effect_steps(plan, app.tools), plan.digest)
@@ -49,7 +51,7 @@ def approve_command(
                 )
             if not as_json:
                 err().print(view)
-            if sys.stdin.isatty() and not yes and not _is_said():
+            if sys.stdin.isatty() and not yes and not _is_said(word):
                 raise CommandError("approval-required", "The plan was not approved.")
             run_to_end(app.workers.approve(name, digest, who=user_name()))
         if as_json:
@@ -60,7 +62,8 @@ def approve_command(
     return Exit.FINE.value
 
 
-def _is_said() -> bool:
+def _is_said(word: str) -> bool:
     discard_input()
-    err().prompt("Approve it? [y/N] ")
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    err().prompt(f"Type {word} to approve it: " if word else "Approve it? [y/N] ")
+    said = sys.stdin.readline().strip()
+    return said == word if word else said.lower() in ("y", "yes")

@@ -25,7 +25,8 @@ from toolplan.cli._options import (
     known_port,
 )
 from toolplan.cli._terminal import CommandError, Exit, note
-from toolplan.mcp_server import DEFAULT_PORT, CannotServe, serve
+from toolplan.http_server.guard import is_loopback
+from toolplan.mcp_server import DEFAULT_PORT, CannotServe, http_token, serve
 
 BEARER: Final = "TOOLPLAN_MCP_TOKEN"
 
@@ -67,7 +68,7 @@ def mcp_command(
     something waits for a person: the client gets its digest, and
     `toolplan resume RUN` asks for the approval. With --approve-values what
     only reads runs, and each call with effects waits with its values. With --http clients send
-    the token of the variable TOOLPLAN_MCP_TOKEN, if it is set.
+    a token: that of the variable TOOLPLAN_MCP_TOKEN, or the one in mcp.token of the data folder.
     """
     with open(
         tools,
@@ -91,7 +92,7 @@ def mcp_command(
                     transport="http" if http else "stdio",
                     host=host,
                     port=known_port(port),
-                    token=os.environ.get(BEARER) or None,
+                    token=_token(host) if http else None,
                     on_ready=lambda url: note(f"Listening: {url}"),
                 )
             )
@@ -99,3 +100,15 @@ def mcp_command(
             help_ = f"{error.help or ''} A token is read from {BEARER}.".strip()
             raise CommandError(error.code, error.message, help_) from None
     return Exit.FINE.value
+
+
+def _token(host: str) -> str | None:
+    """Return the token that clients send; a new one is shown once."""
+    given = os.environ.get(BEARER) or None
+    if given is not None or not is_loopback(host):
+        return given
+    token, path, is_new = http_token()
+    if is_new:
+        note(f"Authorization: Bearer {token}", wrap=False)
+    note(f"Clients send the token in {path}.", wrap=False)
+    return token

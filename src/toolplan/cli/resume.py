@@ -31,9 +31,11 @@ from toolplan.cli._options import (
     for_given_plans,
 )
 from toolplan.cli._outcome import print_run
+from toolplan.cli._person import approved_by_word
 from toolplan.cli._placed import Decisions, placed, refuse_values, send
 from toolplan.cli._terminal import CommandError, note
 from toolplan.engines import CannotRun
+from toolplan.events import Event
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.render.runs_view import SHORT
@@ -98,32 +100,32 @@ def resume_command(
 ) -> int:
     """Resume a run that was interrupted, or that waits for a person.
 
-    What is done is not done again. A call in doubt needs --retry, --resolve or --abort;
-    one that waits with its values --allow or --deny. --leave-out makes another plan, without some
-    of the calls that wait, and continues with that. `toolplan show RUN` shows both.
+    What is done is not done again. A call in doubt needs --retry, --resolve or --abort; one that
+    waits with its values --allow or --deny. --leave-out continues with another plan, without some
+    of the calls that wait. `toolplan show RUN` shows both. A run of an MCP client asks for a word.
     """
     approve = wanted(approve, approve_values)
-    consents_of(allow, deny, reason)
-    left_out_items(leave_out)
-    decisions_of(retry, resolve, abort)  # a wrong one is an error before anything is opened
+    # a wrong one is an error before anything is opened
+    decisions_of(retry, resolve, abort), consents_of(allow, deny, reason), left_out_items(leave_out)
     with closing(opened_journal(journal)) as store, closing(Display(silent=as_json)) as display:
         name = store.find(run)
-        if placed(store, name) is not None:
+        approves, is_placed = bool(approve or allow or leave_out), placed(store, name) is not None
+        by_word = approved_by_word(store, name, yes=yes, approves=approves, here=not is_placed)
+        allow = () if by_word else allow  # what waits is shown again
+        if is_placed:
             refuse_values(leave_out, asked=approve_values)
             decided = Decisions(retry, resolve, abort, allow, deny, reason)
             return send(store, name, decided, approve, as_json=as_json)
         spec, labels, base_url = _tools_of(store.record(name).plan, tools, effects)
-        guard = RunGuard(display, yes=yes, digest=approve, may_ask=not as_json, run=name)
+        guard = RunGuard(
+            display, yes=yes, digest=approve, may_ask=not as_json, run=name, by_word=by_word
+        )  # fmt: skip
         with open(
             spec, **for_given_plans(model), journal=store, effects=labels, base_url=base_url,
             on_note=note,
         ) as app:  # fmt: skip
             guard.app = app
-
-            def show(plan: ExecutionPlan) -> None:
-                guard.plan = plan
-                display.open(plan, () if as_json else store.events(name))
-
+            show = partial(_show, guard, () if as_json else store.events(name))
             go_on = partial(
                 app.resume, name, retry=retry, resolve=resolve, abort=abort,
                 allow=allow, deny=deny, leave_out=leave_out, reason=reason,
@@ -135,6 +137,11 @@ def resume_command(
     if leave_out:
         note(_other_plan(name, ended))
     return print_run(ended, ended.answer, as_json=as_json)
+
+
+def _show(guard: RunGuard, events: Sequence[Event], plan: ExecutionPlan) -> None:
+    guard.plan = plan
+    guard.display.open(plan, events)
 
 
 def _other_plan(name: str, ended: RunResult) -> str:

@@ -21,7 +21,7 @@ from toolplan.approval import (
     digest_of,
     needs_no_approval,
 )
-from toolplan.consent import NO_CONSENTS, Consent, ValueApproval
+from toolplan.consent import NO_CONSENTS, Consent, ValueApproval, needs_values
 from toolplan.engines import _leaving
 from toolplan.engines import _staged as stages
 from toolplan.engines._calls import CannotRun, Clock, RunOptions, no_call_in_doubt
@@ -116,6 +116,7 @@ async def start(plan: ExecutionPlan, execution: Execution, done: Sequence[Event]
     try:
         if must_ask:
             granted = await _ask_or_end(execution, runnable)
+            stage = None if granted is not None else stage_now(execution, runnable, scheduler)
         if granted is not None:
             scheduler.allow(granted.slots)
         elif stage is not None:
@@ -175,8 +176,8 @@ async def continue_run(
         elif stage is not None:
             if recovered.staged is None:
                 recorder.add(stage.begun())
-        elif must_approve:
-            await _ask_or_end(execution, runnable)
+        elif must_approve and await _ask_or_end(execution, runnable) is None:
+            stage = stage_now(execution, runnable, scheduler)
         for event in (*decided, *agreed):
             recorder.add(event)
         recorder.add(RunResumed(clock()))
@@ -336,8 +337,18 @@ def record_approval(
     return runnable.effects and granted is None
 
 
-async def ask(execution: Execution, runnable: Runnable) -> Approval:
+def stage_now(execution: Execution, runnable: Runnable, scheduler: Scheduler) -> Stage | None:
+    """Let the calls of a run wait with their values, after somebody said yes to its plan."""
+    stage = staged(replace(execution, approval=ValueApproval()), runnable, scheduler)
+    if stage is not None:
+        execution.recorder.add(stage.begun())
+    return stage
+
+
+async def ask(execution: Execution, runnable: Runnable) -> Approval | None:
     """Call the approver with the plan, and return its approval, which is then on disk.
+
+    None: it said yes to a plan whose calls hold values of tools, which it has not seen.
 
     Raises:
         ApprovalRequired: it refuses, or returns an approval of another plan.
@@ -350,6 +361,8 @@ async def ask(execution: Execution, runnable: Runnable) -> Approval:
     if given is None or given is False:
         raise ApprovalRequired(runnable.plan.digest)
     if given is True:
+        if needs_values(runnable.plan):
+            return None
         given = approve(runnable.plan)
     if not isinstance(given, Approval):
         raise BadApproval(given)
@@ -362,7 +375,7 @@ def _approved(granted: Approval, clock: Clock) -> RunApproved:
     return RunApproved(granted.id, granted.digest, clock(), decider())
 
 
-async def _ask_or_end(execution: Execution, runnable: Runnable) -> Approval:
+async def _ask_or_end(execution: Execution, runnable: Runnable) -> Approval | None:
     """Call the approver; if it does not approve, record the end of the run."""
     try:
         return await ask(execution, runnable)

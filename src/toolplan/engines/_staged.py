@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 from msgspec.structs import replace
 
-from toolplan.approval import decider
+from toolplan.approval import decider, defaults_of
 from toolplan.consent import (
     NO_CONSENTS,
     Consent,
@@ -95,6 +95,7 @@ class Stage:
         asked = {*plan.effects, *(s.id for s in plan.plan.steps if tools[s.tool].has_effects)}
         self._held = asked.difference(approval.shapes)
         self._run = run
+        self._tools = tools
         self._plan = plan
         self._steps = steps
         self._emit = emit
@@ -184,7 +185,8 @@ class Stage:
     def _leave(self, call: InFlightCall, slot: Slot, digest: str) -> None:
         step, item = slot
         if step not in self._origins:
-            self._origins[step] = origins_of(self._plan, call.step)
+            defaults = defaults_of(self._tools[call.step.tool], call.step.args)
+            self._origins[step] = origins_of(self._plan, call.step, defaults)
         args = copied(call.args)
         waiting = CallWaiting(
             step, item, call.tool.name, args, self._origins[step], digest, self._clock()

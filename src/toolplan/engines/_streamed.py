@@ -17,6 +17,7 @@ from toolplan.engines._runs import (
     new_scheduler,
     record_approval,
     record_of,
+    stage_now,
     staged,
 )
 from toolplan.engines._staged import Stage
@@ -149,14 +150,18 @@ async def _complete(
     execution.recorder.add(PlanSettled(runnable.plan.digest, tuple(steps), execution.clock()))
     stage = staged(execution, runnable, scheduler)
     stages += [] if stage is None else [stage]
-    slots = await _slots(execution, runnable, stage)
+    slots = await _slots(execution, runnable, stage, scheduler, stages)
     scheduler.complete(runnable.plan.plan.output)
     scheduler.allow(slots)
     scheduler.start()
 
 
 async def _slots(
-    execution: Execution, runnable: Runnable, stage: Stage | None
+    execution: Execution,
+    runnable: Runnable,
+    stage: Stage | None,
+    scheduler: Scheduler,
+    stages: list[Stage],
 ) -> Mapping[str, int]:
     """Return the slots of the plan's approval; the run is then in the journal.
 
@@ -170,6 +175,8 @@ async def _slots(
         await execution.recorder.accept(execution.name, runnable.plan.digest, record)
     if must_ask:
         granted = await ask(execution, runnable)
+        stage = None if granted is not None else stage_now(execution, runnable, scheduler)
+        stages += [] if stage is None else [stage]
     if stage is not None:
         return approve(runnable.plan).slots
     return {} if granted is None else granted.slots

@@ -8,6 +8,7 @@ from toolplan.mcp_server._serve import (
     Transport,
     checked_rules,
     http_app,
+    http_token,
     serve,
 )
 from toolplan.mcp_server._server import Backend, make_server
@@ -21,6 +22,7 @@ __all__ = [
     "Transport",
     "checked_rules",
     "http_app",
+    "http_token",
     "make_server",
     "serve",
 ]

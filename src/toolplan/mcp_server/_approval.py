@@ -19,7 +19,8 @@ from mcp.types import (
 )
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from toolplan.approval import Approval, Approver, approve, effect_steps
+from toolplan.app._approve import said_yes
+from toolplan.approval import Approver, effect_steps
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._errors import CallRefused
 from toolplan.render.approval_view import approval_text
@@ -54,8 +55,7 @@ class ApprovalPrompt:
         Raises:
             CallRefused: the user refused.
         """
-        able = request.session.client_capabilities
-        if not plan.effects or able is None or able.elicitation is None:
+        if not plan.effects or not can_ask(request):
             return None
         text = approval_text(effect_steps(plan, self._toolbox), plan.digest)
         if len(text) > MOST_SHOWN:
@@ -84,7 +84,10 @@ def _approver(answer: ElicitResult, plan: ExecutionPlan) -> Approver:
             {"digest": plan.digest},
         )
 
-    def approver(asked: ExecutionPlan) -> Approval | None:
-        return approve(asked) if asked.digest == plan.digest else None
+    return said_yes(plan.digest)
 
-    return approver
+
+def can_ask(request: Request) -> bool:
+    """Return whether the client can ask its user."""
+    able = request.session.client_capabilities
+    return able is not None and able.elicitation is not None

@@ -175,18 +175,19 @@ def help_(run: Run) -> str | None:
 def approval_help(run: str) -> str:
     """Return how a person approves the waiting `run`, having seen its effects."""
     return (
-        "A model cannot approve. In a terminal this command shows a person the effects, and asks: "
+        "A model cannot approve. A person does in the studio, or in a terminal, where this command"
+        " shows the effects, and asks: "
         f"toolplan resume {run}"
     )
 
 
 def values_help(run: str, steps: Sequence[str]) -> str:
     """Return how a person decides about the calls of `steps` that wait with their values."""
-    allow = " ".join(f"--allow {step}" for step in steps[:_MOST_STEPS])
+    shown = ", ".join(steps[:_MOST_STEPS])
     return (
-        "Calls wait with their values (`calls_waiting` of each step), and a model cannot approve"
-        f" them. In a terminal `toolplan show {run}` shows them to a person, who decides: toolplan"
-        f" resume {run} {allow}, or --deny {steps[0]} --reason WHY"
+        f"Calls of {shown} wait with their values (`calls_waiting` of each step), and a model"
+        " cannot approve them. A person decides in the studio, or in a terminal, where this command"
+        f" shows each call, and asks: toolplan resume {run}"
     )
 
 

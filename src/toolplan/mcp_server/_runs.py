@@ -16,7 +16,7 @@ from toolplan.app._approve import VALUES
 from toolplan.app.app import App
 from toolplan.app.limits import Concurrency, LimitOptions
 from toolplan.app.resume import plan_of
-from toolplan.approval import Approval, ApprovalRequired, Approver, needs_no_approval
+from toolplan.approval import Approval, ApprovalRequired, Approver, made_by, needs_no_approval
 from toolplan.engines import CannotRun
 from toolplan.errors import ToolplanError
 from toolplan.events import Run
@@ -111,17 +111,23 @@ class Runs:
             active.task.cancel()
 
     async def start(
-        self, plan: ExecutionPlan, *, approve: Approver | None = None, request: object = None
+        self,
+        plan: ExecutionPlan,
+        *,
+        approve: Approver | None = None,
+        values: bool = False,
+        request: object = None,
     ) -> ActiveRun:
         """Start to run `plan`; `approve` is called if it has effects.
 
-        `request` names the request that may cancel it.
+        With `values` its calls with effects wait with their values instead. `request` names the
+        request that may cancel it.
 
         Raises:
             CallRefused: the plan already waits for a person, or there are too many runs.
         """
         ask = approve or self._approve
-        if plan.effects and self._by_values:
+        if plan.effects and (values or self._by_values):
             return await self._start_by_values(plan, request)
         if plan.effects and ask is None and not needs_no_approval(plan):
             # of ten requests at once, also to other servers, nine find the run of the first
@@ -271,8 +277,9 @@ class Runs:
         running: Coroutine[object, object, Run],
         request: object,
     ) -> ActiveRun:
-        # a task of its own, because the run outlives the client's request
-        task = asyncio.get_running_loop().create_task(running)
+        with made_by("mcp"):
+            # a task of its own, because the run outlives the client's request
+            task = asyncio.get_running_loop().create_task(running)
         active = self._active[name] = ActiveRun(name, plan, progress, task)
         self._requests[request] = active
         while len(self._requests) > _MOST_REMEMBERED:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import logging
+import secrets
 from collections.abc import Callable, Collection
+from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
+from msgspec.structs import replace
 from starlette.types import ASGIApp
 
+from toolplan.app._home import home
 from toolplan.app.app import App
 from toolplan.app.limits import Concurrency
 from toolplan.approval import Approver
 from toolplan.http_server.crowd import Bounds
 from toolplan.http_server.guard import Guard, Rules
+from toolplan.http_server.secret_file import kept_secret
 from toolplan.http_server.serving import checked_rules, serve_http
 from toolplan.mcp_server._runs import Values
 from toolplan.mcp_server._server import Backend, make_server
@@ -24,6 +29,7 @@ from toolplan.mcp_server._sessions import Sessions
 Transport: TypeAlias = Literal["stdio", "http"]
 
 PATH: Final = "/mcp"
+TOKEN_FILE: Final = "mcp.token"  # noqa: S105 — the name of a file
 DEFAULT_PORT: Final = 8722
 
 SESSIONS: Final = Bounds(total=200, each=100)
@@ -58,9 +64,10 @@ async def serve(
         timeout: as for `App.run`.
         elicit: whether clients may ask their user for the approval, of plans or of values.
         transport: `stdio`, or `http` for streamable HTTP.
-        host: the name or address to listen on; any but loopback needs a token.
+        host: the name or address to listen on; any but loopback needs a `token`.
         port: the port to listen on; 0 selects a free one.
-        token: the required `Authorization: Bearer` token, 16 characters or more.
+        token: the required `Authorization: Bearer` token, 16 characters or more; None: the one
+            that is kept in the user's data folder.
         hosts: more names of the server, for the check of `Host`.
         origins: origins whose pages may use the server.
         on_ready: called with the URL when the server accepts requests.
@@ -75,6 +82,8 @@ async def serve(
         if transport == "stdio":
             return await _over_stdio(make_server(backend))
         rules = checked_rules(host, token, hosts, origins)
+        if rules.token is None:
+            rules = replace(rules, token=http_token()[0])
 
         def ready(url: str) -> None:
             if on_ready is not None:
@@ -86,6 +95,20 @@ async def serve(
             await serve_http(served, host, port, ready)
         finally:
             backend.runs.stop()
+
+
+def http_token() -> tuple[str, Path, bool]:
+    """Return the token of servers that were given none, its file, and whether it is new.
+
+    Any process of this machine can connect to a port, so there is always one. The file is in the
+    user's data folder, and only the user can read it.
+
+    Raises:
+        ToolplanError: the file cannot be used.
+    """
+    path = home() / TOKEN_FILE
+    kept, is_new = kept_secret(path, secrets.token_urlsafe(32).encode())
+    return kept.decode("ascii", "replace").strip(), path, is_new
 
 
 def http_app(server: Server[str], rules: Rules) -> ASGIApp:

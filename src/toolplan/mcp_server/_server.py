@@ -29,11 +29,12 @@ from toolplan.app.app import App
 from toolplan.app.limits import Concurrency
 from toolplan.app.results import AskResult, CheckResult
 from toolplan.approval import Approver
+from toolplan.consent import needs_values
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.error_pages import ERROR_PAGES
 from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.mcp_server._approval import ApprovalPrompt
+from toolplan.mcp_server._approval import ApprovalPrompt, can_ask
 from toolplan.mcp_server._errors import CallRefused
 from toolplan.mcp_server._plans import Plans
 from toolplan.mcp_server._reports import (
@@ -257,6 +258,8 @@ class _Calls:
         """Start the plan of the arguments, or return the question whether it may run."""
         approve, prompt = None, self._backend.prompt
         plan = await self._plan_to_run(arguments)
+        if prompt is not None and can_ask(request) and needs_values(plan):
+            return await self._backend.runs.start(plan, values=True, request=key)
         if prompt is not None:
             approve = await prompt.ask(request, params, plan)
             if isinstance(approve, InputRequiredResult):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -23,6 +23,8 @@ _NARROWEST: Final = 20
 _ROOM: Final = 60  # columns for values below the first line, so that most words are whole
 _WIDEST_HEAD: Final = 24
 _MOST_NAMED: Final = 8
+
+BY_DEFAULT: Final = "(the tool's default)"
 
 Shown: TypeAlias = Iterator[tuple[str, str]]
 """Lines of text, each with its style."""
@@ -76,7 +78,9 @@ def approval_lines(
             head = f"{exact_name(argument, encoding)} {sign} "
             yield from value_lines(head, value, width, encoding)
         condition = () if step.when is None else (step.when.value, step.when.schema)
-        values = (step.for_each, *condition, *step.args.values(), *step.args, step.step, step.tool)
+        yield from default_lines(step.defaults, width, encoding)
+        given = (*step.args.values(), *step.args, dict(step.defaults))
+        values = (step.for_each, *condition, *given, step.step, step.tool)
         yield from script_warnings(*values)
     yield f"digest {digest}", "dim"
 
@@ -89,6 +93,13 @@ def value_lines(head: str, value: Value | Json, width: int, encoding: str) -> Sh
     lines = exact_lines(value, first, max(width - len(below), _NARROWEST), encoding)
     yield f"{_INDENT}{head}{lines[0]}".rstrip(), ""
     yield from ((below + line, "") for line in lines[1:])
+
+
+def default_lines(defaults: Mapping[str, Json], width: int, encoding: str) -> Shown:
+    """Yield the arguments that a plan leaves out, and that the tool has values for."""
+    for name, value in defaults.items():
+        head = f"{exact_name(name, encoding)} {BY_DEFAULT} = "
+        yield from value_lines(head, value, width, encoding)
 
 
 def script_warnings(*values: Value | Json) -> Shown:
@@ -113,6 +124,7 @@ def approval_json(steps: Sequence[EffectStep], digest: str) -> dict[str, Json]:
                 "tool": step.tool,
                 "effects": step.effects.value,
                 "args": {name: dump_value(value) for name, value in step.args.items()},
+                "defaults": dict(step.defaults),
                 "for_each": None if step.for_each is None else dump_value(step.for_each),
                 "conditional": step.conditional,
                 "when": None if step.when is None else _when(step.when),

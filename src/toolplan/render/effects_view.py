@@ -11,7 +11,7 @@ from msgspec import Struct
 from toolplan.consent import Effect, Origin
 from toolplan.flows import Trust
 from toolplan.render._lines import Line, Piece, Screen, wrapped
-from toolplan.render.approval_view import Shown, script_warnings, value_lines
+from toolplan.render.approval_view import Shown, default_lines, script_warnings, value_lines
 from toolplan.render.exact import exact_name, exact_text
 
 _BELOW = " " * 8
@@ -70,9 +70,10 @@ def step_lines(step: str, calls: Sequence[Effect], width: int, encoding: str = "
             head = f"{_mark(origin)} {exact_name(name, encoding)} = "
             yield from value_lines(head, value, width, encoding)
             yield f"{_BELOW}{origin_text(origin, encoding)}", "red" if origin.asked else "dim"
-        if not call.args:
+        yield from default_lines(call.defaults, width, encoding)
+        if not call.args and not call.defaults:
             yield "    (no arguments)", ""
-        yield from script_warnings(dict(call.args), call.step, call.tool)
+        yield from script_warnings(dict(call.args), dict(call.defaults), call.step, call.tool)
 
 
 def origin_text(origin: Origin, encoding: str = "utf-8") -> str:

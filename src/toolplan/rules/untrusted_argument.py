@@ -16,7 +16,7 @@ def untrusted_argument(context: PlanContext) -> Iterator[Problem]:
 
     Whoever can write that source chooses the value: the address of a mail, the account of a
     payment. The plan may run, and a person is asked before the call, unless the plan is approved as
-    it stands (`--yes`, `--approve DIGEST`).
+    it stands.
 
     How to fix: write the value in the plan, take it from an output that the policy trusts, or say
     in the policy that the output is trusted or that the argument takes any value.
@@ -26,5 +26,5 @@ def untrusted_argument(context: PlanContext) -> Iterator[Problem]:
             f"{place(flow)!r} needs to be {flow.needs}; {origin(flow.label)}.",
             flow.pointer,
             flow.step,
-            "A person is asked before the call, unless --yes approves the plan.",
+            "A person is asked before the call.",
         )

@@ -26,5 +26,5 @@ def untrusted_condition(context: PlanContext) -> Iterator[Problem]:
             f" {origin(flow.label)}.",
             flow.pointer,
             flow.step,
-            "A person is asked before the call, unless --yes approves the plan.",
+            "A person is asked before the call.",
         )

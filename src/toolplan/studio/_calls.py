@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from toolplan.consent import Effect, Origin
+from toolplan.flows import Trust
 from toolplan.path import print_path
+from toolplan.render.approval_view import BY_DEFAULT
 from toolplan.render.exact import exact_text
 from toolplan.studio._errors import Refused
 from toolplan.studio._run_wire import CallOut, OriginOut, ShownCall
@@ -21,13 +23,15 @@ def calls_view(waiting: Iterable[Effect], tools: Mapping[str, Tool]) -> list[Cal
 
 def _call(effect: Effect, tools: Mapping[str, Tool]) -> CallOut:
     tool = tools.get(effect.tool)
+    by_default = {f"{name} {BY_DEFAULT}": each for name, each in effect.defaults.items()}
+    origins = {**effect.origins, **dict.fromkeys(by_default, Origin(Trust.TRUSTED))}
     return CallOut(
         step=effect.step,
         item=effect.item,
         tool=effect.tool,
         effects=(Effects.UNKNOWN if tool is None else tool.effects).value,
-        shown={name: exact_text(value) for name, value in effect.args.items()},
-        origins={name: _origin(each) for name, each in effect.origins.items()},
+        shown={name: exact_text(value) for name, value in {**effect.args, **by_default}.items()},
+        origins={name: _origin(each) for name, each in origins.items()},
         choices={place: _origin(each) for place, each in effect.choices.items()},
         digest=effect.digest,
         warnings=lookalikes((*effect.args.values(), *effect.args)),

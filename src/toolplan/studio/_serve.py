@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import secrets
 from collections.abc import Callable, Collection
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -19,6 +17,7 @@ from toolplan.app._home import home
 from toolplan.app.app import App
 from toolplan.errors import ToolplanError
 from toolplan.http_server.guard import Guard, Rules
+from toolplan.http_server.secret_file import kept_secret
 from toolplan.http_server.serving import CannotServe, checked_rules, serve_http
 from toolplan.studio._active import ActiveRuns
 from toolplan.studio._errors import problem
@@ -100,27 +99,10 @@ def session_key(token: str | None, folder: Path | None = None) -> bytes:
     if token is not None:
         return hashlib.sha256(f"toolplan studio {token}".encode()).digest()
     path = (home() if folder is None else folder) / KEY
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not path.exists():
-            _write_new(path, secrets.token_bytes(_KEY_SIZE))
-        key = path.read_bytes()
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise ToolplanError("storage", f"The file {path} cannot be used: {reason}.") from None
+    key, _ = kept_secret(path, secrets.token_bytes(_KEY_SIZE))
     if len(key) != _KEY_SIZE:
         raise ToolplanError("storage", f"The file {path} is damaged.", "Delete it.")
     return key
-
-
-def _write_new(path: Path, key: bytes) -> None:
-    """Write a file that only its owner can read, whole at once, unless there is one by now."""
-    written = path.with_name(f"{path.name}-{secrets.token_hex(8)}")
-    with os.fdopen(os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(key)
-    with suppress(FileExistsError):
-        os.link(written, path)
-    written.unlink()
 
 
 def _host_of(origin: str) -> str:

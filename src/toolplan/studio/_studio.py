@@ -15,7 +15,7 @@ from typing import Final
 from fastapi.sse import ServerSentEvent
 from msgspec.structs import replace
 
-from toolplan.app._approve import Approve
+from toolplan.app._approve import Approve, said_yes
 from toolplan.app.app import App
 from toolplan.app.results import AskResult, CheckResult
 from toolplan.app.resume import cancel, plan_of
@@ -190,7 +190,7 @@ class Studio:
         if plan.digest != given.digest:
             raise _other_plan(given.digest, plan.digest)
         name = uuid.uuid4().hex
-        approve: Approve = given.digest if given.approve else wait_for_person
+        approve: Approve = said_yes(given.digest) if given.approve else wait_for_person
         if given.values and not given.approve:
             approve = ValueApproval()  # nobody is asked: the run ends as one that waits
 
@@ -236,7 +236,7 @@ class Studio:
                 case ApprovePlan():
                     await self._check_waiting(entry, given.digest)
                     await self._refuse_values(run)
-                    await self._resume(run, user, approve=given.digest)
+                    await self._resume(run, user, approve=said_yes(given.digest))
                 case Allow():
                     self._check_state(entry, RunState.WAITING, "waiting")
                     await self._allow(run, given, user)
@@ -310,7 +310,7 @@ class Studio:
         run: str,
         user: str,
         *,
-        approve: str | None = None,
+        approve: Approve | None = None,
         calls: Sequence[CallDecision] = (),
         allow: Sequence[Effect] = (),
         deny: Sequence[Effect] = (),

@@ -11,7 +11,7 @@ from toolplan.app.results import AskResult, CheckResult
 from toolplan.approval import EffectStep, effect_steps
 from toolplan.comparison import ABSENT, Absent, Comparison
 from toolplan.comparison import Change as Changed
-from toolplan.consent import has_values_of_tools
+from toolplan.consent import needs_values
 from toolplan.diagnostics import Diagnostic
 from toolplan.diagnostics import to_json as diagnostic_to_json
 from toolplan.execution_plan import ExecutionPlan
@@ -20,7 +20,7 @@ from toolplan.path import Json
 from toolplan.plan import Plan, Step, Value, needs, split_pointer, step_refs
 from toolplan.plan_json import dump, dump_value
 from toolplan.planners import Clarification, Draft, Refusal
-from toolplan.render.approval_view import approval_json
+from toolplan.render.approval_view import BY_DEFAULT, approval_json
 from toolplan.render.diagnostics import Located
 from toolplan.render.exact import exact_text, mixed_scripts
 from toolplan.render.flow_view import flow_to_json
@@ -108,7 +108,7 @@ def checked_view(
         effects=[] if plan is None else effects_view(plan, tools),
         flows=[] if plan is None else flows_view(plan),
         needs_approval=plan is not None and bool(plan.effects),
-        by_values=plan is not None and bool(plan.effects) and has_values_of_tools(plan),
+        by_values=plan is not None and bool(plan.effects) and needs_values(plan),
         forecast=None if forecast is None else forecast_view(forecast),
         unchecked_references=checked.unchecked_references,
     )
@@ -243,7 +243,7 @@ def effects_view(plan: ExecutionPlan, tools: Toolbox) -> list[EffectOut]:
     steps = effect_steps(plan, tools)
     documents = cast("list[dict[str, Json]]", approval_json(steps, plan.digest)["effects"])
     return [
-        EffectOut.model_validate({**document, **_exact(step)})
+        EffectOut.model_validate({**_with_defaults(document, step), **_exact(step)})
         for step, document in zip(steps, documents, strict=True)
     ]
 
@@ -256,10 +256,21 @@ def lookalikes(values: Iterable[Value | Json]) -> list[str]:
     return [f"{exact_text(char)[1:-1]} is {name}" for char, name in found.items()]
 
 
+def _with_defaults(document: dict[str, Json], step: EffectStep) -> dict[str, Json]:
+    """Return a step as the page shows it: what is left out is among its arguments, marked."""
+    args = document["args"]
+    shown = {f"{name} {BY_DEFAULT}": value for name, value in step.defaults.items()}
+    rest = {name: each for name, each in document.items() if name != "defaults"}
+    return {**rest, "args": {**(args if isinstance(args, dict) else {}), **shown}}
+
+
 def _exact(step: EffectStep) -> dict[str, object]:
     values = (step.for_each, *step.args.values(), *step.args, step.step, step.tool)
     return {
-        "shown": {name: exact_text(value) for name, value in step.args.items()},
+        "shown": {
+            **{name: exact_text(value) for name, value in step.args.items()},
+            **{f"{n} {BY_DEFAULT}": exact_text(value) for n, value in step.defaults.items()},
+        },
         "for_each_shown": None if step.for_each is None else exact_text(step.for_each),
         "warnings": lookalikes(values),
     }

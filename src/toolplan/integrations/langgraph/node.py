@@ -22,6 +22,7 @@ from toolplan.app._approve import VALUES
 from toolplan.app.app import App
 from toolplan.app.results import AskResult
 from toolplan.compiler import to_text
+from toolplan.consent import needs_values
 from toolplan.diagnostics import Diagnostic
 from toolplan.engines import CannotRun
 from toolplan.events import Run, to_json
@@ -40,6 +41,10 @@ Kind: TypeAlias = Literal[
 ]
 
 _INTERRUPT: Final = "__interrupt__"
+_NO_JOURNAL: Final = (
+    "Nothing was run: values of tools reach calls with effects, which are approved with these"
+    " values, and the app has no journal to keep the run in meanwhile."
+)
 _WAITS: Final = "Calls wait for a person, who decides in a terminal:"
 _TOOL_DESCRIPTION: Final = (
     "Answers a question with a plan of tool calls that is checked before anything runs."
@@ -88,7 +93,8 @@ def toolplan_node(
 
     It reads `messages` of the surrounding state and adds its answer to them; if that state has a
     key `toolplan`, it receives the outcome. Events go to the stream of custom values. A plan with
-    effects interrupts and shows its effects; see `approved` and `refused`.
+    effects interrupts and shows its effects; see `approved` and `refused`. Where values of tools
+    reach these, what only reads runs first, as with `approve="values"`.
 
     Args:
         app: plans and runs, from `toolplan.open`; with its journal no call with effects is repeated
@@ -172,7 +178,9 @@ class _AskNodes:
         plan = checked.plan
         if plan is None:  # the tools have changed since the plan was made
             return self._ended("no-plan", _problems(checked.diagnostics), None)
-        if self._by_values and plan.effects:
+        if plan.effects and (self._by_values or needs_values(plan)):
+            if app.journal is None:
+                return self._ended("failed", _NO_JOURNAL, plan)
             return await self._run_by_values(plan, run_name(str(question.id), plan.digest))
         approval = ask_approval(plan, app.tools, {"question": str(question.text)})
         if isinstance(approval, Refused):

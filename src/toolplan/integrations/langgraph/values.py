@@ -97,6 +97,7 @@ def _shown(effect: Effect) -> Json:
         "item": effect.item,
         "tool": effect.tool,
         "args": storable(dict(effect.args)),
+        "defaults": storable(dict(effect.defaults)),
         "origins": origins,
         "choices": choices,
         "digest": effect.digest,

@@ -1,0 +1,172 @@
+"""Nobody approves a value that was not seen: one rule for all ways to say yes to a plan."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import toolplan
+from toolplan.app._approve import said_yes
+from toolplan.approval import Approval, effect_steps
+from toolplan.consent import effects_of, needs_values
+from toolplan.events import RunState
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.render.approval_view import approval_json, approval_text
+from toolplan.render.effects_view import effects_text
+from toolplan.testing import Gives, ScriptedTools
+from toolplan.tools import Effects, Toolbox
+
+ANY: dict[str, Any] = {}
+SEND = {"id": "send", "tool": "send"}
+UNSEEN: dict[str, dict[str, Any]] = {
+    "an argument": {"args": {"to": "${read.to}"}},
+    "a whole output": {"args": {"to": "${read}"}},
+    "inside of text": {"args": {"to": "to ${read.to}!"}},
+    "inside of a list": {"args": {"to": ["ann", "${read.to}"]}},
+    "inside of an object": {"args": {"to": {"a": {"b": "${read.to}"}}}},
+    "one of two arguments": {"args": {"to": "ann", "text": "${read.to}"}},
+    "an optional argument": {"args": {"to": "ann", "cc": "${read.to}"}},
+    "each item": {"for_each": "${read.all}", "args": {"to": "${item}"}},
+    "how often": {"for_each": "${read.all}", "args": {"to": "ann"}},
+    "items that are written": {"for_each": ["ann", "bob"], "args": {"to": "${item}"}},
+    "items with a reference": {"for_each": ["ann", "${read.to}"], "args": {"to": "${item}"}},
+    "a position": {"for_each": ["a", "b"], "args": {"to": "${index}"}},
+    "whether at all": {
+        "when": {"value": "${read.to}", "is": {"const": "eve"}},
+        "args": {"to": "ann"},
+    },
+}
+SEEN: dict[str, dict[str, Any]] = {
+    "text": {"args": {"to": "ann"}},
+    "nothing": {},
+    "what looks like a reference": {"args": {"to": "$${read.to}"}},
+    "order alone": {"args": {"to": "ann"}, "after": ["read"]},
+    "a written list": {"for_each": ["a", "b"], "args": {"to": "ann"}},
+}
+
+
+def tools_of() -> ScriptedTools:
+    tools = ScriptedTools()
+    tools.add("read", Gives({"to": "eve", "all": ["eve", "bob"]}), output_schema=ANY)
+    tools.add("send", effects=Effects.WRITE, input_schema={"type": "object", "properties": {
+        "to": ANY, "text": ANY, "cc": ANY,
+    }})  # fmt: skip
+    return tools
+
+
+def plan_of(step: dict[str, Any], tools: Toolbox) -> ExecutionPlan:
+    plan = {"toolplan": 1, "steps": [{"id": "read", "tool": "read"}, {**SEND, **step}]}
+    compiled = toolplan.compile_plan(plan, tools=tools)
+    assert compiled.plan is not None, compiled.diagnostics
+    return compiled.plan
+
+
+def true(_: ExecutionPlan) -> bool:
+    return True
+
+
+async def later(_: ExecutionPlan) -> bool:
+    return True
+
+
+def by_digest(plan: ExecutionPlan) -> bool:
+    return bool(said_yes(plan.digest)(plan))
+
+
+WAYS = {"a function": true, "an async function": later, "a page or a form": by_digest}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("case", UNSEEN)
+def test_a_yes_to_a_plan_makes_no_call_whose_values_were_not_seen(
+    case: str, way: str, tmp_path: Path
+) -> None:
+    tools = tools_of()
+    plan = plan_of(UNSEEN[case], tools.toolbox)
+    assert needs_values(plan)
+    journal = toolplan.Journal(tmp_path / "runs.sqlite")
+
+    async def work() -> None:
+        ended = await toolplan.run(plan, tools.toolbox, journal=journal, approval=WAYS[way])
+        assert ended.status is RunState.WAITING
+        assert tools.args_of("send") == []
+        assert {call.step for call in ended.waiting} == {"send"}
+
+    asyncio.run(work())
+    journal.close()
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("case", SEEN)
+def test_a_yes_to_a_plan_that_shows_all_values_runs_it(case: str, way: str) -> None:
+    tools = tools_of()
+    plan = plan_of(SEEN[case], tools.toolbox)
+    assert not needs_values(plan)
+    ended = asyncio.run(toolplan.run(plan, tools.toolbox, approval=WAYS[way]))
+    assert ended.succeeded
+    assert tools.args_of("send")
+
+
+@pytest.mark.parametrize("case", UNSEEN)
+def test_an_approval_that_is_made_explicitly_approves_a_plan_as_it_stands(case: str) -> None:
+    tools = tools_of()
+    plan = plan_of(UNSEEN[case], tools.toolbox)
+    given: Approval = toolplan.approve(plan)
+    assert asyncio.run(toolplan.run(plan, tools.toolbox, approval=given)).succeeded
+
+
+DEFAULTS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
+    "an amount": ({"amount": {"type": "integer", "default": 1_000_000}}, {}, {"amount": 1_000_000}),
+    "false": ({"dry_run": {"type": "boolean", "default": False}}, {}, {"dry_run": False}),
+    "zero": ({"n": {"type": "number", "default": 0}}, {}, {"n": 0}),
+    "empty text": ({"path": {"type": "string", "default": ""}}, {}, {"path": ""}),
+    "a list": ({"to": {"type": "array", "default": ["eve"]}}, {}, {"to": ["eve"]}),
+    "an object": ({"o": {"type": "object", "default": {"a": 1}}}, {}, {"o": {"a": 1}}),
+    "beside a reference": (
+        {"n": {"$ref": "#/$defs/n", "default": 2}},
+        {},
+        {"n": 2},
+    ),
+    "behind a reference": ({"n": {"$ref": "#/$defs/n"}}, {}, {"n": 7}),
+    "of alternatives": (
+        {"n": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": 3}},
+        {},
+        {"n": 3},
+    ),
+    "of a field": (
+        {"o": {"type": "object", "properties": {"x": {"default": 9}, "y": {}}}},
+        {"o": {"y": 1}},
+        {"o.x": 9},
+    ),
+    "given, so not": ({"n": {"type": "integer", "default": 5}}, {"n": 6}, {}),
+    "null says nothing": ({"n": {"default": None}}, {}, {}),
+}
+
+
+@pytest.mark.parametrize("case", DEFAULTS)
+def test_what_the_tool_fills_in_is_shown(case: str) -> None:
+    properties, args, expected = DEFAULTS[case]
+    tools = ScriptedTools()
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "$defs": {"n": {"type": "integer", "default": 7}},
+    }
+    tools.add("pay", effects=Effects.WRITE, input_schema=schema)
+    plan = {"toolplan": 1, "steps": [{"id": "pay", "tool": "pay", "args": args}]}
+    compiled = toolplan.compile_plan(plan, tools=tools.toolbox)
+    assert compiled.plan is not None, compiled.diagnostics
+    (step,) = effect_steps(compiled.plan, tools.toolbox)
+    assert step.defaults == expected
+    shown = approval_text([step], "d")
+    assert shown.count("(the tool's default)") == len(expected)
+    assert json.loads(json.dumps(approval_json([step], "d")))["effects"][0]["defaults"] == expected
+    values = toolplan.ValueApproval()
+    ended = asyncio.run(toolplan.run(compiled.plan, tools.toolbox, approval=values))
+    (effect,) = effects_of(ended.waiting)
+    assert effect.defaults == expected
+    assert effects_text([effect]).count("(the tool's default)") == len(expected)
