@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
 
-import pytest
-
 import toolplan
 
 SOURCE = Path(toolplan.__file__).parent
-LAZY = sorted(
-    ".".join(("toolplan", *path.parent.relative_to(SOURCE).parts))
-    for path in SOURCE.rglob("__init__.py")
-    if "__getattr__ = names_of(" in path.read_text("utf-8")
-)
-"""The packages whose names are loaded when they are asked for."""
 
 
 def loaded_by(statement: str, names: set[str]) -> set[str]:
@@ -44,23 +35,6 @@ def test_every_name_is_at_its_home() -> None:
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     assert not hasattr(toolplan, "nothing_of_the_kind")
-
-
-@pytest.mark.parametrize("package", LAZY)
-def test_a_package_has_the_names_that_type_checkers_see(package: str) -> None:
-    module = import_module(package)
-    tree = ast.parse(Path(str(module.__file__)).read_text("utf-8"))
-    seen = [
-        alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and str(node.module).startswith(f"{package}.")
-        for alias in node.names
-    ]
-    assert sorted(seen) == sorted(module.__all__)
-    for name in module.__all__:
-        assert getattr(module, name) is not None
-    with pytest.raises(AttributeError, match="nothing_of_the_kind"):
-        _ = module.nothing_of_the_kind
 
 
 def test_importing_loads_no_library() -> None:
