@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -57,3 +58,51 @@ def test_a_class_without_evidence_is_known_by_its_name_and_tools_are_asked_for(
 @pytest.mark.parametrize("words", [("--planner", "contract"), ("--contracts", "/nowhere")])
 def test_contracts_that_are_not_there(call: Call, words: tuple[str, ...]) -> None:
     assert call("plan", "x", *words).code == 2
+
+
+INTENT = '{"intent": {"intent_class": "security_assessment", "confidence": 0.9}, "input": {"a": 1}}'
+
+
+def test_a_state_is_planned_and_printed(call: Call, tmp_path: Path) -> None:
+    """F001-19: what is not the planner's stays as it is."""
+    file = tmp_path / "STATE.json"
+    file.write_text(INTENT)
+    said = call("plan", "--state", str(file), "--contracts", CONTRACTS)
+    assert said.code == 0, said.err
+    planned = json.loads(said.out)
+    assert planned["input"] == {"a": 1}
+    assert planned["trace"]["node_run_order"] == ["Planner"]
+    assert [task["owner"] for task in planned["plan"]["tasks"]] == planned["plan"]["routing"]
+
+
+@pytest.mark.parametrize(
+    ("intent", "code"),
+    [
+        ('{"intent": {"intent_class": "nothing_of_ours"}}', 1),
+        ('{"intent": {"intent_class": "security_assessment", "confidence": 0.2}}', 1),
+        ('{"intent": {"intent_class": "unknown_or_needs_clarification"}}', 1),
+        ('{"intent": []}', 2),
+        ("{}", 2),
+        ("[]", 2),
+        ("{", 2),
+        ('{"intent": {"intent_class": "security_assessment"}, "plan": 7}', 2),
+    ],
+)
+def test_a_state_that_cannot_be_planned_says_why(
+    call: Call, tmp_path: Path, intent: str, code: int
+) -> None:
+    file = tmp_path / "STATE.json"
+    file.write_text(intent)
+    said = call("plan", "--state", str(file), "--contracts", CONTRACTS, "--json")
+    assert said.code == code, said.err
+    if code == 1:
+        assert said.json["clarification"]["question"]
+
+
+def test_a_state_needs_contracts_and_no_question(call: Call, tmp_path: Path) -> None:
+    file = tmp_path / "STATE.json"
+    file.write_text(INTENT)
+    assert call("plan", "--state", str(file)).code == 2
+    assert call("plan", "x", "--state", str(file), "--contracts", CONTRACTS).code == 2
+    assert call("plan", "--state", str(tmp_path / "no"), "--contracts", CONTRACTS).code == 2
+    assert call("plan").code == 2

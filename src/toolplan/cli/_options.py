@@ -71,6 +71,13 @@ ContractsOption: TypeAlias = Annotated[
         help="A file or folder of contracts: which agent does what, and needs what (repeatable).",
     ),
 ]
+StateOption: TypeAlias = Annotated[
+    Path | None,
+    Parameter(
+        name="--state",
+        help="A STATE in JSON (--contracts): its intent is planned, and the STATE is printed.",
+    ),
+]
 ModelOption: TypeAlias = Annotated[
     tuple[str, ...],
     Parameter(

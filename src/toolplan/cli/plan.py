@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
 
 from toolplan.app._open import open
 from toolplan.app._wait import run_to_end
@@ -17,6 +20,7 @@ from toolplan.cli._options import (
     ModelOption,
     PlannerOption,
     PolicyOption,
+    StateOption,
     TodayOption,
     ToolsOption,
     WeeksOption,
@@ -24,14 +28,21 @@ from toolplan.cli._options import (
 from toolplan.cli._outcome import report_usage
 from toolplan.cli._plan_file import plan_document
 from toolplan.cli._proposal import print_plan, report_no_plan
-from toolplan.cli._terminal import Exit, ask_claim, note
+from toolplan.cli._terminal import CommandError, Exit, ask_claim, note
 from toolplan.cli._thinking import thinking_shown
 from toolplan.dialects import known_dialect
+from toolplan.path import Json
+from toolplan.planners.contract import (
+    ClarificationNeeded,
+    ContractPlanner,
+    UnknownIntentError,
+    load_contracts,
+)
 from toolplan.render.plan_tree import effect_marks
 
 
 def plan_command(
-    question: str,
+    question: str = "",
     *,
     dialect: DialectOption = "toolplan",
     tools: ToolsOption = None,
@@ -44,6 +55,7 @@ def plan_command(
     contracts: ContractsOption = (),
     model: ModelOption = (),
     conversation: ConversationOption = None,
+    state: StateOption = None,
     as_json: JsonFlag = False,
 ) -> int:
     """Plan a question, check the plan, and run nothing.
@@ -52,6 +64,10 @@ def plan_command(
     file or a pipe: `toolplan plan QUESTION > plan.json`.
     """
     known_dialect(dialect)
+    if (state is None) == (not question):
+        raise CommandError("usage", "Give a question, or a STATE with --state.")
+    if state is not None:
+        return _print_state(state, contracts, as_json=as_json)
     with open(
         tools,
         model=model or None,
@@ -79,4 +95,30 @@ def plan_command(
             sys.stdout.write(document if is_json else json.loads(document)["text"])
         else:
             print_plan(plan, app.tools, marks=effect_marks(plan, app.tools))
+    return Exit.FINE.value
+
+
+def _print_state(file: Path, contracts: Sequence[str], *, as_json: bool) -> int:
+    """Plan the intent of the STATE in `file`, and print the STATE with its plan."""
+    if not contracts:
+        raise CommandError("usage", "A STATE is planned by contracts: name them with --contracts.")
+    try:
+        state = cast("Json", json.loads(file.read_text("utf-8")))
+    except (OSError, ValueError, RecursionError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise CommandError("usage", f"{file}: The STATE cannot be read: {reason}.") from None
+    if not isinstance(state, dict):
+        raise CommandError("usage", f"{file}: A STATE is a JSON object.")
+    planner = ContractPlanner(load_contracts(*contracts))
+    try:
+        planned = planner.plan(state)
+    except (ClarificationNeeded, UnknownIntentError) as unclear:
+        options: list[Json] = [*planner.reader.classes]
+        if as_json:
+            asked: Json = {"clarification": {"question": str(unclear), "options": options}}
+            sys.stdout.write(json.dumps(asked, ensure_ascii=False, indent=2) + "\n")
+        else:
+            note(str(unclear))
+        return Exit.FAILED.value
+    sys.stdout.write(json.dumps(planned, ensure_ascii=False, indent=2) + "\n")
     return Exit.FINE.value

@@ -110,9 +110,17 @@ def test_what_is_required_and_fails_stops_those_who_need_it() -> None:
         None,
         "started",
         "started",
+        "completed",
         "failed",
         "skipped",
     ]
+    written = [each.get("wrote") for each in _objects(trace["state_deltas"])][3:]
+    assert written[1:] == [
+        [f"plan.tasks[{at}].status", f"plan.tasks[{at}].outputs.error"] for at in (1, 2)
+    ]
+    assert isinstance(written[0], list)
+    assert written[0][0] == "plan.tasks[0].status"
+    assert len(written[0]) > 1
 
 
 def test_what_is_optional_and_fails_is_done_without_and_declared() -> None:

@@ -30,8 +30,9 @@ def state_of(state: Mapping[str, Json], run: Run | Iterable[Event]) -> dict[str,
     """Return a copy of `state` with the results of `run` in its tasks.
 
     A task gets the `status` and the `outputs` of the step with its id; other tasks stay as they
-    are. The outputs of a failed task are `{"error": {"code", "message"}}`. Failures are appended to
-    `trace.state_deltas`, started agents to `trace.node_run_order`, each once.
+    are. The outputs of a failed task are `{"error": {"code", "message", "pointer"?}}`. The paths
+    that were written, and failures, are appended to `trace.state_deltas`, started agents to
+    `trace.node_run_order`, each once.
 
     Raises:
         StateError: `state` has no tasks.
@@ -68,7 +69,8 @@ def _outputs(step: StepRun) -> dict[str, Json]:
 
 
 def _error(failure: Failure) -> Json:
-    return {"code": failure.code, "message": failure.message}
+    error: dict[str, Json] = {"code": failure.code, "message": failure.message}
+    return {**error, "pointer": failure.pointer} if failure.pointer else error
 
 
 def _trace(trace: Json, tasks: list[Json], run: Run) -> dict[str, Json]:
@@ -76,7 +78,7 @@ def _trace(trace: Json, tasks: list[Json], run: Run) -> dict[str, Json]:
     before = traced(trace, [], [])
     known = before["state_deltas"]
     noted = known if isinstance(known, list) else []
-    deltas = [each for each in (*_starts(tasks, run), *_failures(tasks, run)) if each not in noted]
+    deltas = [each for each in (*_starts(tasks, run), *_ends(tasks, run)) if each not in noted]
     nodes = [each["node"] for each in deltas if each["status"] == STARTED]
     return traced(before, nodes, [*deltas])
 
@@ -92,15 +94,22 @@ def _starts(tasks: list[Json], run: Run) -> list[dict[str, Json]]:
     return [_delta(task, run, STARTED) for _, task in sorted(begun, key=lambda each: each[0])]
 
 
-def _failures(tasks: list[Json], run: Run) -> list[dict[str, Json]]:
-    return [
-        {**_delta(task, run, task["status"]), "error": outputs["error"]}
-        for task in tasks
-        if isinstance(task, dict)
-        and task.get("status") in ("failed", "skipped")
-        and isinstance(outputs := task.get("outputs"), dict)
-        and "error" in outputs
-    ]
+def _ends(tasks: list[Json], run: Run) -> list[dict[str, Json]]:
+    """Return what was written into each task that is over, and its error."""
+    found: list[dict[str, Json]] = []
+    for at, task in enumerate(tasks):
+        if not isinstance(task, dict) or _id(task) not in run.steps:
+            continue
+        outputs = task.get("outputs")
+        if task.get("status") in ("completed", "failed", "skipped") and isinstance(outputs, dict):
+            place = f"plan.tasks[{at}]"
+            paths = [f"{place}.status", *(f"{place}.outputs.{name}" for name in outputs)]
+            delta = _delta(task, run, task["status"])
+            delta["wrote"] = [*paths]
+            if "error" in outputs:
+                delta["error"] = outputs["error"]
+            found.append(delta)
+    return found
 
 
 def _delta(task: dict[str, Json], run: Run, status: Json) -> dict[str, Json]:
