@@ -75,6 +75,35 @@ def test_no_output_schema() -> None:
     assert not found("no-output-schema", tool())
 
 
+@pytest.mark.parametrize(
+    ("arguments", "output", "is_unknown"),
+    [
+        ({"limit": {"type": "integer", "default": 50}}, {"type": "array"}, True),
+        ({"max_results": {"type": "integer"}}, {"type": "array"}, True),
+        ({"top": {"type": "integer"}}, None, True),
+        ({"per_page": {"type": "integer"}, "page": {"type": "integer"}}, {"type": "array"}, False),
+        ({"limit": {"type": "integer"}, "offset": {"type": "integer"}}, {"type": "array"}, False),
+        ({"limit": {"type": "integer", "description": "All when left out."}}, None, False),
+        ({"city": {"type": "string"}}, {"type": "array"}, False),
+        (
+            {"limit": {"type": "integer"}},
+            {
+                "type": "object",
+                "properties": {"items": {"type": "array"}, "total": {"type": "integer"}},
+            },
+            False,
+        ),
+    ],
+)
+def test_unknown_completeness(arguments: Json, output: Json, is_unknown: bool) -> None:
+    schema: Json = {"type": "object", "properties": arguments}
+    listing = Tool("a", "Gives what was sent.", schema, output, Effects.READ)
+    assert bool(found("unknown-completeness", listing)) is is_unknown
+    whole: Json = {"type": "object", "properties": arguments, "x-pages": False}
+    declared = Tool("a", "Gives what was sent.", whole, output, Effects.READ)
+    assert not found("unknown-completeness", declared)
+
+
 def test_unusable_schemas_are_found_and_stop_no_other_lint() -> None:
     bad = tool(raw_input={"type": "nonsense"}, raw_output={"type": 7}, description="")
     pointers = [each.pointer for each in found("unusable-schema", bad)]

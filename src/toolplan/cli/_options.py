@@ -123,6 +123,10 @@ YesFlag: TypeAlias = Annotated[
     bool,
     Parameter(name="--yes", help="Approve a plan with effects without asking."),
 ]
+StrictFlag: TypeAlias = Annotated[
+    bool,
+    Parameter(name="--strict", help="Exit 1 where the result may be over a part of a list."),
+]
 ApproveValuesFlag: TypeAlias = Annotated[
     bool,
     Parameter(

@@ -22,10 +22,18 @@ from toolplan.summary import Summary
 
 
 def print_run(
-    run: Run, answer: Answer | None, *, as_json: bool, summary: Summary | None = None
-) -> int:
-    """Print the result of a run, and return the exit code."""
-    if as_json:
+    run: Run, answer: Answer | None, *, as_json: bool, summary: Summary | None = None,
+    strict: bool = False,
+) -> int:  # fmt: skip
+    """Print the result of a run, and return the exit code.
+
+    With `strict` an answer over a part of a list is not printed, and the code is that of a failure.
+    """
+    refused = strict and bool(run.partial)
+    if refused and not as_json:
+        parts = "; ".join(printable(each.text) for each in run.partial)
+        note(f"Not answered, as --strict asks: it would be over a part only: {parts}.")
+    elif as_json:
         document: dict[str, Json] = {
             **to_json(run),
             "answer": None if answer is None else answer.to_json(),
@@ -45,7 +53,7 @@ def print_run(
         print_doubts(run)
         if run.waiting:
             _values.print_waiting(run)
-    return (Exit.FINE if run.succeeded else Exit.FAILED).value
+    return (Exit.FINE if run.succeeded and not refused else Exit.FAILED).value
 
 
 def _print_words(summary: Summary) -> None:

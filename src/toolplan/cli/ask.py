@@ -29,6 +29,7 @@ from toolplan.cli._options import (
     ModelOption,
     PlannerOption,
     PolicyOption,
+    StrictFlag,
     TimeoutOption,
     TodayOption,
     ToolsOption,
@@ -88,6 +89,7 @@ def ask_command(
     eager: EagerFlag = False,
     replan: ReplanFlag = False,
     summary: SummaryOption = None,
+    strict: StrictFlag = False,
     as_json: JsonFlag = False,
 ) -> int:
     """Answer a question: plan, show the plan, run it, print the answer."""
@@ -123,7 +125,7 @@ def ask_command(
                 summary=summary,
             )
             asked = _asked(ask, _Watching(app, guard, as_json=as_json))
-    return _print(asked, plan_only=plan_only, as_json=as_json)
+    return _print(asked, plan_only=plan_only, as_json=as_json, strict=strict)
 
 
 def _asked(
@@ -154,9 +156,10 @@ def _asked(
     return asked
 
 
-def _print(asked: AskResult, *, plan_only: bool, as_json: bool) -> int:
+def _print(asked: AskResult, *, plan_only: bool, as_json: bool, strict: bool) -> int:
     if asked.run is not None:
-        return print_run(asked.run, asked.answer, as_json=as_json, summary=asked.summary)
+        words = asked.summary
+        return print_run(asked.run, asked.answer, as_json=as_json, summary=words, strict=strict)
     if not plan_only or asked.plan is None:
         return _proposal.report_no_plan(asked, as_json=as_json)
     if as_json:

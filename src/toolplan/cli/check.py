@@ -16,6 +16,7 @@ from toolplan.cli._options import (
     JsonFlag,
     PlanFileArgument,
     PolicyOption,
+    StrictFlag,
     ToolsOption,
 )
 from toolplan.cli._plan_file import PlanFile, print_diagnostics, read_plan, write_plan
@@ -50,6 +51,7 @@ def check_command(
     effects: EffectsOption = (),
     policy: PolicyOption = None,
     fix: FixFlag = False,
+    strict: StrictFlag = False,
     format: FormatOption = "text",
     as_json: JsonFlag = False,
 ) -> int:
@@ -57,6 +59,7 @@ def check_command(
 
     Exits 1 on any error in a plan as written; with --fix, on any error that is left. With --fix
     only the values and names with an auto-fix change in the file; everything else stays as it is.
+    With --strict it exits 1 too where a list that the plan computes with may be a part.
     Several files are reported as text, one after the other, each below its name.
     """
     form = "json" if as_json else format
@@ -73,14 +76,18 @@ def check_command(
             if more:
                 (err() if fix and each.name == "-" else out()).print(printable(f"{each.name}:"))
             saved = _saved(each, known) if fix else each
-            valid.append(_checked(saved, known, rules, form, fix))
+            valid.append(_checked(saved, known, rules, form, fix, strict=strict))
     return (Exit.FINE if all(valid) else Exit.FAILED).value
 
 
 def _checked(
-    file: PlanFile, tools: Toolbox | None, policy: Policy, form: str, is_fixed: bool
-) -> bool:
-    """Print the report of a file, and return whether its plan is valid."""
+    file: PlanFile, tools: Toolbox | None, policy: Policy, form: str, is_fixed: bool, *,
+    strict: bool,
+) -> bool:  # fmt: skip
+    """Print the report of a file, and return whether its plan is valid.
+
+    With `strict` a plan is not, that computes with a list of which it may have a part only.
+    """
     plan, diagnostics, unchecked = examine(file.text, file.dialect, tools, policy=policy)
     valid = not any(each.severity is Severity.ERROR for each in diagnostics)
     if form == "json":
@@ -98,7 +105,8 @@ def _checked(
         print_diagnostics(console, file, diagnostics, "" if is_fixed else _ADVICE)
         if unchecked and plan is not None and tools is not None:
             note(_unchecked_text(unchecked, plan, tools))
-    return valid
+    parts = [each for each in diagnostics if each.code == "part-of-list" and not each.fixed]
+    return valid and not (strict and parts)
 
 
 def _saved(file: PlanFile, tools: Toolbox | None) -> PlanFile:

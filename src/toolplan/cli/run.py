@@ -26,6 +26,7 @@ from toolplan.cli._options import (
     ModelOption,
     PlanFileArgument,
     PolicyOption,
+    StrictFlag,
     TimeoutOption,
     TodayOption,
     YesFlag,
@@ -35,6 +36,7 @@ from toolplan.cli._outcome import print_run, report_comparison, report_forecast,
 from toolplan.cli._plan_file import read_plan
 from toolplan.cli._terminal import Exit, ask_claim, note, out, print_json
 from toolplan.dry_run import dry_view
+from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.forecast import Forecast
 from toolplan.render.plan_tree import effect_marks, plan_tree
@@ -62,13 +64,14 @@ def run_command(
     concurrency: ConcurrencyOption = (),
     timeout: TimeoutOption = None,
     dry_run: DryFlag = False,
+    strict: StrictFlag = False,
     today: TodayOption = None,
     as_json: JsonFlag = False,
 ) -> int:
     """Check a plan and run exactly that plan.
 
-    A plan that changes something runs only when a person approves it: on the terminal, or by --yes
-    or --approve DIGEST. With --dry-run no tool is called: it is simulated with sample values.
+    A plan that changes something runs only when a person approves it, or with --yes or --approve.
+    With --dry-run no tool is called: it is simulated with sample values.
     """
     plan_file, approve = read_plan(file, dialect), wanted(approve, approve_values)
     with closing(Display(silent=as_json)) as display:
@@ -103,9 +106,13 @@ def run_command(
                     )
                 )
             if not as_json:
-                report_comparison(watching.expected, ended)
-                report_usage(app.tracker)
-    return print_run(ended, ended.answer, as_json=as_json)
+                _report(watching.expected, ended, app)
+    return print_run(ended, ended.answer, as_json=as_json, strict=strict)
+
+
+def _report(expected: Forecast | None, ended: Run, app: App) -> None:
+    report_comparison(expected, ended)
+    report_usage(app.tracker)
 
 
 class _Watching:

@@ -154,7 +154,7 @@ def paging_of(raw_input: Json, raw_output: Json = None, *, headers: bool = False
     if stated is False:
         return None
     # results of no schema, or of one that says nothing, may hold anything
-    output = raw_output if isinstance(raw_output, dict) and raw_output.keys() - _SILENT else None
+    output = raw_output if isinstance(raw_output, dict) and _says_something(raw_output) else None
     arguments = list(_arguments(root))
     declared = stated if isinstance(stated, dict) else {}
     whole = None if output is None else resolved(output, output)
@@ -179,6 +179,14 @@ def paging_of(raw_input: Json, raw_output: Json = None, *, headers: bool = False
         is_declared=bool(declared),
         gives_headers=headers,
     )
+
+
+def _says_something(schema: dict[str, Json]) -> bool:
+    """Return whether `schema` says which fields or elements a value has, or that it has none."""
+    whole = resolved(schema, schema)
+    types = types_of(whole)
+    is_open = whole.get("additionalProperties") not in (False,) and "properties" not in whole
+    return bool(whole.keys() - _SILENT) and not (types <= {"object", "null"} and is_open)
 
 
 def may_give_pages(raw_input: Json, raw_output: Json) -> bool:

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from toolplan.diagnostics import words
 from toolplan.path import Json
+from toolplan.plan import escape_pointer
 from toolplan.schema import types_of
 from toolplan.tool_lint._catalogue import ID_WORDS, Argument, Catalogue, Finding
 from toolplan.tools import Effects, Tool, Toolbox
@@ -112,6 +113,26 @@ def no_output_schema(tool: Tool, _: Catalogue) -> Iterator[Report]:
             "/output_schema",
             "The tool declares no output schema.",
             "Declare an output schema (MCP: outputSchema); until then it is learned from results.",
+        )
+
+
+@_lint
+def unknown_completeness(tool: Tool, _: Catalogue) -> Iterator[Report]:
+    """Let a list with a limit show whether it is whole: a total, a cursor, a flag, a page number.
+
+    Otherwise a full page may be all rows or the first of many, and what is computed from it can
+    only be said to be over a part.
+    """
+    paging = None if tool.has_effects else tool.paging
+    if paging is None or paging.limit is None or paging.can_page or paging.facts.shows_end:
+        return
+    if not paging.limit.gives_all and not paging.gives_headers:
+        name = paging.limit.name
+        yield Report(
+            f"/input_schema/properties/{escape_pointer(paging.limit.path[0])}",
+            f"{name!r} limits the list, and nothing shows whether more rows follow.",
+            "Return a total or `has_more`, or take a page, an offset or a cursor; or say in the"
+            " schema that the list is whole: `x-pages` false.",
         )
 
 
@@ -261,6 +282,7 @@ LINTS: Final = (
     unusable_schema,
     no_description,
     no_output_schema,
+    unknown_completeness,
     unknown_effects,
     untyped_argument,
     date_as_text,
