@@ -194,7 +194,7 @@ def test_what_is_no_value_is_an_error_at_its_step(written: str, code: str) -> No
     assert parsed.plan is not None
 
 
-def test_a_price_where_there_is_no_such_step_is_text_with_a_warning() -> None:
+def test_a_price_inside_of_text_is_text_with_a_warning_and_alone_an_error() -> None:
     parsed = DIALECT.parse('1. f(price="$15", text="for $1500 or $2")\n2. f()')
     assert parsed.plan is not None
     assert parsed.plan.steps[0].args == {
@@ -202,7 +202,7 @@ def test_a_price_where_there_is_no_such_step_is_text_with_a_warning() -> None:
         "text": Template(("for $1500 or ", Ref("s1"))),
     }
     assert [(e.code, e.severity, e.pointer) for e in parsed.diagnostics] == [
-        ("unknown-step", Severity.WARNING, "/steps/0/args/price"),
+        ("unknown-step", Severity.ERROR, "/steps/0/args/price"),
         ("unknown-step", Severity.WARNING, "/steps/0/args/text"),
     ]
 

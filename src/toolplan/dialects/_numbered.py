@@ -126,7 +126,8 @@ def read_mention(
     if name is not None:
         return ReadMention(Ref(name, mention.path), mention.end)
     said = text[at - 1 : mention.end]
-    is_sure = is_bare or mention.is_sure or mention.number in steps.closers
+    is_alone = is_bare or said == text  # a price that is all of an argument has no sign
+    is_sure = is_alone or mention.is_sure or mention.number in steps.closers
     return ReadMention(None, mention.end, _no_step(mention.number, said, is_sure, marks, steps))
 
 

@@ -7,8 +7,8 @@
 
 Steps are read as `s0`, `s1`, … by position, and their numbers are used by references only. A
 reference is `$1`, `${1}` or `${1.path}`; the whole of a text, or bare outside of quotes, it keeps
-the value's type. `$$1` is the text `$1`; so is, with a warning, a `$1` in quotes where there is no
-step 1: it may be a price. In braces or bare it can be nothing but a reference, and is an error.
+the value's type. `$$1` is the text `$1`; so is, with a warning, a `$1` inside of other
+text where there is no step 1: it may be a price. In braces, bare or alone it is an error.
 A thought belongs to the step behind it. `join` is not a step, and what it is given means nothing.
 """
 
