@@ -28,6 +28,7 @@ from toolplan.rules.missing_argument import missing_argument
 from toolplan.rules.not_a_list import not_a_list
 from toolplan.rules.output_schema import output_schema
 from toolplan.rules.part_of_list import part_of_list
+from toolplan.rules.pattern_not_checked import pattern_not_checked
 from toolplan.rules.policy_argument import policy_argument
 from toolplan.rules.policy_output import policy_output
 from toolplan.rules.policy_tool import policy_tool
@@ -63,6 +64,7 @@ RULES: Final[tuple[Rule, ...]] = (
     argument_type,
     cannot_page,
     argument_value,
+    pattern_not_checked,
     retry_unsafe,
     secret_literal,
     ellipsis,
