@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from toolplan.providers._failures import Failure
@@ -10,6 +11,7 @@ from toolplan.providers._specs import Spec
 KEYED: Final = ("anthropic", "groq", "openai")
 """Providers whose key has an environment variable of its own."""
 
+_KEY_LIKE: Final = re.compile(r"(?=[\w-]*\d)[\w-]{12,}")
 _QUOTE_CHARS: Final = 300
 _LATER: Final = "Ask again later, or name another model."
 _CHANGE: Final = "Name another model, or ask in another way."
@@ -35,7 +37,11 @@ def asked_too_much(spec: Spec, said: str) -> Failure:
 
 
 def not_allowed(spec: Spec, said: str) -> Failure:
-    """Return the fault L10: the key is wrong, or may not use the model."""
+    """Return the fault L10: the key is wrong, or may not use the model.
+
+    Some repeat a key, also one that is not this model's: what may be one is masked.
+    """
+    said = _KEY_LIKE.sub("***", said)
     return Failure(
         "llm-auth",
         f"{spec.name} refused the key it was given, or needs one{said}.",
