@@ -35,6 +35,7 @@ COMMANDS: Final = {
     "resume": "Resume a run.",
     "show": "Show a plan, or a run, as a tree.",
     "tools": "List the tools.",
+    "hints": "Propose hints for tools, for a person to review.",
     "login": "Sign in to an MCP server.",
     "logout": "Sign out of an MCP server.",
     "schema": "Print the JSON Schema of plans.",

@@ -8,6 +8,7 @@ another; where nothing is declared, the verdict is `UNKNOWN`.
 from toolplan.schema._document import JsonType, SchemaError, value_types
 from toolplan.schema._example import NoExample
 from toolplan.schema._fit import Verdict, assignable
+from toolplan.schema._flat import flat
 from toolplan.schema._schema import Absent, Schema, Violation
 from toolplan.schema._types import (
     accepted,
@@ -32,6 +33,7 @@ __all__ = [
     "at",
     "describe",
     "elements",
+    "flat",
     "required",
     "types_of",
     "value_types",

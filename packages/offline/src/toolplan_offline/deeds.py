@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple, cast
 
+from toolplan.schema import flat
 from toolplan.tools import Tool
 from toolplan_offline.lexicon import Lexicon, Val, Word
 from toolplan_offline.meaning import Out, Part, When, World
@@ -63,7 +64,7 @@ class Deeds(Schemas):
                 self._tool(tool)
 
     def _tool(self, tool: Tool) -> None:
-        schema = as_node(tool.raw_input)
+        schema = as_node(flat(tool.raw_input))
         verb, noun = schema.get("x-verb"), schema.get("x-entity")
         if reads(tool):
             if noun or not schema.get("required"):
@@ -89,7 +90,7 @@ class Deeds(Schemas):
 def _read_value(entity: Entity, name: str, node: Node) -> None:
     found = read_field(entity, name, node)
     found.equal, found.column = name, False
-    found.json = next(iter(types_of(node)), found.json)
+    found.json = next((kind for kind in types_of(node) if kind != "null"), found.json)
 
 
 class DeedLexicon(Lexicon):
@@ -211,7 +212,7 @@ def _fitting(f: Field, tool: str, given: Give) -> Any:  # noqa: ANN401  (a JSON 
             return lo.isoformat() if f.kind == "date" and lo and lo == hi else None
         case (str(kind), str(identity)):
             return identity if f.ref == f"{kind}.id" else None
-        case (float(number), frozenset() as units):
+        case (float(number), units):
             unit = next(iter(cast("frozenset[Word]", units)), None)
             return _amount(f, tool, number, unit, named=given.field is not None)
         case str() | float() as text:

@@ -48,7 +48,7 @@ def apply(w: World, s: Set, m: Part) -> Out:
         if isinstance(m, Val) and (got := put(s._replace(entity=m.entity), condition(m))):
             yield got, 1
         return
-    fits = _FITS.get(type(m))
+    fits = _FITS.get(m.__class__)
     if fits is not None:
         yield from fits(w, s, w.lex.entities[s.entity], m)
 

@@ -23,7 +23,9 @@ class Cond(NamedTuple):
     @property
     def values(self) -> tuple[Any, ...]:
         """The value, or the values of a list."""
-        return cast("tuple[Any, ...]", self.value) if type(self.value) is tuple else (self.value,)
+        return (
+            cast("tuple[Any, ...]", self.value) if self.value.__class__ is tuple else (self.value,)
+        )
 
 
 class Link(NamedTuple):

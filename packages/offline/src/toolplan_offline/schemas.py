@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, Final, NamedTuple, cast
 
+from toolplan.schema import flat
 from toolplan.tools import Effects, Tool
 from toolplan_offline.words import singular, spoken
 
@@ -155,7 +156,7 @@ class Schemas:
             entity.day = entity.day or _only_day(entity)
 
     def _tool(self, tool: Tool) -> None:
-        schema = as_node(tool.raw_input)
+        schema = as_node(flat(tool.raw_input))
         verb, noun = schema.get("x-verb"), schema.get("x-entity")
         required = tuple(texts_of(schema, "required"))
         if not noun:
@@ -243,7 +244,7 @@ def _read_prefix(entity: Entity, node: Node) -> None:
 def _read_columns(entity: Entity, tool: Tool, *, listing: bool) -> str | None:
     """Read the fields of a row; return the path to the rows or the record, or None."""
     at: list[str] = []
-    row = as_node(tool.raw_output)
+    row = as_node(flat(tool.raw_output))
     if "array" in types_of(row):
         row = as_node(row.get("items"))
     else:
@@ -367,8 +368,8 @@ def _read_argument(entity: Entity, name: str, node: Node) -> None:
     else:
         own = str(node.get("x-ref", "")).startswith(entity.name + ".")
         found = read_field(entity, about or ("id" if own else name), node)
-        found.equal, found.many = name, "anyOf" in node or "array" in types_of(node)
-        found.lists_only = "anyOf" not in node and types_of(node) == ["array"]
+        found.equal, found.many = name, "array" in types_of(node)
+        found.lists_only = {*types_of(node)} - {"null"} == {"array"}
         found.literal = bool(node.get("x-literal"))
 
 
