@@ -20,6 +20,7 @@ from toolplan.dialects import DIALECTS
 from toolplan.engines import StreamRefused, run_stream
 from toolplan.errors import ToolplanError
 from toolplan.events import RunState
+from toolplan.path import Json
 from toolplan.plan import Limits, Plan, Ref, Step
 from toolplan.testing import Gives, ScriptedTools
 from toolplan.tools import Effects, Toolbox
@@ -343,3 +344,23 @@ def test_a_stream_that_ends_early_runs_no_effect() -> None:
 
     asyncio.run(test())
     assert made.args_of("write") == []
+
+
+def test_a_list_in_pages_waits_for_what_computes_with_it() -> None:
+    """A later step may give it `pages`, and then it is not the step that would have started."""
+    tools = ScriptedTools()
+    pages: Json = {"page": {"type": "integer"}, "per_page": {"type": "integer"}}
+    tools.add("list", Gives([]), input_schema={"type": "object", "properties": pages})
+    tools.add("other", Gives([]))
+    steps = [
+        {"id": "o", "tool": "other"},
+        {"id": "l", "tool": "list"},
+        {"id": "c", "tool": "other", "args": {"ids": "${l[*].id}"}},
+    ]
+    text = json.dumps({"toolplan": 1, "steps": steps})
+    found = streamed(cut(text, 7), tools.toolbox)
+    assert [step.id for step in found.steps] == ["o"]
+    assert found.stream.disagreements() == ()
+    compiled = found.stream.compiled.plan
+    assert compiled is not None
+    assert [step.pages for step in compiled.plan.steps] == [None, "all", None]

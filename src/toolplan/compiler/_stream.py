@@ -12,6 +12,7 @@ from toolplan.dialects import known_dialect
 from toolplan.flows import Policy, Verdict
 from toolplan.plan import Limits, Plan, Step, step_refs
 from toolplan.rules import Rule
+from toolplan.rules.part_of_list import may_get_pages
 
 _MOST_LOOKED_AT = 64
 """So many steps at most are looked at to say whether one is right: what it refers to, and so on."""
@@ -152,9 +153,13 @@ class CompileStream:
         return wrong or self._is_held(step)
 
     def _is_held(self, step: Step) -> bool:
-        """Return whether the policy lets a step that only reads start after the plan is known."""
+        """Return whether a step that only reads may start only after the plan is known."""
         tool = self._tools.get(step.tool)
-        if tool is None or tool.has_effects or not self._policy.has_flows:
+        if tool is None or tool.has_effects:
+            return False
+        if may_get_pages(step, tool):
+            return True  # a step that computes with its list may follow
+        if not self._policy.has_flows:
             return False
         flows = flows_of(Plan((*self._behind(step), step)), self._tools, self._policy)
         return any(f.step == step.id and f.verdict is not Verdict.ALLOW for f in flows)

@@ -10,6 +10,7 @@ from toolplan.path import EVERY
 from toolplan.plan import Literal, Ref, Step, escape_pointer, located_refs
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
+from toolplan.tools import Tool
 
 
 @rule(Severity.WARNING)
@@ -49,6 +50,14 @@ def part_of_list(context: PlanContext) -> Iterator[Problem]:
             else "The tool has no argument for further pages; the result says when it is a part.",
             _fix(f"/steps/{position}", step, paging),
         )
+
+
+def may_get_pages(step: Step, tool: Tool) -> bool:
+    """Return whether a later step that computes with the list of `step` changes `step`."""
+    paging = None if tool.has_effects or step.pages is not None else tool.paging
+    if paging is None or not _may_be_a_page(step, paging):
+        return False
+    return _fix("", step, paging) is not None
 
 
 def _may_be_a_page(step: Step, paging: Paging) -> bool:
