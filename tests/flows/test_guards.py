@@ -56,7 +56,36 @@ LINKS = [
     "\x00",
     "tag\U000e0041",
     "\ue000",
+    "bitcoin:1A1zP1",
+    "slack:open",
+    "sms:+49123",
+    "intent:#x",
+    "WhatsApp:send",
+    "view-source:x",
+    "pay to DE89 3704 0044 0532 0130 00 now",
+    "GB82WEST12345698765432",
+    "nl91 abna 0417 1643 00",
+    "my card is 4111 1111 1111 1111",
+    "5500-0055-5555-5559",
+    "378282246310005",
+    "6011111111111117",
 ]
+
+
+FORMULAS = [
+    '=HYPERLINK("x")',
+    "+1+cmd",
+    "-2+3",
+    "\tx",
+    "  =1+1",
+    "\uff1d1+1",
+]
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_text_that_begins_like_a_formula_is_not_plain(text: str) -> None:
+    assert "formula" in str(objection("plain", text))
+    assert objection("plain", f"so {text.strip()[1:]}") is None or "HYPER" in text
 
 
 @pytest.mark.parametrize("text", LINKS)

@@ -46,6 +46,7 @@ from toolplan.storage.journal import (
     recover,
     to_record,
 )
+from toolplan.storage.journal._blobs import Blobs
 from toolplan.storage.journal._database import MIGRATIONS
 from toolplan.testing import Gives, ScriptedTools
 from toolplan.tools import Effects
@@ -227,3 +228,8 @@ def test_what_a_run_took_begins_with_its_approval() -> None:
     asked = fold([*begun, RunWaiting(1.5), RunApproved("approval", "d", 7.0), end])
     assert (asked.took_s, asked.is_resumed) == (2.0, False)
     assert fold([*begun, RunResumed(5.0), end]).is_resumed
+
+
+def test_only_the_owner_can_read_blobs(tmp_path: Path) -> None:
+    blobs = Blobs(tmp_path / "blobs")
+    assert (blobs.folder / blobs.write("text")).stat().st_mode & 0o777 == 0o600

@@ -22,12 +22,17 @@ _NOT_PLAIN: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
         re.compile(r"//|\\\\|\bwww\b|\b(?:https?|mailto|javascript|vbscript):", re.IGNORECASE),
     ),
     ("a link", re.compile(r"\bdata:[a-z]*[/;,]|\b(?:file|tel):\S", re.IGNORECASE)),
+    ("a link (scheme:)", re.compile(r"\b[a-z][a-z0-9+.-]{1,30}:\S", re.IGNORECASE)),
     ("an address", re.compile(r"@")),
     ("the name of a server", re.compile(r"[^\W_]\.[^\W\d_]{2}")),
     ("the address of a server", re.compile(r"\d\.\d{1,3}\.\d{1,3}\.\d|::")),
     ("a picture or a link in Markdown", re.compile(r"\]\s?[(\[:]|!\[")),
     ("HTML", re.compile(r"<[^\W\d_]|</|<!|&#|&[a-z]{2,8};", re.IGNORECASE)),
 )
+_FORMULA: Final = "=+-@\t\r"
+_DIGITS: Final = re.compile(r"\d(?:[ -]?\d){11,40}")
+_IBAN: Final = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}\b", re.IGNORECASE)
+_CARD: Final = range(12, 20)  # digits of a number with a check digit: cards
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _ORDINARY: Final = frozenset("\n\r\t")
 _DOTS: Final = str.maketrans(dict.fromkeys("\u3002\uff0e\uff61\u2024\u06d4", "."))
@@ -73,7 +78,39 @@ def _not_plain(text: str) -> str | None:
             return f"it holds an invisible character (U+{ord(char):04X})"
     # letters that look like others count as these: a reader, or a program, may take them so
     folded = unicodedata.normalize("NFKC", text).translate(_DOTS)
+    for start in (folded[:1], folded.lstrip(" \n")[:1]):
+        if start and start in _FORMULA:
+            return f"it begins like a formula of a spreadsheet ({start!r})"
     for name, pattern in _NOT_PLAIN:
         if pattern.search(folded):
             return f"it holds {name}"
+    if any(map(_is_iban, _IBAN.findall(folded))):
+        return "it holds the number of an account (IBAN)"
+    if any(map(_is_card, _DIGITS.findall(folded))):
+        return "it holds the number of a card (its check digit is right)"
     return None
+
+
+def _is_iban(text: str) -> bool:
+    """Return whether the beginning of `text` is an IBAN, whose checksum is right (ISO 13616)."""
+    compact = text.replace(" ", "").upper()
+    return any(
+        int("".join(str(int(char, 36)) for char in compact[4:end] + compact[:4])) % 97 == 1
+        for end in range(15, min(len(compact), 34) + 1)
+    )
+
+
+def _is_card(text: str) -> bool:
+    """Return whether digits in `text` are a number whose check digit is right (Luhn)."""
+    digits = [int(char) for char in text if char.isdecimal()]
+    return any(
+        _luhn(digits[start : start + length]) % 10 == 0
+        for length in _CARD
+        for start in range(len(digits) - length + 1)
+        if length == len(digits) or len(digits) > _CARD[-1]
+    )
+
+
+def _luhn(digits: list[int]) -> int:
+    doubled = (2 * each for each in digits[-2::-2])
+    return sum(digits[-1::-2]) + sum(each // 10 + each % 10 for each in doubled)

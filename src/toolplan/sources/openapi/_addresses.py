@@ -23,6 +23,27 @@ Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
+_TRANSLATED: Final = tuple(map(ipaddress.ip_network, ("::/96", "::ffff:0:0:0/96")))
+"""Networks whose addresses end with an IPv4 address: IPv4-compatible, and IPv4-translated."""
+_RESERVED: Final = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16",
+            "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24",
+            "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15",
+            "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+            "64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23", "2001:db8::/32",
+            "2002::/16", "2620:4f:8000::/48", "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10",
+            "fec0::/10", "ff00::/8",
+        ),
+    )
+)  # fmt: skip
+"""Networks that are not public (IANA's registries of special-purpose addresses).
+
+A list of our own, because what the library counts as global differs from one Python to the next.
+"""
+_PUBLIC_IPV6: Final = ipaddress.ip_network("2000::/3")
 _METADATA: Final = frozenset(map(ipaddress.ip_address, ("168.63.129.16", "169.254.169.254")))
 """Addresses from which machines in a cloud read their own keys; not all are link-local."""
 
@@ -172,7 +193,7 @@ class Guard(Struct, frozen=True):
                 continue
             if each in _METADATA or each.is_link_local:
                 return "a link-local address, where clouds keep keys"
-            if each.is_global and not each.is_multicast:
+            if _is_public(each):
                 continue
             if named and (each.is_loopback or each.is_private):
                 continue
@@ -193,6 +214,12 @@ def _is_this_machine(host: str) -> bool:
     return host == "localhost" or host.endswith(".localhost")
 
 
+def _is_public(address: Address) -> bool:
+    if address.version == 6 and address not in _PUBLIC_IPV6:
+        return False
+    return address.is_global and not any(address in network for network in _RESERVED)
+
+
 def _meant(address: Address) -> tuple[Address, ...]:
     """Return `address`, or the IPv4 addresses that it stands for."""
     if isinstance(address, ipaddress.IPv4Address):
@@ -204,5 +231,7 @@ def _meant(address: Address) -> tuple[Address, ...]:
     if address.teredo is not None:
         return address.teredo
     if address in _NAT64:
+        return (ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF),)
+    if int(address) > 1 and any(address in network for network in _TRANSLATED):
         return (ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF),)
     return (address,)

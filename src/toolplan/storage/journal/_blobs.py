@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 _BLOB: Final = re.compile(r"[0-9a-f]{64}(\.[0-9]+\.part)?")
 
 
@@ -42,7 +43,7 @@ class Blobs:
         self.folder.mkdir(mode=0o700, exist_ok=True)
         partial = self.folder / f"{name}.{os.getpid()}.part"
         try:
-            with partial.open("wb") as file:
+            with os.fdopen(os.open(partial, _NEW, 0o600), "wb") as file:  # its owner reads it
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
