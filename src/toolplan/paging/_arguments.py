@@ -40,6 +40,7 @@ _GIVES_ALL: Final = re.compile(
     r"when not|unless|without)\b|\b(left out|omitted|default(s? to)?|without it|if not|when not)\b"
     r"[^.;]*\b(all|everything|no limit|unlimited)\b"
 )
+_OF_A_CURSOR: Final = re.compile(r"\b(cursor|pagination|next page)\b")
 _OF_A_BOOK: Final = re.compile(r"\b(book|pdf|wiki|title|chapter|document|manual|scan)\b")
 _OF_SEATS: Final = re.compile(r"\b(seats?|chairs?|tables?|plants?|garden|knit\w*)\b")
 _DEFAULT: Final = re.compile(r"\bdefaults?(?: value)?(?: is| to|:|=)? ?`?(\d{1,6})\b")
@@ -338,6 +339,7 @@ class _Search:
             said = bool(_OF_ROWS.search(arg.text)) and not _OF_SEATS.search(arg.text)
             return "limit" if said or (self._has_pager_name and not other) else None
         beside = "limit" in self.found or self._has_pager or self.facts.can_continue
+        beside = beside or bool(_OF_A_CURSOR.search(arg.text))
         if arg.name in names.WEAK_PAGES and number and arg.types:
             return "page" if "limit" in self.found and _OF_PAGES.search(arg.text) else None
         if arg.name in names.WEAK_OFFSETS and number and arg.types and "limit" in self.found:
