@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from benchmarks.generated_questions.domains import DOMAINS
 from benchmarks.generated_questions.families import generate
+from benchmarks.questions.blind import vet
 from toolplan.demo import demo_tools
 from toolplan.demo.database import open_database
 from toolplan.sources.sql import sql_tool
@@ -144,6 +145,19 @@ def generated(seeds: Sequence[int], each: int) -> Iterator[Talk]:
                 yield Talk(f"{name} {found.family}", [turn], here, domain.today.isoformat())
 
 
+@cache
+def _practice(*, hints: bool) -> Domain:
+    return Domain(lambda: vet.tools(hints=hints), vet.database)
+
+
+def blind(name: str, domain: Domain, today: str) -> Iterator[Talk]:
+    """Yield the questions of a file of `blind` about `domain`."""
+    path = Path(__file__).parent / "blind" / f"{name}.json"
+    for row in json.loads(path.read_text(encoding="utf-8")):
+        kind = "answered" if len(row) > 1 else "to be asked"
+        yield Talk(kind, [Turn(**row)], domain, today)
+
+
 SETS: Final[Mapping[str, Callable[[], Iterator[Talk]]]] = {
     "open": published,
     "demo": _demo,
@@ -151,4 +165,7 @@ SETS: Final[Mapping[str, Callable[[], Iterator[Talk]]]] = {
     "aggregates": _aggregates,
     "dialogues": _dialogues,
     "generated": lambda: generated((1,), 12),
+    "blind-demo": lambda: blind("demo", demo(), TODAY),
+    "blind-hinted": lambda: blind("vet", _practice(hints=True), vet.TODAY.isoformat()),
+    "blind-plain": lambda: blind("vet", _practice(hints=False), vet.TODAY.isoformat()),
 }

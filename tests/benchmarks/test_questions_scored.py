@@ -213,3 +213,23 @@ def test_the_sets_have_as_many_questions_as_were_written() -> None:
     counted = {name: sum(len(talk.turns) for talk in SETS[name]()) for name in ("demo", "traps")}
     assert counted["demo"] >= 700
     assert counted["traps"] >= 400
+
+
+@pytest.mark.parametrize("name", ["blind-demo", "blind-hinted", "blind-plain"])
+def test_what_is_right_for_a_blind_question_can_be_run(name: str) -> None:
+    talks = [*SETS[name]()]
+    turns = [talk.turns[0] for talk in talks]
+    database = talks[0].domain.database()
+    found = [database.execute(query).fetchall() for turn in turns for query in turn.queries]
+    assert len({turn.question for turn in turns}) == 150
+    assert sum(not rows for rows in found) <= 8
+    assert 10 <= sum(not (turn.queries or turn.plans) for turn in turns) <= 20
+
+
+def test_tools_without_hints_have_none() -> None:
+    hinted, plain = (
+        next(iter(SETS[f"blind-{name}"]())).domain.tools() for name in ("hinted", "plain")
+    )
+    assert sorted(plain) == sorted(hinted)
+    assert '"x-' in json.dumps([tool.raw_input for tool in hinted.values()])
+    assert '"x-' not in json.dumps([[tool.raw_input, tool.raw_output] for tool in plain.values()])
