@@ -37,7 +37,9 @@ class Caller:
     def begins(self, question: str) -> bool:
         """Return whether a question begins with the verb of a tool, or with one of destroying."""
         words = [token.low for token in split(question)]
-        return self._lex.begins(words) or self._destroys(words)
+        said = self._words.get(words[0], ()) if words else ()
+        names = any(category != "VR" for category, _ in said)  # of a thing, or of things
+        return (self._lex.begins(words) and not names) or self._destroys(words)
 
     def _destroys(self, words: list[str]) -> bool:
         return bool(words) and words[0] in ENGLISH.classes["delete"] and words[0] not in self._words

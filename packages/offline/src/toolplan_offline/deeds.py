@@ -16,10 +16,8 @@ from toolplan_offline.schemas import (
     ENGLISH,
     Entity,
     Field,
-    Node,
     Schemas,
     as_node,
-    named_after,
     read_field,
     reads,
     texts_of,
@@ -58,6 +56,8 @@ class Deeds(Schemas):
         self.verbs: dict[str, set[str]] = {}
         self.reads: set[str] = set()
         self.updates: set[str] = set()
+        nouns = [noun for e in reading.entities.values() for noun in e.nouns]
+        self._things = {word for noun in nouns for word in noun.split()}
         taken = {e.list_tool for e in reading.entities.values()} | set(reading.reports)
         for tool in tools:
             if tool.name not in taken:
@@ -72,25 +72,27 @@ class Deeds(Schemas):
             self.reads.add(tool.name)
         words = spoken(tool.name).split()
         nouns = [spoken(str(noun)), *texts_of(schema, "x-synonyms")] if noun else []
-        if not noun:
-            rest = named_after(tool.name, needs=True)[1] or "_".join(words[1:])
-            nouns = [spoken(rest)] if rest else []
-        things = {word for noun in nouns for word in noun.split()}
-        own = {w for w in words if not {w, singular(w)} & things} or {words[0]}
+        things = {word for noun in nouns for word in noun.split()} or self._things
+        own = {w for w in words if not {w, singular(w)} & things}
+        if not noun:  # the words of its name that are no thing's are its verb, or the first one
+            own = own if len(own) < len(words) else {words[0]}
+            nouns = [" ".join(map(singular, [w for w in words if w not in own]))]
+        own = own or {words[0]}
         said = ENGLISH.classes[verb] if verb in _CHANGES else frozenset[str]()
         self.verbs[tool.name] = own | said
         if verb == "update" or own & ENGLISH.classes["update"]:
             self.updates.add(tool.name)
-        entity = Entity(tool.name, nouns, required=tuple(texts_of(schema, "required")))
+        entity = Entity(
+            tool.name,
+            [noun for noun in nouns if noun],
+            required=tuple(texts_of(schema, "required")),
+        )
         for name, node in as_node(schema.get("properties")).items():
-            _read_value(entity, name, as_node(node))
+            found = read_field(entity, name, as_node(node))
+            found.equal, found.column = name, False
+            kinds = (kind for kind in types_of(as_node(node)) if kind != "null")
+            found.json = next(kinds, found.json)
         self.entities[tool.name] = entity
-
-
-def _read_value(entity: Entity, name: str, node: Node) -> None:
-    found = read_field(entity, name, node)
-    found.equal, found.column = name, False
-    found.json = next((kind for kind in types_of(node) if kind != "null"), found.json)
 
 
 class DeedLexicon(Lexicon):

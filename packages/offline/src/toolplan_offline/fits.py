@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from typing import Any, Final
 
 from toolplan_offline.lexicon import Val
@@ -44,11 +45,7 @@ def _are_ends(a: Cond, b: Cond) -> bool:
 
 def apply(w: World, s: Set, m: Part) -> Out:
     """Yield `s` restricted by the modifier `m`, in each way that fits, with its cost."""
-    if s.entity == "":
-        if isinstance(m, Val) and (got := put(s._replace(entity=m.entity), condition(m))):
-            yield got, 1
-        return
-    fits = _FITS.get(m.__class__)
+    fits = _FITS.get(m.__class__) if s.entity else None
     if fits is not None:
         yield from fits(w, s, w.lex.entities[s.entity], m)
 
@@ -285,7 +282,7 @@ def many(w: World, s: Set) -> str:
 def groups(w: World, e: str, g: tuple[Any, ...]) -> bool:
     """Return whether things can be put into groups."""
     if g[0] == "time":
-        return bool(w.lex.entities[e].day)
+        return next((True for _ in apply(w, Set(e), When(date.min, None))), False)
     return g[0] == e or w.lex.reach(e, g[0])
 
 

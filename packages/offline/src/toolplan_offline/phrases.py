@@ -284,11 +284,6 @@ def its(w: World, np: NP) -> Out:
         yield tied._replace(closed=True), cost
 
 
-def thing(w: World) -> Out:
-    """Mean things of the kind that the rest of the phrase says."""
-    yield NP(Set("")), 1
-
-
 # --- groups
 
 
