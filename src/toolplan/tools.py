@@ -180,6 +180,7 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
     `reports_pages`: it reports further pages beside its results, as headers do.
     `remote`: somebody else's server or service makes the call, so what it says of itself may only
     raise `effects`; `claim` is what it says beyond that and nobody has accepted.
+    `short_name`: its name at its source, where a tool of another open source has the same one.
     """
 
     name: str
@@ -197,6 +198,7 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
     reports_pages: bool = False
     remote: bool = False
     claim: Claim | None = None
+    short_name: str = ""
 
     @cached_property
     def has_effects(self) -> bool:
@@ -381,12 +383,15 @@ class Toolbox(Mapping[str, Tool]):
             if tool.name in self._tools:
                 raise ToolObjectError(f"Two tools are named {tool.name!r}.", "Rename one of them.")
             self._tools[tool.name] = tool
-        self._aliases = {
-            alias: tool.name
-            for tool in self._tools.values()
-            for alias in tool.aliases
-            if alias not in self._tools
-        }
+        claimed: dict[str, dict[str, None]] = {}
+        for tool in self._tools.values():
+            for other in (*tool.aliases, tool.short_name):
+                if other and other not in self._tools:
+                    claimed.setdefault(other, {})[tool.name] = None
+        # ambiguous stays what it is where only one of the tools is left, as in a search
+        short = {tool.short_name for tool in self._tools.values()}
+        self._ambiguous = {n: tuple(of) for n, of in claimed.items() if len(of) > 1 or n in short}
+        self._aliases = {n: next(iter(of)) for n, of in claimed.items() if n not in self._ambiguous}
         self.signatures: Mapping[str, Signature] = {
             **{alias: self._tools[name].signature for alias, name in self._aliases.items()},
             **{name: tool.signature for name, tool in self._tools.items()},
@@ -434,6 +439,15 @@ class Toolbox(Mapping[str, Tool]):
             replace(tool, effects=effects[name], claim=None) if name in effects else tool
             for name, tool in self._tools.items()
         )
+
+    def full_names(self, name: str) -> tuple[str, ...]:
+        """Return the tools that `name` may mean where it is the short name or alias of several."""
+        return self._ambiguous.get(name, ())
+
+    def ambiguity(self, name: str) -> str | None:
+        """Return a sentence that names the tools that `name` may mean; None where it is clear."""
+        full_names = " and ".join(map(repr, self.full_names(name)))
+        return f"{name!r} is ambiguous: the tools are {full_names}." if full_names else None
 
     def with_tools(self, *more: Tool) -> Toolbox:
         """Return a toolbox with `more` tools."""

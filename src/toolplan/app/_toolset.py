@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any, Final, TypeAlias, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 import toolplan
 from toolplan import extract as extraction
@@ -21,13 +22,21 @@ from toolplan.app.settings import LABELS, Settings
 from toolplan.errors import ToolplanError
 from toolplan.path import Json
 from toolplan.sources._base import OpenedTools, ServerStatus, SourceContext, not_asked
+from toolplan.sources.combined import (
+    GIVEN,
+    Accept,
+    NamedSource,
+    combined,
+    distinct,
+    labels_of,
+)
 from toolplan.sources.named import SOURCES, source_of
 from toolplan.tools import Effects, Tool, Toolbox, ToolObjectError
 
-ToolItem: TypeAlias = Tool | Callable[..., object] | dict[str, Any]
-ToolsArgument: TypeAlias = (
-    str | os.PathLike[str] | ModuleType | ToolItem | Iterable[ToolItem] | Mapping[str, Any] | None
+ToolItem: TypeAlias = (
+    str | os.PathLike[str] | ModuleType | Tool | Toolbox | Callable[..., object] | dict[str, Any]
 )
+ToolsArgument: TypeAlias = ToolItem | Iterable[ToolItem] | Mapping[str, Any] | None
 EffectsArgument: TypeAlias = Sequence[str] | Mapping[str, str]
 
 DEMO: Final = "toolplan.demo:TOOLS"
@@ -53,7 +62,8 @@ class Toolset(Struct, frozen=True):
         tools: the tools.
         insights: functions that find sentences in what the tools return.
         advice: what the tools were opened with, so that a resumed run can open them again.
-        accept: pins the tools as they are now; None where they cannot change by themselves.
+        accept: pins the tools as they are now, and returns the lock files; None where tools cannot
+            change by themselves.
         faults: which servers or operations cannot be used, and why.
         address: the URL of the service, where the user has set it.
         servers: the servers that were asked for tools, and who is signed in to them.
@@ -63,7 +73,7 @@ class Toolset(Struct, frozen=True):
     tools: Toolbox
     insights: tuple[Callable[..., Any], ...]
     advice: Mapping[str, Json]
-    accept: Callable[[str | None], Path] | None = None
+    accept: Accept | None = None
     faults: tuple[str, ...] = ()
     address: str | None = None
     servers: tuple[ServerStatus, ...] = ()
@@ -109,26 +119,47 @@ def open_tools(
         note,
         ask or not_asked,
     )
-    help_ = _HELP
     try:
-        spec = DEMO if tools is None else _spec(tools)
-        if spec is None:
-            if base_url is not None:
-                raise _no_address()
-            yield _labelled(OpenedTools(_given(tools)), {}, labels, asked, context, reading, learns)
-            return
-        _, source = source_of(spec, context.folder)
-        help_ = source.help
-        if base_url is not None and not source.takes_base_url:
-            raise _no_address()
-        advice: dict[str, Json] = {"tools": spec}
-        if base_url is not None:
-            advice["base_url"] = base_url
-        with source.open(spec, context) as opened:
-            yield _labelled(opened, advice, labels, asked, context, reading, learns)
+        specs, given = _sources(DEMO if tools is None else tools, context.folder)
+        with ExitStack() as opening:
+            opened = _opened(specs, context, base_url, opening)
+            if given is not None:
+                named = NamedSource("the list", (GIVEN,), OpenedTools(_given(given)))
+                opened.append(named)
+            advice: dict[str, Json] = {}
+            if given is None:
+                advice["tools"] = specs[0] if len(specs) == 1 else [*specs]
+                if base_url is not None:
+                    advice["base_url"] = base_url
+            # no order of the sources may change what is planned
+            together = combined(sorted(opened, key=lambda each: (each.labels, each.spec)))
+            yield _labelled(*together, advice, labels, asked, context, reading, learns)
     except ToolObjectError as error:
         code = error.code if error.code != "tool-object" else "bad-tools"
-        raise ToolplanError(code, str(error), error.help or help_) from error
+        raise ToolplanError(code, str(error), error.help or _HELP) from error
+
+
+def _opened(
+    specs: Sequence[str], context: SourceContext, base_url: str | None, opening: ExitStack
+) -> list[NamedSource]:
+    """Open the sources; `base_url` is for the only one of an OpenAPI document.
+
+    Raises:
+        ToolplanError: `base_url` is for none of them, or might be for several.
+        ToolObjectError: one cannot be opened.
+    """
+    sources = [source_of(spec, context.folder)[1] for spec in specs]
+    if base_url is not None and sum(source.takes_base_url for source in sources) != 1:
+        raise _no_address()
+    found: list[NamedSource] = []
+    for spec, source in zip(specs, sources, strict=True):
+        takes = replace(context, base_url=base_url if source.takes_base_url else None)
+        try:
+            opened = opening.enter_context(source.open(spec, takes))
+        except ToolObjectError as error:
+            raise ToolObjectError(str(error), error.help or source.help, error.code) from error
+        found.append(NamedSource(spec, labels_of(spec, context.folder), opened))
+    return found
 
 
 @contextmanager
@@ -138,43 +169,25 @@ def open_toolbox(name: str, settings: Settings, note: Callable[[str], None]) -> 
     Raises:
         ToolplanError: there is no such toolbox, or its tools cannot be opened.
     """
-    with ExitStack() as opened:
-        found = [
-            opened.enter_context(open_tools(each, settings, note, learns=False))
-            for each in settings.toolbox(name)
-        ]
-        tools: dict[str, Tool] = {}
-        for tool in (tool for each in found for tool in each.tools.values()):
-            if tool.to_json() != tools.setdefault(tool.name, tool).to_json():
-                raise ToolplanError(
-                    "bad-tools",
-                    f"The toolbox {name!r} has two tools named {tool.name!r}.",
-                    "Rename one of them, or make two toolboxes.",
-                )
-        insights = tuple(insight for each in found for insight in each.insights)
-        faults = tuple(fault for each in found for fault in each.faults)
-        if not tools:
-            raise ToolplanError(
-                "bad-tools", f"The toolbox {name!r} has no tools.", " ".join(faults) or None
-            )
-        yield Toolset(Toolbox(tools.values()), insights, {"toolbox": name}, faults=faults)
+    with open_tools(settings.toolbox(name), settings, note, learns=False) as opened:
+        yield replace(opened, advice={"toolbox": name})
 
 
-def reopening(plan: Json) -> tuple[str | None, dict[str, str], str | None]:
+def reopening(plan: Json) -> tuple[tuple[str, ...], dict[str, str], str | None]:
     """Return the tools, the labels of effects and the base URL that a journal's plan ran with."""
     metadata = plan.get("metadata") if isinstance(plan, dict) else None
     advice = metadata.get(ADVICE) if isinstance(metadata, dict) else None
     match advice:
-        case {"tools": str(name), **more}:
+        case {"tools": str() | list() as named, **more}:
             labels, url = more.get("effects"), more.get("base_url")
             kept = labels if isinstance(labels, dict) else {}
             return (
-                name,
+                (named,) if isinstance(named, str) else tuple(map(str, named)),
                 {tool: str(label) for tool, label in kept.items()},
                 url if isinstance(url, str) else None,
             )
         case _:
-            return None, {}, None
+            return (), {}, None
 
 
 def effect_labels(effects: EffectsArgument) -> dict[str, Effects]:
@@ -203,6 +216,22 @@ def effect_labels(effects: EffectsArgument) -> dict[str, Effects]:
             )
         found[tool] = Effects(label)
     return found
+
+
+def _sources(tools: object, folder: Path) -> tuple[list[str], object]:
+    """Return what names sources, each once, and the tools that are given as objects, if any."""
+    if (spec := _spec(tools)) is not None:
+        return [spec], None
+    if isinstance(tools, Mapping | bytes) or not isinstance(tools, Iterable):
+        return [], cast("object", tools)
+    listed = [*cast("Iterable[object]", tools)]
+    specs = [spec for each in listed if (spec := _spec(each)) is not None]
+    if not specs:
+        return [], listed
+    given: list[object] = []
+    for each in (each for each in listed if _spec(each) is None):
+        given += each.values() if isinstance(each, Toolbox) else [each]
+    return distinct(specs, folder), given or None
 
 
 def _spec(tools: object) -> str | None:
@@ -268,6 +297,7 @@ def _members(given: Mapping[object, object]) -> Iterable[object]:
 
 def _labelled(
     opened: OpenedTools,
+    accept: Accept | None,
     advice: dict[str, Json],
     labels: Mapping[str, Effects],
     asked: Mapping[str, Effects],
@@ -277,14 +307,19 @@ def _labelled(
 ) -> Toolset:
     tools = opened.tools
     for more in (_sql(context), None if reading is None else extraction.extract_tool(reading)):
-        if more is not None and more.name not in tools:
+        if more is not None and more.name not in tools and not tools.full_names(more.name):
             tools = tools.with_tools(more)
-    if absent := [tool for tool in asked if tool not in tools]:
-        raise ToolplanError(
-            "bad-effects",
-            f"effects: there is no tool {absent[0]!r}.",
-            "`toolplan tools` lists the tools.",
-        )
+    for name in labels:
+        if any(full not in labels for full in tools.full_names(name)):
+            raise ToolplanError(
+                "bad-effects", f"effects: {tools.ambiguity(name)}", "Give each of them its label."
+            )
+        if name in asked and name not in tools:
+            raise ToolplanError(
+                "bad-effects",
+                f"effects: there is no tool {name!r}.",
+                "`toolplan tools` lists the tools.",
+            )
     known = {tool: label for tool, label in labels.items() if tool in tools}
     if known:
         tools = tools.labelled(known)
@@ -295,7 +330,7 @@ def _labelled(
         tools,
         opened.insights,
         advice,
-        opened.accept,
+        accept,
         opened.faults,
         opened.address,
         opened.servers,
@@ -314,6 +349,6 @@ def _sql(context: SourceContext) -> Tool | None:
 def _no_address() -> ToolplanError:
     return ToolplanError(
         "usage",
-        "base_url is for tools that come from an OpenAPI document.",
-        "Leave it out, or name the document as the tools.",
+        "base_url is for the tools of one OpenAPI document.",
+        "Leave it out, name one document, or write base_url in [openapi.NAME] of the settings.",
     )

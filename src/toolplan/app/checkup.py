@@ -102,6 +102,8 @@ def check_up(tools: Sequence[str] = ()) -> Iterator[Finding]:
         yield Finding("tools", State.ABSENT, "None are named.", "Name them: --tools TOOLS.")
     for spec in tools:
         yield from _tools(f"tools {spec}", partial(open_tools, spec, settings, _ignore), settings)
+    if len(tools) > 1:
+        yield _combined(tools, settings)
     for name in settings.table("toolboxes"):
         opening = partial(open_toolbox, name, settings, _ignore)
         yield from _tools(f"toolbox {name}", opening, settings)
@@ -310,6 +312,15 @@ def _tools(
                 yield _reached(subject, opened.address)
     except ToolplanError as error:
         yield _faulty(subject, error)
+
+
+def _combined(tools: Sequence[str], settings: Settings) -> Finding:
+    subject = "all tools, together"
+    try:
+        with open_tools(tools, settings, _ignore) as opened:
+            return _together(subject, opened.tools, settings)
+    except ToolplanError as error:
+        return _faulty(subject, error)
 
 
 def _ignore(_: str) -> None:

@@ -10,8 +10,9 @@ from cyclopts import Parameter
 from toolplan.cli._terminal import CommandError
 from toolplan.dialects import DIALECTS
 
-TOOLS_HELP: Final = (
+_TOOLS_HELP: Final = (
     "A JSON file of tool objects, an MCP configuration, an OpenAPI document, or MODULE:ATTRIBUTE."
+    " Repeatable: all of them together."
 )
 
 
@@ -37,7 +38,7 @@ PlanFileArgument: TypeAlias = Annotated[
 JsonFlag: TypeAlias = Annotated[
     bool, Parameter(name="--json", help="Print JSON on standard output.")
 ]
-ToolsOption: TypeAlias = Annotated[str | None, Parameter(name="--tools", help=TOOLS_HELP)]
+ToolsOption: TypeAlias = Annotated[tuple[str, ...], Parameter(name="--tools", help=_TOOLS_HELP)]
 DialectOption: TypeAlias = Annotated[
     str, Parameter(name="--dialect", help=f"The form of the plan: {', '.join(DIALECTS)}.")
 ]

@@ -14,7 +14,7 @@ from toolplan.render.printable import printable
 
 
 def opened(
-    tools: str | None,
+    tools: Sequence[str],
     effects: Sequence[str] = (),
     base_url: str | None = None,
     *,
@@ -27,7 +27,7 @@ def opened(
     """
     settings = read_settings(home())
     return open_tools(
-        tools,
+        tools or None,
         settings,
         lambda sentence: note(printable(sentence)),
         effects=effects,
@@ -42,9 +42,9 @@ def _no_model() -> Model:
 
 
 @contextmanager
-def opened_if_given(tools: str | None, effects: Sequence[str] = ()) -> Generator[Toolset | None]:
+def opened_if_given(tools: Sequence[str], effects: Sequence[str] = ()) -> Generator[Toolset | None]:
     """Open the tools of `--tools`; yield None where there are none."""
-    if tools is None:
+    if not tools:
         yield None
     else:
         with opened(tools, effects, for_plans=True) as toolset:

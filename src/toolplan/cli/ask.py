@@ -73,7 +73,7 @@ def ask_command(
     yes: YesFlag = False,
     approve: ApproveOption = None,
     approve_values: ApproveValuesFlag = False,
-    tools: ToolsOption = None,
+    tools: ToolsOption = (),
     base_url: BaseUrlOption = None,
     policy: PolicyOption = None,
     journal: JournalOption = None,
@@ -97,7 +97,7 @@ def ask_command(
     with closing(Display(silent=as_json or summary == "json")) as display:
         guard = RunGuard(display, yes=yes, digest=approve, may_ask=not as_json)
         with open(
-            tools,
+            tools or None,
             model=model or None,
             planner=planner,
             base_url=base_url,

@@ -47,7 +47,7 @@ def check_command(
     file: PlanFileArgument,
     *more: PlanFileArgument,
     dialect: DialectOption = "toolplan",
-    tools: ToolsOption = None,
+    tools: ToolsOption = (),
     effects: EffectsOption = (),
     policy: PolicyOption = None,
     fix: FixFlag = False,

@@ -31,7 +31,7 @@ def convert_command(
     *,
     from_: FromOption = "toolplan",
     to: ToOption = "toolplan",
-    tools: ToolsOption = None,
+    tools: ToolsOption = (),
     as_json: JsonFlag = False,
 ) -> int:
     """Convert a plan to another dialect, on standard output.

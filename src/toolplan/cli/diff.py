@@ -58,7 +58,7 @@ def diff_command(
     /,
     *,
     dialect: DialectOption = "toolplan",
-    tools: ToolsOption = None,
+    tools: ToolsOption = (),
     journal: JournalOption = None,
     effects: EffectsOption = (),
     as_json: JsonFlag = False,

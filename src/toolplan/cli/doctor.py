@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
-
-from cyclopts import Parameter
+from typing import Final
 
 from toolplan.app.checkup import Finding, State, check_up
-from toolplan.cli._options import TOOLS_HELP, JsonFlag
+from toolplan.cli._options import JsonFlag, ToolsOption
 from toolplan.cli._terminal import Exit, out, print_json
 from toolplan.path import Json
 from toolplan.render._lines import Prose
 from toolplan.render.printable import count_text, printable
 
-ToolsOptions = Annotated[
-    tuple[str, ...], Parameter(name="--tools", help=f"{TOOLS_HELP} Repeatable.")
-]
 _SIGNS: Final = {State.FINE: ("✓", ""), State.ABSENT: ("–", "dim"), State.FAULTY: ("✗", "bold red")}
 
 
-def doctor_command(*, tools: ToolsOptions = (), as_json: JsonFlag = False) -> int:
+def doctor_command(*, tools: ToolsOption = (), as_json: JsonFlag = False) -> int:
     """Check what is installed and configured: extras, extensions, settings, models, TOOLS.
 
     Servers of TOOLS and of toolboxes are started, and a connection to each address that is

@@ -46,7 +46,7 @@ ElicitFlag = Annotated[
 
 def mcp_command(
     *,
-    tools: ToolsOption = None,
+    tools: ToolsOption = (),
     base_url: BaseUrlOption = None,
     policy: PolicyOption = None,
     journal: JournalOption = None,
@@ -71,7 +71,7 @@ def mcp_command(
     a token: that of the variable TOOLPLAN_MCP_TOKEN, or the one in mcp.token of the data folder.
     """
     with open(
-        tools,
+        tools or None,
         model=model or None,
         planner=planner,
         base_url=base_url,

@@ -45,7 +45,7 @@ def plan_command(
     question: str = "",
     *,
     dialect: DialectOption = "toolplan",
-    tools: ToolsOption = None,
+    tools: ToolsOption = (),
     base_url: BaseUrlOption = None,
     policy: PolicyOption = None,
     effects: EffectsOption = (),
@@ -69,7 +69,7 @@ def plan_command(
     if state is not None:
         return _print_state(state, contracts, as_json=as_json)
     with open(
-        tools,
+        tools or None,
         model=model or None,
         planner=planner,
         base_url=base_url,

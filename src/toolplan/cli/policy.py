@@ -49,7 +49,7 @@ def policy_command(
     *,
     policy: PolicyOption = None,
     dialect: DialectOption = "toolplan",
-    tools: ToolsOption = None,
+    tools: ToolsOption = (),
     base_url: BaseUrlOption = None,
     effects: EffectsOption = (),
     as_json: JsonFlag = False,

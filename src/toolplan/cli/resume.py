@@ -80,7 +80,7 @@ ReasonOption = Annotated[
 def resume_command(
     run: RunArgument,
     *,
-    tools: ToolsOption = None,
+    tools: ToolsOption = (),
     journal: JournalOption = None,
     retry: RetryOption = (),
     resolve: ResolveOption = (),
@@ -164,8 +164,8 @@ def _resumed(
 
 
 def _tools_of(
-    plan: Json, tools: str | None, effects: Sequence[str]
-) -> tuple[str, dict[str, str], str | None]:
+    plan: Json, tools: Sequence[str], effects: Sequence[str]
+) -> tuple[Sequence[str], dict[str, str], str | None]:
     """Return the tools, labels and base URL for a run; what is given comes first.
 
     Raises:
@@ -173,7 +173,7 @@ def _tools_of(
     """
     spec, kept, base_url = reopening(plan)
     named = tools or spec
-    if named is None:
+    if not named:
         raise CommandError(
             "usage", "--tools is missing: the run does not say where its tools came from."
         )

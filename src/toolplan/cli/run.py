@@ -14,7 +14,6 @@ from toolplan.cli._approval import RunGuard, wanted
 from toolplan.cli._checked import checked_plan
 from toolplan.cli._display import Display
 from toolplan.cli._options import (
-    TOOLS_HELP,
     ApproveOption,
     ApproveValuesFlag,
     BaseUrlOption,
@@ -29,6 +28,7 @@ from toolplan.cli._options import (
     StrictFlag,
     TimeoutOption,
     TodayOption,
+    ToolsOption,
     YesFlag,
     for_given_plans,
 )
@@ -41,7 +41,6 @@ from toolplan.execution_plan import ExecutionPlan
 from toolplan.forecast import Forecast
 from toolplan.render.plan_tree import effect_marks, plan_tree
 
-NeededTools = Annotated[str, Parameter(name="--tools", help=TOOLS_HELP)]
 DryFlag = Annotated[
     bool,
     Parameter(name="--dry-run", help="Call no tool; report what would go wrong."),
@@ -51,7 +50,7 @@ DryFlag = Annotated[
 def run_command(
     file: PlanFileArgument,
     *,
-    tools: NeededTools,
+    tools: ToolsOption,
     base_url: BaseUrlOption = None,
     policy: PolicyOption = None,
     journal: JournalOption = None,

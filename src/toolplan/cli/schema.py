@@ -8,7 +8,7 @@ from toolplan.cli._tools import opened_if_given
 from toolplan.plan_json import json_schema
 
 
-def schema_command(*, tools: ToolsOption = None, as_json: JsonFlag = False) -> int:
+def schema_command(*, tools: ToolsOption = (), as_json: JsonFlag = False) -> int:
     """Print the JSON Schema of plans, for editors and other programs.
 
     It covers the form of a plan; `toolplan check` covers all of it. With --tools only the names of

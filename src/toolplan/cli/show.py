@@ -82,7 +82,7 @@ def show_command(
     file: FileOrRun,
     *,
     dialect: DialectOption = "toolplan",
-    tools: ToolsOption = None,
+    tools: ToolsOption = (),
     journal: JournalOption = None,
     effects: EffectsOption = (),
     mermaid: MermaidFlag = False,
@@ -151,7 +151,7 @@ def _run_named(start: str, place: str | None, unreadable: CommandError) -> str:
 
 
 def _show_run(
-    name: str, form: _Form, place: str | None, tools: str | None, effects: tuple[str, ...]
+    name: str, form: _Form, place: str | None, tools: tuple[str, ...], effects: tuple[str, ...]
 ) -> int:
     with closing(opened_journal(place)) as journal:
         events = journal.events(name)
@@ -170,7 +170,8 @@ def _show_run(
         sys.stdout.write(draw(plan, marks=run_marks(run), states=states))
         return Exit.FINE.value
     # tools are started only where they are named; the demo's start nothing
-    named = tools or (DEMO if reopening(record)[0] == DEMO else None)
+    kept = reopening(record)[0]
+    named = tools or (kept if kept == (DEMO,) else ())
     with opened_if_given(named, effects) as opened:
         found = None if plan is None else _answer(plan, run, events, opened)
     shown = _Shown(run, plan, found, _items(events), is_left, is_placed, unworked)

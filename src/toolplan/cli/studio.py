@@ -57,7 +57,7 @@ _PORT = 8321  # as `toolplan.studio` has it, which is not loaded for the help
 
 def studio_command(
     *,
-    tools: ToolsOption = None,
+    tools: ToolsOption = (),
     base_url: BaseUrlOption = None,
     policy: PolicyOption = None,
     effects: EffectsOption = (),
@@ -88,7 +88,7 @@ def studio_command(
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
     with open(
-        tools,
+        tools or None,
         model=model or None,
         planner=planner,
         base_url=base_url,

@@ -47,7 +47,7 @@ _MOST_TIMES: Final = 1000
 
 def test_command(
     *files: Files,
-    tools: ToolsOption = None,
+    tools: ToolsOption = (),
     planner: PlannerChoice = None,
     model: ModelOption = (),
     contracts: ContractsOption = (),

@@ -37,7 +37,7 @@ _LEFT_OUT: Final = "Correct it where the tool or its server is defined."
 def tools_command(
     query: str | None = None,
     *,
-    tools: ToolsOption = None,
+    tools: ToolsOption = (),
     base_url: BaseUrlOption = None,
     effects: EffectsOption = (),
     accept: AcceptFlag = False,
@@ -64,6 +64,8 @@ def tools_command(
     elif (alias := toolbox.alias(query)) is not None:
         shown = [toolbox[alias]]
     else:
+        if (ambiguity := toolbox.ambiguity(query)) is not None:
+            note(ambiguity)
         shown = [found.tool for found in search_tools(toolbox, query)]
         meant = None if " " in query else did_you_mean(near(query, toolbox))
         if shown and meant is not None:
@@ -100,13 +102,13 @@ def _accept(toolset: Toolset, name: str | None) -> int:
         )
     claims = [tool for tool in toolset.tools.values() if name in (None, tool.name)]
     try:
-        lock = toolset.accept(name)
+        locks = toolset.accept(name)
     except ToolObjectError as error:
         code = "unknown-tool" if error.help is None else "not-shown"
         raise CommandError(code, str(error), error.help) from None
     for line in claim_lines(claims):
         note(printable(f"{line}. This counts now."))
-    note(f"Accepted, and pinned in {lock}.")
+    note(f"Accepted, and pinned in {' and '.join(map(str, locks))}.")
     return Exit.FINE.value
 
 

@@ -63,7 +63,7 @@ class CaseFile(Struct, frozen=True):
 
     path: Path
     cases: tuple[Case, ...]
-    tools: str | None = None
+    tools: str | tuple[str, ...] | None = None
     planner: str | None = None
     model: str | None = None
 
@@ -83,8 +83,18 @@ def read_cases(path: Path) -> CaseFile:
     cases = tuple(
         _case(_Reader(str(path), f"tests[{at}]"), each, today) for at, each in enumerate(listed)
     )
-    names = {name: reader.text(document, name) for name in ("tools", "planner", "model")}
-    return CaseFile(path, cases, **names)
+    names = {name: reader.text(document, name) for name in ("planner", "model")}
+    return CaseFile(path, cases, _sources(reader, document), **names)
+
+
+def _sources(reader: _Reader, document: Mapping[str, Json]) -> str | tuple[str, ...] | None:
+    match document.get("tools"):
+        case None | str() as named:
+            return named
+        case [_, *_] as listed if all(isinstance(each, str) for each in listed):
+            return tuple(map(str, listed))
+        case _:
+            raise reader.wrong("tools", "text, or a list of texts")
 
 
 def _read(path: Path) -> Json:

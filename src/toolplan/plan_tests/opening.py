@@ -17,7 +17,7 @@ _NOT_REMEMBERED: Mapping[str, str] = {"PLANNER_ENABLE_CACHING": "false"}
 def open_for(
     file: CaseFile,
     *,
-    tools: str | None = None,
+    tools: Sequence[str] = (),
     planner: str | None = None,
     model: Sequence[str] = (),
     contracts: Sequence[str] = (),

@@ -17,7 +17,8 @@ def unknown_tool(context: PlanContext) -> Iterator[Problem]:
 
     Planners that see many tools invent names that are like existing ones, so near names are
     offered. Where one name was surely meant and its tool only reads, the name is corrected; a tool
-    that may change something is only offered.
+    that may change something is only offered. A name that tools of several sources have, as `send`
+    of `mail.send` and `chat.send`, is ambiguous, and none of them is called.
 
         {"id": "a", "tool": "shipment_list"}     There is no tool 'shipment_list'.
 
@@ -32,8 +33,11 @@ def unknown_tool(context: PlanContext) -> Iterator[Problem]:
             or context.tools.alias(step.tool) is not None
         ):
             continue
-        offers = context.suggest(step.tool, context.tools)
         pointer = f"/steps/{position}/tool"
+        if (ambiguity := context.tools.ambiguity(step.tool)) is not None:
+            yield Problem(ambiguity, pointer, step.id, "Write one of these names.")
+            continue
+        offers = context.suggest(step.tool, context.tools)
         fix = None
         if offers.sure is not None:
             is_safe = not context.tools[offers.sure].has_effects

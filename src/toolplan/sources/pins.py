@@ -84,7 +84,8 @@ class RefusedTool(SourcedTool, frozen=True, dict=True):
     def remedy(self) -> str:
         """What to do about it."""
         return (
-            f"Look at what has changed; `toolplan tools {self.name} --tools FILE --accept` takes"
+            f"Look at what has changed; `toolplan tools {self.short_name or self.name} --tools FILE"
+            " --accept` takes"
             " the tool as it is now."
         )
 
