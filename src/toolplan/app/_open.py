@@ -54,9 +54,8 @@ def open(
     """Open tools, a planner and a journal, with the defaults of the command line.
 
     Args:
-        tools: a JSON file of tool objects, an MCP configuration, an OpenAPI document or
-            `module:attribute`; a module; tools, functions and tool objects; or a list of these, all
-            together. None: the demo.
+        tools: what `--tools` takes; a module; tools, functions and tool objects; or a list of
+            these, all together. None: the demo.
         toolbox: instead of tools, the name of a table [toolboxes.NAME] of the settings.
         model: a model, or names of models in the order of asking. None: those of the settings.
         planner: `auto`, the name of a planner, or a planner.
