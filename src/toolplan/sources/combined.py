@@ -134,7 +134,7 @@ def _places(sources: Sequence[NamedSource]) -> dict[str, _Place]:
 
 
 def _labels(known: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
-    """Return the shortest labels that tell the sources apart which share their shortest one."""
+    """Return the shortest labels that distinguish the sources that share their shortest one."""
     found: dict[str, str] = {}
     for spec, labels in known.items():
         alike = [each for each in known.values() if each[0] == labels[0]]
