@@ -32,6 +32,8 @@ _MOST_SUMMARIES: Final = 3
 _MESSAGE_WIDTH: Final = 300
 _OPEN: Final = frozenset({StepState.PENDING, StepState.RUNNING})
 
+_SQL: Final = "sql"
+
 
 class Problem(Struct, frozen=True):
     """A step that did not succeed.
@@ -171,7 +173,7 @@ def answer(
     problems = _problems(run)
     given = set(result_steps(plan))
     return Answer(
-        headline=_headline(run, sections, problems),
+        headline=_headline(run, sections, problems, _zones(run, steps)),
         sections=sections,
         problems=problems,
         on_the_way=tuple(
@@ -186,7 +188,16 @@ def answer(
     )
 
 
-def _headline(run: Run, sections: Sequence[Section], problems: Sequence[Problem]) -> str:
+def _zones(run: Run, steps: Mapping[str, Step]) -> list[str]:
+    """Return the time zones, other than their own, in which steps of `sql` have read times."""
+    ran = [run.steps[name] for name in steps if steps[name].tool == _SQL and name in run.steps]
+    outputs = [step.output for step in ran if isinstance(step.output, dict)]
+    return sorted({str(output["zone"]) for output in outputs if "zone" in output})
+
+
+def _headline(
+    run: Run, sections: Sequence[Section], problems: Sequence[Problem], zones: Sequence[str]
+) -> str:
     parts = [_verdict(run, problems)]
     parts += [section.summary for section in sections[:_MOST_SUMMARIES]]
     if more := len(sections) - _MOST_SUMMARIES:
@@ -195,6 +206,8 @@ def _headline(run: Run, sections: Sequence[Section], problems: Sequence[Problem]
         return "The plan has no results."
     if run.partial:
         parts.append(f"Over a part only: {_parts_text(run.partial)}.")
+    if zones:
+        parts.append(f"Times, days and hours are those of {' and '.join(zones)}.")
     return " ".join(part for part in parts if part)
 
 

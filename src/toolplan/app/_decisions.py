@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Final, TypeAlias
+from zoneinfo import ZoneInfo
 
 from toolplan.consent import Consent, Effect
 from toolplan.engines import Decided
@@ -139,9 +140,14 @@ def read_day(text: object) -> date:
     return found
 
 
-def day_at(today: date | str | None, clock: Callable[[], float]) -> date:
-    """Return the date that counts as today; without one that is given, the date of `clock`."""
-    return datetime.fromtimestamp(clock()).date() if today is None else read_day(today)
+def day_at(today: date | str | None, clock: Callable[[], float], zone: str = "") -> date:
+    """Return the date that counts as today; without one that is given, the date of `clock`.
+
+    That is the date in the time zone `zone`; if empty, in that of the machine.
+    """
+    if today is not None:
+        return read_day(today)
+    return datetime.fromtimestamp(clock(), ZoneInfo(zone) if zone else None).date()
 
 
 def metadata_of(plan: Json) -> dict[str, Json]:

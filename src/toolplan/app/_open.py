@@ -9,7 +9,9 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Literal, NoReturn, cast
+from typing import Any, Literal, NoReturn, cast
+
+from msgspec.structs import replace
 
 from toolplan import providers
 from toolplan.app import _journal_place
@@ -22,11 +24,13 @@ from toolplan.app._toolset import EffectsArgument, ToolsArgument, open_toolbox, 
 from toolplan.app.app import App
 from toolplan.app.settings import FILE, Settings, read_settings
 from toolplan.errors import ToolplanError
+from toolplan.path import Json, copied
 from toolplan.plan import Limits
 from toolplan.planners import Planner
 from toolplan.render.printable import printable
 from toolplan.rules import Rule
 from toolplan.storage.journal import Store
+from toolplan.tools import Arguments, Toolbox
 
 logger = logging.getLogger("toolplan")
 
@@ -87,10 +91,30 @@ def open(
         learns, closing = None if toolbox else data, opening.pop_all()
         user = User(known, learns, opened.advice, weeks, how.tracker, toolbox or "", closing)
     return App(
-        opened.tools, how.planner, insights=opened.insights, policy=policy, limits=limits,
-        rules=rules, attempts=how.attempts, journal=_journal(journal, known), model=how.model,
-        user=user, on_note=note, clock=clock, new_id=new_id,
+        _in_zone(opened.tools, known.models.zone), how.planner, insights=opened.insights,
+        policy=policy, limits=limits, rules=rules, attempts=how.attempts,
+        journal=_journal(journal, known), model=how.model, user=user,
+        on_note=note, clock=clock, new_id=new_id,
     )  # fmt: skip
+
+
+def _in_zone(tools: Toolbox, zone: str) -> Toolbox:
+    """Return `tools` with a tool `sql` that reads times in `zone` where the plan names no other."""
+    tool = tools.get("sql")
+    if not zone or tool is None or tool.source != "builtin":
+        return tools
+    schema: Any = copied(tool.raw_input)
+    schema["properties"]["zone"]["default"] = zone
+
+    own = tool.call
+    if own is None:
+        return tools
+
+    async def call(arguments: Arguments) -> Json:
+        return await own({"zone": zone, **arguments})
+
+    changed = replace(tool, raw_input=schema, call=call)
+    return Toolbox(changed if each is tool else each for each in tools.values())
 
 
 class _Notes:

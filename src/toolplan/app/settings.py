@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, cast
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from msgspec import Struct
 
@@ -76,6 +77,15 @@ def _parameters(value: object) -> tuple[str, ...]:
         if name not in SETTABLE:
             raise _Bad(f"has {name!r}, which is none of {', '.join(SETTABLE)}")
     return named
+
+
+def _zone(value: object) -> str:
+    name = _text(value)
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        raise _Bad(f"is no time zone: {name!r}; write one as Europe/Berlin") from None
+    return name
 
 
 def _flag(value: object) -> bool:
@@ -145,6 +155,7 @@ _SETTINGS: Final[Mapping[str, _Setting]] = {
     "cache_max_size": _Setting("PLANNER_CACHE_MAX_SIZE", _number(1, 1_000_000, whole=True)),
     "cache_ttl_ms": _Setting("PLANNER_CACHE_TTL", _number(0, 10**15, whole=True)),
     "validate_tools": _Setting("PLANNER_VALIDATE_TOOLS", _flag),
+    "zone": _Setting("TOOLPLAN_ZONE", _zone),
 }
 """How the fields of `ModelSettings` are read."""
 
@@ -171,6 +182,8 @@ class ModelSettings(Struct, frozen=True):
         cache_max_size: how many plans are remembered.
         cache_ttl_ms: how long a plan is remembered, in milliseconds.
         validate_tools: whether a plan with an unknown tool is refused.
+        zone: the time zone of questions: of today, and of times that `sql` compares. Empty: that of
+            the machine, and of each time itself.
     """
 
     models: tuple[str, ...] = ()
@@ -194,6 +207,7 @@ class ModelSettings(Struct, frozen=True):
     cache_max_size: int = 100
     cache_ttl_ms: int = 3_600_000
     validate_tools: bool = True
+    zone: str = ""
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())

@@ -18,7 +18,7 @@ from toolplan.sources.sql._faults import MissingColumn, SqlFault, Stopped
 from toolplan.sources.sql._lineage import KnownTable, StatementLineage
 from toolplan.sources.sql._originals import Column, Name, Originals, passed_on
 from toolplan.sources.sql._statement import Statement
-from toolplan.sources.sql._times import needs_clocks
+from toolplan.sources.sql._times import in_zone, needs_clocks, zone_named
 from toolplan.sources.sql._types import (
     MAX_COLUMNS,
     ColumnType,
@@ -56,6 +56,7 @@ class _SqlCall:
         self._text = arguments.get("sql")
         self._tables = _objects(arguments.get("tables"))
         self._columns = _objects(arguments.get("columns"))
+        self._zone = arguments.get("zone")
         self._limits = limits
         self._database: Database | None = None
         self._stopped = False
@@ -87,7 +88,8 @@ class _SqlCall:
     def _run(self, database: Database, text: str) -> Json:
         if clash := clashing(self._tables):
             raise SqlFault(same_table(*clash))
-        rows = {name: _rows(name, value) for name, value in self._tables.items()}
+        given = {name: _rows(name, value) for name, value in self._tables.items()}
+        rows = given if self._zone is None else _in_zone(given, self._zone)
         keys = {key for each in rows.values() for row in each for key in row}
         keys.update(key for each in self._columns.values() for key in _objects(each))
         statement = database.statement(text, tuple(rows), keys)
@@ -118,7 +120,8 @@ class _SqlCall:
                 write = originals.writer(column.type, lineage.sources(column.name))
                 for row in result if write else ():
                     row[column.name] = write(row[column.name]) if write else None
-        return {"data": list[Json](result), "count": len(result)}
+        found: dict[str, Json] = {"data": list[Json](result), "count": len(result)}
+        return found if rows == given else found | {"zone": self._zone}
 
 
 def _bound(
@@ -263,6 +266,18 @@ def _declared(name: str, key: str, declared: Json) -> ColumnType:
 
 def _objects(value: Json) -> dict[str, Json]:
     return value if isinstance(value, dict) else {}
+
+
+def _in_zone(
+    rows: Mapping[str, list[dict[str, Json]]], name: Json
+) -> dict[str, list[dict[str, Json]]]:
+    zone = zone_named(name) if isinstance(name, str) else None
+    if zone is None:
+        raise SqlFault(f"There is no time zone {shown(name)}; write one as Europe/Berlin.")
+    return {
+        table: [{key: in_zone(value, zone) for key, value in row.items()} for row in each]
+        for table, each in rows.items()
+    }
 
 
 def _rows(name: str, value: Json) -> list[dict[str, Json]]:

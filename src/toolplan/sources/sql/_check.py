@@ -22,6 +22,7 @@ from toolplan.sources.sql._database import Database, Stopwatch, result_fault
 from toolplan.sources.sql._faults import Exhausted, SqlFault, Stopped
 from toolplan.sources.sql._lineage import KnownTable
 from toolplan.sources.sql._statement import Statement
+from toolplan.sources.sql._times import zone_named
 from toolplan.sources.sql._types import (
     WORDS,
     Columns,
@@ -136,6 +137,9 @@ class Check:
             return _UNKNOWN
         tables = _given_tables(literals.get("tables"), schemas)
         problems: list[Problem] = []
+        zone = literals.get("zone")
+        if isinstance(zone, str) and zone_named(zone) is None:
+            problems.append(("/zone", f"There is no time zone {shown(zone)}."))
         if tables is not None:
             declared = literals.get("columns")
             problems.extend(_declare(declared if isinstance(declared, dict) else {}, tables))
@@ -374,6 +378,7 @@ def _result_schema(statement: Statement, binding: Binding) -> Schema:
             "properties": {
                 "data": {"type": "array", "items": row_schema(columns, counts)},
                 "count": _COUNT,
+                "zone": {"type": "string"},
             },
             "required": ["data", "count"],
             "additionalProperties": False,

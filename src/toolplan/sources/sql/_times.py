@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from toolplan.path import Json
 from toolplan.sources.sql._functions import Call
@@ -21,6 +22,7 @@ _TIME: Final = re.compile(
 )
 _LIKE_A_TIME: Final = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}\S*", re.ASCII)
 _ZONE: Final = re.compile(r":\d{2}(?:\.\d+)?\s*(?P<zone>[Zz]|[+-]\d{2}(?::?\d{2})?)$", re.ASCII)
+_FRACTION: Final = re.compile(r"\.\d+", re.ASCII)
 _ZONED_TYPES: Final = frozenset({"TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS"})
 _CLOCK_TYPES: Final = frozenset({"TIMESTAMP", "TIMESTAMP_NS", "TIMESTAMP_MS", "TIMESTAMP_S"})
 _CAST: Final = "__cast"
@@ -57,6 +59,41 @@ def zone_of(text: str) -> str:
     """Return the zone that the time `text` states, as it is written; empty where it states none."""
     found = _ZONE.search(text)
     return found["zone"] if found else ""
+
+
+def zone_named(name: str) -> ZoneInfo | None:
+    """Return the time zone of an IANA name, as Europe/Berlin; None where there is none."""
+    try:
+        return ZoneInfo(name)
+    except (
+        ValueError,
+        OSError,
+        ZoneInfoNotFoundError,
+    ):  # among them a name that is no path, or not found
+        return None
+
+
+def in_zone(value: Json, zone: ZoneInfo) -> Json:
+    """Return `value` with each time in it that states a zone as the clocks of `zone` show it."""
+    match value:
+        case str() if zone_of(value) and (found := moment(value)) is not None:
+            return _on_the_clock(found, zone)
+        case list():
+            return [in_zone(each, zone) for each in value]
+        case dict():
+            return {key: in_zone(each, zone) for key, each in value.items()}
+        case _:
+            return value
+
+
+def _on_the_clock(time: Moment, zone: ZoneInfo) -> str:
+    try:
+        shown = time.instant.replace(tzinfo=UTC).astimezone(zone)
+    except OverflowError:  # in the first hours of year 1, or the last of 9999
+        return time.text
+    fraction = _FRACTION.search(time.text)
+    offset = shown.isoformat(timespec="seconds")[19:]
+    return f"{shown:%Y-%m-%dT%H:%M:%S}{fraction[0] if fraction else ''}{offset}"
 
 
 def looks_like_times(texts: Iterable[str]) -> bool:

@@ -159,6 +159,14 @@ _INPUT: Final[Json] = {
             },
             "x-literal": True,
         },
+        "zone": {
+            "type": "string",
+            "description": (
+                "The time zone of days and hours, as Europe/Berlin: times that state a zone are"
+                " read and given by its clocks. Without it each is read by its own."
+            ),
+            "x-literal": True,
+        },
     },
     "required": ["sql"],
     "additionalProperties": False,
@@ -168,6 +176,7 @@ _OUTPUT: Final[Json] = {
     "properties": {
         "data": {"type": "array", "items": {"type": "object"}},
         "count": {"type": "integer", "minimum": 0},
+        "zone": {"type": "string", "description": "The zone of times that were read in another."},
     },
     "required": ["data", "count"],
     "additionalProperties": False,
