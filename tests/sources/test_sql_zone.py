@@ -25,8 +25,12 @@ BERLIN = "Europe/Berlin"
 
 def selected(sql: str, times: list[Json], zone: str | None = BERLIN) -> Any:
     arguments: dict[str, Json] = {"sql": sql, "tables": {"t": [{"seen": each} for each in times]}}
-    assert SQL.call is not None
-    return asyncio.run(SQL.call(arguments if zone is None else arguments | {"zone": zone}))
+
+    async def call() -> Any:
+        assert SQL.call is not None
+        return await SQL.call(arguments if zone is None else arguments | {"zone": zone})
+
+    return asyncio.run(call())
 
 
 @pytest.mark.parametrize(
@@ -104,7 +108,7 @@ async def test_the_setting_is_the_default_and_the_answer_names_it(tmp_path: Path
         },
     ]
     async with toolplan.open([visits], settings=tmp_path, journal=tmp_path / "runs") as app:
-        run = await app.run(app.check({"toolplan": 1, "steps": steps}).plan)
+        run = await app.run({"toolplan": 1, "steps": steps})
     assert run.output == {"q": {"data": [{"d": "2026-11-25"}], "count": 1, "zone": BERLIN}}
     assert f"Times, days and hours are those of {BERLIN}." in str(run)
 

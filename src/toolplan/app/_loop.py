@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Final
 
 from msgspec import Struct, field
@@ -17,9 +17,11 @@ from msgspec.structs import replace
 from toolplan import compiler, deltas, traces
 from toolplan.answer import Answer, InsightFunction, Thresholds, answer
 from toolplan.app._approve import Approve, approver_of, by_values, chosen, refuse_other
+from toolplan.app._decisions import day_at
 from toolplan.app._streaming import ReportedSteps, StreamedDraft, StreamingDraft
 from toolplan.app.notes import estimate, foreseen, noted
 from toolplan.app.results import AskResult
+from toolplan.app.settings import Settings
 from toolplan.approval import ApprovalRequired, approve
 from toolplan.compiler import Compiled, compile_plan, output_schemas
 from toolplan.engines import RunOptions, run, run_stream
@@ -59,8 +61,13 @@ class Setup(Struct, frozen=True):
     clock: Callable[[], float]
     new_id: Callable[[], str]
     thresholds: Thresholds
+    settings: Settings
     passed: set[str] = field(default_factory=set[str])
     """digests of plans that passed the check here; they cover the tools and the policy"""
+
+    def day(self, today: date | str | None) -> date:
+        """Return the date that counts as today, in the time zone of the settings."""
+        return day_at(today, self.clock, self.settings.models.zone)
 
     def keep_passed(self, plan: ExecutionPlan | None) -> None:
         """Note that `plan` passed the check with these tools, policy and rules."""

@@ -73,8 +73,7 @@ def open(
         limits: the largest plans and runs.
         rules: what plans are checked by. None: the rules of all installed packages.
         on_note: called with each sentence for the user. None: the log `toolplan`, level INFO.
-        on_claim: called once with what a source claims, as that its tools only read; returns
-            whether that counts. None: nobody is asked, and such tools need an approval.
+        on_claim: returns whether a source's claim counts. None: such tools need an approval.
         clock: seconds since the epoch.
         new_id: returns the name of a run.
     """

@@ -23,7 +23,7 @@ from toolplan.app import resume as resuming
 from toolplan.app import workers as machines
 from toolplan.app._approve import Approve
 from toolplan.app._arguments import checked_methods
-from toolplan.app._decisions import consents_of, day_at, day_of, decisions_of, metadata_of
+from toolplan.app._decisions import consents_of, day_of, decisions_of, metadata_of
 from toolplan.app._kept import Kept
 from toolplan.app._left_out import answered, resumed, started
 from toolplan.app._loop import Loop, Setup, Watchers
@@ -117,7 +117,7 @@ class App:
         self.thresholds, self.tracker = self._user.settings.thresholds, self._user.tracker
         self._setup = Setup(
             self.tools, self.insights, policy, limits, rules, attempts, assess, clock, new_id,
-            self.thresholds,
+            self.thresholds, self._user.settings,
         )  # fmt: skip
         self._options, self._metadata, self.under_way = options, dict(metadata), UnderWay()
         self._on_note = on_note
@@ -242,7 +242,7 @@ class App:
         given = LimitOptions.of(concurrency, timeout)
         loop = self._loop(conversation, await self._kept.journal_to_run(), given, watchers)
         loop = replace(loop, approve=approve, yes=yes, eager=eager, replan=replan)
-        start = Start(self._day(today), loop.run_options, approve, yes, on_event)
+        start = Start(self._setup.day(today), loop.run_options, approve, yes, on_event)
         asked = await self._asked(question, today, context, conversation)
         asked = await answered(loop, asked, start)
         asked = await summarised(asked, self.model, summary, self._setup)
@@ -325,7 +325,7 @@ class App:
         if dry_run:
             return await simulate_run(self._setup, checked, await self._kept.journal_so_far())
         expected = await in_thread(_expected, self, checked, given)
-        start = Start(self._day(today), options, approve, yes, on_event)
+        start = Start(self._setup.day(today), options, approve, yes, on_event)
         notes = run_notes(self._metadata, self._user.advice, given, start.day)
         checked = noted(checked, {**notes, **expected})
         if on_plan is not None:
@@ -386,7 +386,7 @@ class App:
         if on_plan is not None:
             on_plan(plan)
         options = self.run_options(LimitOptions.kept(metadata.get(ADVICE)), given)
-        start = Start(self._day(day_of(metadata)), options, approve, yes, on_event)
+        start = Start(self._setup.day(day_of(metadata)), options, approve, yes, on_event)
         plan, ended = await resumed(self._setup, journal, name, plan, decided, leave_out, start)
         return await in_thread(self._ended, plan, ended)
 
@@ -444,15 +444,12 @@ class App:
         options = self.run_options(given)
         return Loop(self._setup, planner, journal, options, notes, watch, note=self._note)
 
-    def _day(self, today: date | str | None) -> date:
-        return day_at(today, self._setup.clock, self._user.settings.models.zone)
-
     async def _asked(
         self, text: str, today: date | str | None, context: Json, conversation: str | None
     ) -> AskResult:
         if conversation is not None and context is None:
             context = await self._kept.recall(conversation, text)
-        question = Question(text, self._day(today).isoformat(), context)
+        question = Question(text, self._setup.day(today).isoformat(), context)
         return AskResult(question, Refusal("Nothing was proposed."))
 
     async def _finished(self, asked: AskResult, conversation: str | None) -> AskResult:

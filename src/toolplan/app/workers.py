@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from toolplan.app._approve import by_values, is_other
 from toolplan.app._arguments import checked_arguments
-from toolplan.app._decisions import consents_of, day_at, day_of, decisions_of, metadata_of
+from toolplan.app._decisions import consents_of, day_of, decisions_of, metadata_of
 from toolplan.app._kept import Kept
 from toolplan.app._loop import Setup
 from toolplan.app._runs import User, run_notes
@@ -221,7 +221,7 @@ class Workers:
         """
         setup, metadata = self._setup, metadata_of(record.plan)
         plan = plan_in(record, setup.tools, limits=setup.limits, rules=setup.rules)
-        today = day_at(day_of(metadata), setup.clock, self._user.settings.models.zone)
+        today = setup.day(day_of(metadata))
         return Worked(plan, today, self._options(LimitOptions.kept(metadata.get(ADVICE))))
 
     # Inside, all blocking
@@ -236,7 +236,7 @@ class Workers:
     ) -> str:
         setup, dispatch, queue = self._setup, self.dispatch(), self.queue
         self._options(given)  # a wrong limit is an error before anything is kept
-        day = day_at(today, setup.clock, self._user.settings.models.zone)
+        day = setup.day(today)
         plan = noted(plan, run_notes(self._metadata, self._user.advice or {}, given, day))
         made = prepare(
             plan,
