@@ -21,7 +21,7 @@ from toolplan.storage.memory import SqliteMemory
 
 
 class Verdict(StrEnum):
-    """What came of a question; FAILED: its plan does not pass the check, or its run failed."""
+    """What came of a question; FAILED: the planner, the check of its plan or the run failed."""
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -73,7 +73,10 @@ class _Bench:
         """Ask a question, and return what came of it."""
         app = self._app(talk.domain)
         started = time.process_time()
-        found = await app.plan(turn.question, today=talk.today, conversation=conversation)
+        try:
+            found = await app.plan(turn.question, today=talk.today, conversation=conversation)
+        except ToolplanError as error:  # the planner itself failed
+            found = error
         seconds = time.process_time() - started
         is_due = not (turn.plans or turn.queries or turn.reads)
 
@@ -83,6 +86,8 @@ class _Bench:
             given = (talk.kind, at, turn.question, verdict, seconds, reason, tuple(plan), is_due)
             return Checked(*given, flip)
 
+        if isinstance(found, ToolplanError):
+            return checked(Verdict.FAILED, f"{found.message} {found.help}")
         match found.proposal:
             case Clarification(question=reply) | Refusal(reason=reply):
                 return checked(Verdict.ASKED, reply)
