@@ -26,7 +26,8 @@ from toolplan.demo.fields import (
     texts,
 )
 from toolplan.path import Json
-from toolplan.tools import Arguments, Tool, Toolbox, ToolError
+from toolplan.sources.sql import sql_tool
+from toolplan.tools import Arguments, Effects, Tool, Toolbox, ToolError
 
 TODAY: Final = datetime.date(2026, 3, 18)
 _TOWNS: Final = ("Alderley", "Brackwater", "Castleford", "Dunmore", "Eastham")
@@ -463,7 +464,10 @@ def _plain(value: Json) -> Json:
 
 @cache
 def tools(*, hints: bool) -> Toolbox:
-    """Return the tools, with the hints that an engineer writes, or with names and types only."""
+    """Return the tools, with the hints that an engineer writes, or with names and types only.
+
+    The one that computes is there too, as it is in the demo.
+    """
     kept: Callable[[Json], Json] = (lambda value: value) if hints else _plain
 
     def made(name: str, about: str, takes: Node, gives: Node, work: Callable[..., Json]) -> Tool:
@@ -471,7 +475,12 @@ def tools(*, hints: bool) -> Toolbox:
             return work(given)
 
         return Tool(
-            name=name, description=about, raw_input=kept(takes), raw_output=kept(gives), call=call
+            name=name,
+            description=about,
+            raw_input=kept(takes),
+            raw_output=kept(gives),
+            effects=Effects.READ,
+            call=call,
         )
 
     def listed(each: _Listing) -> Tool:
@@ -493,4 +502,4 @@ def tools(*, hints: bool) -> Toolbox:
     )
     getter = made("patients_get", "Gets one animal by its id.", patient,
                   one({**record(_ROWS["patients"][1]), "x-entity": "patient"}), _get)  # fmt: skip
-    return Toolbox([*map(listed, _LISTINGS), getter])
+    return Toolbox([*map(listed, _LISTINGS), getter, sql_tool()])
