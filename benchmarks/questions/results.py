@@ -32,6 +32,14 @@ def tables_of(output: Json) -> list[list[dict[str, Json]]]:
     return [rows_of(each) for each in parts]
 
 
+def one_table(tables: Sequence[Sequence[Row]]) -> list[Row]:
+    """Return the things of several tables, each once; no rows where one has no identity."""
+    rows = [row for table in tables for row in table]
+    if len(tables) < 2 or any("id" not in row for row in rows):
+        return []
+    return [*{json.dumps(row["id"]): row for row in rows}.values()]
+
+
 def rows_of(value: Json) -> list[dict[str, Json]]:
     """Return the rows of an output, of the one step that gives something."""
     inner = next(iter(value.values())) if isinstance(value, dict) and len(value) == 1 else value

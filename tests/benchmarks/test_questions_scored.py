@@ -13,7 +13,7 @@ import pytest
 from benchmarks.questions.__main__ import figures, lines
 from benchmarks.questions.asking import Checked, Verdict, check
 from benchmarks.questions.plans import calls, is_right, is_same
-from benchmarks.questions.results import ordered_by, same_table, same_tables
+from benchmarks.questions.results import one_table, ordered_by, same_table, same_tables
 from benchmarks.questions.sets import SETS, TODAY, Talk, Turn, demo, published
 from toolplan.planners import Attempt, Clarification, Draft, OnText, Proposal, Question
 from toolplan.tools import Effects, Toolbox
@@ -236,3 +236,17 @@ def test_tools_without_hints_have_none() -> None:
     assert '"x-' not in json.dumps(
         [[plain[name].raw_input, plain[name].raw_output] for name in set(plain) - {"sql"}]
     )
+
+
+@pytest.mark.parametrize(
+    ("tables", "expected"),
+    [
+        ([[{"id": "F1"}, {"id": "F2"}], [{"id": "F2"}]], [{"id": "F1"}, {"id": "F2"}]),
+        ([[{"id": "F1"}], [{"count": 3}]], []),
+        ([[{"id": "F1"}, {"id": "F1"}]], []),
+    ],
+)
+def test_things_of_several_tables_are_one_table(
+    tables: list[list[dict[str, Any]]], expected: list[dict[str, Any]]
+) -> None:
+    assert one_table(tables) == expected
