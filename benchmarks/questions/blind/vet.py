@@ -21,7 +21,6 @@ from toolplan.demo.fields import (
     many,
     nullable,
     one,
-    record,
     row,
     texts,
 )
@@ -65,12 +64,8 @@ CREATE TABLE invoices (id TEXT, appointment_id TEXT, owner_id TEXT, date TEXT, a
 """
 _BOOLEANS: Final = frozenset({"newsletter", "neutered", "insured"})
 _WEIGHTS: Final = {"dog": 22.0, "cat": 4.4, "rabbit": 2.1, "parrot": 0.5, "tortoise": 3.2}
-_PRICES: Final = {
-    "checkup": 55, "vaccination": 40, "surgery": 620, "dental": 210, "emergency": 330,
-}  # fmt: skip
-_MINUTES: Final = {
-    "checkup": 20, "vaccination": 10, "surgery": 110, "dental": 50, "emergency": 60,
-}  # fmt: skip
+_PRICES: Final = dict(zip(_KINDS, (55, 40, 620, 210, 330), strict=True))
+_MINUTES: Final = dict(zip(_KINDS, (20, 10, 110, 50, 60), strict=True))
 
 
 @cache
@@ -497,9 +492,9 @@ def tools(*, hints: bool) -> Toolbox:
         work = partial(_list, each)
         return made(f"{each.table}_list", each.description, schema, many(row(entity, fields)), work)
 
-    patient = arguments(
+    identity = arguments(
         "patient", "get", {"id": _id("patient", "The animal's id.")}, required=("id",)
     )
-    getter = made("patients_get", "Gets one animal by its id.", patient,
-                  one({**record(_ROWS["patients"][1]), "x-entity": "patient"}), _get)  # fmt: skip
+    patient = one(row(*_ROWS["patients"]))
+    getter = made("patients_get", "Gets one animal by its id.", identity, patient, _get)
     return Toolbox([*map(listed, _LISTINGS), getter, sql_tool()])
