@@ -75,19 +75,32 @@ def test_the_next_model_is_asked_where_one_fails(call: Call) -> None:
     assert (first.calls, second.calls) == (1, 1)
 
 
-def test_a_model_that_fails_has_a_name_for_it_and_no_traceback(call: Call) -> None:
-    with ScriptedModelServer([Fails(401, "no such key " + KEY)]) as server:
-        said = call("plan", QUESTION, "--planner", "llm", "--model", server.spec, "--json")
-    assert said.code == 1
-    assert json.loads(said.err.splitlines()[-1])["error"]["code"] == "llm-auth"
-    assert KEY not in said.err + said.out
-
-
-def test_where_the_model_fails_the_question_back_stands(call: Call) -> None:
-    with ScriptedModelServer([Fails(401)]) as server:
-        said = call("plan", QUESTION, "--model", server.spec, "--json")
-    assert said.code == 1
-    assert json.loads(said.out)["clarification"]["unexplained"] == ["frobnicated"]
+@pytest.mark.parametrize("command", ["plan", "ask"])
+@pytest.mark.parametrize("words", [("--planner", "llm"), ()], ids=["alone", "after another"])
+@pytest.mark.parametrize(
+    ("fails", "code", "said_by_it"),
+    [
+        (Fails(401, "no such key " + KEY), "llm-auth", "no such key"),
+        (Fails(403, "not for you"), "llm-auth", "not for you"),
+        (Fails(422, "model is gone"), "llm-request", "model is gone"),
+    ],
+    ids=["401", "403", "422"],
+)
+def test_where_the_last_model_fails_its_words_are_the_error(
+    call: Call, fails: Fails, code: str, said_by_it: str, words: tuple[str, ...], command: str
+) -> None:
+    """Nothing about a word of the question, in either form, and no key."""
+    with ScriptedModelServer([fails]) as server:
+        plain = call(command, QUESTION, *words, "--model", server.spec)
+        said = call(command, QUESTION, *words, "--model", server.spec, "--json")
+    assert (said.code, said.out) == (plain.code, plain.out) == (1, "")
+    error = json.loads(said.err.splitlines()[-1])["error"]
+    assert error["code"] == code
+    assert error["message"].startswith(server.spec)
+    assert said_by_it in error["message"]
+    assert f"error[{code}] {error['message']}" in plain.err
+    assert "frobnicated" not in json.dumps(error) + plain.err[plain.err.index("error[") :]
+    assert KEY not in said.err + plain.err
 
 
 def test_models_may_be_set_in_the_environment_or_the_file(

@@ -104,5 +104,5 @@ def test_the_last_refusal_is_the_result(call: Call) -> None:
         said = call("ask", QUESTION, "--model", server.spec)
     assert said.code == 1
     assert said.err.count("is refused, and it is asked again") == 1
-    assert "No plan from llm" in said.err  # the same plan again
+    assert f"error[llm-no-progress] {server.spec} repeated a plan that was refused" in said.err
     assert said.err.count("There is no tool 'zebra'") == 2
