@@ -229,3 +229,21 @@ def test_what_no_argument_can_say_is_one_statement(question: str, sql: str) -> N
 )
 def test_a_long_question_is_asked_for_in_parts(words: str) -> None:
     assert "in parts" in asked(f"{words} " * 100).question
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "shipments with lead and mercury",
+        "facilities without lead and mercury findings",
+        "shipments with rejected and pending inspections",
+        "What percentage of hazardous shipments come from Munich?",
+        "What share of rejected inspections was at F3?",
+        "2024 shipments",
+        "Total number of shipments of EcoTrans and NordWaste",
+        "total weight of plastic and glass shipments",
+        "the rejected loads of F1 and the pending ones",
+    ],
+)
+def test_what_can_mean_two_things_is_asked(question: str) -> None:
+    assert isinstance(ask(question), Clarification)

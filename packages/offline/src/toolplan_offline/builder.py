@@ -119,6 +119,9 @@ class Builder:
                 rest.append(sql.where(e, c))
         each = ""
         for link in s.links:
+            each_of = any(c.op == "each" for c in link.to.conditions)
+            if each_of and not self.lex.reach(e.name, link.to.entity):
+                raise Cannot("Is it both of them, or either? Say or.")
             tied = None if link.negated else self._tie(e, link.to, args, each)
             if tied is None:
                 rest.append(self._semi_join(e, link, tables))

@@ -54,7 +54,7 @@ def called(tool: str, args: Mapping[str, object]) -> str:
 def not_together(reading: Reading, world: World, reason: str | None) -> Clarification:
     """Say why no reading of all words has a plan."""
     if reason:
-        return Clarification(reason if reason.endswith("?") else f"{reason}.")
+        return Clarification(reason if reason[-1] in "?." else f"{reason}.")
     if world.why:
         return Clarification(" ".join(world.why))
     if not reading.kept:

@@ -156,8 +156,10 @@ def done_not(w: World, e: str, m: Part = None) -> Out:
 
 
 def limit(w: World, n: float) -> Out:
-    """Read a number of things."""
-    if n == int(n) and n > 0:
+    """Read a number of things; one that can be a year is asked about."""
+    if 1900 <= n < 2100:
+        w.refuse(f"Is {n:.0f} a year, or a number of things?")
+    elif n == int(n) and n > 0:
         yield Limit(int(n)), 0
 
 
@@ -202,10 +204,10 @@ def value_noun(w: World, v: Val) -> Out:
     yield NP(Set(v.entity, frozenset({Cond(v.field, "=", v.value)}))), 1
 
 
-def value_nouns(w: World, a: Val, b: Val) -> Out:
+def value_nouns(w: World, a: Val, b: Val, op: str) -> Out:
     """Mean things of two such kinds."""
     if a[:2] == b[:2] and a.value != b.value:
-        yield NP(Set(a.entity, frozenset({Cond(a.field, "in", (a.value, b.value))}))), 1
+        yield NP(Set(a.entity, frozenset({Cond(a.field, op, (a.value, b.value))}))), 1
 
 
 def _one_record(identity: Identity) -> Set:

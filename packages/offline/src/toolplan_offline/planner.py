@@ -168,9 +168,8 @@ class OfflinePlanner:
                 continue
             try:
                 steps = Builder(world.lex, computes=computes).build(meaning)
-            except Cannot as error:
-                reason = str(error)
-                continue
+            except Cannot as error:  # what costs as much or more is not meant instead
+                return [], str(error)
             found.setdefault(json.dumps(steps, sort_keys=True), Way(meaning, steps, category))
             best = cost
         return list(found.values()), reason
