@@ -64,8 +64,8 @@ CREATE TABLE invoices (id TEXT, appointment_id TEXT, owner_id TEXT, date TEXT, a
 """
 _BOOLEANS: Final = frozenset({"newsletter", "neutered", "insured"})
 _WEIGHTS: Final = {"dog": 22.0, "cat": 4.4, "rabbit": 2.1, "parrot": 0.5, "tortoise": 3.2}
-_PRICES: Final = dict(zip(_KINDS, (55, 40, 620, 210, 330), strict=True))
-_MINUTES: Final = dict(zip(_KINDS, (20, 10, 110, 50, 60), strict=True))
+_PRICES: Final[Mapping[str, int]] = dict(zip(_KINDS, (55, 40, 620, 210, 330), strict=True))
+_MINUTES: Final[Mapping[str, int]] = dict(zip(_KINDS, (20, 10, 110, 50, 60), strict=True))
 
 
 @cache
