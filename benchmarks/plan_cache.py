@@ -16,9 +16,10 @@ from statistics import median
 from typing import Final
 
 from toolplan.demo import TOOLS
-from toolplan.planners import Draft, GroundedPlanner, Question
+from toolplan.planners import Draft, Question
 from toolplan.planners.cache import CachedPlanner
 from toolplan.storage.plan_cache import PlanCache
+from toolplan_offline import OfflinePlanner
 
 TODAY: Final = "2025-10-12"
 SIZE: Final = 100
@@ -28,10 +29,10 @@ ROUNDS: Final = 20
 def keeper(path: Path | None) -> CachedPlanner:
     """Return a planner whose cache, at `path` or in memory, holds the plans of `SIZE` questions."""
     store = PlanCache(path, max_size=SIZE)
-    planner = CachedPlanner(GroundedPlanner(), store, name="grounded", version="1")
+    planner = CachedPlanner(OfflinePlanner(), store, name="offline", version="1")
     for at in range(SIZE):
         question = Question(f"shipments above {at} kg", TODAY)
-        proposal = GroundedPlanner().plan(question, TOOLS)
+        proposal = OfflinePlanner().plan(question, TOOLS)
         text = proposal.text if isinstance(proposal, Draft) else ""
         planner.keep(question, TOOLS, Draft(text))
     return planner

@@ -28,7 +28,7 @@ PLAN: Final = {
     "steps": [{"id": "f", "tool": "facilities_list", "args": {"location": "Berlin"}}],
 }
 MODEL: Final = "ollama:mistral"
-"""A model that is named and not asked: the grounded planner answers the question."""
+"""A model that is named and not asked: the offline planner answers the question."""
 
 BASE: Final = "baseline"
 GOALS: Final = {"--help": 2.0, "check": 3.0, "ask": 6.0}

@@ -252,7 +252,7 @@ def test_an_app_with_a_model_has_it_and_one_without_says_why_not(tmp_path: Path)
         ended = asyncio.run(app.run(PLAN, yes=True))
     assert ended.succeeded
     assert calls == [{"to": "bob", "body": "It is 5."}]
-    with open(send(calls), planner="grounded") as app:
+    with open(send(calls), planner="offline") as app:
         assert "extract" not in app.tools
         (problem,) = app.check(PLAN).diagnostics
     assert problem.code == "unknown-tool"
@@ -264,7 +264,7 @@ def test_a_plan_that_asks_no_model_runs_where_its_name_is_wrong(tmp_path: Path) 
     settings: dict[str, object] = {"toolplan_model": ["nonsense"]}
     short = plan(step("s", "send", to="bob", body="b"))
     with open(
-        send(calls), planner="grounded", settings=settings, journal=tmp_path / "runs.sqlite"
+        send(calls), planner="offline", settings=settings, journal=tmp_path / "runs.sqlite"
     ) as app:
         assert asyncio.run(app.run(short, yes=True)).succeeded
         failed = asyncio.run(app.run(PLAN, yes=True)).steps["x"].error

@@ -13,7 +13,8 @@ from typing import Any, Final, NamedTuple
 
 import benchmarks.plain_tools as package
 from benchmarks.plain_tools.tools import plain_tools
-from toolplan.planners import Clarification, Draft, GroundedPlanner, Question, Refusal
+from toolplan.planners import Clarification, Draft, Question, Refusal
+from toolplan_offline import OfflinePlanner
 
 QUESTIONS: Final = Path(__file__).parent / "questions.json"
 
@@ -38,7 +39,7 @@ class Checked(NamedTuple):
 def check() -> list[Checked]:
     """Ask all questions."""
     document = json.loads(QUESTIONS.read_text(encoding="utf-8"))
-    planner, tools = GroundedPlanner(), plain_tools()
+    planner, tools = OfflinePlanner(), plain_tools()
     found: list[Checked] = []
     for each in document["questions"]:
         proposal = planner.plan(Question(each["question"], document["today"]), tools)

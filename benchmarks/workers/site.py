@@ -69,7 +69,7 @@ class Site:
             toolbox="office",
             journal=self.url,
             settings=_SETTINGS,
-            planner="grounded",
+            planner="offline",
             on_note=lambda _: None,
         ) as app:
             yield app

@@ -301,6 +301,10 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         "A model is needed, and none is named.",
         "name one with `--model`, in Python `model=`.",
     ),
+    "no-planner": (
+        "Planning without a model needs the package toolplan-offline.",
+        "install it with the command that is named, or name a model.",
+    ),
     "llm-spec": (
         "The name of the model cannot be read, or its provider is not known.",
         "write ollama:MODEL, openai:MODEL or URL#MODEL.",

@@ -28,7 +28,7 @@ from toolplan.events import Event
 from toolplan.flows import Policy
 from toolplan.path import Json
 from toolplan.plan import Literal
-from toolplan.planners import Clarification, Draft, GroundedPlanner, Proposal, Refusal
+from toolplan.planners import Clarification, Draft, Proposal, Refusal
 from toolplan.storage.memory import SqliteMemory
 from toolplan.testing import Gives, ScriptedModel, ScriptedPlanner, ScriptedTools
 from toolplan.tools import Arguments, Effects
@@ -192,7 +192,7 @@ def test_a_session_remembers_what_was_said_in_its_conversation() -> None:
 def test_a_memory_that_fails_is_not_the_reason_why_there_is_no_answer(tmp_path: Path) -> None:
     (tmp_path / "memory.sqlite").write_bytes(b"no database" * 500)
     memory = SqliteMemory(tmp_path / "memory.sqlite")
-    app = App(DEMO, GroundedPlanner(), memory=memory)
+    app = App(DEMO, OfflinePlanner(), memory=memory)
     asked = app.ask("Get facilities in Berlin", today="2025-10-12", conversation="here")
     assert asyncio.run(asked).succeeded
 

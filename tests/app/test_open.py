@@ -292,11 +292,14 @@ def test_a_named_model_that_is_not_asked_is_not_opened() -> None:
         assert app.tracker.usage.calls == 0
     subprocess.run([sys.executable, "-c", _NAMED_AND_NOT_ASKED], check=True)
     with pytest.raises(ToolplanError) as caught:
-        opened(planner="grounded", model="ollama:mistral")
+        opened(planner="offline", model="ollama:mistral")
     assert caught.value.code == "usage"
-    with pytest.raises(ToolplanError, match="There is no planner 'gruonded'") as caught:
-        opened(planner="gruonded")
-    assert "grounded" in str(caught.value.help)
+    with pytest.raises(ToolplanError, match="There is no planner 'offlien'") as caught:
+        opened(planner="offlien")
+    assert "offline" in str(caught.value.help)
+    with pytest.raises(ToolplanError, match="There is no planner 'grounded'") as caught:
+        opened(planner="grounded")
+    assert "'offline'" in str(caught.value.help)
 
 
 def test_a_conversation_is_remembered_in_the_users_folder(home: Path) -> None:

@@ -61,7 +61,7 @@ def plan(at: int = 0) -> dict[str, Json]:
 
 
 def opened(box: Mailbox, folder: Path) -> toolplan.App:
-    return toolplan.open(box.tools, planner="grounded", journal=folder / "runs.sqlite")
+    return toolplan.open(box.tools, planner="offline", journal=folder / "runs.sqlite")
 
 
 def test_a_run_waits_and_is_resumed_with_the_calls_that_were_shown(tmp_path: Path) -> None:

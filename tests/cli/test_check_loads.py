@@ -77,7 +77,6 @@ def test_a_question_without_sql_loads_no_library_of_sql_or_of_broken_text() -> N
 
 def test_a_question_loads_no_part_that_it_does_not_use() -> None:
     unused = (
-        "toolplan.planners.grounded.dialogue.planner",
         "toolplan.planners.llm._planner",
         "toolplan.sources.learned",
         "toolplan.sources.sql._check",

@@ -375,7 +375,7 @@ def test_metadata_is_no_reason_why_a_dialect_cannot_express_a_plan(
     call: Call, plan_file: Callable[[object], str]
 ) -> None:
     step = {"id": "a", "tool": "t", "args": {}, "when": {"value": 1, "is": {"const": 1}}}
-    document = {"toolplan": 1, "steps": [step], "metadata": {"notes": ["x"], "planner": "grounded"}}
+    document = {"toolplan": 1, "steps": [step], "metadata": {"notes": ["x"], "planner": "offline"}}
     said = call("convert", plan_file(document), "--to", "llmcompiler")
     assert "LLMCompiler has no 'when'." in said.err
     assert "metadata" not in said.err

@@ -126,7 +126,7 @@ def test_models_may_be_set_in_the_environment_or_the_file(
     [
         (("--planner", "llm"), "no-model"),
         (("--model", "nonsense"), "llm-spec"),
-        (("--planner", "grounded", "--model", "ollama:mistral"), "usage"),
+        (("--planner", "offline", "--model", "ollama:mistral"), "usage"),
     ],
 )
 def test_a_model_that_cannot_be_named_so(call: Call, words: tuple[str, ...], code: str) -> None:

@@ -30,9 +30,9 @@ from toolplan.demo.rest_document import openapi_document
 from toolplan.demo.rest_routes import ROUTES
 from toolplan.engines import run
 from toolplan.path import Json
-from toolplan.planners import GroundedPlanner
 from toolplan.sources.openapi import openapi_toolbox
 from toolplan.tools import Toolbox, ToolError
+from toolplan_offline import OfflinePlanner
 
 ROWS = 731
 
@@ -142,7 +142,7 @@ def call(tools: Toolbox, name: str, arguments: dict[str, Json]) -> Json:
 
 
 def ask(tools: Toolbox, question: str) -> AskResult:
-    app = App(tools, GroundedPlanner(), insights=INSIGHTS)
+    app = App(tools, OfflinePlanner(), insights=INSIGHTS)
     return asyncio.run(app.ask(question, today=TODAY, approve=approve))
 
 

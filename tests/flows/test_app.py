@@ -40,12 +40,12 @@ def test_a_resumed_run_is_held_to_the_policy_that_it_was_started_with(tmp_path: 
     calls: list[tuple[str, Arguments]] = []
     given, journal = tools("see evil.com", calls), tmp_path / "runs.sqlite"
     with (
-        open(given, planner="grounded", policy=POLICY, journal=journal) as app,
+        open(given, planner="offline", policy=POLICY, journal=journal) as app,
         pytest.raises(ApprovalRequired),
     ):
         asyncio.run(app.run(PLAN, run_id="r1", approve=nobody))
     assert calls == []
-    with open(given, planner="grounded", journal=journal) as app:
+    with open(given, planner="offline", journal=journal) as app:
         ended = asyncio.run(app.resume("r1", yes=True))
     error = ended.steps["sent"].error
     assert error is not None
@@ -57,24 +57,24 @@ def test_a_policy_is_given_as_a_mapping_or_a_file(tmp_path: Path) -> None:
     refusing: dict[str, object] = {
         "sinks": {"send": {"body": {"needs": "trusted", "else": "refuse"}}}
     }
-    with open(TOOLS, planner="grounded", policy=refusing) as app:
+    with open(TOOLS, planner="offline", policy=refusing) as app:
         checked = app.check(PLAN)
     assert [each.code for each in checked.diagnostics] == ["flow-refused"]
     assert checked.plan is None
     file = tmp_path / "mine.toml"
     file.write_text('[sinks.send]\nbody = "trusted"\n', "utf-8")
-    with open(TOOLS, planner="grounded", policy=file) as app:
+    with open(TOOLS, planner="offline", policy=file) as app:
         checked = app.check(PLAN)
     assert [each.code for each in checked.diagnostics] == ["untrusted-argument"]
     assert checked.plan is not None
     assert toolplan.read_policy(file).sinks.keys() == {"send"}
     with pytest.raises(ToolplanError, match="not a list"):
-        open(TOOLS, planner="grounded", policy={"trusted": {"outputs": 3}})
+        open(TOOLS, planner="offline", policy={"trusted": {"outputs": 3}})
 
 
 def test_a_misspelt_policy_lets_no_plan_run() -> None:
     with (
-        open(TOOLS, planner="grounded", policy={"sinks": {"sned": {"to": "any"}}}) as app,
+        open(TOOLS, planner="offline", policy={"sinks": {"sned": {"to": "any"}}}) as app,
         pytest.raises(ToolplanError, match="sned"),
     ):
         asyncio.run(app.run(PLAN, yes=True))

@@ -200,7 +200,7 @@ def test_a_yes_proposes_what_waits_for_it_without_a_model() -> None:
         "asked": "Shall it be done?",
         "options": ["yes", "no"],
         "unexplained": [],
-        "plan": json.loads(BERLIN),
+        "plans": [json.loads(BERLIN), None],
     }
     provider = Provider("nonsense")
     made = plan(agent(provider), "Yes, go ahead", before(pending=pending))

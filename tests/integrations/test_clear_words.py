@@ -95,7 +95,7 @@ def test_data_of_one_kind_is_fetched_to_find_those_of_another() -> None:
     "query",
     [
         "Count shipments by carrier",
-        "Compare the number of shipments by facility",
+        "Number of shipments by facility",
         "Which carriers have the highest contamination rates?",
     ],
 )

@@ -25,7 +25,6 @@ from toolplan.plan import Limits
 from toolplan.planners import (
     Attempt,
     Clarification,
-    GroundedPlanner,
     OnText,
     Planner,
     Proposal,
@@ -37,6 +36,7 @@ from toolplan.schema import Schema
 from toolplan.sources.learned import LearnedSchemas, tool_digest
 from toolplan.testing import Gives, Raises, ScriptedPlanner, ScriptedTools
 from toolplan.tools import Toolbox, ToolError
+from toolplan_offline import OfflinePlanner
 
 ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]
 NAMES = ["plan", "tools", "check", "run", "runs", "resume", "explain"]
@@ -80,7 +80,7 @@ def test_a_question_is_planned_and_run_in_both_eras_of_the_protocol(
 ) -> None:
     async def work() -> None:
         async with (
-            serving(tmp_path, DEMO, GroundedPlanner()) as served,
+            serving(tmp_path, DEMO, OfflinePlanner()) as served,
             Client(served.server, mode=era) as client,
         ):
             assert [tool.name for tool in (await client.list_tools()).tools] == NAMES

@@ -11,17 +11,18 @@ from msgspec.structs import replace
 
 from tests.planners.planned import TODAY, demo
 from toolplan.path import Json
-from toolplan.planners import Attempt, Draft, GroundedPlanner, OnText, Proposal, Question
+from toolplan.planners import Attempt, Draft, OnText, Proposal, Question
 from toolplan.planners.cache import CachedPlanner
 from toolplan.storage.plan_cache import PlanCache
 from toolplan.tools import Toolbox
+from toolplan_offline import OfflinePlanner
 
-GROUNDED = GroundedPlanner()
+OFFLINE = OfflinePlanner()
 
 
 @dataclass
 class Counting:
-    """The grounded planner, counting what it is asked, and answering when it is let."""
+    """The offline planner, counting what it is asked, and answering when it is let."""
 
     asked: list[str] = field(default_factory=list[str])
     attempts_seen: list[Sequence[Attempt]] = field(default_factory=list[Sequence[Attempt]])
@@ -42,14 +43,14 @@ class Counting:
             await self.gate.wait()
         if self.error is not None:
             raise self.error
-        return GROUNDED.plan(question, tools)
+        return OFFLINE.plan(question, tools)
 
 
 def caching(
     inner: Counting | None = None,
     store: PlanCache | None = None,
     *,
-    name: str = "grounded",
+    name: str = "offline",
     version: str = "1",
 ) -> CachedPlanner:
     return CachedPlanner(

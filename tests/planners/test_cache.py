@@ -130,9 +130,9 @@ def test_another_planner_version_policy_or_week_finds_nothing() -> None:
     asked: list[CachedPlanner] = [
         caching(store=store, name="another"),
         caching(store=store, version="2"),
-        CachedPlanner(Counting(), store, name="grounded", version="1", weeks="calendar"),
+        CachedPlanner(Counting(), store, name="offline", version="1", weeks="calendar"),
         CachedPlanner(
-            Counting(), store, name="grounded", version="1", policy=Policy(("shipments_list",))
+            Counting(), store, name="offline", version="1", policy=Policy(("shipments_list",))
         ),
     ]
     for planner in asked:
@@ -289,7 +289,7 @@ def test_a_draft_of_a_lower_planner_makes_no_other_context() -> None:
     question = Question("rejected shipments", TODAY, {"draft": {"plan": {}, "unexplained": []}})
     found = planner.recall(question, demo())
     assert found is not None
-    assert found.planner == "cache"
+    assert found.planner == "offline"  # it was made by that
 
 
 def test_a_day_that_is_none_is_no_error_of_the_cache() -> None:

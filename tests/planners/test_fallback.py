@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 
@@ -11,7 +12,6 @@ from toolplan.demo import TOOLS
 from toolplan.planners import (
     Clarification,
     Draft,
-    GroundedPlanner,
     LLMPlanner,
     Planner,
     Question,
@@ -21,6 +21,7 @@ from toolplan.planners.fallback import Escalation, FallbackChain
 from toolplan.providers import ModelError
 from toolplan.testing import ScriptedPlanner
 from toolplan.testing.model import ScriptedModel
+from toolplan_offline import OfflinePlanner
 
 TODAY = "2025-10-12"
 PLAN = '{"toolplan": 1, "steps": [{"id": "a", "tool": "facilities_list", "args": {}}]}'
@@ -34,17 +35,17 @@ def chain(*planners: Planner) -> tuple[FallbackChain, list[Escalation]]:
 
 def test_the_cheapest_that_can_plan_does() -> None:
     model = ScriptedModel(PLAN)
-    planner, escalations = chain(GroundedPlanner(), LLMPlanner(model))
+    planner, escalations = chain(OfflinePlanner(), LLMPlanner(model))
     asked = asyncio.run(App(TOOLS, planner).plan("Get facilities in Berlin", today=TODAY))
     assert asked.plan is not None
-    assert asked.plan.plan.metadata["planner"] == "grounded"
+    assert asked.plan.plan.metadata["planner"] == "offline"
     assert model.requests == []
     assert escalations == []
 
 
 def test_each_escalation_is_reported_with_its_reason() -> None:
     model = ScriptedModel(PLAN)
-    planner, escalations = chain(GroundedPlanner(), LLMPlanner(model))
+    planner, escalations = chain(OfflinePlanner(), LLMPlanner(model))
     asked = asyncio.run(App(TOOLS, planner).plan("Get frobnicated facilities", today=TODAY))
     assert asked.plan is not None
     assert escalations == [Escalation("planner0", "it did not understand 'frobnicated'")]
@@ -53,7 +54,8 @@ def test_each_escalation_is_reported_with_its_reason() -> None:
 
 def test_what_was_understood_is_a_draft_for_the_next_planner() -> None:
     model = ScriptedModel(PLAN)
-    planner, _ = chain(GroundedPlanner(), LLMPlanner(model))
+    understood = Clarification("What?", (), ("frobnicated",), json.loads(PLAN))
+    planner, _ = chain(ScriptedPlanner(understood), LLMPlanner(model))
     asyncio.run(App(TOOLS, planner).plan("Get frobnicated facilities in Berlin", today=TODAY))
     user = model.requests[0].messages[-1].text
     assert '"unexplained": ["frobnicated"]' in user

@@ -28,7 +28,7 @@ def office(url: str, **settings: Any) -> Generator[App]:
         toolbox="office",
         journal=url,
         settings={**SETTINGS, **settings},
-        planner="grounded",
+        planner="offline",
         on_note=lambda _: None,
     ) as app:
         yield app

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from toolplan.app import _learning
 from toolplan.app._home import LEARNED, MEMORY
-from toolplan.app._planning import PLANNERS
 from toolplan.app._under_way import app_closed
 from toolplan.app.results import AskResult
 from toolplan.errors import ToolplanError
@@ -18,7 +17,6 @@ from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.planners import conversation as conversations
-from toolplan.planners.grounded import dialogue
 from toolplan.storage import memory as memories
 from toolplan.storage.journal import Store, open_journal
 from toolplan.threads import in_thread
@@ -106,18 +104,13 @@ class Kept:
         """Return what was said in a conversation before."""
         return await in_thread(self._memories().recall, conversation, text)
 
-    async def remember(
-        self, conversation: str, asked: AskResult, tools: Toolbox, now: float
-    ) -> None:
+    async def remember(self, conversation: str, asked: AskResult, now: float) -> None:
         """Keep a turn of a conversation, so that the next question may refer to it."""
         timestamp = datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds")
         # not the answer: it is made of what tools returned, and a model reads the context
         plan = None if asked.plan is None else asked.plan.plan
         said, made = asked.question, asked.proposal
-        if "offline" in PLANNERS:
-            episode = conversations.episode_of(said, made, timestamp=timestamp, plan=plan)
-        else:
-            episode = dialogue.episode_of(said, made, tools, timestamp=timestamp, plan=plan)
+        episode = conversations.episode_of(said, made, timestamp=timestamp, plan=plan)
         await in_thread(self._memories().remember, conversation, episode)
 
     def learn(self, plan: ExecutionPlan, ended: Run, tools: Toolbox) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, cast
+from typing import Final, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,21 +12,17 @@ from msgspec.structs import replace
 from toolplan import providers
 from toolplan.app import _traced_model
 from toolplan.app.settings import ModelSettings, Settings
+from toolplan.dates import Weeks
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.errors import ToolplanError
-from toolplan.extensions import Extensions
 from toolplan.flows import Policy
 from toolplan.planners import Planner, fallback
-from toolplan.planners.context import PlannerContext, PlannerFactory
+from toolplan.planners.context import PlannerContext
 from toolplan.planners.fallback import Escalation
-from toolplan.planners.guarded import guarded_factory
-
-Weeks: TypeAlias = Literal["rolling", "calendar"]
+from toolplan.planners.offline import NAME as OFFLINE
+from toolplan.planners.offline import PLANNERS, offline_planner
 
 DEFAULT_ATTEMPTS: Final = 3
-PLANNERS: Final = Extensions[PlannerFactory]("toolplan.planners", guarded_factory)
-_WITHOUT_MODEL: Final = ("offline", "grounded")
-"""The planners without a model, the one that is preferred first."""
 _MISSING: Final = {
     "llm": (
         "no-model",
@@ -78,17 +74,11 @@ def planning(
     tracker = providers.UsageTracker()
     specs = _specs(model)
     given = model if model is not None and not isinstance(model, str | list | tuple) else None
-    if planner in _WITHOUT_MODEL and (specs or given):
+    if planner == OFFLINE and (specs or given):
         raise ToolplanError(
-            "usage",
-            f"The planner {planner!r} asks no model.",
-            "Leave out the model, or the planner.",
+            "usage", "The planner 'offline' asks no model.", "Leave out the model, or the planner."
         )
-    if (
-        planner not in (*_WITHOUT_MODEL, "contract")
-        and not given
-        and (specs or settings.names_model)
-    ):
+    if planner not in (OFFLINE, "contract") and not given and (specs or settings.names_model):
         specs = specs or settings.models.models
         given = _opened(specs, settings.models, tracker)
         for sentence in settings.models.notes:
@@ -185,12 +175,14 @@ def _chain(choice: str, context: PlannerContext, report: Callable[[Escalation], 
     if choice == "contract":
         return contract or _refuse(choice)
     if choice == "auto":
-        name = next(each for each in _WITHOUT_MODEL if each in PLANNERS)
-        planner = offline = _made(name, context) or _refuse(name)
+        planner = offline_planner(context)
         llm = None if context.model is None else _made("llm", context)
         if llm is not None:
-            chain = fallback.FallbackChain({name: offline, "llm": llm}, on_escalation=report)
+            parts = {OFFLINE: planner, "llm": llm} if OFFLINE in PLANNERS else {"llm": llm}
+            chain = fallback.FallbackChain(parts, on_escalation=report)
             planner = _cached(chain, llm, context)
+    elif choice == OFFLINE:
+        planner = offline_planner(context)
     else:
         planner = _made(choice, context) or _refuse(choice)
         if choice == "llm":
@@ -206,18 +198,13 @@ def _cached(planner: Planner, llm: Planner, context: PlannerContext) -> Planner:
 
 
 def _made(name: str, context: PlannerContext) -> Planner | None:
-    if name == "offline" and name not in PLANNERS:
-        raise ToolplanError(
-            "usage",
-            "The planner 'offline' is not installed.",
-            "Install it: pip install toolplan-offline",
-        )
+    if name == "grounded":
+        help_ = "The planner without a model is 'offline'."
+        raise ToolplanError("usage", f"There is no planner {name!r}.", help_)
     if name not in PLANNERS:
-        raise ToolplanError(
-            "usage",
-            f"There is no planner {name!r}.",
-            did_you_mean(near(name, PLANNERS)) or f"There are auto, {', '.join(PLANNERS)}.",
-        )
+        known = f"There are auto, {', '.join(PLANNERS)}."
+        help_ = did_you_mean(near(name, PLANNERS)) or known
+        raise ToolplanError("usage", f"There is no planner {name!r}.", help_)
     return PLANNERS[name](context)
 
 

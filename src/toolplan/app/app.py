@@ -27,7 +27,7 @@ from toolplan.app._decisions import consents_of, day_of, decisions_of, metadata_
 from toolplan.app._kept import Kept
 from toolplan.app._left_out import answered, resumed, started
 from toolplan.app._loop import Loop, Setup, Watchers
-from toolplan.app._planning import DEFAULT_ATTEMPTS, PLANNERS
+from toolplan.app._planning import DEFAULT_ATTEMPTS
 from toolplan.app._runs import (
     Start,
     User,
@@ -52,7 +52,6 @@ from toolplan.forecast import Forecast
 from toolplan.path import Json
 from toolplan.plan import Limits, Step
 from toolplan.planners import Attempt, Planner, Question, Refusal
-from toolplan.planners.grounded import dialogue
 from toolplan.render.plan_tree import effect_marks
 from toolplan.render.printable import printable
 from toolplan.rules import Rule
@@ -436,13 +435,9 @@ class App:
     def _loop(
         self, conversation: str | None, journal: Store | None, given: LimitOptions, watch: Watchers
     ) -> Loop:
-        planner = self.planner
-        wraps = conversation is not None and "offline" not in PLANNERS  # that reads conversations
-        if wraps and not isinstance(planner, dialogue.DialoguePlanner):
-            planner = dialogue.DialoguePlanner(planner, weeks=self._user.weeks)
         notes = run_notes(self._metadata, self._user.advice, given)
         options = self.run_options(given)
-        return Loop(self._setup, planner, journal, options, notes, watch, note=self._note)
+        return Loop(self._setup, self.planner, journal, options, notes, watch, note=self._note)
 
     async def _asked(
         self, text: str, today: date | str | None, context: Json, conversation: str | None
@@ -454,7 +449,7 @@ class App:
 
     async def _finished(self, asked: AskResult, conversation: str | None) -> AskResult:
         if conversation is not None:
-            await self._kept.remember(conversation, asked, self.tools, self._setup.clock())
+            await self._kept.remember(conversation, asked, self._setup.clock())
         if asked.plan is not None and asked.run is not None:
             await in_thread(self._kept.learn, asked.plan, asked.run, self.tools)
         marks = None if asked.plan is None else effect_marks(asked.plan.plan, self.tools)

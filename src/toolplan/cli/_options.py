@@ -61,7 +61,7 @@ PlannerOption: TypeAlias = Annotated[
     str,
     Parameter(
         name="--planner",
-        help="The planner: contract, grounded, llm or an installed one; auto: the cheapest that "
+        help="The planner: contract, offline, llm or an installed one; auto: the cheapest that "
         "can plan the question, up to a model.",
     ),
 ]
@@ -98,7 +98,7 @@ class Planning(TypedDict):
 
 def for_given_plans(model: tuple[str, ...]) -> Planning:
     """Return what an app is opened with that plans nothing: a model is for `extract` only."""
-    return {"planner": "auto" if model else "grounded", "model": model or None}
+    return {"planner": "auto" if model else "offline", "model": model or None}
 
 
 ConversationOption: TypeAlias = Annotated[

@@ -50,7 +50,7 @@ def reached(journal: Store, run: str) -> Generator[App]:
             f"`toolplan resume {run[:SHORT]}` continues it here.",
         )
     tools = cast("list[dict[str, object]]", journal.record(run).tools)
-    with open(tools, journal=journal, planner="grounded", on_note=note) as app:
+    with open(tools, journal=journal, planner="offline", on_note=note) as app:
         yield app
 
 

@@ -75,7 +75,7 @@ def submit_command(
     approve = wanted(approve, approve_values)
     plan_file = read_plan(file, dialect)
     with open(
-        toolbox=toolbox, policy=policy, journal=journal, planner="grounded", on_note=note
+        toolbox=toolbox, policy=policy, journal=journal, planner="offline", on_note=note
     ) as app:
         plan = checked_plan(app, plan_file, as_json=as_json)
         run = run_to_end(

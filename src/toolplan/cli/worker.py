@@ -46,7 +46,7 @@ def worker_command(
         raise CommandError("usage", "--concurrency is at least 1, and --grace at least 0.")
     settings = read_settings(home())
     with open(
-        toolbox=toolbox, journal=journal, settings=settings, planner="grounded", on_note=note
+        toolbox=toolbox, journal=journal, settings=settings, planner="offline", on_note=note
     ) as app:
         run_to_end(_work(app, settings, concurrency, grace))
     note("The worker has left.")

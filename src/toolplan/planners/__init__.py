@@ -12,7 +12,6 @@ from toolplan.planners._base import (
     Refusal,
     Remembering,
 )
-from toolplan.planners.grounded.planner import GroundedPlanner
 from toolplan.planners.llm import LLMPlanner
 
 __all__ = [
@@ -20,7 +19,6 @@ __all__ = [
     "Clarification",
     "Draft",
     "DraftText",
-    "GroundedPlanner",
     "LLMPlanner",
     "OnText",
     "Planner",

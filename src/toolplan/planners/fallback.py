@@ -46,7 +46,7 @@ class FallbackChain:
     def __init__(
         self, planners: Mapping[str, Planner], *, on_escalation: OnEscalation | None = None
     ) -> None:
-        """Chain `planners`, the cheapest first, by their names: `grounded`, `llm`.
+        """Chain `planners`, the cheapest first, by their names: `offline`, `llm`.
 
         `on_escalation` is called each time the next planner is asked.
 

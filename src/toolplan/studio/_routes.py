@@ -99,7 +99,7 @@ async def enter(
 @router.get("/about")
 async def about(studio: TheStudio, user: User) -> About:
     """Return what is served, and who decides."""
-    return await in_thread(studio.about, user)
+    return await studio.about(user)
 
 
 @router.get("/schema")

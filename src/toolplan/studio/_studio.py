@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from fastapi.sse import ServerSentEvent
@@ -32,7 +33,8 @@ from toolplan.path import Json
 from toolplan.plan import Literal, Plan, Step
 from toolplan.plan_json import load
 from toolplan.planners import Attempt, Draft
-from toolplan.planners.grounded.planner import GroundedPlanner
+from toolplan.planners.context import PlannerContext
+from toolplan.planners.offline import example_questions, offline_planner
 from toolplan.release import own_version
 from toolplan.storage.journal import RunEntry
 from toolplan.studio._active import ActiveRun, ActiveRuns, wait_for_person
@@ -93,16 +95,17 @@ class Studio:
 
     # Plans
 
-    def about(self, user: str) -> About:
+    async def about(self, user: str) -> About:
         """Return what is served."""
-        tools = self.app.tools
+        tools, today = self.app.tools, date.today().isoformat()
+        offline = offline_planner(PlannerContext(Path()))
         return About(
             version=own_version(),
             user=user,
             tools=len(tools),
             sources=sorted({tool.source for tool in tools.values()}),
             has_model=self.app.model is not None,
-            examples=[*GroundedPlanner().examples(tools, date.today().isoformat())],
+            examples=[*await example_questions(offline, tools, today)],
         )
 
     async def ask(self, given: Question) -> Proposed:

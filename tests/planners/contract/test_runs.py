@@ -17,7 +17,7 @@ from toolplan.demo import TOOLS
 from toolplan.demo.network import NETWORK_TOOLS
 from toolplan.events import Event, Failure, Run, StepRun, StepState
 from toolplan.path import Json
-from toolplan.planners import Attempt, Clarification, Draft, GroundedPlanner, Question
+from toolplan.planners import Attempt, Clarification, Draft, Question
 from toolplan.planners.contract import (
     Briefing,
     ContractPlanner,
@@ -30,6 +30,7 @@ from toolplan.planners.contract import (
 from toolplan.planners.fallback import FallbackChain
 from toolplan.testing import ScriptedPlanner
 from toolplan.tools import Effects, Tool
+from toolplan_offline import OfflinePlanner
 
 TWO = (("site", "A"), ("site", "B"))
 
@@ -298,7 +299,7 @@ def test_what_fits_no_contract_is_left_to_others() -> None:
     assert "'routing_audit'" in asked.question
     broken = contract.proposal(Question("?", TODAY, {"state": {"intent": []}}), NETWORK_TOOLS)
     assert isinstance(broken, Clarification)
-    chain = FallbackChain({"contract": contract, "grounded": GroundedPlanner()})
+    chain = FallbackChain({"contract": contract, "offline": OfflinePlanner()})
     assert isinstance(asyncio.run(chain.propose(unknown, TOOLS, ())), Draft)
 
 
@@ -328,7 +329,7 @@ def test_a_follow_up_is_read_with_what_was_asked_before(episodes: Json, is_plann
 
 def test_in_a_chain_it_plans_what_the_others_cannot() -> None:
     higher = ScriptedPlanner(Clarification("What is HQ?"))
-    chain = FallbackChain({"grounded": higher, "contract": planner()})
+    chain = FallbackChain({"offline": higher, "contract": planner()})
     question = Question("Assess HQ against best practices", TODAY)
     proposal = asyncio.run(chain.propose(question, NETWORK_TOOLS, ()))
     assert isinstance(proposal, Draft)

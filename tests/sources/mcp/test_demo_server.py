@@ -20,9 +20,9 @@ from toolplan.app.app import App
 from toolplan.app.results import AskResult
 from toolplan.demo import INSIGHTS, demo_tools
 from toolplan.demo.server import demo_server, main
-from toolplan.planners import GroundedPlanner
 from toolplan.sources.mcp import HttpServer, LocalServer, Server, StdioServer, connected
 from toolplan.tools import Tool, Toolbox, ToolError
+from toolplan_offline import OfflinePlanner
 
 TODAY: Final = datetime.date(2025, 10, 12)
 ROWS: Final = 2_000
@@ -31,7 +31,7 @@ ARGUMENTS: Final = ("-m", "toolplan.demo", "--today", TODAY.isoformat(), "--rows
 
 
 def asked(tools: Toolbox, question: str = QUESTION) -> AskResult:
-    session = App(tools, GroundedPlanner(), insights=INSIGHTS)
+    session = App(tools, OfflinePlanner(), insights=INSIGHTS)
     return asyncio.run(session.ask(question, today=TODAY))
 
 

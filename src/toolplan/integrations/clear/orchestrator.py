@@ -12,6 +12,7 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import date
+from pathlib import Path
 from typing import Final, Protocol, TypeVar, TypeVarTuple
 
 from msgspec import Struct, field
@@ -36,8 +37,10 @@ from toolplan.integrations.clear.response import (
 from toolplan.integrations.clear.settings import OrchestratorConfig
 from toolplan.integrations.clear.tools import ToolResult, iso
 from toolplan.path import Json
-from toolplan.planners import Clarification, GroundedPlanner, Question, Refusal
-from toolplan.planners.grounded.dialogue.turns import episode_of
+from toolplan.planners import Clarification, Question, Refusal
+from toolplan.planners.context import PlannerContext
+from toolplan.planners.conversation import episode_of
+from toolplan.planners.offline import offline_planner
 from toolplan.storage.journal import JournalError
 from toolplan.storage.memory import Episode, Memory
 
@@ -174,7 +177,7 @@ class Orchestrator:
         self._clock = clock
         self._today = today
         self._new_id = new_id
-        self._offline = GroundedPlanner()
+        self._offline = offline_planner(PlannerContext(Path()))
         self._open: dict[str, _Request] = {}
 
     async def handle_query(
@@ -335,7 +338,6 @@ class Orchestrator:
         return episode_of(
             Question(query, self._today().isoformat()),
             reply.clarification or Refusal(reply.message),
-            self._offline.catalogue(self._executor.toolbox),
             timestamp=iso(self._clock()),
             # without the results: tools made them, and a model reads the context
             plan=reply.plan.typed if is_answer and reply.plan is not None else None,

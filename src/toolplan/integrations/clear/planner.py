@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from pathlib import Path
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 from msgspec.structs import replace
 
 from toolplan.app.app import App
 from toolplan.app.results import AskResult
-from toolplan.compiler import parse
+from toolplan.compiler import parse, to_text
 from toolplan.demo import TOOLS
 from toolplan.integrations.clear.endpoint import Provider, Sleep, as_model
 from toolplan.integrations.clear.errors import ClarificationNeeded, PlannerError, plan_error
+from toolplan.integrations.clear.messages import read_intent
 from toolplan.integrations.clear.plan import DIALECT, Plan
 from toolplan.integrations.clear.settings import PlannerConfig
 from toolplan.integrations.clear.tools import MCPServer, as_tool, iso
 from toolplan.path import Json
+from toolplan.plan import Plan as CanonicalPlan
 from toolplan.plan_json import dump
 from toolplan.planners import (
     Attempt,
     Clarification,
     Draft,
-    GroundedPlanner,
     LLMPlanner,
     OnText,
     Planner,
@@ -35,7 +38,9 @@ from toolplan.planners import (
     Remembering,
 )
 from toolplan.planners.cache import CachedPlanner
-from toolplan.planners.grounded.dialogue.planner import DialoguePlanner
+from toolplan.planners.context import PlannerContext
+from toolplan.planners.conversation import FOLLOW_UP_OF, read_conversation
+from toolplan.planners.offline import offline_planner
 from toolplan.providers import Model, ModelError
 from toolplan.storage.plan_cache import PlanCache
 from toolplan.tools import Tool, Toolbox
@@ -109,7 +114,7 @@ class PlannerAgent:
                 name=self._model.name,
                 version=f"{self._llm().version}/{self.config.temperature}",
             )
-        self._dialogue = DialoguePlanner(_OfflineFirst(self._planner))
+        self._dialogue = _OfflineFirst(self._planner)
 
     async def plan(self, query: str, context: Json = None) -> Plan:
         """Return a checked plan for `query`.
@@ -234,14 +239,14 @@ class _EveryReplyCounts:
 
 
 class _OfflineFirst:
-    """Plans a follow-up offline if possible; the dialogue has made it a complete question.
+    """Plans a follow-up, or an answer to an open question, offline if possible.
 
-    Such a question comes without a context. All others go to the model.
+    All other questions go to the model.
     """
 
     def __init__(self, planner: Planner) -> None:
         self._planner = planner
-        self._offline = GroundedPlanner()
+        self._offline = offline_planner(PlannerContext(Path()))
 
     async def propose(
         self,
@@ -252,11 +257,34 @@ class _OfflineFirst:
         on_text: OnText | None = None,
     ) -> Proposal:
         """Return an offline draft for `question`, or the model's proposal."""
-        if question.context is None and not attempts:
-            offline = await self._offline.propose(question, tools, attempts)
-            if isinstance(offline, Draft):
+        if not attempts:
+            decided = _decided(question, tools)
+            if decided is not None:
+                return decided
+            offline = await self._offline.propose(await self._read(question, tools), tools, ())
+            if isinstance(offline, Draft) and _continues(offline, question):
                 return offline
         return await self._planner.propose(question, tools, attempts, on_text=on_text)
+
+    async def _read(self, question: Question, tools: Toolbox) -> Question:
+        """Return the question with the plan before it as the offline planner writes it.
+
+        A follow-up changes what a question means. A plan that a model made does not say that; where
+        the offline planner has the same plan for its question, that one does.
+        """
+        last = read_conversation(question.context).last
+        if last is None or not isinstance(question.context, dict):
+            return question
+        today = last.plan.metadata.get("reference_date")
+        asked = Question(last.query, today if isinstance(today, str) else question.today)
+        found = await self._offline.propose(asked, tools, ())
+        plan = parse(found.text, found.dialect).plan if isinstance(found, Draft) else None
+        if plan is None or _steps(plan) != _steps(last.plan):
+            return question
+        episodes = question.context.get("episodic")
+        before: Json = {"query": last.query, "plan": dump(plan)}
+        others = episodes[1:] if isinstance(episodes, list) else []
+        return replace(question, context={**question.context, "episodic": [before, *others]})
 
     def keep(self, question: Question, tools: Toolbox, draft: Draft) -> None:
         """Cache `draft`, which worked."""
@@ -267,6 +295,29 @@ class _OfflineFirst:
         """Remove `draft`, which failed, from the cache."""
         if isinstance(self._planner, Remembering):
             self._planner.drop(question, tools, draft)
+
+
+def _steps(plan: CanonicalPlan) -> str:
+    """Return the steps of a plan without their names."""
+    return to_text(replace(plan, metadata={}), DIALECT)
+
+
+def _decided(question: Question, tools: Toolbox) -> Proposal | None:
+    """Return what a yes or no to an open question means; None for any other message."""
+    pending = read_conversation(question.context).pending
+    said = None if pending is None else read_intent(question.text, tools, awaiting=True)
+    if pending is None or said is None or said.kind != "confirmation":
+        return None
+    if said.agrees and pending.plans and pending.plans[0] is not None:
+        return Draft(json.dumps(pending.plans[0], ensure_ascii=False))
+    return Clarification("What would you like instead?", pending.options)
+
+
+def _continues(draft: Draft, question: Question) -> bool:
+    if read_conversation(question.context).pending is not None:
+        return True
+    plan = parse(draft.text, draft.dialect).plan
+    return plan is not None and FOLLOW_UP_OF in plan.metadata
 
 
 def _with_canonical_plans(context: Json) -> Json:

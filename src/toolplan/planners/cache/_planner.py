@@ -7,12 +7,12 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final
 
+from toolplan.dates import Weeks
 from toolplan.flows import Policy
 from toolplan.path import Json
 from toolplan.planners._base import Attempt, Draft, OnText, Planner, Proposal, Question
 from toolplan.planners.cache._in_flight import InFlightCalls
 from toolplan.planners.cache._keys import context_digest, question_key, tools_digest
-from toolplan.planners.grounded.dates import Weeks
 from toolplan.storage.plan_cache import Entry, PlanCache
 from toolplan.tools import Toolbox
 

@@ -19,7 +19,7 @@ class Episode(Struct, frozen=True):
         entities: the entities of the turn, as `location:Berlin`.
         text: more words by which the turn is found, such as those of the answer.
         pending: the question asked back, which the next turn may answer, or None; in the form of
-            `toolplan.planners.grounded.dialogue`.
+            `toolplan.planners.conversation`.
     """
 
     query: str

@@ -1,1 +1,0 @@
-"""General English: `words` compares words, `phrases` classifies phrases, `verbs` lists actions."""
