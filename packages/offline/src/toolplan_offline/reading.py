@@ -162,8 +162,9 @@ class Reading:
     def _times(self, today: date) -> Iterable[Edge]:
         low = [t.low for t in self.tokens]
         for found in read_dates(low, today, self._reader.weeks):
-            if found.range is None:
-                self.asked[found.question] = None
+            whole = "" if "time of day" not in found.note else "Which whole days are meant?"
+            if found.range is None or whole:
+                self.asked[found.question or whole] = None
                 continue
             text = " ".join(low[found.start : found.end])
             said = re.fullmatch(r"(?:the )?(?:last|past|previous) (\w+) days", text)
