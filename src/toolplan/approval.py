@@ -147,12 +147,17 @@ def maker() -> str:
     return _MAKER.get()
 
 
+INVENTED: Final[Mapping[str, Json]] = {"invented": True}
+"""The entry of `metadata.provenance` for a value that the question does not contain."""
+
+
 class EffectStep(Struct, frozen=True):
     """What a person needs to know about a step with effects to approve it.
 
     `calls` is the most calls that it can make; `exact` says that it makes exactly that many unless
     it is skipped or fails. `args` contain the fixed values, and references for the others;
-    `defaults` are the tool's own values for arguments that the plan leaves out.
+    `defaults` are the tool's own values for arguments that the plan leaves out; `invented` are the
+    arguments with values of a model that the question does not contain.
     """
 
     step: str
@@ -164,6 +169,7 @@ class EffectStep(Struct, frozen=True):
     calls: int
     exact: bool
     defaults: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    invented: tuple[str, ...] = ()
 
     @property
     def conditional(self) -> bool:
@@ -221,10 +227,24 @@ def effect_steps(
             calls=most_calls(step),
             exact=known_calls(step) is not None,
             defaults=defaults_of(tools[step.tool], step.args),
+            invented=_invented(execution_plan.plan, position),
         )
-        for step in execution_plan.plan.steps
+        for position, step in enumerate(execution_plan.plan.steps)
         if tools[step.tool].has_effects or step.id in asked_for
     )
+
+
+def _invented(plan: Plan, position: int) -> tuple[str, ...]:
+    """Return the arguments of a step that its plan notes as invented."""
+    noted = plan.metadata.get("provenance")
+    found: dict[str, None] = {}
+    for pointer, reason in noted.items() if isinstance(noted, dict) else ():
+        match split_pointer(pointer):
+            case ("steps", at, "args", name, *_) if at == str(position) and reason == INVENTED:
+                found[name] = None
+            case _:
+                continue
+    return tuple(found)
 
 
 def defaults_of(tool: Tool, args: Mapping[str, Value]) -> dict[str, Json]:

@@ -19,11 +19,11 @@ from toolplan.answer import Answer, InsightFunction, Thresholds, answer
 from toolplan.app._approve import Approve, approver_of, by_values, chosen, refuse_other
 from toolplan.app._decisions import day_at
 from toolplan.app._streaming import ReportedSteps, StreamedDraft, StreamingDraft
-from toolplan.app.notes import estimate, foreseen, noted
+from toolplan.app.notes import estimate, foreseen, noted, said_to, with_invented
 from toolplan.app.results import AskResult
 from toolplan.app.settings import Settings
 from toolplan.approval import ApprovalRequired, approve
-from toolplan.compiler import Compiled, compile_plan, output_schemas
+from toolplan.compiler import Compiled, about_question, compile_plan, output_schemas
 from toolplan.engines import RunOptions, run, run_stream
 from toolplan.events import Event, ItemEnded, Run, RunState, StepFailed, StepSucceeded
 from toolplan.execution_plan import ExecutionPlan
@@ -34,6 +34,7 @@ from toolplan.planners import Attempt, Draft, Planner, Question, Remembering
 from toolplan.planners.guarded import proposed
 from toolplan.providers import ModelError
 from toolplan.rules import Rule
+from toolplan.rules.invented_literal import invented_literal, is_of_model
 from toolplan.storage.journal import Store
 from toolplan.tools import Toolbox
 
@@ -349,14 +350,18 @@ class Loop(Struct):
         notes: dict[str, Json] = {"query": question.text, "reference_date": question.today}
         if planner:
             notes["planner"] = planner
-        notes |= compiled.plan.plan.metadata
+        own = compiled.plan.plan.metadata
+        notes = {**own, **said_to(question), **notes} if is_of_model(planner) else {**notes, **own}
         notes |= self.metadata
         if self.journal is not None:
             expected = foreseen(compiled.plan, self.journal, self.setup.tools, self.run_options)
             notes |= estimate(expected)
         notes["created_at"] = created.replace("+00:00", "Z")
         plan = noted(compiled.plan, notes)
-        return compiled._replace(plan=plan, draft=plan.plan)
+        invented = about_question(plan.plan, self.setup.tools, self.setup.rules)
+        plan = with_invented(plan, invented)
+        found = tuple(each for each in compiled.diagnostics if each.code != invented_literal.code)
+        return compiled._replace(plan=plan, draft=plan.plan, diagnostics=(*found, *invented))
 
 
 def _is_unknown(plan: ExecutionPlan, events: Sequence[Event]) -> bool:

@@ -19,6 +19,7 @@ from toolplan.path import Json
 from toolplan.plan import Limits, Plan, Step, split_pointer
 from toolplan.plan_json import Parsed, dump, load
 from toolplan.rules import PlanContext, Rule, diagnose
+from toolplan.rules.invented_literal import invented_literal
 from toolplan.shown import counted, shown_html, shown_text
 from toolplan.tools import Tool, Toolbox
 
@@ -199,6 +200,15 @@ def flows_of(plan: Plan, tools: Tools, policy: Policy = Policy()) -> tuple[Flow,
     A plan that has passed the check has them already (`ExecutionPlan.flows`).
     """
     return _context(plan, tools, policy).flows
+
+
+def about_question(
+    plan: Plan, tools: Tools, rules: Sequence[Rule] | None = None
+) -> tuple[Diagnostic, ...]:
+    """Return the values of a model's plan that the question in its metadata does not contain."""
+    if rules is not None and invented_literal not in rules:
+        return ()
+    return tuple(diagnose(PlanContext(plan, toolbox(tools)), (invented_literal,)))
 
 
 class Fixed(Struct, frozen=True):

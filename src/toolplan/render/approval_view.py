@@ -82,6 +82,9 @@ def approval_lines(
         given = (*step.args.values(), *step.args, dict(step.defaults))
         values = (step.for_each, *condition, *given, step.step, step.tool)
         yield from script_warnings(*values)
+        if step.invented:
+            names = ", ".join(exact_name(each, encoding) for each in step.invented)
+            yield f"{_INDENT}Attention, not in the question: {names}", "bold red"
     yield f"digest {digest}", "dim"
 
 
@@ -125,6 +128,7 @@ def approval_json(steps: Sequence[EffectStep], digest: str) -> dict[str, Json]:
                 "effects": step.effects.value,
                 "args": {name: dump_value(value) for name, value in step.args.items()},
                 "defaults": dict(step.defaults),
+                "invented": list(step.invented),
                 "for_each": None if step.for_each is None else dump_value(step.for_each),
                 "conditional": step.conditional,
                 "when": None if step.when is None else _when(step.when),

@@ -20,6 +20,7 @@ from toolplan.rules.duplicate_call import duplicate_call
 from toolplan.rules.ellipsis import ellipsis
 from toolplan.rules.fan_out_large import fan_out_large
 from toolplan.rules.flow_refused import flow_refused
+from toolplan.rules.invented_literal import invented_literal
 from toolplan.rules.item_outside_for_each import item_outside_for_each
 from toolplan.rules.learned_output import learned_output
 from toolplan.rules.list_into_scalar import list_into_scalar
@@ -67,6 +68,7 @@ RULES: Final[tuple[Rule, ...]] = (
     pattern_not_checked,
     retry_unsafe,
     secret_literal,
+    invented_literal,
     ellipsis,
     unknown_step,
     self_reference,

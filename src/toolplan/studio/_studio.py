@@ -36,6 +36,7 @@ from toolplan.planners import Attempt, Draft
 from toolplan.planners.context import PlannerContext
 from toolplan.planners.offline import example_questions, offline_planner
 from toolplan.release import own_version
+from toolplan.rules.invented_literal import EARLIER
 from toolplan.storage.journal import RunEntry
 from toolplan.studio._active import ActiveRun, ActiveRuns, wait_for_person
 from toolplan.studio._calls import shown_effects
@@ -81,7 +82,7 @@ logger = logging.getLogger("toolplan")
 
 TOOLPLAN: Final = "toolplan"
 """The dialect in which a person edits a plan."""
-_KEPT: Final = ("query", "reference_date", "provenance", "planner")
+_KEPT: Final = ("query", "reference_date", "provenance", "planner", EARLIER)
 """What is kept of the metadata of a plan from a page: other entries would be read as our own."""
 _OPTIONS: Final = {"again": "retry", "failed": "abort"}
 

@@ -266,13 +266,14 @@ def _with_defaults(document: dict[str, Json], step: EffectStep) -> dict[str, Jso
 
 def _exact(step: EffectStep) -> dict[str, object]:
     values = (step.for_each, *step.args.values(), *step.args, step.step, step.tool)
+    invented = (f"Not in the question: {name}" for name in step.invented)
     return {
         "shown": {
             **{name: exact_text(value) for name, value in step.args.items()},
             **{f"{n} {BY_DEFAULT}": exact_text(value) for n, value in step.defaults.items()},
         },
         "for_each_shown": None if step.for_each is None else exact_text(step.for_each),
-        "warnings": lookalikes(values),
+        "warnings": [*lookalikes(values), *invented],
     }
 
 

@@ -1,0 +1,182 @@
+"""The rule `invented-literal`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from toolplan.diagnostics import Severity
+from toolplan.path import Json
+from toolplan.plan import Array, Literal, Object, Plan, Ref, Template, Value, escape_pointer
+from toolplan.rules._context import PlanContext
+from toolplan.rules._known_words import KnownWords
+from toolplan.rules._rule import Problem, rule
+from toolplan.tools import Tool
+
+EARLIER: Final = "earlier"
+"""The entry of a plan's metadata with the texts of the conversation before its question."""
+
+_OF_MODELS: Final = "llm/"
+_SHOWN: Final = 60
+_SHORTEST_NUMBER: Final = 4
+
+_MAIL: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+")
+_URL: Final = re.compile(r"\b(?:(?:https?|ftp)://(?:www\.)?|www\.)([\w.-]{1,200})[^\s\"'<>]*")
+_PHONE: Final = re.compile(r"(?<![\w.,:/-])(?:\+\d|\(\d|\d)[\d ()/-]{5,18}\d(?![\w./:-])")
+_DATE: Final = re.compile(r"\d{4}[-/]?[01]\d(?:[-/]?[0-3]\d)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}")
+_ID: Final = re.compile(r"(?=\S*\d{3})(?=\S*[A-Za-z_#-])[A-Za-z0-9#]+(?:[-_#/:.][A-Za-z0-9]+)*")
+_LINK: Final = r"(?:of|the|de|la|le|von|van|der|and|&)"
+_PROPER: Final = r"[^\W\d_a-z][\w'’.-]*"
+_NAME: Final = re.compile(rf"{_PROPER}(?:,? (?:{_PROPER}|{_LINK}))*")
+_CODE: Final = re.compile(r"[A-Z]{1,4}")
+_OF_PEOPLE_OR_PLACES: Final = re.compile(
+    r"(?:^|_)(?:city|cities|location|place|town|country|state|address|street|destination|origin"
+    r"|region|area|venue|office|airport|station|hotel|company|employer|user|username|owner|assignee|manager|supervisor|employee|doctor"
+    r"|customer|client|patient|recipients?|receiver|sender|attendees?|participants?|guests?"
+    r"|contact|author|artist|(?:first|last|full|user|person|customer|company|city|state)_?name)"
+    r"(?:_|$)|^(?:to|from|cc|bcc|where_to)$"
+)
+_OF_IDS: Final = re.compile(
+    r"(?:^|_)(?:ids?|uuid|iban|account|phone|mobile|fax|key|token"
+    r"|(?:account|card|order|phone|policy|ticket|invoice|passport|customer)_?(?:number|no))(?:_|$)"
+)
+_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+@rule(Severity.WARNING)
+def invented_literal(context: PlanContext) -> Iterator[Problem]:
+    """A model wrote an address, a number or a name that the question does not contain.
+
+    Models fill in what they do not know: an e-mail address, the number of an account, a city. It
+    is checked where a model wrote the plan and its question is known (`metadata.planner` and
+    `metadata.query`): addresses of mail and of the web, phone numbers, identifiers, and names of
+    people and places. What the question says in other words, what was said before it in the
+    conversation, and what the tool's description or schema contains is not invented. Other texts,
+    numbers and dates are not judged.
+
+        "Write to sales" -> {"tool": "send_mail", "args": {"to": "sales@company.com"}}
+
+    How to fix: take the value from the output of a step, or ask with the value in the question.
+    """
+    said = _said(context.plan)
+    if not said:
+        return
+    for position, step in enumerate(context.plan.steps):
+        tool = context.tool(step)
+        known = KnownWords((*said, *_of_tool(tool)))
+        literal = () if tool is None else tool.input.literal_only
+        for name, value in step.args.items():
+            if name in literal:
+                continue
+            for pointer, argument, text in _texts(
+                value, f"/steps/{position}/args/{escape_pointer(name)}", name
+            ):
+                found = next(invented(text, argument, known), None)
+                if found is not None:
+                    yield Problem(
+                        f"The question does not contain {_short(found)!r} in {name!r}.",
+                        pointer,
+                        step.id,
+                        "Take it from the output of a step, or ask with it in the question.",
+                    )
+
+
+def is_of_model(planner: str) -> bool:
+    """Return whether a planner of this name calls a model."""
+    return planner.startswith(_OF_MODELS)
+
+
+def invented(text: str, argument: str, known: KnownWords) -> Iterator[str]:
+    """Yield the addresses, numbers and names in `text` that are not in what is known."""
+    for mail in _MAIL.finditer(text):
+        if not known.has_text(mail[0]):
+            yield mail[0]
+    for url in _URL.finditer(text):
+        if not any(known.has_text(label) for label in _labels(url[1])):
+            yield url[0]
+    bare = _URL.sub(" ", _MAIL.sub(" ", text))
+    for phone in _PHONE.finditer(bare):
+        if _is_phone(phone[0]) and not known.has_phone(phone[0]):
+            yield phone[0]
+    if bare != text or _DATE.search(text):
+        return
+    named = _HUMP.sub("_", argument).lower()
+    is_number = text.isdecimal() and len(text) >= _SHORTEST_NUMBER and _OF_IDS.search(named)
+    if is_number or _ID.fullmatch(text):
+        if not known.has_identifier(text):
+            yield text
+    elif (
+        _OF_PEOPLE_OR_PLACES.search(named)
+        and _NAME.fullmatch(text)
+        and not _CODE.fullmatch(text)
+        and not known.has_some_word(text)
+    ):
+        yield text
+
+
+def _said(plan: Plan) -> tuple[str, ...]:
+    """Return the question and what was said before it, if a model wrote the plan."""
+    query, planner = plan.metadata.get("query"), plan.metadata.get("planner")
+    if not isinstance(query, str) or not isinstance(planner, str):
+        return ()
+    if not is_of_model(planner):
+        return ()
+    earlier = plan.metadata.get(EARLIER)
+    listed = earlier if isinstance(earlier, list) else []
+    return (query, *(each for each in listed if isinstance(each, str)))
+
+
+def _of_tool(tool: Tool | None) -> tuple[str, ...]:
+    if tool is None:
+        return ()
+    return tool.description, json.dumps(tool.input.document, ensure_ascii=False)
+
+
+def _texts(value: Value, pointer: str, name: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the written texts with their pointers and the names of their innermost fields."""
+    match value:
+        case Literal(constant):
+            yield from _constant_texts(constant, pointer, name)
+        case Template(parts):
+            yield from ((pointer, name, part) for part in parts if isinstance(part, str))
+        case Array(items):
+            for position, item in enumerate(items):
+                yield from _texts(item, f"{pointer}/{position}", name)
+        case Object(fields):
+            for key, inner in fields:
+                yield from _texts(inner, f"{pointer}/{escape_pointer(key)}", key)
+        case Ref():
+            return
+
+
+def _constant_texts(constant: Json, pointer: str, name: str) -> Iterator[tuple[str, str, str]]:
+    match constant:
+        case str():
+            yield pointer, name, constant
+        case int() if not isinstance(constant, bool):
+            yield pointer, name, str(constant)
+        case list():
+            for position, item in enumerate(constant):
+                yield from _constant_texts(item, f"{pointer}/{position}", name)
+        case dict():
+            for key, inner in constant.items():
+                yield from _constant_texts(inner, f"{pointer}/{escape_pointer(key)}", key)
+        case _:
+            return
+
+
+def _labels(host: str) -> list[str]:
+    """Return the parts of a host that name who it belongs to."""
+    parts = host.strip(".").split(".")
+    return [each for each in parts[:-1] or parts if len(each) > 2]
+
+
+def _is_phone(text: str) -> bool:
+    digits = sum(each.isdecimal() for each in text)
+    return 7 <= digits <= 15 and not _DATE.search(text) and any(each in text for each in "+(-")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
