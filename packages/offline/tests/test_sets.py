@@ -33,6 +33,7 @@ def wrong(found: list[Checked]) -> list[str]:
     return [each.question for each in found if each.verdict in bad and each.question not in KNOWN]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "share"), [("demo", 0.7), ("traps", 0.3), ("aggregates", 0.5), ("dialogues", 0.6)]
 )
@@ -44,6 +45,7 @@ def test_no_question_of_a_set_is_answered_wrongly(name: str, share: float) -> No
     assert sums.answered >= share * sums.questions
 
 
+@pytest.mark.slow
 def test_no_generated_question_is_answered_wrongly() -> None:
     found = checked(generated((1,), 3))
     assert wrong(found) == []
