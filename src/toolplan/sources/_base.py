@@ -22,6 +22,7 @@ _TAG: Final = re.compile(r"<[^>]*>")
 _LONGEST_SEARCHED: Final = 10_000
 _LONGEST_TITLE: Final = 200
 _LONGEST_NAME: Final = 64
+_OF_SOURCES: Final = frozenset(("trusted", "headers"))
 
 
 def _ignore(_: str) -> None:
@@ -88,13 +89,35 @@ class SourceContext(Struct, frozen=True):
         Raises:
             ToolObjectError: `trusted` in [sources.NAME] is neither true nor false.
         """
-        entry = self.settings.get("sources", {}).get(source, {})
-        trusted = cast("dict[str, object]", entry).get("trusted") if isinstance(entry, dict) else 0
+        trusted = self._of_source(source).get("trusted")
         if trusted is None or isinstance(trusted, bool):
             return trusted is True
-        raise ToolObjectError(
+        raise self._wrong(source)
+
+    def headers(self, source: str) -> dict[str, str]:
+        """Return the headers that the settings give the source called `source`, as written there.
+
+        Raises:
+            ToolObjectError: `headers` in [sources.NAME] is not a table of texts.
+        """
+        headers = self._of_source(source).get("headers", {})
+        if not isinstance(headers, dict):
+            raise self._wrong(source)
+        table = cast("dict[str, object]", headers)
+        if not all(isinstance(value, str) for value in table.values()):
+            raise self._wrong(source)
+        return cast("dict[str, str]", table)
+
+    def _of_source(self, source: str) -> dict[str, object]:
+        entry = self.settings.get("sources", {}).get(source, {})
+        if not isinstance(entry, dict) or {*cast("dict[str, object]", entry)} - _OF_SOURCES:
+            raise self._wrong(source)
+        return cast("dict[str, object]", entry)
+
+    def _wrong(self, source: str) -> ToolObjectError:
+        return ToolObjectError(
             f"{self.settings_path}: [sources.{source}] cannot be used.",
-            "It has a line such as `trusted = true`.",
+            "It has a line such as `trusted = true`, or a table [sources.NAME.headers] of texts.",
         )
 
 

@@ -338,11 +338,17 @@ def recorded(
     base_url: str | None = None,
     auth: Mapping[str, str] = MappingProxyType({}),
     environment: Mapping[str, str] = MappingProxyType({}),
+    headers: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[OpenApiToolbox, Recorder]:
     """Return the tools of a document, and what they will have sent."""
     recorder = Recorder()
     tools = openapi_toolbox(
-        document, base_url=base_url, auth=auth, environment=environment, transport=recorder
+        document,
+        base_url=base_url,
+        auth=auth,
+        environment=environment,
+        headers=headers,
+        transport=recorder,
     )
     return tools, recorder
 

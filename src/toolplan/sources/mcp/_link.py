@@ -27,10 +27,10 @@ from msgspec import Struct
 from pydantic import TypeAdapter
 
 from toolplan.path import Json
+from toolplan.sources._secrets import Mask
 from toolplan.sources.mcp._authorised import Access
 from toolplan.sources.mcp._interceptors import Interceptor
 from toolplan.sources.mcp._listing import Listing, Page, read_listing
-from toolplan.sources.mcp._secrets import Mask
 from toolplan.sources.mcp._stderr import StandardError
 from toolplan.sources.mcp._texts import clean
 from toolplan.sources.mcp._transports import Transport, over_http, over_stdio

@@ -19,6 +19,7 @@ from mcp.types import CONNECTION_CLOSED, REQUEST_TIMEOUT, InputRequiredResult, R
 from msgspec import Struct
 
 from toolplan.path import Json
+from toolplan.sources._secrets import Mask
 from toolplan.sources.mcp._answers import to_line, words_of
 from toolplan.sources.mcp._authorised import Access
 from toolplan.sources.mcp._http import NO_ACCESS
@@ -27,7 +28,6 @@ from toolplan.sources.mcp._link import Called, Link, Progress, Report, Terms, li
 from toolplan.sources.mcp._listing import Listing, ListingError
 from toolplan.sources.mcp._oauth import Asks
 from toolplan.sources.mcp._results import Result, left_out, result_of, stated_label
-from toolplan.sources.mcp._secrets import Mask
 from toolplan.sources.mcp._stderr import StandardError
 from toolplan.sources.mcp._texts import clean, reason_of
 from toolplan.sources.mcp.notices import ServerLost, ServerSaid, ServerStarted, ToolRefused

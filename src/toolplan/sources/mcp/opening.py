@@ -69,6 +69,12 @@ class McpToolSource:
         path = path_of(spec, context.folder)
         insights = _insights(json_in(spec, context.folder), context.folder)
         servers = read_servers(path, context.environment)
+        if misplaced := [name for name in servers if context.headers(name)]:
+            raise ToolObjectError(
+                f"{context.settings_path}: [sources.{misplaced[0]}.headers] is for an OpenAPI"
+                " document.",
+                f"Write them into {path.name}, as `headers` of the server.",
+            )
         _show(commands(servers), context)
         sign_ins = SignIns(context.data, spec)
         with connected(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -93,17 +93,18 @@ class Operations(Struct, frozen=True):
     faults: tuple[Fault, ...]
 
 
-def read_openapi(document: Json) -> Operations:
+def read_openapi(document: Json, headers: Iterable[str] = ()) -> Operations:
     """Read the operations of an OpenAPI document, 3.0 or 3.1, as JSON.
 
     An operation that cannot be used is left out, and a fault says why. Nothing is fetched.
+    Parameters that are one of `headers` become no arguments.
 
     Raises:
         RemoteReference: a schema or another part is outside of the document.
         ToolObjectError: it is no such document, or it is too large.
     """
     try:
-        return _Reader(Document(document)).read()
+        return _Reader(Document(document), headers).read()
     except RecursionError:
         raise ToolObjectError("The document is nested too deep.") from None
 
@@ -111,11 +112,12 @@ def read_openapi(document: Json) -> Operations:
 class _Reader:
     """Reads one document; the schemas that its operations share are converted once."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, headers: Iterable[str]) -> None:
         self._document = document
         self._schemas = Schemas(document)
         self._schemes = read_schemes(document)
-        self._secret = secret_parameters(self._schemes)
+        set_ = frozenset(("header", name.lower()) for name in headers)
+        self._secret = secret_parameters(self._schemes) | set_
         self._names: set[str] = set()
         self._faults: list[Fault] = []
 

@@ -12,6 +12,7 @@ from toolplan.path import Json
 from toolplan.sources.openapi._document import Document, Node, Place, Unusable
 from toolplan.sources.openapi._keywords import shortened
 from toolplan.sources.openapi._schemas import Schemas, Use
+from toolplan.sources.openapi._security import NEVER_SENT
 from toolplan.sources.openapi._styles import STYLES, Spot, Style, Writing
 
 KEY_HEADER: Final = "idempotency-key"
@@ -26,21 +27,6 @@ _SPOTS: Final[dict[str, Spot]] = {
 _STYLES: Final[dict[str, Style]] = {each: each for listed in STYLES.values() for each in listed}
 _SET_ELSEWHERE: Final = frozenset({"accept", "content-type", "authorization"})
 """Header parameters of these names are to be ignored (OpenAPI 3.1, Parameter Object)."""
-
-_NEVER_SENT: Final = frozenset(
-    {
-        "connection",
-        "content-length",
-        "cookie",
-        "expect",
-        "host",
-        "keep-alive",
-        "proxy-authorization",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    }
-)
 
 
 class Parameter(Struct, frozen=True):
@@ -67,7 +53,8 @@ def read_parameters(
 ) -> Parameters:
     """Read the parameters of a path and of its operation, which overrides them.
 
-    `secret` are the spots and names (in lower case) that security schemes fill: no arguments.
+    `secret` are the spots and names (in lower case) that security schemes and settings fill: no
+    arguments.
 
     Raises:
         RemoteReference: a reference leads out of the document.
@@ -96,7 +83,7 @@ def _read(schemas: Schemas, place: Place) -> Parameter | None:
     fault = None
     if spot is None or not name:
         fault = "It has no 'name', or an 'in' that is not path, query, header or cookie."
-    elif spot == "header" and name.lower() in _NEVER_SENT:
+    elif spot == "header" and name.lower() in NEVER_SENT:
         fault = f"The header {name!r} is not for callers to set."
     if fault is not None or spot is None:
         if required:

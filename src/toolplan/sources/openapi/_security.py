@@ -14,13 +14,32 @@ from urllib.parse import quote
 
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import Json
+from toolplan.sources._secrets import resolved, sounds_secret
 from toolplan.sources.openapi._document import Document, Place, Unusable
 from toolplan.tools import ToolObjectError
 
 STRUCK: Final = "***"
 _SENDABLE: Final = re.compile(r"[\x20-\x7e]+")
 _IN_A_COOKIE: Final = re.compile(r"[!#-+\--:<-\[\]-~]+")
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _SHORTEST_STRUCK: Final = 4
+NEVER_SENT: Final = frozenset(
+    {
+        "connection",
+        "content-length",
+        "cookie",
+        "expect",
+        "host",
+        "keep-alive",
+        "proxy-authorization",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+"""Headers that are not for callers to set."""
+NOT_TO_BE_SET: Final = NEVER_SENT | {"accept", "accept-encoding", "content-type", "idempotency-key"}
+"""Those that each request has of its own."""
 
 Requirement: TypeAlias = tuple[str, ...]
 """The names of the schemes that are needed together; alternatives are a tuple of these."""
@@ -132,6 +151,44 @@ def read_credentials(
             )
         found[name] = _credentials(scheme, variable, value)
     return found
+
+
+def read_headers(
+    given: Mapping[str, str], environment: Mapping[str, str], place: str
+) -> Credentials:
+    """Return the headers that the user gives each request, with `${NAME}` of `environment` filled.
+
+    Raises:
+        ToolObjectError: a name or a value cannot be sent, or a variable is not set. The message has
+            `place`, and no value.
+    """
+    headers: list[tuple[str, str]] = []
+    secrets: set[str] = set()
+    for name, written in given.items():
+        if not _HEADER_NAME.fullmatch(name) or name.lower() in NOT_TO_BE_SET:
+            raise ToolObjectError(f"{place}: the header {name!r} is not one that can be set.")
+        if name.lower() in {each.lower() for each, _ in headers}:
+            raise ToolObjectError(f"{place}: the header {name!r} is there twice.")
+        value, found = resolved(written, environment, f"{place}.{name}")
+        if not _SENDABLE.fullmatch(value) or value != value.strip():
+            raise ToolObjectError(
+                f"{place}.{name}: its value cannot be sent; printable ASCII can, with no blank at"
+                " either end."
+            )
+        headers.append((name, value))
+        hidden = {value, *found} if found or sounds_secret(name) else set[str]()
+        secrets |= {each for text in hidden for each in (text, quote(text, safe=""))}
+    return Credentials(headers=tuple(headers), secrets=_struck(secrets))
+
+
+def fulfilled(schemes: Mapping[str, Scheme], headers: Credentials) -> dict[str, Credentials]:
+    """Return the schemes whose header is one of `headers`: nothing more is needed for them."""
+    set_ = {name.lower() for name, _ in headers.headers}
+    return {
+        name: Credentials()
+        for name, scheme in schemes.items()
+        if scheme.kind not in ("query", "cookie") and scheme.field.lower() in set_
+    }
 
 
 def chosen(

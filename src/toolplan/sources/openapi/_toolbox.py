@@ -22,7 +22,14 @@ from toolplan.sources.openapi._client_credentials import (
 from toolplan.sources.openapi._document import Fault
 from toolplan.sources.openapi._operations import Operation, Operations, read_openapi
 from toolplan.sources.openapi._request import request_of
-from toolplan.sources.openapi._security import Credentials, chosen, read_credentials
+from toolplan.sources.openapi._security import (
+    Credentials,
+    chosen,
+    fulfilled,
+    read_credentials,
+    read_headers,
+    together,
+)
 from toolplan.sources.openapi._transport import HttpLimits, HttpTransport, Transport
 from toolplan.tool_call import current_call, report_page
 from toolplan.tools import Arguments, Call, Tool, Toolbox, ToolError, ToolObjectError
@@ -79,6 +86,7 @@ def openapi_toolbox(
     limits: HttpLimits | None = None,
     transport: Transport | None = None,
     trusted: bool | Collection[str] = False,
+    headers: Mapping[str, str] = _NOTHING,
 ) -> OpenApiToolbox:
     """Return the operations of an OpenAPI document (3.0 or 3.1) as tools.
 
@@ -96,15 +104,17 @@ def openapi_toolbox(
         transport: what sends requests; by default HTTP, guarded as said above.
         trusted: whether hints count that say less than the method; else each is a fault, but for
             the operations named here, whose effects the user states.
+        headers: headers of each request to the service's own origin, by name; `${NAME}` in a value
+            is a variable of `environment`. No argument is made of a parameter that is one of them.
 
     Raises:
         RemoteReference: a part of the document is outside of it. Nothing was fetched.
         ToolObjectError: it is no such document, has no operation that can be used, a credential is
             missing, or an argument is not what it should be.
     """
-    read, base = _read(document), _base(base_url)
-    known = read_credentials(read.schemes, auth, environment)
-    known |= read_clients(read.schemes, auth, environment)
+    always = read_headers(headers, environment, "headers")
+    read, base = _read(document, headers), _base(base_url)
+    known = _known(read, always, auth, environment)
     guard = Guard.made(allow_hosts, None if base is None else base.origin)
     bounds = HttpLimits() if limits is None else limits
     sender = HttpTransport(guard, bounds) if transport is None else transport
@@ -122,10 +132,32 @@ def openapi_toolbox(
         hosts[server.origin.host] = None
         at_home = server.origin == servers.home
         credentials = chosen(operation.security, known if at_home else {})
+        if at_home and credentials is not None:
+            credentials = together((always, credentials))
         call = _call(operation, server, credentials, sender)
         tools.append(_tool(operation, read.title, server, call, trusted))
     blocked = [why for host in hosts if transport is None and (why := guard.objects(host))]
     return OpenApiToolbox(tools, faults, sender, blocked)
+
+
+def _known(
+    read: Operations,
+    always: Credentials,
+    auth: Mapping[str, str | ClientCredentials],
+    environment: Mapping[str, str],
+) -> dict[str, Credentials]:
+    """Return the credentials by security scheme.
+
+    Raises:
+        ToolObjectError: one is missing, or is given twice.
+    """
+    set_ = fulfilled(read.schemes, always)
+    if twice := [name for name in auth if name in set_]:
+        raise ToolObjectError(
+            f"The security scheme {twice[0]!r} has its header twice: in auth, and in headers."
+        )
+    named = read_credentials(read.schemes, auth, environment)
+    return {**set_, **named, **read_clients(read.schemes, auth, environment)}
 
 
 class _Servers:
@@ -188,8 +220,8 @@ def _prefix(path: str) -> str:
     return f"/{stripped}" if stripped else ""
 
 
-def _read(document: Json) -> Operations:
-    read = read_openapi(document)
+def _read(document: Json, headers: Iterable[str]) -> Operations:
+    read = read_openapi(document, headers)
     if not read.operations:
         reason = str(read.faults[0]) if read.faults else "Its 'paths' hold none."
         raise ToolObjectError(f"The document has no operation that can be used. {reason}")

@@ -32,7 +32,7 @@ class OpenApiToolSource:
 
     The table `[openapi.NAME]` of the settings, with NAME the name of the file without its ending,
     may give `base_url`, `auth` (by security scheme, the name of the variable that holds a
-    credential, or a client of OAuth2) and `allow_hosts`.
+    credential, or a client of OAuth2) and `allow_hosts`; `[sources.NAME.headers]` gives headers.
     """
 
     takes_base_url = True
@@ -71,6 +71,7 @@ class OpenApiToolSource:
             environment=context.environment,
             allow_hosts=settings.allow_hosts,
             trusted=context.is_trusted(path.stem) or context.settings.get("effects", {}),
+            headers=context.headers(path.stem),
         )
         faults = [f"{path.name}: {fault}" for fault in (*unfit, *tools.faults)]
         for fault in faults:

@@ -48,7 +48,7 @@ def resolved(text: str, environment: Mapping[str, str], place: str) -> tuple[str
         if named["name"] not in environment:
             raise ToolObjectError(
                 f"{place}: the environment variable {named['name']!r} is not set; set it, or"
-                " take the server out of the file."
+                " take out what names it."
             )
     values = tuple(environment[named["name"]] for named in _NAMED.finditer(text))
     return _NAMED.sub(lambda named: environment[named["name"]], text), values
