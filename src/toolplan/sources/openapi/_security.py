@@ -192,15 +192,20 @@ def fulfilled(schemes: Mapping[str, Scheme], headers: Credentials) -> dict[str, 
 
 
 def chosen(
-    requirements: tuple[Requirement, ...], known: Mapping[str, Credentials]
+    requirements: tuple[Requirement, ...],
+    known: Mapping[str, Credentials],
+    always: Credentials = Credentials(),
 ) -> Credentials | None:
-    """Return what fulfils the first alternative for which all is known; None where none does."""
+    """Return `always` with what fulfils the first alternative for which all is known.
+
+    None where no alternative is fulfilled.
+    """
     if not requirements:
-        return Credentials()
+        return always
     for needed in sorted(requirements, key=lambda each: not each):  # none, only if nothing else
         if needed and all(name in known for name in needed):
-            return together(known[name] for name in needed)
-    return Credentials() if () in requirements else None
+            return together((always, *(known[name] for name in needed)))
+    return always if () in requirements else None
 
 
 def _scheme(name: str, place: Place) -> Scheme | None:

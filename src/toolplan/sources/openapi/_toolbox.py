@@ -28,13 +28,13 @@ from toolplan.sources.openapi._security import (
     fulfilled,
     read_credentials,
     read_headers,
-    together,
 )
 from toolplan.sources.openapi._transport import HttpLimits, HttpTransport, Transport
 from toolplan.tool_call import current_call, report_page
 from toolplan.tools import Arguments, Call, Tool, Toolbox, ToolError, ToolObjectError
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+_NO_CREDENTIALS: Final[tuple[Mapping[str, Credentials], Credentials]] = ({}, Credentials())
 _FROM_A_FILE: Final = "Give base_url: the document does not say on which host the service is."
 
 
@@ -130,10 +130,8 @@ def openapi_toolbox(
             tools.append(_tool(operation, read.title, None, None, trusted))
             continue
         hosts[server.origin.host] = None
-        at_home = server.origin == servers.home
-        credentials = chosen(operation.security, known if at_home else {})
-        if at_home and credentials is not None:
-            credentials = together((always, credentials))
+        given = (known, always) if server.origin == servers.home else _NO_CREDENTIALS
+        credentials = chosen(operation.security, *given)
         call = _call(operation, server, credentials, sender)
         tools.append(_tool(operation, read.title, server, call, trusted))
     blocked = [why for host in hosts if transport is None and (why := guard.objects(host))]
