@@ -69,7 +69,7 @@ def test_public_names_and_decisions_are_listed(site: Path) -> None:
 def test_the_plans_of_the_language_pass_their_check() -> None:
     text = (ROOT / "docs/plan-language.md").read_text("utf-8")
     plans = [code for language, _, code in _FENCE.findall(text) if language == "json"]
-    assert len(plans) == 5
+    assert len(plans) == 6
     for plan in plans:
         compiled = compile_plan(plan, tools=TOOLS.with_tools(sql_tool()))
         assert compiled.diagnostics == ()

@@ -45,7 +45,7 @@ BERLIN = json.dumps(
         "steps": [{"id": "f", "tool": "facilities_list", "args": {"location": "Berlin"}}],
     }
 )
-ON_THE_TERMINAL = {"as_json"}
+ON_THE_TERMINAL = {"as_json", "strict"}  # in Python a run says itself what is partial
 SAID_BY_A_VALUE = {"approve_values": "approve"}  # --approve-values is approve="values"
 
 

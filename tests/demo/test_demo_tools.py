@@ -35,6 +35,7 @@ FIELD_HINTS = {
     "x-kind",
     "x-gazetteer",
     "x-unit",
+    "x-part-of",
     "x-entity",
 }
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from toolplan.errors import ToolplanError
 from toolplan.paging._arguments import Argument, Paging
 from toolplan.paging._names import folded
 from toolplan.paging._results import Page, Verdict, page_of, query_of, verdict_on
@@ -15,12 +16,8 @@ from toolplan.path import Json, Path
 _ID_CURSORS: Final = ("startingafter", "afterid")
 
 
-class PageError(ValueError):
-    """The pages of a tool do not make one list; `code` is a kebab-case name."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
+class PageError(ToolplanError):
+    """The pages of a tool do not make one list."""
 
 
 class Pager:

@@ -121,7 +121,9 @@ def _computed(context: PlanContext) -> set[str]:
             pending += _read_rows(context, step)
         else:
             found = (ref for value in step.args.values() for _, ref in located_refs(value, ""))
-            pending += [ref.step for ref in found if EVERY in ref.path]
+            pending += [
+                ref.step for ref in found if EVERY in ref.path and not _is_one_value(context, ref)
+            ]
     computed: set[str] = set()
     while pending:
         step = context.steps.get(pending.pop())
@@ -147,4 +149,6 @@ def _is_one_value(context: PlanContext, ref: Ref) -> bool:
         return True
     read = context.steps.get(ref.step)
     tool = None if read is None else context.tool(read)
-    return tool is not None and tool.paging is not None and ref.path in tool.paging.facts.totals
+    if tool is None or tool.paging is None:
+        return False
+    return any(ref.path[: len(total)] == total for total in tool.paging.facts.totals)
