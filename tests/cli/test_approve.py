@@ -79,7 +79,7 @@ def test_an_empty_digest_is_a_usage_error_of_every_command(
         assert said.code == 2
         assert "--approve has no digest." in said.err
     assert not (folder / "ledger").exists()
-    assert call("runs", "--json").json == []
+    assert call("runs", "--json").json["runs"] == []
 
 
 @pytest.mark.parametrize("more", [(), ("--yes",), ("--json",)])
@@ -89,7 +89,7 @@ def test_a_wrong_digest_keeps_no_run(
     said = call(*words(folder, "--approve", WRONG, *more))
     assert said.code == 1
     assert f"Its digest is {plan.digest}, not {WRONG}." in said.err
-    assert call("runs", "--json").json == []
+    assert call("runs", "--json").json["runs"] == []
     assert not (folder / "ledger").exists()
     assert call(*words(folder, "--approve", plan.digest)).code == 0
     assert (folder / "ledger").read_text() == "ann"
@@ -104,7 +104,7 @@ def test_a_wrong_digest_keeps_no_run_of_a_question_either(
         said = call(*question, "--model", server.spec, "--approve", WRONG)
         assert said.code == 1
         assert f"Its digest is {plan.digest}, not {WRONG}." in said.err
-        assert call("runs", "--json").json == []
+        assert call("runs", "--json").json["runs"] == []
         assert not (folder / "ledger").exists()
         said = call(*question, "--model", server.spec, "--approve", plan.digest)
     assert said.code == 0, said.err
@@ -122,7 +122,7 @@ def test_a_run_that_waits_still_waits_after_a_wrong_digest(
     said = call("resume", waiting, *tools, "--approve", WRONG)
     assert said.code == 1
     assert f"Its digest is {plan.digest}, not {WRONG}." in said.err
-    assert [each["status"] for each in call("runs", "--json").json] == ["waiting"]
+    assert [each["status"] for each in call("runs", "--json").json["runs"]] == ["waiting"]
     assert call("resume", waiting, *tools, "--approve", plan.digest).code == 0
     assert (folder / "ledger").read_text() == "ann"
 

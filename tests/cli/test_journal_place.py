@@ -15,7 +15,7 @@ QUESTION = "Which carriers have the highest contamination rates?"
 
 
 def runs_of(call: Call, *options: str) -> list[str]:
-    return [entry["run"] for entry in call("runs", "--json", *options).json]
+    return [entry["run"] for entry in call("runs", "--json", *options).json["runs"]]
 
 
 def test_an_option_comes_before_the_variable_and_that_before_the_settings(

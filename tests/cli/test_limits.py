@@ -213,7 +213,7 @@ def test_a_run_that_is_resumed_keeps_its_limits_until_they_are_given_anew(
     for more in ([], ["--concurrency", "fetch=2"]):
         died = subprocess.run(command, env={**os.environ, "DIE": "1"}, capture_output=True)
         assert died.returncode == -signal.SIGKILL
-        run = call("runs", "--json").json[0]["run"]
+        run = call("runs", "--json").json["runs"][0]["run"]
         (folder / "ledger").unlink(missing_ok=True)
         sys.modules.pop("limited_tools", None)
         assert call("resume", run, *more).code == 0

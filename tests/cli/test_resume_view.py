@@ -59,7 +59,7 @@ def run(tools_folder: Callable[..., Path], call: Call) -> str:
         capture_output=True,
     )
     assert died.returncode == -signal.SIGKILL
-    (kept,) = call("runs", "--json").json
+    (kept,) = call("runs", "--json").json["runs"]
     return str(kept["run"])
 
 

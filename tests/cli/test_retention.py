@@ -27,12 +27,12 @@ def test_pruning_is_dry_until_it_is_confirmed(home: Path, call: Call) -> None:
     assert said.code == 0
     assert "2 runs would be removed, 1 kept" in said.out
     assert "--yes removes them" in said.out
-    assert len(call("runs", "--json").json) == 3
+    assert len(call("runs", "--json").json["runs"]) == 3
     assert "0 runs would be removed, 3 kept" in call("runs", "--prune").out
     done = call("runs", "--prune", "--keep", "1", "--apply", "--json").json
     assert len(done["runs"]) == 2
     assert done["removed"] is True
-    assert len(call("runs", "--json").json) == 1
+    assert len(call("runs", "--json").json["runs"]) == 1
 
 
 def test_the_settings_say_what_may_be_pruned(home: Path, call: Call) -> None:
@@ -69,7 +69,7 @@ def test_options_that_make_no_sense_are_refused(
     call("ask", QUESTION)
     said = call("runs", *words)
     assert said.code == 2
-    assert len(call("runs", "--json").json) == 1
+    assert len(call("runs", "--json").json["runs"]) == 1
 
 
 def test_without_a_journal_there_is_nothing_to_prune_or_copy(home: Path, call: Call) -> None:
@@ -88,16 +88,16 @@ def test_a_backup_is_a_whole_home(
     again = call("runs", "--backup", str(other / "runs.sqlite"))
     assert again.code == 2
     assert "exists already" in again.err
-    listed = call("runs", "--json").json
+    listed = call("runs", "--json").json["runs"]
     monkeypatch.setenv("TOOLPLAN_HOME", str(other))
-    assert call("runs", "--json").json == listed
+    assert call("runs", "--json").json["runs"] == listed
     assert call("show", listed[0]["run"]).err == ""
 
 
 def test_a_journal_that_went_back_says_so_and_resumes_nothing(home: Path, call: Call) -> None:
     call("ask", QUESTION)
     call("runs", "--backup", str(home / "older"))
-    run = call("runs", "--json").json[0]["run"]
+    run = call("runs", "--json").json["runs"][0]["run"]
     call("ask", QUESTION)
     for name in ("runs.sqlite-wal", "runs.sqlite-shm"):
         (home / name).unlink(missing_ok=True)
@@ -124,4 +124,4 @@ def test_an_empty_journal_is_reported(home: Path, call: Call) -> None:
     (home / "runs.sqlite").touch()
     assert "was an empty file" in call("ask", QUESTION).err
     assert "was an empty file" not in call("runs").err
-    assert json.loads(call("runs", "--json").out)
+    assert json.loads(call("runs", "--json").out)["runs"]

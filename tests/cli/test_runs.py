@@ -103,7 +103,7 @@ def killed_run(folder: Path, call: Call) -> str:
     command = [sys.executable, "-m", "toolplan", *words(folder, "--yes")]
     died = subprocess.run(command, env={**os.environ, "DIE": "1"}, capture_output=True)
     assert died.returncode == -signal.SIGKILL
-    (run,) = call("runs", "--json").json
+    (run,) = call("runs", "--json").json["runs"]
     assert (run["status"], run["is_left"]) == ("running", True)
     return str(run["run"])
 
@@ -112,7 +112,7 @@ def test_a_run_is_listed_and_shown(call: Call) -> None:
     assert "No run yet" in call("runs").err
     question = "Get contaminated shipments from last week"
     assert call("ask", question, "--today", "2025-10-12").code == 0
-    (run,) = call("runs", "--json").json
+    (run,) = call("runs", "--json").json["runs"]
     assert (run["status"], run["question"], run["is_left"]) == ("succeeded", question, False)
     listed = call("runs").out
     assert run["run"][:8] in listed
@@ -130,8 +130,29 @@ def test_a_list_of_runs_says_when_there_are_more(call: Call) -> None:
         assert call("ask", "Get contaminated shipments", "--today", "2025-10-12").code == 0
     for form in ((), ("--json",)):
         some = call("runs", "--limit", "2", *form)
-        assert "There are older runs: --limit 4 lists more." in some.err
+        assert "There are older runs: --after " in some.err
         assert "older runs" not in call("runs", "--limit", "3", *form).err
+
+
+def test_a_cursor_goes_through_all_runs_once(call: Call) -> None:
+    for _ in range(3):
+        assert call("ask", "Get contaminated shipments", "--today", "2025-10-12").code == 0
+    every = call("runs", "--json").json
+    assert every["next"] is None
+    found, after = [], ""
+    while after is not None:
+        page = call("runs", "--json", "--limit", "1", "--after", after).json
+        found += page["runs"]
+        after = page["next"]
+    assert found == every["runs"]
+    assert len({each["run"] for each in found}) == 3
+
+
+@pytest.mark.parametrize("cursor", ["x", ":", "1.5", "1.5:", "nan:a", "inf:a", "a:1.5"])
+def test_what_is_no_cursor_is_refused(call: Call, cursor: str) -> None:
+    said = call("runs", "--after", cursor)
+    assert said.code == 2
+    assert "is no cursor" in said.err
 
 
 def test_a_run_that_is_not_there_is_a_usage_error(call: Call) -> None:
@@ -152,7 +173,7 @@ def test_without_a_terminal_a_plan_with_effects_exits_1_and_names_its_digest(
     assert details["digest"] in said.err
     assert [each["step"] for each in details["effects"]] == ["s"]
     assert ledger(folder) == []
-    assert call("runs", "--json").json == []
+    assert call("runs", "--json").json["runs"] == []
 
     wrong = call(*words(folder, "--approve", "0" * 64))
     assert wrong.code == 1
@@ -300,7 +321,7 @@ def test_the_users_labels_win_over_what_a_source_says(folder: Path, home: Path, 
 
 def test_a_resumed_run_has_the_labels_that_it_was_started_with(folder: Path, call: Call) -> None:
     assert call(*words(folder, "--effects", "people=write", "--yes")).code == 0
-    (run,) = call("runs", "--json").json
+    (run,) = call("runs", "--json").json["runs"]
     assert call("resume", run["run"], "--json").json["status"] == "succeeded"
 
 
@@ -330,7 +351,7 @@ def test_a_dry_run_calls_nothing_and_says_what_would_go_wrong(folder: Path, call
     assert "Unchecked" in said.out  # people declares no output schema
     assert "send, write, at most 5 calls" in said.out
     assert ledger(folder) == []
-    assert call("runs", "--json").json == []
+    assert call("runs", "--json").json["runs"] == []
 
     assert call(*words(folder, "--yes")).code == 0  # its results stand in for what is not declared
     assert "no fault; no tool was called" in call(*words(folder, "--dry-run")).out
@@ -359,7 +380,7 @@ def test_what_a_run_will_take_is_shown_when_its_tools_are_known(folder: Path, ca
     again = call(*words(folder, "--yes"))
     assert "Expected: about" in again.err
     assert "were expected" in again.err
-    shown = call("show", call("runs", "--json").json[0]["run"])
+    shown = call("show", call("runs", "--json").json["runs"][0]["run"])
     assert "expected: about" in shown.out
 
 
@@ -372,7 +393,7 @@ def test_a_plan_says_how_long_it_will_take_when_its_tools_have_been_called(call:
 
 def test_a_decision_about_a_run_that_is_over_is_refused(folder: Path, call: Call) -> None:
     assert call(*words(folder, "--yes")).code == 0
-    run = call("runs", "--json").json[0]["run"]
+    run = call("runs", "--json").json["runs"][0]["run"]
     for option in (["--abort", "s:1"], ["--retry", "nosuch"], ["--resolve", "s:0=1", "--json"]):
         said = call("resume", run, *option)
         assert said.code == 2
@@ -394,11 +415,11 @@ def test_a_run_that_is_gone_on_with_is_no_longer_listed_as_in_doubt(
 ) -> None:
     run = killed_run(folder, call)
     doubted = call("resume", run, "--json").json
-    assert doubted["status"] == call("runs", "--json").json[0]["status"] == "in_doubt"
+    assert doubted["status"] == call("runs", "--json").json["runs"][0]["status"] == "in_doubt"
     command = [sys.executable, "-m", "toolplan", "resume", run, "--retry", "s:0"]
     died = subprocess.run(command, env={**os.environ, "DIE": "1"}, capture_output=True)
     assert died.returncode == -signal.SIGKILL
-    (entry,) = call("runs", "--json").json
+    (entry,) = call("runs", "--json").json["runs"]
     assert (entry["status"], entry["is_left"]) == ("running", True)
     assert "interrupted" in call("show", run).out
 
@@ -409,7 +430,7 @@ def test_a_failed_step_shows_which_items_did_their_work(
     monkeypatch.setenv("REFUSE", "bob")
     assert call(*words(folder, "--yes")).code == 1
     assert ledger(folder) == ["ann"]
-    run = call("runs", "--json").json[0]["run"]
+    run = call("runs", "--json").json["runs"][0]["run"]
     said = call("show", run)
     assert "failed, 1 of 2 items" in said.out
     assert "s: item 0 succeeded; item 1 failed." in said.err

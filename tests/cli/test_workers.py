@@ -88,7 +88,7 @@ def test_runs_without_a_worker_are_named_wherever_one_looks(
     assert "interrupted" not in text
     queue = call("show", run, "--json").json["without_worker"]
     assert queue.startswith("office@")
-    assert [each["without_worker"] for each in call("runs", "--json").json] == [queue] * 3
+    assert [each["without_worker"] for each in call("runs", "--json").json["runs"]] == [queue] * 3
     assert "There is no worker for" in said_of("submit", plan_file(PLAN), "office")
     assert "There is no worker for" in said_of("resume", run)
 

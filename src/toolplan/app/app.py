@@ -389,13 +389,13 @@ class App:
         plan, ended = await resumed(self._setup, journal, name, plan, decided, leave_out, start)
         return await in_thread(self._ended, plan, ended)
 
-    def runs(self, limit: int = 20) -> list[RunEntry]:
-        """Return the runs that the journal keeps, the newest first.
+    def runs(self, limit: int = 20, after: str = "") -> list[RunEntry]:
+        """Return the runs that the journal keeps, the newest first, or those after a `cursor`.
 
         Raises:
             JournalError: the journal cannot be read.
         """
-        return self.needed_journal().runs(limit)
+        return self.needed_journal().runs(limit, after)
 
     def result(self, run: str, events: Sequence[Event] | None = None) -> RunResult:
         """Return a run by its name or its beginning, as its `events` say; None reads them."""

@@ -26,7 +26,9 @@ from toolplan.storage.journal import prune as prune_runs
 from toolplan.storage.queue import SharedJournal, prune_shared
 
 LimitOption = Annotated[int, Parameter(name="--limit", help="How many runs, the newest first.")]
-
+AfterOption = Annotated[
+    str, Parameter(name="--after", help="Only runs after this cursor: `next` of --json.")
+]
 
 PruneFlag = Annotated[
     bool,
@@ -58,6 +60,7 @@ BackupOption = Annotated[
 def runs_command(
     *,
     limit: LimitOption = 20,
+    after: AfterOption = "",
     journal: JournalOption = None,
     prune: PruneFlag = False,
     older_than: OlderThanOption = None,
@@ -88,14 +91,15 @@ def runs_command(
     if prune:
         return _prune(journal, older_than, keep, apply=yes, as_json=as_json)
     with closing(opened_journal(journal)) as store:
-        found = store.runs(limit + 1)
+        found = store.runs(limit + 1, after)
         entries = found[:limit]
         left = [each.run for each in entries if each.is_left]
         unworked = without_worker(store, left) if as_json else {}
         if not as_json:
             report_placed(store, left, others=True)
     if as_json:
-        print_json([_entry_json(entry, unworked.get(entry.run)) for entry in entries])
+        listed: list[Json] = [_entry_json(each, unworked.get(each.run)) for each in entries]
+        print_json({"runs": listed, "next": entries[-1].cursor if len(found) > limit else None})
     elif entries:
         lines = [
             RunLine(
@@ -108,10 +112,12 @@ def runs_command(
             for each in entries
         ]
         out().print(RunsView(lines))
+    elif after:
+        note("There are no older runs.")
     else:
         note(f"No run yet; the journal is {store.place}.")
     if len(found) > limit:
-        note(f"There are older runs: --limit {2 * limit} lists more.")
+        note(f"There are older runs: --after {entries[-1].cursor} lists them.")
     return Exit.FINE.value
 
 

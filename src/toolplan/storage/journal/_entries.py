@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from msgspec import Struct
 
+from toolplan.errors import ToolplanError
 from toolplan.events import RunState
 from toolplan.path import Json
 
@@ -34,3 +37,25 @@ class RunEntry(Struct, frozen=True):
     question: str
     tools: str
     is_left: bool
+
+    @property
+    def cursor(self) -> str:
+        """The place of the run in the list, which stays one when the run is removed."""
+        return f"{self.created_at!r}:{self.run}"
+
+
+def read_cursor(text: str) -> tuple[float, str]:
+    """Return the time and the run of a cursor; for no text, what all runs come after.
+
+    Raises:
+        ToolplanError: it is no cursor.
+    """
+    at, colon, run = text.partition(":")
+    try:
+        if text and not (colon and run and math.isfinite(float(at))):
+            raise ValueError
+        return (float(at), run) if text else (math.inf, "")
+    except ValueError:
+        raise ToolplanError(
+            "usage", f"{text!r} is no cursor of a list of runs.", "Take `next` of `runs --json`."
+        ) from None

@@ -50,7 +50,8 @@ class Journal(Readings):
 
     entries = (
         "SELECT run, status, created_at, digest, checksum, record, owner, token, boot, beat"
-        " FROM runs WHERE ? IN ('', run) ORDER BY created_at DESC, run LIMIT ?"
+        " FROM runs WHERE ? IN ('', run) AND (created_at < ? OR (created_at = ? AND run > ?))"
+        " ORDER BY created_at DESC, run LIMIT ?"
     )
 
     def __init__(

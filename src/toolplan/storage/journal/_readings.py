@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 from toolplan.events import Event, Run, fold
 from toolplan.path import Json
 from toolplan.storage.journal import _results
-from toolplan.storage.journal._entries import RunEntry, RunRecord
+from toolplan.storage.journal._entries import RunEntry, RunRecord, read_cursor
 from toolplan.storage.journal._errors import JournalError
 from toolplan.storage.journal._reading import (
     Query,
@@ -53,9 +53,13 @@ class Readings(ABC):
     def _damage(self) -> str:
         """Return what is wrong with the place of the journal; empty if nothing is."""
 
-    def runs(self, limit: int = 50) -> list[RunEntry]:
-        """Return the latest runs, newest first."""
-        return self._entries("", limit)
+    def runs(self, limit: int = 50, after: str = "") -> list[RunEntry]:
+        """Return the latest runs, newest first; with the cursor of a run, those after it.
+
+        Raises:
+            ToolplanError: `after` is no cursor.
+        """
+        return self._entries("", limit, after)
 
     def entry(self, run: str) -> RunEntry:
         """Return the entry of one run.
@@ -159,8 +163,10 @@ class Readings(ABC):
         groups = [*read_groups(run, self._reader_of(""))]
         return self.record(run).plan, [line for _, lines in groups for line in lines]
 
-    def _entries(self, run: str, limit: int) -> list[RunEntry]:
-        return [read_entry(row, self._is_free) for row in self._read(self.entries, (run, limit))]
+    def _entries(self, run: str, limit: int, after: str = "") -> list[RunEntry]:
+        at, last = read_cursor(after)
+        values = (run, at, at, last, limit)
+        return [read_entry(row, self._is_free) for row in self._read(self.entries, values)]
 
     def _unknown(self, run: str) -> JournalError:
         return unknown(run, self._reader_of(""), self._damage)

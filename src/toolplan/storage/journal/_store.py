@@ -135,8 +135,12 @@ class Store(Protocol):
         """
         ...
 
-    def runs(self, limit: int = 50) -> list[RunEntry]:
-        """Return the latest runs, newest first."""
+    def runs(self, limit: int = 50, after: str = "") -> list[RunEntry]:
+        """Return the latest runs, newest first; with the cursor of a run, those after it.
+
+        Raises:
+            ToolplanError: `after` is no cursor.
+        """
         ...
 
     def entry(self, run: str) -> RunEntry:

@@ -7,7 +7,8 @@ from typing import Final
 ENTRIES: Final = (
     "SELECT run, status, created_at, digest, checksum, record, owner,"
     " lease_until <= clock_timestamp()"
-    " FROM runs WHERE ? IN ('', run) ORDER BY created_at DESC, run LIMIT ?"
+    " FROM runs WHERE ? IN ('', run) AND (created_at < ? OR (created_at = ? AND run > ?))"
+    " ORDER BY created_at DESC, run LIMIT ?"
 )
 """For `read_entry`: the values stand at question marks, as in SQLite."""
 
