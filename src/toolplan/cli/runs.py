@@ -103,11 +103,7 @@ def runs_command(
     elif entries:
         lines = [
             RunLine(
-                each.run,
-                each.created_at,
-                each.status,
-                each.question or each.tools,
-                each.is_left,
+                each.run, each.created_at, each.status, each.question or each.tools, each.is_left
             )
             for each in entries
         ]

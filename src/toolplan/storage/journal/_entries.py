@@ -44,8 +44,8 @@ class RunEntry(Struct, frozen=True):
         return f"{self.created_at!r}:{self.run}"
 
 
-def read_cursor(text: str) -> tuple[float, str]:
-    """Return the time and the run of a cursor; for no text, what all runs come after.
+def read_cursor(text: str) -> tuple[float, float, str]:
+    """Return the time, twice, and the run of a cursor; for no text, what all runs come after.
 
     Raises:
         ToolplanError: it is no cursor.
@@ -54,7 +54,7 @@ def read_cursor(text: str) -> tuple[float, str]:
     try:
         if text and not (colon and run and math.isfinite(float(at))):
             raise ValueError
-        return (float(at), run) if text else (math.inf, "")
+        return (float(at), float(at), run) if text else (math.inf, math.inf, "")
     except ValueError:
         raise ToolplanError(
             "usage", f"{text!r} is no cursor of a list of runs.", "Take `next` of `runs --json`."

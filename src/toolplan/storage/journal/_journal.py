@@ -39,6 +39,13 @@ _LOOK_S: Final = 0.05
 """How often the file is looked at by who waits for events."""
 
 
+_ENTRIES: Final = (
+    "SELECT run, status, created_at, digest, checksum, record, owner, token, boot, beat"
+    " FROM runs WHERE ? IN ('', run) AND (created_at < ? OR (created_at = ? AND run > ?))"
+    " ORDER BY created_at DESC, run LIMIT ?"
+)
+
+
 class Journal(Readings):
     """The events of runs in one SQLite file, large ones in a folder beside it.
 
@@ -48,11 +55,7 @@ class Journal(Readings):
     since some moment; `boot` names it, and is equal in all processes that see the same clock.
     """
 
-    entries = (
-        "SELECT run, status, created_at, digest, checksum, record, owner, token, boot, beat"
-        " FROM runs WHERE ? IN ('', run) AND (created_at < ? OR (created_at = ? AND run > ?))"
-        " ORDER BY created_at DESC, run LIMIT ?"
-    )
+    entries = _ENTRIES
 
     def __init__(
         self,

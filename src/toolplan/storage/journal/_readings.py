@@ -54,11 +54,7 @@ class Readings(ABC):
         """Return what is wrong with the place of the journal; empty if nothing is."""
 
     def runs(self, limit: int = 50, after: str = "") -> list[RunEntry]:
-        """Return the latest runs, newest first; with the cursor of a run, those after it.
-
-        Raises:
-            ToolplanError: `after` is no cursor.
-        """
+        """Return the latest runs, newest first; with the cursor of a run, those after it."""
         return self._entries("", limit, after)
 
     def entry(self, run: str) -> RunEntry:
@@ -164,9 +160,8 @@ class Readings(ABC):
         return self.record(run).plan, [line for _, lines in groups for line in lines]
 
     def _entries(self, run: str, limit: int, after: str = "") -> list[RunEntry]:
-        at, last = read_cursor(after)
-        values = (run, at, at, last, limit)
-        return [read_entry(row, self._is_free) for row in self._read(self.entries, values)]
+        rows = self._read(self.entries, (run, *read_cursor(after), limit))
+        return [read_entry(row, self._is_free) for row in rows]
 
     def _unknown(self, run: str) -> JournalError:
         return unknown(run, self._reader_of(""), self._damage)
