@@ -70,56 +70,6 @@ def test_results_come_in_step_order_with_what_was_called() -> None:
     assert [each.status for each in results] == ["done", "done"]
 
 
-def test_the_golden_graph_runs_as_drawn() -> None:
-    """F002-21: edges 1→2, (0, 2)→3, 3→4; 0 and 1 start together."""
-    began: list[str] = []
-
-    def answering(name: str, output: Json) -> Tool:
-        async def handler(arguments: Json) -> Json:
-            began.append(name)
-            await asyncio.sleep(0.02 if name == "getChainId" else 0)
-            return output
-
-        return tool(name, handler)
-
-    tools = [
-        answering("getChainId", {"chainId": 8453}),
-        answering("searchCoin", {"coins": [{"id": "usd-coin"}]}),
-        answering("getCoinPlatformInfo", {"contractAddress": "0xc0"}),
-        answering("getTokenHolders", {"holders": [{"address": "0xab"}]}),
-        answering("getWalletPnL", {"pnl": 12.5}),
-    ]
-    results = execute(
-        plan(
-            step("getChainId", blockchain="Base"),
-            step("searchCoin", query="USDC", limit=1),
-            step(
-                "getCoinPlatformInfo",
-                coinId={"fromStep": 1, "outputKey": "coins.0.id"},
-                platform="base",
-            ),
-            step(
-                "getTokenHolders",
-                chainId={"fromStep": 0, "outputKey": "chainId"},
-                tokenAddress={"fromStep": 2, "outputKey": "contractAddress"},
-                limit=1,
-            ),
-            step("getWalletPnL", address={"fromStep": 3, "outputKey": "holders.0.address"}),
-        ),
-        *tools,
-    )
-    assert began == [
-        "getChainId",
-        "searchCoin",
-        "getCoinPlatformInfo",
-        "getTokenHolders",
-        "getWalletPnL",
-    ]
-    assert results[3].arguments == {"chainId": 8453, "tokenAddress": "0xc0", "limit": 1}
-    assert results[4].arguments == {"address": "0xab"}
-    assert results[4].output == {"pnl": 12.5}
-
-
 def test_a_dependent_does_not_wait_for_a_slow_step_that_it_does_not_need() -> None:
     """F002-17, C-30: the original waited at the end of each wave."""
 

@@ -45,36 +45,6 @@ def asked(question: str) -> Clarification:
     return proposal
 
 
-# the worked examples of seeds 000 and 003
-SEEDS: dict[str, list[tuple[str, dict[str, Any]]]] = {
-    "Get facilities in Berlin": [("facilities_list", {"location": "Berlin"})],
-    "Get shipments from last week": [
-        ("shipments_list", {"date_from": "2025-10-05", "date_to": "2025-10-12"})
-    ],
-    "Show me contaminated shipments that were rejected": [
-        ("shipments_list", {"status": "rejected", "has_contaminants": True})
-    ],
-    "Get contaminants detected in Hannover": [
-        ("facilities_list", {"location": "Hannover"}),
-        ("contaminants_list", {"facility_id": "${facilities.data[*].id}"}),
-    ],
-    "Get contaminated shipments and their contaminant details": [
-        ("shipments_list", {"has_contaminants": True}),
-        ("contaminants_list", {"shipment_ids": "${shipments.data[*].id}"}),
-    ],
-    "Get shipments, facilities, and inspections": [
-        ("shipments_list", {}),
-        ("facilities_list", {}),
-        ("inspections_list", {}),
-    ],
-}
-
-
-@pytest.mark.parametrize("question", SEEDS)
-def test_the_questions_of_the_seeds_have_their_plans(question: str) -> None:
-    assert calls(question) == SEEDS[question]
-
-
 def test_each_argument_says_which_words_or_step_it_comes_from() -> None:
     proposal = ask("Get contaminants detected in Hannover")
     assert isinstance(proposal, Draft)
