@@ -24,6 +24,7 @@ from toolplan.rules.invented_literal import invented_literal
 from toolplan.rules.item_outside_for_each import item_outside_for_each
 from toolplan.rules.learned_output import learned_output
 from toolplan.rules.list_into_scalar import list_into_scalar
+from toolplan.rules.maybe_null import maybe_null
 from toolplan.rules.maybe_skipped import maybe_skipped
 from toolplan.rules.missing_argument import missing_argument
 from toolplan.rules.not_a_list import not_a_list
@@ -46,6 +47,7 @@ from toolplan.rules.unknown_argument import unknown_argument
 from toolplan.rules.unknown_output import unknown_output
 from toolplan.rules.unknown_step import unknown_step
 from toolplan.rules.unknown_tool import unknown_tool
+from toolplan.rules.unread_reference import unread_reference
 from toolplan.rules.untrusted_argument import untrusted_argument
 from toolplan.rules.untrusted_condition import untrusted_condition
 from toolplan.rules.untrusted_count import untrusted_count
@@ -70,6 +72,7 @@ RULES: Final[tuple[Rule, ...]] = (
     secret_literal,
     invented_literal,
     ellipsis,
+    unread_reference,
     unknown_step,
     self_reference,
     cycle,
@@ -78,6 +81,7 @@ RULES: Final[tuple[Rule, ...]] = (
     not_a_list,
     list_into_scalar,
     reference_type,
+    maybe_null,
     learned_output,
     when_schema,
     maybe_skipped,

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from toolplan.diagnostics import Severity
-from toolplan.path import Json
-from toolplan.plan import Array, Literal, Object, Plan, Ref, Template, Value, escape_pointer
+from toolplan.plan import Plan, escape_pointer
 from toolplan.rules._context import PlanContext
 from toolplan.rules._known_words import KnownWords
 from toolplan.rules._rule import Problem, rule
+from toolplan.rules._texts import written
 from toolplan.tools import Tool
 
 EARLIER: Final = "earlier"
@@ -70,10 +70,11 @@ def invented_literal(context: PlanContext) -> Iterator[Problem]:
         for name, value in step.args.items():
             if name in literal:
                 continue
-            for pointer, argument, text in _texts(
-                value, f"/steps/{position}/args/{escape_pointer(name)}", name
-            ):
-                found = next(invented(text, argument, known), None)
+            place = f"/steps/{position}/args/{escape_pointer(name)}"
+            for pointer, argument, constant in written(value, place, name):
+                if not isinstance(constant, str | int) or isinstance(constant, bool):
+                    continue
+                found = next(invented(str(constant), argument, known), None)
                 if found is not None:
                     yield Problem(
                         f"The question does not contain {_short(found)!r} in {name!r}.",
@@ -132,39 +133,6 @@ def _of_tool(tool: Tool | None) -> tuple[str, ...]:
     if tool is None:
         return ()
     return tool.description, json.dumps(tool.input.document, ensure_ascii=False)
-
-
-def _texts(value: Value, pointer: str, name: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the written texts with their pointers and the names of their innermost fields."""
-    match value:
-        case Literal(constant):
-            yield from _constant_texts(constant, pointer, name)
-        case Template(parts):
-            yield from ((pointer, name, part) for part in parts if isinstance(part, str))
-        case Array(items):
-            for position, item in enumerate(items):
-                yield from _texts(item, f"{pointer}/{position}", name)
-        case Object(fields):
-            for key, inner in fields:
-                yield from _texts(inner, f"{pointer}/{escape_pointer(key)}", key)
-        case Ref():
-            return
-
-
-def _constant_texts(constant: Json, pointer: str, name: str) -> Iterator[tuple[str, str, str]]:
-    match constant:
-        case str():
-            yield pointer, name, constant
-        case int() if not isinstance(constant, bool):
-            yield pointer, name, str(constant)
-        case list():
-            for position, item in enumerate(constant):
-                yield from _constant_texts(item, f"{pointer}/{position}", name)
-        case dict():
-            for key, inner in constant.items():
-                yield from _constant_texts(inner, f"{pointer}/{escape_pointer(key)}", key)
-        case _:
-            return
 
 
 def _labels(host: str) -> list[str]:

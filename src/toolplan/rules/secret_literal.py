@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import Final, TypeGuard
 
 from toolplan.path import Json
-from toolplan.plan import Array, Literal, Object, Ref, Template, Value, escape_pointer
+from toolplan.plan import Ref, Template, escape_pointer
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
+from toolplan.rules._texts import texts
 
 _SHAPES: Final = (
     ("a private key", re.compile(r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----")),
@@ -51,7 +52,7 @@ def secret_literal(context: PlanContext) -> Iterator[Problem]:
     for position, step in enumerate(context.plan.steps):
         for name, value in step.args.items():
             place = f"/steps/{position}/args/{escape_pointer(name)}"
-            for pointer, text in _texts(value, place):
+            for pointer, text in texts(value, place):
                 kind = _kind(text)
                 if kind is not None:
                     yield Problem(
@@ -68,20 +69,20 @@ def _is_text(part: str | Ref) -> TypeGuard[str]:
 
 
 def _is_suspect(context: PlanContext) -> bool:
-    texts: list[str] = []
+    found: list[str] = []
     for each in context.arguments:
         for constant in each.literals.values():
             if isinstance(constant, str):
                 if len(constant) >= _SHORTEST:
-                    texts.append(constant)
+                    found.append(constant)
             elif isinstance(constant, _NESTED):
-                _collect(constant, texts)
+                _collect(constant, found)
         for _, value in each.others:
             if isinstance(value, Template):
-                texts.extend(filter(_is_text, value.parts))
+                found.extend(filter(_is_text, value.parts))
             elif not isinstance(value, Ref):
-                texts += [text for _, text in _texts(value, "")]
-    text = "\n".join(texts)
+                found += [text for _, text in texts(value, "")]
+    text = "\n".join(found)
     return any(rare in text and any(mark in text for mark in marks) for rare, marks in _MARKS)
 
 
@@ -97,30 +98,3 @@ def _collect(nested: list[Json] | dict[str, Json], texts: list[str]) -> None:
 
 def _kind(text: str) -> str | None:
     return next((kind for kind, shape in _SHAPES if shape.search(text)), None)
-
-
-def _texts(value: Value, pointer: str) -> Iterator[tuple[str, str]]:
-    match value:
-        case Literal(constant):
-            yield from _constant_texts(constant, pointer)
-        case Template(parts):
-            yield from ((pointer, part) for part in parts if isinstance(part, str))
-        case Array(items):
-            for position, item in enumerate(items):
-                yield from _texts(item, f"{pointer}/{position}")
-        case Object(fields):
-            for key, inner in fields:
-                yield from _texts(inner, f"{pointer}/{escape_pointer(key)}")
-        case Ref():
-            return
-
-
-def _constant_texts(constant: Json, pointer: str) -> Iterator[tuple[str, str]]:
-    if isinstance(constant, str):
-        yield pointer, constant
-    elif isinstance(constant, list):
-        for position, item in enumerate(constant):
-            yield from _constant_texts(item, f"{pointer}/{position}")
-    elif isinstance(constant, dict):
-        for key, inner in constant.items():
-            yield from _constant_texts(inner, f"{pointer}/{escape_pointer(key)}")
