@@ -186,7 +186,8 @@ class Pins(Struct, frozen=True):
             for name, pin in sorted(self.pins.items())
         }
         document: dict[str, Json] = {"lock": VERSION, "tools": tools}
-        text = json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+        # a line for each value, so that a diff names it; indentation would be half of the file
+        text = json.dumps(document, indent=0, sort_keys=True, ensure_ascii=False) + "\n"
         write_whole(self.path, text)
 
     def compare(self, tools: Mapping[str, Tool]) -> Comparison:
