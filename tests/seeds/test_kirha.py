@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from tests.doubles.model_server import ScriptedModelServer
 from tests.integrations.doubles import TODAY
 from tests.seeds.seeds import code
+from toolplan import ApprovalRequired, approve
 from toolplan.integrations.kirha import (
     Plan,
     Planner,
@@ -52,15 +53,19 @@ PARIS = (
 )
 
 
-def test_the_quick_start_runs() -> None:
-    """F002-1, F002-2, with one word more than there: what the tool may change."""
-    tools = [tool_object(effects="read")]
+@pytest.mark.parametrize("is_approved", [True, False])
+def test_the_quick_start_runs(is_approved: bool) -> None:
+    """F002-1, F002-2: approved as it is written, or with one word on what the tool may change."""
+    tools = [tool_object() if is_approved else tool_object(effects="read")]
 
     async def program(url: str) -> list[StepResult]:
         planner = Planner(url, model="kirha/planner")
         plan = await planner.generate_plan("What's the weather in Paris?", tools=tools)
         assert plan is not None
-        return await plan.execute(tools=tools)
+        if is_approved:
+            with pytest.raises(ApprovalRequired):
+                await plan.execute(tools=tools)
+        return await plan.execute(tools=tools, approval=approve if is_approved else None)
 
     with ScriptedModelServer(PARIS) as server:
         results = asyncio.run(program(server.url))

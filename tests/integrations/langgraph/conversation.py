@@ -64,6 +64,8 @@ class Graph(Protocol):
         self, given: object, config: Mapping[str, Any], *, stream_mode: Sequence[str]
     ) -> AsyncIterator[tuple[str, Any]]: ...
 
+    def get_graph(self) -> Any: ...
+
 
 class Conversation:
     """A graph with scripted roles, on one thread.
