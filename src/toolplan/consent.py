@@ -315,11 +315,8 @@ def _is_text(text: str) -> bool:
 # Origins
 
 
-def origins_of(plan: ExecutionPlan, step: Step, defaults: Mapping[str, Json]) -> Json:
-    """Return where the values of a call of `step` come from, as `CallWaiting.origins`.
-
-    `defaults` are the tool's own values for arguments that are left out.
-    """
+def origins_of(plan: ExecutionPlan, step: Step) -> dict[str, Json]:
+    """Return where the values of each call of `step` come from, as `CallWaiting.origins`."""
     flows = [flow for flow in plan.flows if flow.step == step.id and flow.kind != "secret"]
     by_name = {split_pointer(each.pointer)[-1]: each for each in flows if each.kind == "argument"}
     args: dict[str, Json] = {
@@ -328,7 +325,7 @@ def origins_of(plan: ExecutionPlan, step: Step, defaults: Mapping[str, Json]) ->
     choices: dict[str, Json] = {
         each.pointer: _origin(None, each) for each in flows if each.kind in ("condition", "count")
     }
-    return {"args": args, "choices": choices, "defaults": dict(defaults)}
+    return {"args": args, "choices": choices}
 
 
 def _origin(value: Value | None, flow: Flow | None) -> Json:

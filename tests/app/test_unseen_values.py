@@ -142,6 +142,53 @@ DEFAULTS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
         {"o": {"y": 1}},
         {"o.x": 9},
     ),
+    "of the elements of a list": (
+        {"l": {"type": "array", "items": {"$ref": "#/$defs/line"}}},
+        {"l": [{"sku": "a"}, {"sku": "b", "qty": 1}, {"sku": "c"}]},
+        {"l[0].qty": 1000, "l[2].qty": 1000},
+    ),
+    "of the first elements": (
+        {"l": {"type": "array", "prefixItems": [{"$ref": "#/$defs/line"}], "items": {}}},
+        {"l": [{"sku": "a"}, {"sku": "b"}]},
+        {"l[0].qty": 1000},
+    ),
+    "of a field of a field": (
+        {"o": {"properties": {"p": {"properties": {"x": {"default": 9}}}}}},
+        {"o": {"p": {}}},
+        {"o.p.x": 9},
+    ),
+    "of fields of any name": (
+        {"o": {"type": "object", "additionalProperties": {"$ref": "#/$defs/line"}}},
+        {"o": {"first": {"sku": "a"}}},
+        {"o.first.qty": 1000},
+    ),
+    "of an object that may be null": (
+        {"o": {"anyOf": [{"$ref": "#/$defs/line"}, {"type": "null"}], "default": None}},
+        {"o": {"sku": "a"}},
+        {"o.qty": 1000},
+    ),
+    "of the alternative that is written": (
+        {
+            "o": {
+                "oneOf": [
+                    {"properties": {"kind": {"const": "a"}, "x": {"default": 1}}},
+                    {"properties": {"kind": {"const": "b"}, "y": {"default": 2}}},
+                ]
+            }
+        },
+        {"o": {"kind": "b"}},
+        {"o.y": 2},
+    ),
+    "of a part of all": (
+        {"o": {"allOf": [{"$ref": "#/$defs/line"}, {"properties": {"z": {"default": 3}}}]}},
+        {"o": {"sku": "a"}},
+        {"o.qty": 1000, "o.z": 3},
+    ),
+    "in an alternative": (
+        {"n": {"anyOf": [{"type": "string", "default": "now"}, {"type": "null"}]}},
+        {},
+        {"n": "now"},
+    ),
     "given, so not": ({"n": {"type": "integer", "default": 5}}, {"n": 6}, {}),
     "null says nothing": ({"n": {"default": None}}, {}, {}),
 }
@@ -151,10 +198,17 @@ DEFAULTS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
 def test_what_the_tool_fills_in_is_shown(case: str) -> None:
     properties, args, expected = DEFAULTS[case]
     tools = ScriptedTools()
-    schema = {
+    schema: dict[str, Any] = {
         "type": "object",
         "properties": properties,
-        "$defs": {"n": {"type": "integer", "default": 7}},
+        "$defs": {
+            "n": {"type": "integer", "default": 7},
+            "line": {
+                "type": "object",
+                "required": ["sku"],
+                "properties": {"sku": {}, "qty": {"default": 1000}},
+            },
+        },
     }
     tools.add("pay", effects=Effects.WRITE, input_schema=schema)
     plan = {"toolplan": 1, "steps": [{"id": "pay", "tool": "pay", "args": args}]}

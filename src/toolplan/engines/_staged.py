@@ -43,6 +43,7 @@ from toolplan.events import (
 )
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json, copied
+from toolplan.plan import Literal
 from toolplan.storage.journal import Slot
 from toolplan.tools import Tool
 
@@ -104,7 +105,7 @@ class Stage:
         self._allowed: set[tuple[Slot, str]] = set()
         self._denied: dict[tuple[Slot, str], str] = {}
         self._waiting: dict[Slot, tuple[InFlightCall, CallWaiting]] = {}
-        self._origins: dict[str, Json] = {}
+        self._origins: dict[str, dict[str, Json]] = {}
         self._left_to_person: set[str] = set()
         self._asking: Task[None] | None = None
         self._approval = approval
@@ -185,12 +186,11 @@ class Stage:
     def _leave(self, call: InFlightCall, slot: Slot, digest: str) -> None:
         step, item = slot
         if step not in self._origins:
-            defaults = defaults_of(self._tools[call.step.tool], call.step.args)
-            self._origins[step] = origins_of(self._plan, call.step, defaults)
+            self._origins[step] = origins_of(self._plan, call.step)
         args = copied(call.args)
-        waiting = CallWaiting(
-            step, item, call.tool.name, args, self._origins[step], digest, self._clock()
-        )
+        defaults = defaults_of(call.tool, {name: Literal(each) for name, each in call.args.items()})
+        origins: Json = {**self._origins[step], "defaults": defaults}
+        waiting = CallWaiting(step, item, call.tool.name, args, origins, digest, self._clock())
         self._waiting[slot] = call, waiting
         self._emit(waiting)
         self._steps.call_left_open(call)
