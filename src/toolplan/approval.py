@@ -298,7 +298,7 @@ def _alternatives(
 
 
 def _may_fit(node: Mapping[str, Json], fields: Mapping[str, Value]) -> bool:
-    """Return False where a required field is missing, or one that tells alternatives apart."""
+    """Return False where a required field is missing, or a constant differs."""
     required, stated = node.get("required"), node.get("properties")
     if isinstance(required, list) and not fields.keys() >= {*map(str, required)}:
         return False
