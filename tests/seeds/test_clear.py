@@ -220,7 +220,7 @@ def test_the_branches_of_error_handling_are_reached(message: str) -> None:
 
 
 def test_a_server_with_tools_gives_the_planner_its_tools() -> None:
-    """`registerAllTools(mcpServer)`; an address gives no tools."""
+    """F000-12: what is registered is what the model is shown."""
     provider = Provider(plan_text({"tool": "shipments_list", "params": {}}))
     made = asyncio.run(planner(provider, validateToolAvailability=True).plan("Get data"))
     assert [each.tool for each in made.steps] == ["shipments_list"]
