@@ -6,15 +6,13 @@ the plan and however often this server is started again.
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator, Iterator
-from typing import Final, cast
+from typing import Final
 
 from fastapi.sse import ServerSentEvent
 
 from toolplan.events import Event
-from toolplan.path import Json
-from toolplan.storage.journal import Store, to_record
+from toolplan.storage.journal import Store, record_fields
 from toolplan.studio._active import ActiveRuns
 from toolplan.studio._run_wire import EventOut
 from toolplan.threads import in_thread
@@ -26,15 +24,15 @@ _LEFT_OUT: Final = frozenset(("output", "result", "key", "run", "approval"))
 
 def event_view(seq: int, event: Event) -> EventOut:
     """Return one event without its outputs."""
-    record = cast("list[Json]", json.loads(to_record(event)))
+    kind, recorded = record_fields(event)
     fields: dict[str, object] = {}
-    for name, value in zip(event.__struct_fields__, record[1:], strict=True):
+    for name, value in recorded.items():
         if name == "failure" and isinstance(value, list):
             code, message, pointer = value
             fields[name] = {"code": code, "message": message, "pointer": pointer}
         elif name not in _LEFT_OUT:
             fields[name] = value
-    return EventOut.model_validate({**fields, "seq": seq, "kind": record[0]})
+    return EventOut.model_validate({**fields, "seq": seq, "kind": kind})
 
 
 async def run_events(

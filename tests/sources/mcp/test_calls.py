@@ -441,7 +441,7 @@ def test_where_a_result_has_no_room_for_it_the_step_says_so(
         results={"look": {"structuredContent": structured, "content": [PICTURE]}},
     )
     events: list[Event] = []
-    with connected({"it": script.server()}) as source:
+    with connected({"it": script.server()}, trusted=["it"]) as source:
         tools = source.toolbox()
         plan = compile_plan(
             '{"toolplan": 1, "steps": [{"id": "a", "tool": "look", "args": {}}]}', tools=tools

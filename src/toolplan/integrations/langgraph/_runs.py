@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from functools import partial
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 from langgraph.config import get_config, get_stream_writer
 
@@ -14,9 +14,8 @@ from toolplan.approval import Approval
 from toolplan.engines import resume, run
 from toolplan.events import Event, Run
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
 from toolplan.plan import Limits
-from toolplan.storage.journal import JournalError, Store, to_record
+from toolplan.storage.journal import JournalError, Store, record_fields
 from toolplan.threads import in_thread
 from toolplan.tools import Toolbox
 
@@ -72,8 +71,7 @@ def reporter(run_id: str) -> Callable[[Event], None]:
     write = get_stream_writer()
 
     def report(event: Event) -> None:
-        kind, *values = cast("list[Json]", json.loads(to_record(event)))
-        fields = dict(zip(event.__struct_fields__, values, strict=True))
+        kind, fields = record_fields(event)
         write({"toolplan": {"run": run_id, "event": {"kind": kind, **fields}}})
 
     return report

@@ -63,6 +63,7 @@ _PLAIN: Final = frozenset(
         "x-literal",
         "x-ref",
         "x-role",
+        "x-part-of",
         "x-unit",
         "x-values",
     }

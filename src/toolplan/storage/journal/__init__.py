@@ -6,7 +6,7 @@ from toolplan.storage.journal._following import follow
 from toolplan.storage.journal._journal import Journal
 from toolplan.storage.journal._leases import Lease
 from toolplan.storage.journal._opening import Place, is_address, open_journal
-from toolplan.storage.journal._records import BadRecord, from_record, to_record
+from toolplan.storage.journal._records import BadRecord, from_record, record_fields, to_record
 from toolplan.storage.journal._recovery import Recovered, Slot, recover
 from toolplan.storage.journal._retention import Pruning, backup, prune
 from toolplan.storage.journal._rows import KEPT_DURATIONS
@@ -38,6 +38,7 @@ __all__ = [
     "is_address",
     "open_journal",
     "prune",
+    "record_fields",
     "recover",
     "settle",
     "to_record",

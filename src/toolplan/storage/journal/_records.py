@@ -79,6 +79,13 @@ def to_record(event: events.Event) -> str:
     return _encode((_KINDS[type(event)], *fields))
 
 
+def record_fields(event: events.Event) -> tuple[str, dict[str, Json]]:
+    """Return the kind of `event` and its fields by name, as its record has them."""
+    kind, *values = cast("list[Json]", json.loads(to_record(event)))
+    # a list of parts that is empty stands in no record
+    return str(kind), dict(zip(event.__struct_fields__, values, strict=False))
+
+
 def _value(value: object) -> object:
     if isinstance(value, events.Failure | events.Partial):
         return astuple(value)
