@@ -226,3 +226,65 @@ def test_the_published_plans_read_as_their_steps_and_are_written_as_they_were() 
         assert parsed.diagnostics == ()
         assert [step.tool for step in parsed.plan.steps] == [s["tool"] for s in row["steps"]]
         assert DIALECT.print(parsed.plan).strip() == row["raw"].strip()
+
+
+SEARCH = {"search": Signature(("query", "limit", "tags"), ()), "body": Signature(("text",), ())}
+
+
+@pytest.mark.parametrize(
+    ("said", "args"),
+    [
+        ('{"query": "cats"}', {"query": Literal("cats")}),
+        ("{'query': 'cats', 'limit': 3}", {"query": Literal("cats"), "limit": Literal(3)}),
+        (' { "limit": 3 , } ', {"limit": Literal(3)}),
+        ('{"query": "#E1"}', {"query": Ref("s0")}),
+        ('{"query": "of #E1 now"}', {"query": template(("of ", Ref("s0"), " now"))}),
+        ('{"tags": ["a", "#E1"]}', {"tags": array((Literal("a"), Ref("s0")))}),
+        ('{"tags": {"a": [1, 2]}}', {"tags": Literal({"a": [1, 2]})}),
+        ('{"query": "##E1"}', {"query": Literal("#E1")}),
+        ('{"query": None, "limit": True}', {"query": Literal(None), "limit": Literal(True)}),
+        ('{"query": "a", "other": 1}', {"query": Literal("a"), "other": Literal(1)}),
+        # texts
+        ('{"match": {"query": 1}}', {"query": Literal('{"match": {"query": 1}}')}),
+        ("{query: cats}", {"query": Literal("{query: cats}")}),
+        ('["query", "cats"]', {"query": Literal('["query", "cats"]')}),
+        ('say {"query": 1}', {"query": Literal('say {"query": 1}')}),
+    ],
+)
+def test_an_object_with_names_of_arguments_is_the_arguments(
+    said: str, args: dict[str, Value]
+) -> None:
+    text = f"#E1 = body[x]\n#E2 = search[{said}]"
+    parsed = DIALECT.parse(text, SEARCH)
+    assert parsed.plan is not None
+    assert not [each for each in parsed.diagnostics if each.severity is Severity.ERROR]
+    assert parsed.plan.steps[1].args == args
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ('{"query": cats}', "field-type"),
+        ('{"query": "cats"', "field-type"),
+        ('{"query": "cats"} and more', "field-type"),
+        ('{"query": "cats" "limit": 3}', "field-type"),
+        ('{"query": "a", ...}', "field-type"),
+        ('{"query": #E1, "limit": 2}', "field-type"),
+        ('{"query": "a", "query": "b"}', "duplicate-key"),
+        ('{"limit": 1e999}', "bad-number"),
+        ('{"query": "#E7"}', "unknown-step"),
+    ],
+)
+def test_arguments_that_cannot_be_read_are_refused(said: str, code: str) -> None:
+    parsed = DIALECT.parse(f"#E1 = search[{said}]", SEARCH)
+    assert code in [e.code for e in parsed.diagnostics if e.severity is Severity.ERROR]
+
+
+def test_the_text_of_an_object_is_not_written() -> None:
+    for value in (Literal('{"query": "x"}'), template(('{"query": ', Ref("a"), "}"))):
+        plan = Plan(
+            (Step("a", "body", {"text": Literal("x")}), Step("b", "search", {"query": value}))
+        )
+        with pytest.raises(CannotExpress) as refused:
+            DIALECT.print(plan)
+        assert "the text of an object is arguments" in str(refused.value.diagnostics)

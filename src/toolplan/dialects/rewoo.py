@@ -6,7 +6,9 @@
     #E2 = LLM[What is the elevation range? Given context: #E1]
 
 Steps are read as `s0`, `s1`, … by position, and their numbers are used by references only. The text
-in brackets is the tool's first argument, by its signature; empty brackets give no argument.
+in brackets is the tool's first argument, by its signature; empty brackets give no argument. An
+object with the name of an argument among its keys, `search[{"query": "#E1", "limit": 3}]`, is the
+arguments themselves.
 Brackets inside of the text pair. `#E1` is a reference, and alone in the brackets it keeps the
 value's type; `##E1` is the text `#E1`. A line `Plan:` is the thought of the step behind it.
 """
@@ -18,7 +20,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from toolplan.diagnostics import Diagnostic
-from toolplan.dialects import _call_lines, _numbered
+from toolplan.dialects import _call_lines, _literals, _numbered
 from toolplan.dialects._characters import checked
 from toolplan.dialects._form import NO_LIMITS, FunctionDialect, Signatures, cannot
 from toolplan.path import Path
@@ -36,10 +38,14 @@ from toolplan.plan import (
     escape_pointer,
     refs,
 )
-from toolplan.plan_json import Parsed, Report, shown
+from toolplan.plan_json import DEEPEST, Parsed, Report, TextProblem, shown
 from toolplan.source import Span
 
 _BRACKET = re.compile(r"[\[\]]")
+
+_OBJECT: Final = re.compile(r"\s*+\{\s*+([\"'])(?P<key>[^\"'\\]{1,200})\1\s*+:")
+_VALUES: Final = "Text stands in quotes; nothing but values is read."
+_AROUND_VALUES: Final = 4  # the plan, its steps, a step and its arguments
 
 _CALL_START = re.compile(r"^#E\d+\s*=", re.MULTILINE)
 
@@ -53,19 +59,80 @@ def _read(text: str, signatures: Signatures | None, limits: Limits) -> Parsed:
         return Parsed(None, report.diagnostics)
     numbered = _call_lines.steps_of(lines, report)
     steps: list[Step] = []
+    noise = dict.fromkeys(lines.noise)
     for at, call in enumerate(lines.calls):
         _call_lines.report_call(clean, call, at, report)
         tool = clean[call.tool.start : call.tool.end]
         said = "" if call.args is None else clean[call.args.start : call.args.end]
-        args = _arguments(said, tool, at, numbered, signatures, report)
+        signature = None if signatures is None else signatures.get(tool)
+        args = _object(said, at, numbered, signature, report, limits, noise)
+        if args is None:
+            args = _arguments(said, tool, at, numbered, signatures, report)
         steps.append(Step(f"s{at}", tool, args, thought=call.thought))
-    _call_lines.report_noise(dict.fromkeys(lines.noise), report)
+    _call_lines.report_noise(noise, report)
     return Parsed(Plan(tuple(steps)), report.diagnostics)
 
 
 def _find(text: str, pointer: str, key: bool) -> Span | None:
     clean = checked(text, NO_LIMITS, Report())
     return None if clean is None else _call_lines.find_call(clean, _LINES, pointer, _place)
+
+
+def _object(
+    said: str,
+    at: int,
+    steps: _numbered.Steps,
+    signature: Signature | None,
+    report: Report,
+    limits: Limits,
+    noise: dict[str, None],
+) -> dict[str, Value] | None:
+    """Return the arguments that `said` is; None where it is a text, as for an unknown tool."""
+    begun = _OBJECT.match(said)
+    if signature is None or begun is None:
+        return None
+    name, pointer = f"s{at}", f"/steps/{at}/args"
+    own = Report()
+
+    def complain(problems: tuple[TextProblem, ...]) -> None:
+        for each in problems:
+            own.add(_call_lines.found_in(each, name, reader.pointer()))
+
+    def read_text(text: str) -> Value:
+        marked = _numbered.parse_text(text, _MARKS, steps)
+        complain(marked.problems)
+        return marked.value
+
+    reader = _literals.ArgumentReader(
+        text=f"**{said}",
+        at=0,
+        end=len(said) + 2,
+        report=own,
+        step=name,
+        way=["steps", at, "args"],
+        most=max(min(limits.depth, DEEPEST) - _AROUND_VALUES, 0),
+        read_text=read_text,
+        read_bare=lambda _: None,
+        noise=noise,
+    )
+    found: list[_literals.Argument] = []
+    error = None
+    try:
+        reader.arguments(found, ())
+    except _literals.LiteralError as failed:
+        error = failed
+    names = [each.name for each in found if each.name is not None]
+    if set(signature.inputs).isdisjoint((begun["key"], *names)):
+        return None
+    if error is not None:
+        code = error.code if error.code != "syntax" else "field-type"
+        own.error(code, f"The arguments cannot be read: {error}.", pointer, name, _VALUES)
+    for each in sorted({each for each in names if names.count(each) > 1}):
+        twice = f"The argument {shown(each)} is given twice."
+        own.error("duplicate-key", twice, pointer, name, "Keep one of the two.")
+    for each in own.diagnostics:
+        report.add(each)
+    return {each.name: each.value for each in found if each.name is not None}
 
 
 def _arguments(
@@ -144,6 +211,8 @@ def _unsaid_value(name: str, value: Value) -> list[str]:
         case Template(parts):
             texts = [part for part in parts if isinstance(part, str)]
     said_of: list[str] = []
+    if not isinstance(value, Ref) and _OBJECT.match(_beginning(value)):
+        said_of.append("In ReWOO the text of an object is arguments.")
     if any(ref.path for ref in refs(value)):
         said_of.append("A reference of ReWOO is to all that a step gives, and has no path.")
     if isinstance(value, Template) and _has_digit_behind(value):
@@ -151,6 +220,14 @@ def _unsaid_value(name: str, value: Value) -> list[str]:
     if not _is_input("".join(texts)):
         said_of.append("In ReWOO brackets pair, and no line of a text looks like one of the plan.")
     return said_of
+
+
+def _beginning(value: Value) -> str:
+    match value:
+        case Literal(str(text)) | Template((str(text), *_)):
+            return text
+        case _:
+            return ""
 
 
 def _has_digit_behind(value: Template) -> bool:

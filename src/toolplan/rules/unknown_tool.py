@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.util import find_spec
 
-from toolplan import extras
-from toolplan.diagnostics import Edit, Fix, did_you_mean
+from toolplan.diagnostics import Edit, Fix, available, did_you_mean
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
 
@@ -22,7 +21,8 @@ def unknown_tool(context: PlanContext) -> Iterator[Problem]:
 
         {"id": "a", "tool": "shipment_list"}     There is no tool 'shipment_list'.
 
-    How to fix: use a name that `toolplan tools` prints, or load the tools with `--tools`.
+    How to fix: use a name that `toolplan tools` prints, or load the tools with `--tools`. For `sql`
+    install the extra (`pip install 'toolplan[sql]'`), for `extract` name a model with `--model`.
     """
     if context.tools is None or context.has_only_sound_tools:
         return
@@ -46,7 +46,7 @@ def unknown_tool(context: PlanContext) -> Iterator[Problem]:
             f"There is no tool {_visible(step.tool)}.",
             pointer,
             step.id,
-            _missing(step.tool) or did_you_mean(offers.near) or "`toolplan tools` lists the tools.",
+            _missing(step.tool) or did_you_mean(offers.near) or available("tools", context.tools),
             fix,
         )
 
@@ -54,10 +54,10 @@ def unknown_tool(context: PlanContext) -> Iterator[Problem]:
 def _missing(name: str) -> str | None:
     """Return what the built-in tool `name` needs; None where it is there, and for other names."""
     if name == "extract":
-        return "It is built in, and needs a model: name one with --model or in the settings."
+        return "It is built in, and needs a model, and none is named."
     if name != "sql" or find_spec("duckdb") is not None:
         return None
-    return f"It is built in, and its library is not installed: {extras.install_command(name)}"
+    return f"It is built in, and what it needs is not installed: the extra {name!r}."
 
 
 def _visible(name: str) -> str:
