@@ -41,7 +41,6 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell src packages tests docs benchmarks tools README.md CONTRIBUTING.md CHANGELOG.md
 	$(BIN)/python tools/gate.py src packages tests benchmarks tools
-	$(BIN)/python tools/words.py src docs tests benchmarks README.md CONTRIBUTING.md CHANGELOG.md
 
 types: $(VENV)/.test
 	$(BIN)/pyright

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -42,7 +41,6 @@ fields, values and units, by their schemas and [hints](hints.md); times are thos
 periods, trends, "more than once", "only those of which all", differences, evaluations. A model
 reads more: [models](models.md).
 """
-_TITLE: Final = re.compile(r"^# (?:\d+: )?(?P<title>.+)$", re.MULTILINE)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -53,10 +51,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """List the decisions, and lead links to other files of the repository there."""
+    """Lead links to other files of the repository there."""
     here = page.file.src_uri
-    if here == "decisions/README.md":
-        markdown = f"{markdown}\n{''.join(_decisions(Path(config.docs_dir)))}"
     folder = (Path(config.docs_dir) / here).parent
     docs = Path(config.docs_dir).resolve()
 
@@ -119,10 +115,3 @@ def _python() -> str:
         if isinstance(module, str) and isinstance(qualified, str):
             lines.append(f"::: {module}.{qualified}\n\n")
     return "".join(lines)
-
-
-def _decisions(docs: Path) -> Iterator[str]:
-    for path in sorted((docs / "decisions").glob("[0-9]*.md")):
-        found = _TITLE.search(path.read_text("utf-8"))
-        title = path.stem if found is None else found["title"]
-        yield f"- [{path.stem[:4]}]({path.name}): {title}\n"

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     )
 
 # Each name is loaded from its home when it is first asked for: who only checks plans does not wait
-# for the planner, nor the command line for what its command does not use (docs/decisions/0006).
+# for the planner, nor the command line for what its command does not use.
 _HOMES: Final = {
     "App": "toolplan.app.app",
     "Approval": "toolplan.approval",
