@@ -9,7 +9,7 @@ from toolplan.events import Failure
 from toolplan.flows import Guards, objection
 from toolplan.path import Json, NotThere, json_type
 from toolplan.plan import Array, Limits, Literal, Ref, Step, Value, When, escape_pointer
-from toolplan.schema import Schema, SchemaError
+from toolplan.schema import Schema, SchemaError, undecided
 from toolplan.tools import Arguments, Tool
 
 
@@ -68,9 +68,18 @@ def holds(when: When, outputs: Outputs, most: int) -> bool | Failure:
     except TooLarge:
         return too_large("The value of the condition", most, "/when/value")
     try:
-        return Schema.load(when.schema).is_valid(value)
+        condition = Schema.load(when.schema)
     except SchemaError as error:
         return Failure("when-schema", f"The condition's schema: {error}.", "/when/is")
+    if not condition.is_valid(value):
+        return False
+    keyword = undecided(condition, value)
+    if keyword is None:
+        return True
+    # the output was not declared, so the check could not say so
+    kind = f"its value, {json_type(value)}"
+    what = f"The condition does not decide anything: {keyword!r} says nothing about {kind}."
+    return Failure("when-schema", what, "/when/is")
 
 
 def items_of(

@@ -13,29 +13,11 @@ from toolplan.path import EVERY, Json, Path
 from toolplan.plan import Literal, Step, escape_pointer
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
-from toolplan.schema import JsonType, Schema, SchemaError, Verdict
+from toolplan.schema import APPLIES, JsonType, Schema, SchemaError, Verdict
 from toolplan.schema._schema import ARTICLE
 from toolplan.schema._types import ALL_TYPES
 
 _EXAMPLE: Final = 'Write a schema that the value must fit: {"const": true}, {"minItems": 1} …'
-_NUMBERS: Final[frozenset[JsonType]] = frozenset(("integer", "number"))
-_TEXTS: Final[frozenset[JsonType]] = frozenset(("string",))
-_LISTS: Final[frozenset[JsonType]] = frozenset(("array",))
-_OBJECTS: Final[frozenset[JsonType]] = frozenset(("object",))
-_APPLIES: Final[dict[str, frozenset[JsonType]]] = {
-    **dict.fromkeys(
-        ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), _NUMBERS
-    ),
-    **dict.fromkeys(("minLength", "maxLength", "pattern", "format"), _TEXTS),
-    **dict.fromkeys(("minItems", "maxItems", "uniqueItems", "contains"), _LISTS),
-    **dict.fromkeys(("items", "prefixItems", "minContains", "maxContains"), _LISTS),
-    "unevaluatedItems": _LISTS,
-    **dict.fromkeys(("properties", "required", "additionalProperties"), _OBJECTS),
-    **dict.fromkeys(("patternProperties", "propertyNames", "unevaluatedProperties"), _OBJECTS),
-    **dict.fromkeys(("minProperties", "maxProperties"), _OBJECTS),
-    **dict.fromkeys(("dependentRequired", "dependentSchemas"), _OBJECTS),
-}
-"""Keywords that say something about some JSON types only; every other value passes them."""
 _OF_ALL_TYPES: Final = frozenset(
     ("type", "enum", "const", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref")
 )
@@ -43,7 +25,7 @@ _SAY_NOTHING: Final = frozenset(
     ("$schema", "$id", "$anchor", "$defs", "definitions", "$comment", "title", "description",
      "default", "examples", "deprecated")
 )  # fmt: skip
-_KEYWORDS: Final = frozenset(_APPLIES) | _OF_ALL_TYPES | _SAY_NOTHING
+_KEYWORDS: Final = frozenset(APPLIES) | _OF_ALL_TYPES | _SAY_NOTHING
 _FORMATS: Final = frozenset(
     ("date", "time", "date-time", "duration", "email", "idn-email", "hostname", "idn-hostname",
      "ipv4", "ipv6", "uri", "uri-reference", "iri", "iri-reference", "uuid", "uri-template",
@@ -67,7 +49,8 @@ def when_schema(context: PlanContext) -> Iterator[Problem]:
     this type, would let every value pass: `minItem`, `minimum` for a list. So would a bound on a
     number that may be null, where `type` is not said. A `const` or `enum` outside of what the value
     can be, and a condition that always or never holds by the schema of the value, are errors too.
-    Where the tool does not declare its output, only the condition itself is checked.
+    Where the tool does not declare its output, only the condition itself is checked, and the step fails
+    when a keyword says nothing about the value that comes.
 
     How to fix: write a schema, such as `{"const": true}` or `{"minItems": 1}`.
     """
@@ -144,7 +127,7 @@ class _Checker:
             place = f"{pointer}/{escape_pointer(keyword)}"
             if (fault := _unknown(keyword, value, place)) is not None:
                 yield fault
-            elif types != ALL_TYPES and keyword in _APPLIES:
+            elif types != ALL_TYPES and keyword in APPLIES:
                 yield from _inapplicable(keyword, types, stated, place, decides=decides)
             elif given is not None and keyword in ("const", "enum"):
                 yield from _outside(keyword, value, given, place)
@@ -179,7 +162,7 @@ def _inapplicable(
     *,
     decides: bool,
 ) -> Iterator[_Fault]:
-    applies = _APPLIES[keyword]
+    applies = APPLIES[keyword]
     if not types & applies:
         value = _named(types)
         yield _Fault(f"does not decide anything: {keyword!r} says nothing about {value}", place)

@@ -5,6 +5,7 @@ as `toolplan.path.select` does through a value. `assignable` says whether values
 another; where nothing is declared, the verdict is `UNKNOWN`.
 """
 
+from toolplan.schema._applies import APPLIES, undecided
 from toolplan.schema._document import JsonType, SchemaError, value_types
 from toolplan.schema._example import NoExample
 from toolplan.schema._fit import Verdict, assignable
@@ -21,6 +22,7 @@ from toolplan.schema._types import (
 )
 
 __all__ = [
+    "APPLIES",
     "Absent",
     "JsonType",
     "NoExample",
@@ -36,6 +38,7 @@ __all__ = [
     "flat",
     "required",
     "types_of",
+    "undecided",
     "value_types",
     "without_null",
 ]

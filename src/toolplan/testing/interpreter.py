@@ -30,7 +30,7 @@ from toolplan.plan import (
     sinks,
     step_refs,
 )
-from toolplan.schema import Schema
+from toolplan.schema import Schema, undecided
 from toolplan.tools import Tool
 
 _LIMITS = Limits()
@@ -107,8 +107,11 @@ class _Interpreter:
         try:
             if step.when is not None:
                 value = self.fill(step.when.value, {}, "/when/value")
-                if not Schema.load(step.when.schema).is_valid(value):
+                condition = Schema.load(step.when.schema)
+                if not condition.is_valid(value):
                     return StepRun(StepState.SKIPPED, error=Failure("when-false", "", "/when"))
+                if undecided(condition, value) is not None:
+                    raise _Stop("when-schema", "/when/is")
             output = await (self.whole(step, {}) if step.for_each is None else self.fan(step))
         except _Doubt as doubt:
             return StepRun(StepState.IN_DOUBT, error=doubt.failure)
