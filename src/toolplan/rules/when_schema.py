@@ -49,8 +49,8 @@ def when_schema(context: PlanContext) -> Iterator[Problem]:
     this type, would let every value pass: `minItem`, `minimum` for a list. So would a bound on a
     number that may be null, where `type` is not said. A `const` or `enum` outside of what the value
     can be, and a condition that always or never holds by the schema of the value, are errors too.
-    Where the tool does not declare its output, only the condition itself is checked, and the step fails
-    when a keyword says nothing about the value that comes.
+    Where the tool does not declare its output, only the condition itself is checked, and the step
+    fails when a keyword says nothing about the value that comes.
 
     How to fix: write a schema, such as `{"const": true}` or `{"minItems": 1}`.
     """
