@@ -131,6 +131,49 @@ def test_exact_values_are_shown_for_approval(tmp_path: Path) -> None:
     in_loop(work)
 
 
+CONDITIONS: list[tuple[str, Any, str]] = [
+    ("${look}", {"minimum": 5}, "is at least 5"),
+    ("${look.n}", {"exclusiveMaximum": 9}, "is less than 9"),
+    ("${look}", {"const": "open"}, 'is "open"'),
+    ("${look}", {"enum": [1, None]}, "is one of 1, null"),
+    ("${look[0]}", {"minItems": 1}, "has at least 1 element(s)"),
+    ("${look}", {"maxLength": 3}, "has at most 3 character(s)"),
+    ("${look}", {"pattern": "^a"}, 'matches "^a"'),
+    ("${look}", {"required": ["a"]}, 'has the field(s) ["a"]'),
+    ("${look}", {"not": {"type": "null"}}, 'is not so that it is of type "null"'),
+    ("${look}", {"anyOf": [{"minimum": 5}, {"const": 0}]}, "fits"),
+    ("${look}", {"const": "a\u202eb"}, 'is "a\\u202eb"'),
+]
+
+
+def test_the_condition_of_a_step_is_shown_in_words_and_as_json(tmp_path: Path) -> None:
+    tools = ScriptedTools()
+    tools.add("look")
+    tools.add("pay", effects=Effects.WRITE)
+
+    async def work() -> None:
+        async with browsing(tmp_path, tools=tools) as browser:
+            for value, schema, words in CONDITIONS:
+                said = f"{value} {words}: {json.dumps(schema)}"
+                when = {"value": value, "is": schema}
+                pay = {"id": "pay", "tool": "pay", "args": {}, "when": when}
+                shown = await browser.checked(
+                    {"steps": [{"id": "look", "tool": "look", "args": {}}, pay]}
+                )
+                (effect,) = shown["effects"]
+                assert effect["when"] == when
+                assert effect["when_shown"] == said
+                nodes = {each["id"]: each for each in shown["graph"]["nodes"]}
+                assert nodes["pay"]["when_shown"] == said
+                assert nodes["look"]["when_shown"] is None
+            always = json.loads('{"steps": [{"id": "pay", "tool": "pay"}]}')
+            (effect,) = (await browser.checked(always))["effects"]
+            assert effect["when"] is None
+            assert effect["when_shown"] is None
+
+    in_loop(work)
+
+
 def test_runs_are_found_by_state_tool_day_and_text(tmp_path: Path) -> None:
     async def work() -> None:
         tools = scripted(Gives({"data": []}), Raises(ToolError("no")))

@@ -107,7 +107,7 @@ export const texts = {
     digest: 'Digest',
     atMost: (count: number) => `at most ${plural(count, 'call')}`,
     exactly: (count: number) => plural(count, 'call'),
-    conditional: 'Only if its condition holds',
+    conditional: 'Only if',
     later: 'Known when the run reaches it',
     approve: 'Approve all and run',
     refuse: 'Refuse',

@@ -17,14 +17,16 @@ from toolplan.diagnostics import to_json as diagnostic_to_json
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.forecast import Forecast
 from toolplan.path import Json
-from toolplan.plan import Plan, Step, Value, needs, split_pointer, step_refs
+from toolplan.plan import Plan, Step, Value, When, needs, split_pointer, step_refs
 from toolplan.plan_json import dump, dump_value
 from toolplan.planners import Clarification, Draft, Refusal
 from toolplan.render.approval_view import BY_DEFAULT, approval_json
 from toolplan.render.diagnostics import Located
 from toolplan.render.exact import exact_text, mixed_scripts
 from toolplan.render.flow_view import flow_to_json
+from toolplan.render.harmless import harmless_json
 from toolplan.render.printable import printable
+from toolplan.render.step_text import condition_words
 from toolplan.source import line_and_column
 from toolplan.sources.pins import Absent as AbsentPart
 from toolplan.sources.pins import RefusedTool, SourcedTool
@@ -169,6 +171,7 @@ def _node(step: Step, layer: int, tools: Mapping[str, Tool], problems: int) -> N
         layer=layer,
         for_each=step.for_each is not None,
         conditional=step.when is not None,
+        when_shown=None if step.when is None else _condition(step.when),
         on_error=step.on_error,
         thought=step.thought,
         args={name: dump_value(value) for name, value in step.args.items()},
@@ -265,7 +268,8 @@ def _with_defaults(document: dict[str, Json], step: EffectStep) -> dict[str, Jso
 
 
 def _exact(step: EffectStep) -> dict[str, object]:
-    values = (step.for_each, *step.args.values(), *step.args, step.step, step.tool)
+    condition = () if step.when is None else (step.when.value, step.when.schema)
+    values = (step.for_each, *condition, *step.args.values(), *step.args, step.step, step.tool)
     invented = (f"Not in the question: {name}" for name in step.invented)
     return {
         "shown": {
@@ -273,8 +277,15 @@ def _exact(step: EffectStep) -> dict[str, object]:
             **{f"{n} {BY_DEFAULT}": exact_text(value) for n, value in step.defaults.items()},
         },
         "for_each_shown": None if step.for_each is None else exact_text(step.for_each),
+        "when_shown": None if step.when is None else _condition(step.when),
         "warnings": [*lookalikes(values), *invented],
     }
+
+
+def _condition(when: When) -> str:
+    """Return a condition in words and as JSON: `${a.count} is at least 5: {"minimum":5}`."""
+    words = harmless_json(condition_words(when))
+    return f"{exact_text(when.value)} {words}: {exact_text(when.schema)}"
 
 
 def flows_view(plan: ExecutionPlan) -> list[FlowOut]:

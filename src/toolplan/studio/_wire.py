@@ -107,7 +107,10 @@ class DiagnosticOut(Shown):
 
 
 class NodeOut(Shown):
-    """A step in the graph; `layer` is its column, from 0."""
+    """A step in the graph; `layer` is its column, from 0.
+
+    `when_shown` is the condition of a conditional step, as in `EffectOut`.
+    """
 
     id: str
     tool: str
@@ -115,6 +118,7 @@ class NodeOut(Shown):
     layer: int
     for_each: bool
     conditional: bool
+    when_shown: str | None
     on_error: Literal["fail", "continue"]
     thought: str | None
     args: dict[str, JsonValue]
@@ -157,8 +161,9 @@ class EffectOut(Shown):
     """What a person approves: a step that may change something, with its arguments.
 
     `shown` is the exact text of each argument, in which no character can hide or move another: this
-    is what a person reads. `for_each_shown` is that of the list. `exact` says that the step makes
-    exactly `calls` calls unless it is skipped or fails.
+    is what a person reads. `for_each_shown` is that of the list, `when_shown` that of the condition
+    `when`, in words and as JSON. `exact` says that the step makes exactly `calls` calls unless it
+    is skipped or fails.
     """
 
     step: str
@@ -169,6 +174,8 @@ class EffectOut(Shown):
     for_each: JsonValue
     for_each_shown: str | None
     conditional: bool
+    when: JsonValue
+    when_shown: str | None
     calls: int
     exact: bool
     warnings: list[str]

@@ -617,8 +617,9 @@ export interface components {
          * @description What a person approves: a step that may change something, with its arguments.
          *
          *     `shown` is the exact text of each argument, in which no character can hide or move another: this
-         *     is what a person reads. `for_each_shown` is that of the list. `exact` says that the step makes
-         *     exactly `calls` calls unless it is skipped or fails.
+         *     is what a person reads. `for_each_shown` is that of the list, `when_shown` that of the condition
+         *     `when`, in words and as JSON. `exact` says that the step makes exactly `calls` calls unless it
+         *     is skipped or fails.
          */
         EffectOut: {
             /** Step */
@@ -643,6 +644,9 @@ export interface components {
             for_each_shown: string | null;
             /** Conditional */
             conditional: boolean;
+            when: components["schemas"]["JsonValue"];
+            /** When Shown */
+            when_shown: string | null;
             /** Calls */
             calls: number;
             /** Exact */
@@ -858,6 +862,8 @@ export interface components {
         /**
          * NodeOut
          * @description A step in the graph; `layer` is its column, from 0.
+         *
+         *     `when_shown` is the condition of a conditional step, as in `EffectOut`.
          */
         NodeOut: {
             /** Id */
@@ -875,6 +881,8 @@ export interface components {
             for_each: boolean;
             /** Conditional */
             conditional: boolean;
+            /** When Shown */
+            when_shown: string | null;
             /**
              * On Error
              * @enum {string}

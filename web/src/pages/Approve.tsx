@@ -149,7 +149,12 @@ function EffectCard({ effect, flows, tools }: { effect: Effect; flows: Flow[]; t
             · {texts.ask.forEach} <code><Exact text={effect.for_each_shown ?? textOf(effect.for_each as Json)} whole /></code>
           </>
         )}
-        {effect.conditional && <> · {words.conditional}</>}
+        {effect.when_shown !== null && (
+          <>
+            {' '}
+            · {words.conditional} <code><Exact text={effect.when_shown} whole /></code>
+          </>
+        )}
       </p>
       {warnings.slice(0, MOST_WARNINGS).map((each, at) => (
         <p key={at} className="notice bad">

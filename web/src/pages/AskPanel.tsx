@@ -146,7 +146,7 @@ export function StepView({ plan, step: id, checked }: { plan: Json; step: string
       )}
       {when !== undefined && (
         <p>
-          {texts.ask.when} <code><Exact text={textOf(when['value'])} /></code> <code><Exact text={textOf(when['is'])} /></code>
+          {texts.ask.when} <code><Exact text={node?.when_shown ?? textOf(when)} whole /></code>
         </p>
       )}
       {step.needs.length > 0 && (
