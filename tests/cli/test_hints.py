@@ -38,7 +38,7 @@ def test_values_that_repeat_in_a_list_are_proposed_and_then_understood(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))  # pyright: ignore[reportUnknownMemberType]
     (tmp_path / "hinted_shop.py").write_text(SHOP, "utf-8")
     assert call("plan", "web orders", "--tools", "hinted_shop:*", "--json").code == 1
     said = call("hints", "--tools", "hinted_shop:*", "--output", "hinted.json", "--json")

@@ -12,8 +12,11 @@ from tests.cli.calls import Call
 from toolplan.app._runs import maker_of
 from toolplan.approval import made_by
 from toolplan.cli._values import ValuesQuestion
+from toolplan.consent import effects_of
 from toolplan.mcp_server._reports import approval_help, values_help
 from toolplan.mcp_server._server import PAGES
+from toolplan.testing import ScriptedTools
+from toolplan.tools import Effects
 
 OFFICE = """
 import toolplan
@@ -118,13 +121,13 @@ def test_the_word_that_is_shown_is_typed_and_y_is_not_enough(
         return next(typed)
 
     monkeypatch.setattr("toolplan.cli._person.new_word", lambda: "cedar-10")
-    tool = toolplan.testing.ScriptedTools()
-    tool.add("send", effects=toolplan.tools.Effects.WRITE)
+    tool = ScriptedTools()
+    tool.add("send", effects=Effects.WRITE)
     plan = {"toolplan": 1, "steps": [{"id": "mail", "tool": "send"}]}
     compiled = toolplan.compile_plan(plan, tools=tool.toolbox).plan
     assert compiled is not None
     ended = asyncio.run(toolplan.run(compiled, tool.toolbox, approval=toolplan.ValueApproval()))
-    effects = toolplan.consent.effects_of(ended.waiting)
+    effects = effects_of(ended.waiting)
     question = ValuesQuestion.__new__(ValuesQuestion)
     question._by_word, question._line = True, line  # pyright: ignore[reportPrivateUsage]
     assert asyncio.run(question._asked(effects)) is True  # pyright: ignore[reportPrivateUsage]

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -139,7 +140,8 @@ def test_a_cursor_goes_through_all_runs_once(call: Call) -> None:
         assert call("ask", "Get contaminated shipments", "--today", "2025-10-12").code == 0
     every = call("runs", "--json").json
     assert every["next"] is None
-    found, after = [], ""
+    found: list[dict[str, Any]] = []
+    after = ""
     while after is not None:
         page = call("runs", "--json", "--limit", "1", "--after", after).json
         found += page["runs"]

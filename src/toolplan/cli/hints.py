@@ -26,7 +26,7 @@ OutputOption = Annotated[
 
 
 def hints_command(
-    tools: ToolsOption = None,
+    tools: ToolsOption = (),
     *,
     model: ModelOption = (),
     base_url: BaseUrlOption = None,

@@ -105,8 +105,8 @@ def resume_command(
     of the calls that wait. `toolplan show RUN` shows both. A run of an MCP client asks for a word.
     """
     approve = wanted(approve, approve_values)
-    # a wrong one is an error before anything is opened
-    decisions_of(retry, resolve, abort), consents_of(allow, deny, reason), left_out_items(leave_out)
+    _ = decisions_of(retry, resolve, abort), consents_of(allow, deny, reason)
+    left_out_items(leave_out)  # a wrong one is an error before anything is opened
     with closing(opened_journal(journal)) as store, closing(Display(silent=as_json)) as display:
         name = store.find(run)
         approves, is_placed = bool(approve or allow or leave_out), placed(store, name) is not None

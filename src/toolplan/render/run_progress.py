@@ -211,7 +211,7 @@ def _step_line(event: events.StepEvent, steps: dict[str, events.StepRun]) -> str
             return f"{name}: attempt {attempt} failed: {_reason(failure)}"
         case events.ItemEnded(item=item, failure=failure):
             return "" if failure is None else f"{name}[{item}]: {_reason(failure)}"
-        case events.StepProgressed() | events.CallIntended():
+        case events.StepProgressed() | events.CallIntended() | events.PageEnded():
             return ""
         case events.CallAnsweredLate() | events.CallInDoubt() | events.CallDecided():
             place = name if event.item is None else f"{name}[{event.item}]"

@@ -66,7 +66,8 @@ def _joined(alternatives: list[_Node]) -> _Node:
     types = dict.fromkeys(kind for each in alternatives for kind in _types(each))
     joined: _Node = dict(others[0]) if len(others) == 1 else {}
     if len(others) > 1:
-        joined = next(({"items": each["items"]} for each in others if "items" in each), {})
+        items = next((each["items"] for each in others if "items" in each), None)
+        joined = {} if items is None else {"items": items}
     kinds: list[Json] = [*types]
     return {**joined, "type": kinds[0] if len(kinds) == 1 else kinds} if kinds else joined
 
