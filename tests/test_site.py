@@ -13,14 +13,34 @@ from pathlib import Path
 import pytest
 
 from tests.sources.sql_support import run
-from toolplan import compile_plan
+from toolplan import Toolbox, compile_plan
 from toolplan.cli._commands import COMMANDS
 from toolplan.demo import TOOLS
+from toolplan.path import Json
 from toolplan.sources.sql import sql_tool
 
 ROOT = Path(__file__).parents[1]
 _FENCE = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```', re.MULTILINE | re.DOTALL)
 _OUTSIDE = re.compile(r'<(?:script|img|iframe|link)\b[^>]*?(?:src|href)="(?:https?:)?//[^"]*"')
+
+
+PAGED: dict[str, Json] = {
+    "name": "orders_list",
+    "annotations": {"readOnlyHint": True},
+    "input_schema": {
+        "type": "object",
+        "properties": {"limit": {"type": "integer"}, "page": {"type": "integer"}},
+    },
+    "output_schema": {
+        "type": "object",
+        "properties": {
+            "data": {"type": "array", "items": {"type": "object"}},
+            "total": {"type": "integer"},
+        },
+        "required": ["data"],
+    },
+}
+"""The tool of which the page on plans says that it gives a list in pages; the demo has none."""
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +90,9 @@ def test_the_plans_of_the_language_pass_their_check() -> None:
     text = (ROOT / "docs/plan-language.md").read_text("utf-8")
     plans = [code for language, _, code in _FENCE.findall(text) if language == "json"]
     assert len(plans) == 6
+    tools = TOOLS.with_tools(sql_tool()).with_tools(*Toolbox.from_json([PAGED]).values())
     for plan in plans:
-        compiled = compile_plan(plan, tools=TOOLS.with_tools(sql_tool()))
+        compiled = compile_plan(plan, tools=tools)
         assert compiled.diagnostics == ()
 
 
