@@ -205,8 +205,36 @@ def test_headers_say_what_the_body_does_not() -> None:
 
 
 @pytest.mark.parametrize(
+    "said",
+    [
+        {"total": 75},
+        {"total": "75"},
+        {"count": 75, "status": "ok"},
+        {"page": 1, "total_pages": 6},
+        {"success": True, "pages": 4},
+        {"truncated": True},
+        {"more": True, "limit": 2},
+        {"remaining": 73},
+        {"done": False},
+        {"ok": True, "meta": {"total": 75}},
+    ],
+)
+def test_an_object_of_a_list_and_of_pages_says_that_it_is_a_part(said: dict[str, Json]) -> None:
+    output: Json = {"items": [{"id": 1}, {"id": 2}], **said}
+    found = verdict(page_of(output), None, {})
+    assert found.more is not False
+    assert found.reason
+
+
+@pytest.mark.parametrize(
     "output",
     [
+        {"items": [{"sku": "a"}], "total": 120, "customer": "Ada"},
+        {"items": [1, 2], "total": 2},
+        {"items": [1, 2], "truncated": False},
+        {"items": [1, 2], "page": 1, "total_pages": 1},
+        {"items": [1, 2], "count": 2},
+        {"items": [1, 2], "tags": ["a"], "total": 9},
         {"lines": [1, 2], "total": 12_000},
         {"name": "Ada", "tags": ["a"], "count": 9},
         {"id": 1, "done": False, "todos": [1]},

@@ -99,6 +99,7 @@ COUNTS: Final = _table(
 """More than the rows of the page is a sign of more; as many may be the size of the page."""
 
 REMAINDERS: Final = _table("remainingitemcount remainingcount remainingitems remainingresults")
+WEAK_REMAINDERS: Final = _table("remaining omitted")
 PAGE_COUNTS: Final = _table(
     "totalpages pagecount nbpages numpages numberofpages totalpagecount pagestotal lastpage maxpage"
 )
@@ -140,3 +141,10 @@ ABOUT_PAGES: Final = _table(
     """
 )
 """Objects that describe the page in which they stand."""
+
+OF_ENVELOPES: Final = (
+    TOTALS | WEAK_TOTALS | COUNTS | REMAINDERS | WEAK_REMAINDERS | PAGE_COUNTS | WEAK_PAGE_COUNTS
+    | MORE | WEAK_MORE | LAST | WEAK_LAST | NEXT | LIMITS | PAGES | OFFSETS | CURSORS | ABOUT_PAGES
+    | _table("ok success status query took kind object size limit next previous prev")
+)  # fmt: skip
+"""Fields beside a list in an object that says only how much of the list it holds."""

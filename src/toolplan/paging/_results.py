@@ -101,10 +101,12 @@ def facts_of(
     """
     found: dict[str, list[Path]] = {}
     listed: list[Field] = []
+    fields = list(fields)
+    about_pages = _is_envelope(fields)
     for field in fields:
         if "array" in field.types:
             listed.append(field)
-        elif (kind := _kind(field, is_paged, names)) is not None:
+        elif (kind := _kind(field, is_paged, names, about_pages)) is not None:
             found.setdefault(kind, []).append(field.path)
     # those that say most first: a `marker` may be that of this page
     found.setdefault("nexts", []).extend(found.pop("weak_nexts", ()))
@@ -120,12 +122,24 @@ def facts_of(
     return Facts(rows, **made)
 
 
-def _kind(field: Field, is_paged: bool, args: frozenset[str]) -> str | None:
-    near = is_paged or field.container in names.ABOUT_PAGES
+def _is_envelope(fields: list[Field]) -> bool:
+    """Return whether a list stands in an object that is about pages, and nothing else."""
+    top = [each for each in fields if len(each.path) == 1]
+    lists = [each for each in top if "array" in each.types]
+    others = [each for each in top if "array" not in each.types]
+    if len(lists) != 1 or lists[0].name not in names.ROWS:  # an invoice has lines and a total
+        return False
+    return all(each.name in names.OF_ENVELOPES for each in others)
+
+
+def _kind(field: Field, is_paged: bool, args: frozenset[str], about_pages: bool) -> str | None:
+    is_near = is_paged or field.container in names.ABOUT_PAGES
+    near = is_near or (about_pages and len(field.path) == 1)
     is_number = field.may_be(*_INTEGERS) and (field.types or field.name in names.TOTALS)
     if is_number and (kind := _number_kind(field, near)) is not None:
         return kind
-    if field.name in names.TOTALS and "string" in field.types:  # some services send it as text
+    is_total = field.name in names.TOTALS or (field.name in names.WEAK_TOTALS and near)
+    if is_total and "string" in field.types:  # some services send it as text
         return "totals"
     if "boolean" in field.types:
         if field.name in names.MORE or (field.name in names.WEAK_MORE and near):
@@ -134,7 +148,7 @@ def _kind(field: Field, is_paged: bool, args: frozenset[str]) -> str | None:
             return "last"
     if not field.may_be(*_CURSOR_TYPES) or field.may_be("array", "boolean", "number", "object"):
         return None
-    return _next_kind(field, is_paged, near, args)
+    return _next_kind(field, is_paged, is_near, args)
 
 
 def _number_kind(field: Field, near: bool) -> str | None:
@@ -143,7 +157,7 @@ def _number_kind(field: Field, near: bool) -> str | None:
         return "totals"
     if name == "value" and field.container in ("total", "totalcount"):
         return "totals"
-    if name in names.REMAINDERS:
+    if name in names.REMAINDERS or (name in names.WEAK_REMAINDERS and near):
         return "remainders"
     if name in names.COUNTS and near:
         return "counts"
@@ -317,6 +331,8 @@ def verdict_on(page: Page, paging: Paging | None, args: Mapping[str, Json]) -> V
             if number - paging.first_page + 1 < page.pages
             else Verdict(False)
         )
+    if page.pages is not None and page.pages > 1 and (paging is None or not paging.arguments):
+        return Verdict(None, "pages")  # which one this is, is not known
     return _by_limit(rows, paging, args)
 
 
