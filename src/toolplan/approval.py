@@ -97,13 +97,38 @@ class ApprovalUsed(ToolplanError):
     """The approval was used by another `run`; no call was made."""
 
     def __init__(self, approval: str, run: str) -> None:
-        super().__init__(
-            "approval-used",
-            f"The approval was used by run {run!r}.",
-            "An approval is valid for one run: approve the plan again.",
-        )
+        super().__init__("approval-used", *used_words(approval, run))
         self.approval = approval
         self.run = run
+
+
+def uses(approval: str) -> tuple[str, ...]:
+    """Return the names by which a journal records that runs used the approval with this id.
+
+    There is one for each run that may use it: one, or as many as `approve_digest` allows.
+    """
+    digest, times = _allowed(approval)
+    return tuple(f"{digest}/{each}" for each in range(1, times + 1)) if digest else (approval,)
+
+
+def used_words(approval: str, run: str) -> tuple[str, str]:
+    """Return what is wrong, and help, where an approval was used; `run` is the last that did."""
+    digest, times = _allowed(approval)
+    if not digest:
+        message = f"The approval was used by run {run!r}."
+        return message, "An approval is valid for one run: approve the plan again."
+    of = "1 run" if times == 1 else f"{times} runs, the last of them"
+    return (
+        f"The digest {digest} was used to approve {of} {run!r}, and is valid for no more.",
+        "Read the plan and approve it again, without the digest. On the command line"
+        f" --times {times + 1} allows {times + 1} runs by this digest in all.",
+    )
+
+
+def _allowed(approval: str) -> tuple[str, int]:
+    """Return the digest and the number of runs that an id of `approve_digest` states."""
+    digest, _, times = approval.partition("/")
+    return (digest, int(times)) if times.isascii() and times.isdecimal() else ("", 1)
 
 
 _DECIDER: Final[ContextVar[str]] = ContextVar("toolplan_decider", default="")
@@ -195,6 +220,15 @@ def approve(execution_plan: ExecutionPlan) -> Approval:
     steps = {step.id: step for step in execution_plan.plan.steps}
     slots = {name: most_calls(steps[name]) for name in execution_plan.effects}
     return Approval(execution_plan.digest, slots, uuid.uuid4().hex)
+
+
+def approve_digest(execution_plan: ExecutionPlan, times: int = 1) -> Approval:
+    """Return an approval of a plan by its digest, which `times` runs of one journal can use.
+
+    A journal counts them, whichever process started them.
+    """
+    given = approve(execution_plan)
+    return Approval(given.digest, given.slots, f"{given.digest}/{times}")
 
 
 def needs_no_approval(execution_plan: ExecutionPlan) -> bool:

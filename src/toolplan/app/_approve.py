@@ -7,20 +7,36 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from toolplan.approval import Approval, ApprovalRequired, Approver, approve
+from toolplan.approval import (
+    Approval,
+    ApprovalRequired,
+    ApprovalUsed,
+    Approver,
+    approve,
+    approve_digest,
+    needs_no_approval,
+)
 from toolplan.consent import ValueApproval
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.storage.journal import Store
 
 
 class DigestApprover(Struct, frozen=True):
-    """Approves the plan with `digest` after `ask`, which shows it, has approved it too."""
+    """Approves the plan with `digest` after `ask`, which shows it, has approved it too.
+
+    `times` is the number of runs that the digest may approve in all.
+    """
 
     digest: str
     ask: Callable[[ExecutionPlan], Awaitable[Approval | bool | None]]
+    times: int = 1
 
     async def __call__(self, plan: ExecutionPlan) -> Approval | bool | None:
         """Return the approval of `plan`, None if it is another one or is refused."""
-        return None if plan.digest != self.digest else await self.ask(plan)
+        if plan.digest != self.digest:
+            return None
+        given = await self.ask(plan)
+        return approve_digest(plan, self.times) if isinstance(given, Approval) else given
 
 
 def said_yes(digest: str) -> Approver:
@@ -76,7 +92,9 @@ def approver_of(given: Approve | None, *, yes: bool) -> Approver | ValueApproval
     def answer(plan: ExecutionPlan) -> Approval | None:
         if is_other(given, plan):
             return None
-        return given if isinstance(given, Approval) else approve(plan)
+        if isinstance(given, Approval):
+            return given
+        return approve(plan) if given is None else approve_digest(plan)
 
     return answer
 
@@ -89,11 +107,23 @@ def is_other(given: Approve | None, plan: ExecutionPlan) -> bool:
     return isinstance(digest, str) and plan.digest != digest
 
 
-def refuse_other(given: Approve | None, plan: ExecutionPlan) -> None:
-    """Refuse a plan with effects where an approval was given beforehand for another one.
+def refuse_wrong(
+    given: Approve | None, plan: ExecutionPlan, journal: Store | None, run: str = ""
+) -> None:
+    """Refuse a plan with effects where what was given beforehand cannot approve it for `run`.
+
+    This is before anyone is asked; the journal decides when the approval is used.
 
     Raises:
-        ApprovalRequired: it was.
+        ApprovalRequired: it is for another plan.
+        ApprovalUsed: it is a digest that other runs have used.
     """
     if plan.effects and is_other(given, plan):
         raise ApprovalRequired(plan.digest)
+    by_digest = isinstance(given, DigestApprover) or (isinstance(given, str) and given != VALUES)
+    if not by_digest or journal is None or not plan.effects or needs_no_approval(plan):
+        return
+    times = given.times if isinstance(given, DigestApprover) else 1
+    users = journal.users(plan.digest)
+    if run not in users and len(users) >= times:
+        raise ApprovalUsed(approve_digest(plan, len(users)).id, users[-1])

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from toolplan import compiler, deltas, traces
 from toolplan.answer import Answer, InsightFunction, Thresholds, answer
-from toolplan.app._approve import Approve, approver_of, by_values, chosen, refuse_other
+from toolplan.app._approve import Approve, approver_of, by_values, chosen, refuse_wrong
 from toolplan.app._decisions import day_at
 from toolplan.app._streaming import ReportedSteps, StreamedDraft, StreamingDraft
 from toolplan.app.notes import estimate, foreseen, noted, said_to, with_invented
@@ -36,6 +36,7 @@ from toolplan.providers import ModelError
 from toolplan.rules import Rule
 from toolplan.rules.invented_literal import invented_literal, is_of_model
 from toolplan.storage.journal import Store
+from toolplan.threads import in_thread
 from toolplan.tools import Toolbox
 
 logger = logging.getLogger("toolplan")
@@ -240,11 +241,12 @@ class Loop(Struct):
 
         Raises:
             ApprovalRequired: another plan was approved.
+            ApprovalUsed: other runs have used the approval.
         """
         if self.watchers.on_plan is not None:
             self.watchers.on_plan(compiled)
         if compiled.plan is not None:
-            refuse_other(chosen(self.approve, compiled.plan), compiled.plan)
+            refuse_wrong(chosen(self.approve, compiled.plan), compiled.plan, self.journal)
 
     def _compile_stream(self, texts: AsyncIterator[str], dialect: str) -> compiler.CompileStream:
         setup = self.setup
@@ -314,7 +316,7 @@ class Loop(Struct):
         ):
             approval = approve  # with the plan before, these very calls were approved
         else:
-            refuse_other(given, plan)
+            await in_thread(refuse_wrong, given, plan, self.journal)
         self.events.clear()
         ended = await run(
             plan,

@@ -15,7 +15,7 @@ from toolplan import dry_run, providers
 from toolplan import summary as summaries
 from toolplan.answer import answer
 from toolplan.app import resume as resuming
-from toolplan.app._approve import Approve, approver_of, chosen, refuse_other
+from toolplan.app._approve import Approve, approver_of, chosen, refuse_wrong
 from toolplan.app._decisions import metadata_of
 from toolplan.app._loop import Setup
 from toolplan.app._toolset import ADVICE
@@ -77,7 +77,7 @@ async def start_run(
 ) -> Run:
     """Run a plan; see `App.run`."""
     approve = chosen(start.approve, plan)
-    refuse_other(approve, plan)
+    await in_thread(refuse_wrong, approve, plan, journal)
     with on_day(start.day), workflow("run") as traced:
         ended = await run(
             plan,
@@ -105,7 +105,7 @@ async def continue_run(
 ) -> Run:
     """Resume a run; see `App.resume`."""
     approve = chosen(start.approve, plan)
-    refuse_other(approve, plan)
+    await in_thread(refuse_wrong, approve, plan, journal, run_id)
     with on_day(start.day), workflow("resume") as traced:
         ended = await resuming.resume(
             run_id,

@@ -21,7 +21,7 @@ from toolplan.app._toolset import ADVICE
 from toolplan.app.limits import Concurrency, LimitOptions
 from toolplan.app.notes import noted
 from toolplan.app.resume import plan_in
-from toolplan.approval import Approval, ApprovalRequired, approve
+from toolplan.approval import Approval, ApprovalRequired, approve, approve_digest
 from toolplan.consent import Consent, Effect, ValueApproval
 from toolplan.engines import (
     CannotRun,
@@ -146,7 +146,7 @@ class Workers:
         Raises:
             CannotRun: it cannot be run with these tools.
             ApprovalRequired: `approve` is of another plan.
-            JournalError: nothing was kept.
+            JournalError: nothing was kept; other runs may have used the digest.
         """
         return await in_thread(
             self._submit, plan, run_id, today, _granted(plan, approve, yes=yes),
@@ -350,4 +350,6 @@ def _granted(
         return values
     if is_other(given, plan):
         raise ApprovalRequired(plan.digest)
-    return given if isinstance(given, Approval) else approve(plan)
+    if isinstance(given, Approval):
+        return given
+    return approve(plan) if given is None else approve_digest(plan)

@@ -8,6 +8,7 @@ import sys
 import uuid
 from collections.abc import Generator
 from contextlib import closing, contextmanager, redirect_stdout
+from typing import Final
 
 from toolplan.app._approve import VALUES, Approve, ByPlan, DigestApprover
 from toolplan.app._arguments import is_digest
@@ -31,13 +32,21 @@ from toolplan.render import approval_view
 from toolplan.render.printable import printable
 from toolplan.storage.journal import JournalError
 
+_MOST_TIMES: Final = 1_000
 
-def wanted(digest: str | None, values: bool) -> str | None:
+
+def wanted(digest: str | None, values: bool, times: int | None = None) -> str | None:
     """Return what is to be approved: the plan of a digest, `VALUES`, or what is asked for.
 
     Raises:
-        CommandError: both are given.
+        CommandError: both are given, or `times` without a digest or out of its bounds.
     """
+    if times is not None and (digest is None or not 1 <= times <= _MOST_TIMES):
+        raise CommandError(
+            "usage",
+            f"--times {times} says how many runs --approve DIGEST approves: 1 to {_MOST_TIMES:,}.",
+            "Give it with --approve DIGEST, or leave it out for one run.",
+        )
     if values and digest is not None:
         raise CommandError(
             "usage",
@@ -57,10 +66,10 @@ class RunGuard:
     """The run of a command: its plan, its name, and who approves it.
 
     `yes` approves any plan. `digest` approves the one that has it, after its effects are shown, and
-    a person at the terminal has said yes. Without both a person is asked on the terminal, where
-    `may_ask` says that more than JSON is wanted. Where `digest` is `VALUES`, each call with effects
-    is approved with its values, and `yes` does not answer for it. `by_word`: an MCP client made
-    the run, and a person types a word that is shown.
+    a person at the terminal has said yes, for `times` runs in all. Without both a person is asked
+    on the terminal, where `may_ask` says that more than JSON is wanted. Where `digest` is `VALUES`,
+    each call with effects is approved with its values, and `yes` does not answer for it. `by_word`:
+    an MCP client made the run, and a person types a word that is shown.
     """
 
     def __init__(
@@ -72,6 +81,7 @@ class RunGuard:
         may_ask: bool,
         run: str = "",
         by_word: bool = False,
+        times: int | None = None,
     ) -> None:
         self.display = display
         self.plan: ExecutionPlan | None = None
@@ -81,6 +91,7 @@ class RunGuard:
         self._yes = yes
         self._may_ask = may_ask
         self._by_word = by_word
+        self._times = times or 1
         self._refusal: CommandError | None = None
 
     def new_id(self) -> str:
@@ -95,7 +106,7 @@ class RunGuard:
             return self._by_values() if self._can_ask() else ValueApproval()
         asks = self._can_ask() and not self._yes
         if self._digest is not None:
-            known = DigestApprover(self._digest, self._ask)
+            known = DigestApprover(self._digest, self._ask, self._times)
             return ByPlan(self._who, known) if asks else known
         if self._yes:
             return self._ask
@@ -105,7 +116,11 @@ class RunGuard:
         """Return who approves `plan`: values that tools give are shown before a person decides."""
         if needs_values(plan) and self._digest in (None, plan.digest):
             return self._by_values()
-        return self._ask if self._digest is None else DigestApprover(self._digest, self._ask)
+        return (
+            self._ask
+            if self._digest is None
+            else DigestApprover(self._digest, self._ask, self._times)
+        )
 
     def _by_values(self) -> ValueApproval:
         return ValueApproval(_values.ValuesQuestion(self.display, _line, by_word=self._by_word))
@@ -125,6 +140,7 @@ class RunGuard:
             # the view closes first: it restores the output that it found when it began
             with redirect_stdout(sys.stderr), closing(self.display):
                 yield
+            self._report_uses()
         except ApprovalRequired as required:
             raise self._missing(required) from None
         except RunStopped:
@@ -136,6 +152,15 @@ class RunGuard:
             self.display.close()
             note(interrupted(self.run) if self._is_kept() else "Interrupted; no run was kept.")
             raise
+
+    def _report_uses(self) -> None:
+        """Report how many runs the digest has approved, where it may approve several."""
+        journal = None if self.app is None else self.app.journal
+        if self._times == 1 or self._digest is None or journal is None:
+            return
+        used = len(journal.users(self._digest))
+        left = max(self._times - used, 0)
+        note(f"--approve {self._digest} was used for {used} of {self._times} runs: {left} left.")
 
     def report_more(self, plan: ExecutionPlan) -> None:
         """Report that a further plan, after a run with effects, was not approved."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final, Literal, TypeAlias, TypedDict
 
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
 
 from toolplan.cli._terminal import CommandError
 from toolplan.dialects import DIALECTS
@@ -164,7 +165,21 @@ ApproveOption: TypeAlias = Annotated[
     Parameter(
         name="--approve",
         validator=_check_digest,
-        help="Approve the plan with effects that has this digest.",
+        help="Approve the plan with effects that has this digest, for one run.",
+    ),
+]
+
+
+def _whole(_: object, tokens: Sequence[Token]) -> int:
+    return int(tokens[0].value)  # without it 1.5 is 2
+
+
+TimesOption: TypeAlias = Annotated[
+    int | None,
+    Parameter(
+        name="--times",
+        converter=_whole,
+        help="With --approve: how many runs the digest approves in all, with those before (1).",
     ),
 ]
 EffectsOption: TypeAlias = Annotated[

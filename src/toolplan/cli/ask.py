@@ -31,6 +31,7 @@ from toolplan.cli._options import (
     PolicyOption,
     StrictFlag,
     TimeoutOption,
+    TimesOption,
     TodayOption,
     ToolsOption,
     WeeksOption,
@@ -72,6 +73,7 @@ def ask_command(
     plan_only: PlanOnly = False,
     yes: YesFlag = False,
     approve: ApproveOption = None,
+    times: TimesOption = None,
     approve_values: ApproveValuesFlag = False,
     tools: ToolsOption = (),
     base_url: BaseUrlOption = None,
@@ -93,9 +95,9 @@ def ask_command(
     as_json: JsonFlag = False,
 ) -> int:
     """Answer a question: plan, show the plan, run it, print the answer."""
-    approve = wanted(approve, approve_values)
+    approve = wanted(approve, approve_values, times)
     with closing(Display(silent=as_json or summary == "json")) as display:
-        guard = RunGuard(display, yes=yes, digest=approve, may_ask=not as_json)
+        guard = RunGuard(display, yes=yes, digest=approve, may_ask=not as_json, times=times)
         with open(
             tools or None,
             model=model or None,

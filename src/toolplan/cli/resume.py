@@ -26,6 +26,7 @@ from toolplan.cli._options import (
     JsonFlag,
     ModelOption,
     TimeoutOption,
+    TimesOption,
     ToolsOption,
     YesFlag,
     for_given_plans,
@@ -91,6 +92,7 @@ def resume_command(
     reason: ReasonOption = "",
     yes: YesFlag = False,
     approve: ApproveOption = None,
+    times: TimesOption = None,
     approve_values: ApproveValuesFlag = False,
     effects: EffectsOption = (),
     model: ModelOption = (),
@@ -104,7 +106,7 @@ def resume_command(
     waits with its values --allow or --deny. --leave-out continues with another plan, without some
     of the calls that wait. `toolplan show RUN` shows both. A run of an MCP client asks for a word.
     """
-    approve = wanted(approve, approve_values)
+    approve = wanted(approve, approve_values, times)
     _ = decisions_of(retry, resolve, abort), consents_of(allow, deny, reason)
     left_out_items(leave_out)  # a wrong one is an error before anything is opened
     with closing(opened_journal(journal)) as store, closing(Display(silent=as_json)) as display:
@@ -118,7 +120,8 @@ def resume_command(
             return send(store, name, decided, approve, as_json=as_json)
         spec, labels, base_url = _tools_of(store.record(name).plan, tools, effects)
         guard = RunGuard(
-            display, yes=yes, digest=approve, may_ask=not as_json, run=name, by_word=by_word
+            display, yes=yes, digest=approve, may_ask=not as_json, run=name, by_word=by_word,
+            times=times,
         )  # fmt: skip
         with open(
             spec, **for_given_plans(model), journal=store, effects=labels, base_url=base_url,

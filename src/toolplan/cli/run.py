@@ -27,6 +27,7 @@ from toolplan.cli._options import (
     PolicyOption,
     StrictFlag,
     TimeoutOption,
+    TimesOption,
     TodayOption,
     ToolsOption,
     YesFlag,
@@ -57,6 +58,7 @@ def run_command(
     dialect: DialectOption = "toolplan",
     yes: YesFlag = False,
     approve: ApproveOption = None,
+    times: TimesOption = None,
     approve_values: ApproveValuesFlag = False,
     effects: EffectsOption = (),
     model: ModelOption = (),
@@ -72,9 +74,9 @@ def run_command(
     A plan that changes something runs only when a person approves it, or with --yes or --approve.
     With --dry-run no tool is called: it is simulated with sample values.
     """
-    plan_file, approve = read_plan(file, dialect), wanted(approve, approve_values)
+    plan_file, approve = read_plan(file, dialect), wanted(approve, approve_values, times)
     with closing(Display(silent=as_json)) as display:
-        guard = RunGuard(display, yes=yes, digest=approve, may_ask=not as_json)
+        guard = RunGuard(display, yes=yes, digest=approve, may_ask=not as_json, times=times)
         with open(
             tools,
             **for_given_plans(model),

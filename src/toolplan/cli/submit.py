@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from toolplan.app._open import open
 from toolplan.app._wait import run_to_end
 from toolplan.app.app import App
-from toolplan.approval import effect_steps
+from toolplan.approval import Approval, approve_digest, effect_steps
 from toolplan.cli._approval import wanted
 from toolplan.cli._checked import checked_plan
 from toolplan.cli._options import (
@@ -21,6 +21,7 @@ from toolplan.cli._options import (
     PlanFileArgument,
     PolicyOption,
     TimeoutOption,
+    TimesOption,
     TodayOption,
     YesFlag,
 )
@@ -58,6 +59,7 @@ def submit_command(
     dialect: DialectOption = "toolplan",
     yes: YesFlag = False,
     approve: ApproveOption = None,
+    times: TimesOption = None,
     approve_values: WithValuesFlag = False,
     concurrency: ConcurrencyOption = (),
     timeout: TimeoutOption = None,
@@ -72,7 +74,7 @@ def submit_command(
     DIGEST approves it here; with --approve-values what only reads runs
     at once, and each call with effects waits for `toolplan resume`.
     """
-    approve = wanted(approve, approve_values)
+    approve = wanted(approve, approve_values, times)
     plan_file = read_plan(file, dialect)
     with open(
         toolbox=toolbox, policy=policy, journal=journal, planner="offline", on_note=note
@@ -83,7 +85,7 @@ def submit_command(
                 plan,
                 today=today,
                 yes=yes,
-                approve=approve,
+                approve=_approval(plan, approve, times),
                 concurrency=concurrency,
                 timeout=timeout,
             )
@@ -97,6 +99,11 @@ def submit_command(
             return print_run(ended, ended.answer, as_json=as_json)
         _report(app, plan, run, waits=waits, as_json=as_json)
     return Exit.FINE.value
+
+
+def _approval(plan: ExecutionPlan, given: str | None, times: int | None) -> Approval | str | None:
+    """Return what `--approve` gives; a digest of another plan is refused when it is submitted."""
+    return given if times is None or given != plan.digest else approve_digest(plan, times)
 
 
 async def _followed(app: App, run: str) -> None:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from toolplan.approval import (
     Approval,
     ApprovalRequired,
+    ApprovalUsed,
     Approver,
     BadApproval,
     approve,
@@ -50,7 +51,7 @@ from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.plan import Limits, Plan, Step, needs
 from toolplan.plan_json import dump, load
-from toolplan.storage.journal import Recovered, RunRecord, Slot, recover
+from toolplan.storage.journal import JournalError, Recovered, RunRecord, Slot, recover
 from toolplan.tools import Tool
 
 _NEW: Final = Recovered()
@@ -115,7 +116,7 @@ async def start(plan: ExecutionPlan, execution: Execution, done: Sequence[Event]
             raise
     try:
         if must_ask:
-            granted = await _ask_or_end(execution, runnable)
+            granted = await _ask_or_end(execution, runnable, is_new=True)
             stage = None if granted is not None else stage_now(execution, runnable, scheduler)
         if granted is not None:
             scheduler.allow(granted.slots)
@@ -375,11 +376,20 @@ def _approved(granted: Approval, clock: Clock) -> RunApproved:
     return RunApproved(granted.id, granted.digest, clock(), decider())
 
 
-async def _ask_or_end(execution: Execution, runnable: Runnable) -> Approval | None:
-    """Call the approver; if it does not approve, record the end of the run."""
+async def _ask_or_end(
+    execution: Execution, runnable: Runnable, *, is_new: bool = False
+) -> Approval | None:
+    """Call the approver; if it does not approve, record the end of the run.
+
+    Where other runs used what it gives, a run that waited before waits on.
+    """
     try:
         return await ask(execution, runnable)
-    except (ApprovalRequired, BadApproval):
+    except (ApprovalRequired, BadApproval, ApprovalUsed, JournalError) as error:
+        if error.code == "approval-used" and not is_new:
+            raise
+        if isinstance(error, JournalError) and error.code != "approval-used":
+            raise
         execution.recorder.add(RunEnded(RunState.CANCELLED, None, execution.clock()))
         raise
 

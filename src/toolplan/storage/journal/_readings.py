@@ -74,6 +74,13 @@ class Readings(ABC):
         rows = self._read(f"{query} LIMIT 1", (digest,))
         return str(rows[0][0]) if rows else None
 
+    def users(self, digest: str) -> list[str]:
+        """Return the runs that an approval by `digest` was used for, in the order of use."""
+        query = (
+            "SELECT run FROM approvals WHERE approval LIKE ? ORDER BY length(approval), approval"
+        )
+        return [str(run) for (run,) in self._read(query, (f"{digest}/%",))]
+
     def held(self) -> dict[str, str]:
         """Return the owner of the lease of each run that is not over and has one."""
         query = "SELECT run, owner FROM runs WHERE owner <> '' AND status IN ('running', 'waiting')"

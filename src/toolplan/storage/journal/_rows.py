@@ -9,6 +9,7 @@ from typing import Final, cast
 
 from msgspec import Struct
 
+from toolplan.approval import used_words, uses
 from toolplan.events import Event, RunApproved
 from toolplan.storage.journal import _checksums
 from toolplan.storage.journal._blobs import Blobs, blob_name
@@ -104,29 +105,31 @@ def use_approvals(connection: sqlite3.Connection, run: str, events: Iterable[Eve
     Raises:
         JournalError: another run has used one.
     """
+
+    def used_by(name: str) -> str:
+        connection.execute("INSERT OR IGNORE INTO approvals VALUES (?, ?)", (name, run))
+        query = "SELECT run FROM approvals WHERE approval = ?"
+        return str(connection.execute(query, (name,)).fetchone()[0])
+
     for event in events:
         if isinstance(event, RunApproved):
-            connection.execute(
-                "INSERT OR IGNORE INTO approvals VALUES (?, ?)", (event.approval, run)
-            )
-            row = connection.execute(
-                "SELECT run FROM approvals WHERE approval = ?", (event.approval,)
-            ).fetchone()
-            check_approval(str(row[0]), run)
+            use_approval(event.approval, run, used_by)
 
 
-def check_approval(user: str, run: str) -> None:
-    """Check that the run `user`, which used an approval, is `run`.
+def use_approval(approval: str, run: str, used_by: Callable[[str], str]) -> None:
+    """Let `run` use an approval, under the first of its names that no other run has.
+
+    `used_by` records the run under a name that is free, and returns the run that has the name.
 
     Raises:
-        JournalError: it is another one.
+        JournalError: other runs have used all of them.
     """
-    if user != run:
-        raise JournalError(
-            "approval-used",
-            f"The approval was used by run {user!r}.",
-            "An approval is valid for one run: approve the plan again.",
-        )
+    user = ""
+    for name in uses(approval):
+        user = used_by(name)
+        if user == run:
+            return
+    raise JournalError("approval-used", *used_words(approval, user))
 
 
 def add_durations(

@@ -155,6 +155,10 @@ class Store(Protocol):
         """Return the first run of the plan `digest` that waits for a person, or None."""
         ...
 
+    def users(self, digest: str) -> list[str]:
+        """Return the runs that an approval by `digest` was used for, in the order of use."""
+        ...
+
     def find(self, start: str) -> str:
         """Return the name of the one run whose name begins with `start`.
 

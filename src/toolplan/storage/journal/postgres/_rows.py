@@ -13,7 +13,7 @@ from toolplan.storage.journal._errors import JournalError, LeaseHeld, LeaseLost
 from toolplan.storage.journal._leases import Lease
 from toolplan.storage.journal._reading import Row, record_text, run_damaged
 from toolplan.storage.journal._records import to_record
-from toolplan.storage.journal._rows import KEPT_DURATIONS, Group, check_approval, group_of
+from toolplan.storage.journal._rows import KEPT_DURATIONS, Group, group_of, use_approval
 from toolplan.storage.journal.postgres import _statements as statements
 from toolplan.storage.journal.postgres._connections import Connection
 from toolplan.storage.journal.postgres._owner import Owner
@@ -150,12 +150,16 @@ def use_approvals(connection: Connection, run: str, events: Iterable[Event]) -> 
     Raises:
         JournalError: another run has used one.
     """
+
+    def used_by(name: str) -> str:
+        connection.execute(statements.ADD_APPROVAL, (name, run))
+        query = "SELECT run FROM approvals WHERE approval = %s"
+        row = connection.execute(query, (name,)).fetchone()
+        return str(cast("tuple[Any]", row)[0])
+
     for event in events:
         if isinstance(event, RunApproved):
-            connection.execute(statements.ADD_APPROVAL, (event.approval, run))
-            query = "SELECT run FROM approvals WHERE approval = %s"
-            row = connection.execute(query, (event.approval,)).fetchone()
-            check_approval(str(cast("tuple[Any]", row)[0]), run)
+            use_approval(event.approval, run, used_by)
 
 
 def durations_rows(run: str, at: float, seconds: Iterable[tuple[str, float]]) -> list[DurationsRow]:
