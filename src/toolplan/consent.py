@@ -225,6 +225,8 @@ def _values(flow: Flow, calls: Sequence[Effect]) -> Iterable[Json]:
     if flow.kind == "argument":
         name = split_pointer(flow.pointer)[-1]
         return [copied(call.args[name]) for call in calls if name in call.args]
+    if flow.kind == "default":
+        return [copied(flow.default) for _ in calls]
     return [len(calls) if flow.kind == "count" else True]
 
 

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 from msgspec.structs import replace
 
-from toolplan.approval import decider, defaults_of
+from toolplan.approval import decider
 from toolplan.consent import (
     NO_CONSENTS,
     Consent,
@@ -42,6 +42,7 @@ from toolplan.events import (
     RunState,
 )
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.flows import defaults_of
 from toolplan.path import Json, copied
 from toolplan.plan import Literal
 from toolplan.storage.journal import Slot

@@ -1,5 +1,6 @@
 """Where the values of a plan come from, and where they may go: labels, policies, verdicts."""
 
+from toolplan.flows.defaults import defaults_of
 from toolplan.flows.draft import draft_policy
 from toolplan.flows.guards import Guards, guards_of, objection
 from toolplan.flows.labels import (
@@ -35,6 +36,7 @@ __all__ = [
     "Trust",
     "Verdict",
     "Vouched",
+    "defaults_of",
     "draft_policy",
     "guards_of",
     "least",

@@ -149,14 +149,15 @@ class Need(Struct, frozen=True):
         return self.trust.word if self.guard is None else f"{self.trust.word}, or of a form"
 
 
-FlowKind: TypeAlias = OneOf["argument", "condition", "count", "secret"]
+FlowKind: TypeAlias = OneOf["argument", "condition", "count", "secret", "default"]
 
 
 class Flow(Struct, frozen=True):
     """A value on its way into a place where it can do harm, and what is decided about it.
 
     `pointer` leads to the place in the plan: an argument, or what decides whether and how often the
-    step is made (`kind`). A secret that would leave has the kind `secret`.
+    step is made (`kind`). A secret that would leave has the kind `secret`, and an argument that the
+    plan leaves out the kind `default`: the tool's own value, `default`, is sent.
     """
 
     step: str
@@ -165,3 +166,4 @@ class Flow(Struct, frozen=True):
     label: Label
     verdict: Verdict
     kind: FlowKind = "argument"
+    default: Json = None

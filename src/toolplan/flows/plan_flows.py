@@ -6,12 +6,14 @@ nobody vouched for contain, a value with a better label is not of their making.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from toolplan.flows.defaults import defaults_of
 from toolplan.flows.labels import (
     SAID,
     Flow,
@@ -45,6 +47,7 @@ from toolplan.tools import Lineage, Tool
 CallShape: TypeAlias = Callable[[Step], tuple[Mapping[str, Json], Mapping[str, Schema | None]]]
 """Returns the literal arguments of a step, and the schemas of its references by JSON Pointer."""
 
+_PARTS: Final = re.compile(r"[.\[\]]+")
 _MOST_FOLLOWED: Final = 40
 """So many steps at most are followed one behind the other; then the worst is taken."""
 
@@ -151,6 +154,8 @@ class PlanFlows:
                 continue
             if sink.needs is not None and step.args:
                 yield from self._arguments(step, sink.needs)
+            if sink.needs is not None:
+                yield from self._defaults(step, sink.needs)
             if sink.decide is not None:
                 yield from self._decisions(known, sink.decide)
             if sink.is_egress:
@@ -171,6 +176,18 @@ class PlanFlows:
             need = needs.get(name, _DEFAULT)
             pointer = f"{start}{escape_pointer(name)}"
             yield Flow(step.id, pointer, need, label, need.verdict(label))
+
+    def _defaults(self, step: Step, needs: Mapping[str, Need]) -> Iterator[Flow]:
+        """Yield a flow for each argument that the plan leaves out and the tool has a value for."""
+        tool = self._tools[step.tool]
+        if tool is None:
+            return
+        for name, value in defaults_of(tool, step.args).items():
+            inside = [each for each in _PARTS.split(name) if each]
+            path = inside if inside[0] in step.args else [name]
+            pointer = self._pointer(step, f"args/{'/'.join(map(escape_pointer, path))}")
+            need = needs.get(path[0], _DEFAULT)
+            yield Flow(step.id, pointer, need, SAID, Verdict.ALLOW, "default", value)
 
     def _decisions(self, known: _Known, need: Need) -> Iterator[Flow]:
         step = known.step

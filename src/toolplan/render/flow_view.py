@@ -10,6 +10,8 @@ from toolplan.flows import Flow
 from toolplan.path import Json, print_path
 from toolplan.render._grid import grid_lines, grid_width, pair_lines
 from toolplan.render._lines import Line, Piece, Screen
+from toolplan.render.approval_view import BY_DEFAULT
+from toolplan.render.exact import exact_text
 from toolplan.render.printable import printable
 
 _COLUMNS = ("from", "into", "label", "needs", "verdict")
@@ -46,10 +48,19 @@ def flow_to_json(flow: Flow) -> dict[str, Json]:
             for source in flow.label.sources
         ],
         "verdict": flow.verdict.value,
+        **({"default": flow.default} if flow.kind == "default" else {}),
     }
 
 
 def _row(flow: Flow) -> tuple[str, str, str, str, str]:
+    if flow.kind == "default":
+        return (
+            BY_DEFAULT,
+            f"{flow.step}: {flow.pointer} = {exact_text(flow.default)}",
+            "default",
+            str(flow.needs),
+            flow.verdict.value,
+        )
     sources = flow.label.secrets if flow.kind == "secret" else flow.label.sources
     return (
         ", ".join(map(str, sources)) or "the plan",

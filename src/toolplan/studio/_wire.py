@@ -194,11 +194,12 @@ class FlowOut(Shown):
 
     step: str
     pointer: str
-    kind: Literal["argument", "condition", "count", "secret"]
+    kind: Literal["argument", "condition", "count", "secret", "default"]
     needs: str
     label: str
     sources: list[FlowSource]
     verdict: Literal["allow", "check", "ask", "refuse"]
+    default: JsonValue = None
 
 
 class ForecastOut(Shown):

@@ -769,7 +769,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "argument" | "condition" | "count" | "secret";
+            kind: "argument" | "condition" | "count" | "secret" | "default";
             /** Needs */
             needs: string;
             /** Label */
@@ -781,6 +781,7 @@ export interface components {
              * @enum {string}
              */
             verdict: "allow" | "check" | "ask" | "refuse";
+            default: components["schemas"]["JsonValue"];
         };
         /**
          * FlowSource
