@@ -46,7 +46,8 @@ BERLIN = json.dumps(
     }
 )
 ON_THE_TERMINAL = {"as_json", "strict"}  # in Python a run says itself what is partial
-SAID_BY_A_VALUE = {"approve_values": "approve"}  # --approve-values is approve="values"
+# --approve-values is approve="values", --times an approval of approve_digest(plan, times)
+SAID_BY_A_VALUE = {"approve_values": "approve", "times": "approve"}
 
 
 def opened(tools: object = None, **options: object) -> App:

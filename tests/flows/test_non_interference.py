@@ -88,6 +88,13 @@ PARTS: Final = (
 )
 LATE: Final = ("${d", "${z", "${w", "${p")
 BEFORE_D: Final = tuple(part for part in PARTS if not part.startswith(LATE))
+CONDITIONS: Final[tuple[tuple[str, Json], ...]] = (
+    *((text, {"pattern": "[0-4a-m]"}) for text in PARTS[:6]),
+    *((items, {"minItems": 2}) for items in ("${m}", "${c}", "${a[*].iban}", "${q.data}")),
+    *(("${x.kind}", {"const": kind}) for kind in ("one", "two")),
+    *(("${q.count}", {"minimum": 2}), ("${a[0]}", {"required": ["note"]})),
+)
+"""Values before `d`, each with a schema that applies to it."""
 BEFORE_X: Final = tuple(part for part in PARTS[:6])
 LISTS: Final = (
     *("${m}", "${a}", "${c}", "${a[*].iban}", "${q.data}", "${m[*].id}", "${d}", "${y}", "${w}"),
@@ -112,7 +119,8 @@ def plan(chance: random.Random) -> dict[str, object]:
     def condition() -> dict[str, Json]:
         if chance.random() < 0.6:
             return {}
-        return {"when": {"value": chance.choice(BEFORE_D), "is": {"pattern": "[0-4a-m]"}}}
+        value, schema = chance.choice(CONDITIONS)
+        return {"when": {"value": value, "is": schema}}
 
     chosen = chance.choice(["Bob", "${m[0].text}", "${a[0].iban}", "${m[0].id}"])
     tables: Json = {"a": "${a}", "m": "${m}"}

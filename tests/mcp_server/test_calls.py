@@ -358,7 +358,8 @@ def test_of_a_clients_metadata_only_the_question_is_kept(tmp_path: Path) -> None
 
     kept = in_loop(work)
     assert isinstance(kept, dict)
-    assert kept["metadata"] == {"query": "who?", "run_with": {"tools": "mine:TOOLS"}}
+    run_with: Json = {"tools": "mine:TOOLS", "made_by": "mcp"}
+    assert kept["metadata"] == {"query": "who?", "run_with": run_with}
 
 
 def test_runs_are_listed_the_newest_first_and_shown_one_by_one(tmp_path: Path) -> None:

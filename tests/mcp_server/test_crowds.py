@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from tests.mcp_server.served import READS, content, in_loop, scripted
-from tests.mcp_server.test_http import connected, listening
+from tests.mcp_server.test_http import TOKEN, connected, listening
 from toolplan.http_server.crowd import BUSY, IDLE, LISTENING, Bounds, is_crowded, one_to_close
 from toolplan.storage.journal import Journal
 from toolplan.testing import Gives
@@ -77,7 +77,10 @@ INITIALIZE = {
         "clientInfo": {"name": "x", "version": "1"},
     },
 }
-SPOKEN = {"accept": "application/json, text/event-stream"}
+SPOKEN = {
+    "accept": "application/json, text/event-stream",
+    "authorization": f"Bearer {TOKEN}",
+}
 
 
 async def _open(client: httpx2.AsyncClient, url: str) -> str:

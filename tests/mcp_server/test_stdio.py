@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
+import re
 import sys
 import time
 from collections.abc import AsyncGenerator
@@ -16,6 +16,7 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
 from benchmarks.processes import kill_own
+from tests.cli.test_approve_terminal import Terminal
 from tests.mcp_server.served import content, error, in_loop
 from toolplan.cli import main
 from toolplan.events import RunState, StepState
@@ -110,18 +111,14 @@ def server_of(folder: Path) -> int:
 
 
 def approved(folder: Path, result: Any) -> None:
-    """Do what the error says that a person does."""
+    """Do what the error says that a person does: at a terminal, with the word that is shown."""
     command = result["error"]["help"].rpartition(": toolplan ")[2].split()
     assert command == ["resume", result["run"][:8]]
-    done = subprocess.run(
-        [sys.executable, "-m", "toolplan", *command, "--approve", result["digest"]],
-        cwd=folder,
-        env={**os.environ, "TOOLPLAN_HOME": str(folder / "home")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    with closing(Terminal(command, folder)) as terminal:
+        terminal.until("to run it: ")
+        word = re.findall(r"Type (\S+) to run it: ", terminal.shown)
+        terminal.type(f"{word[0]}\n")
+        assert terminal.ended() == 0, terminal.shown
 
 
 def test_a_foreign_client_lists_plans_checks_runs_and_is_refused_an_effect(folder: Path) -> None:

@@ -100,7 +100,7 @@ def test_a_user_who_decides_nothing_leaves_the_calls_waiting_for_a_terminal(
     person = Person(("cancel", None))
     result, sent = run_with(tmp_path, person, era)
     assert (result["status"], sent, len(person.shown)) == ("waiting", [], 1)
-    assert f"toolplan resume {result['run'][:8]} --allow mail" in result["help"]
+    assert result["help"].endswith(f": toolplan resume {result['run'][:8]}")
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -111,7 +111,7 @@ def test_without_elicitation_nothing_is_approved_and_the_answer_names_run_and_co
     person = None if elicit else Person(YES)
     result, sent = run_with(tmp_path, person, era, elicit=elicit)
     assert (result["status"], sent) == ("waiting", [])
-    assert f"toolplan resume {result['run'][:8]} --allow mail" in result["help"]
+    assert result["help"].endswith(f": toolplan resume {result['run'][:8]}")
     waiting = result["steps"]["mail"]["calls_waiting"]
     assert [each["args"]["to"] for each in waiting] == ["ann", HOSTILE]
     assert person is None or person.shown == []

@@ -75,6 +75,9 @@ def test_what_cannot_be_reported_has_no_type_but_a_name() -> None:
     [
         ("SELECT carier FROM t", "no column 'carier'. The nearest are: 'carrier'"),
         ("SELECT t.carier FROM t", "no column 'carier' in 't'"),
+        ("SELECT upper(carier) AS carier FROM t", "no column 'carier'"),
+        ("SELECT CAST(carier AS VARCHAR) AS Carier FROM t", "no column 'carier'"),
+        ("SELECT carrier AS who FROM t WHERE upper(who) = 'A' AND who > wo", "no column"),
         ("SELECT x.id FROM t", "'x'"),
         ("SELECT avg(carrier) FROM t", "avg(VARCHAR)"),
         ("SELECT carrier + 1 AS n FROM t", "VARCHAR"),
@@ -232,3 +235,26 @@ def test_what_checks_well_also_runs_with_rows_and_without(sql: str) -> None:
     for rows in (ROWS, ROWS[:1], list[Json]()):
         data: list[Json] = [*run(sql, {"t": rows})]
         assert found.schema.violations({"data": data, "count": len(data)}) == []
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT rating AS rating FROM t",
+        "SELECT CAST(rating AS VARCHAR) AS rating FROM t",
+        "SELECT try_cast(regexp_extract(CAST(rating AS VARCHAR), '1') AS DOUBLE) AS rating FROM t",
+        "SELECT upper(rating) AS rating, price AS price FROM t",
+        "SELECT rating || '' AS Rating FROM t",
+        "SELECT length(rating) AS rating FROM t ORDER BY rating",
+        "SELECT max(rating) AS rating FROM t",
+        "SELECT rating AS rating, count(*) AS n FROM t GROUP BY ALL",
+        "SELECT coalesce(rating, '') AS rating FROM t WHERE rating IS NOT NULL",
+        "SELECT u.rating AS rating FROM (SELECT trim(rating) AS rating FROM t) u",
+        "SELECT (SELECT max(rating) FROM t) AS rating FROM t",
+    ],
+)
+def test_a_column_that_is_not_known_yet_may_have_the_name_of_what_is_made_of_it(sql: str) -> None:
+    """A result cannot be refused for a column that a run may find in the rows."""
+    assert not check(sql, {"t": Schema.load({"type": "array"})}).problems
+    open_row: Json = {"type": "array", "items": {"type": "object", "properties": {}}}
+    assert not check(sql, {"t": Schema.load(open_row)}).problems

@@ -166,7 +166,9 @@ def run_notes(
     """Return the metadata of a plan that runs, with what a resumed run needs to know."""
     made: dict[str, Json] = {MADE_BY: maker()} if maker() else {}
     if advice is None:
-        return {**metadata, **({ADVICE: made} if made else {})}
+        known = metadata.get(ADVICE)
+        advised = {**(known if isinstance(known, dict) else {}), **made}
+        return {**metadata, **({ADVICE: advised} if made else {})}
     today: dict[str, Json] = {} if day is None else {"today": day.isoformat()}
     return {**metadata, ADVICE: {**advice, **today, **given.to_json(), **made}}
 

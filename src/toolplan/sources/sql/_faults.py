@@ -41,6 +41,7 @@ _MISSING: Final = (
     re.compile(r'Referenced column "(?P<column>.+?)" not found in FROM clause'),
     re.compile(r'"(?P<table>[^"]+)" does not have a column named "(?P<column>[^"]+)"'),
     re.compile(r'Referenced table "(?P<column>.+?)" not found'),
+    re.compile(r'Column "(?P<column>.+?)" referenced that exists in the SELECT clause - but'),
     re.compile(r'Column "(?P<column>.+?)" does not exist on (?:left|right) side of join'),
 )
 _CANDIDATES: Final = re.compile(r"^Candidate (?:bindings|columns):[: ]*(.+)$", re.MULTILINE)
