@@ -99,19 +99,10 @@ def ask_command(
     with closing(Display(silent=as_json or summary == "json")) as display:
         guard = RunGuard(display, yes=yes, digest=approve, may_ask=not as_json, times=times)
         with open(
-            tools or None,
-            model=model or None,
-            planner=planner,
-            base_url=base_url,
-            policy=policy,
-            journal=journal,
-            effects=effects,
-            weeks=weeks,
-            contracts=contracts,
-            on_note=note,
-            on_claim=ask_claim,
-            new_id=guard.new_id,
-        ) as app:
+            tools or None, model=model or None, planner=planner, base_url=base_url, policy=policy,
+            journal=journal, effects=effects, weeks=weeks, contracts=contracts, on_note=note,
+            on_claim=ask_claim, new_id=guard.new_id,
+        ) as app:  # fmt: skip
             ask = partial(
                 app.ask,
                 question,

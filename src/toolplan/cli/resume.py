@@ -120,8 +120,8 @@ def resume_command(
             return send(store, name, decided, approve, as_json=as_json)
         spec, labels, base_url = _tools_of(store.record(name).plan, tools, effects)
         guard = RunGuard(
-            display, yes=yes, digest=approve, may_ask=not as_json, run=name, by_word=by_word,
-            times=times,
+            display, yes=yes, digest=approve, may_ask=not as_json,
+            run=name, by_word=by_word, times=times,
         )  # fmt: skip
         with open(
             spec, **for_given_plans(model), journal=store, effects=labels, base_url=base_url,
@@ -130,11 +130,9 @@ def resume_command(
             guard.app = app
             show = partial(_show, guard, () if as_json else store.events(name))
             go_on = partial(
-                app.resume, name, retry=retry, resolve=resolve, abort=abort,
-                allow=allow, deny=deny, leave_out=leave_out, reason=reason,
-                yes=yes, approve=guard.approve,
-                concurrency=concurrency, timeout=timeout,
-                on_plan=show, on_event=display.show_event,
+                app.resume, name, retry=retry, resolve=resolve, abort=abort, allow=allow,
+                deny=deny, leave_out=leave_out, reason=reason, yes=yes, approve=guard.approve,
+                concurrency=concurrency, timeout=timeout, on_plan=show, on_event=display.show_event,
             )  # fmt: skip
             ended = _resumed(go_on, guard)
     if leave_out:

@@ -78,16 +78,9 @@ def run_command(
     with closing(Display(silent=as_json)) as display:
         guard = RunGuard(display, yes=yes, digest=approve, may_ask=not as_json, times=times)
         with open(
-            tools,
-            **for_given_plans(model),
-            base_url=base_url,
-            policy=policy,
-            journal=journal,
-            effects=effects,
-            on_note=note,
-            on_claim=ask_claim,
-            new_id=guard.new_id,
-        ) as app:
+            tools, **for_given_plans(model), base_url=base_url, policy=policy, journal=journal,
+            effects=effects, on_note=note, on_claim=ask_claim, new_id=guard.new_id,
+        ) as app:  # fmt: skip
             guard.app = app
             plan = checked_plan(app, plan_file, as_json=as_json)
             if dry_run:

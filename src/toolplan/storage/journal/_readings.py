@@ -28,6 +28,14 @@ from toolplan.storage.journal._recovery import Whole
 _SEARCHED_RUNS: Final = 20
 """The number of latest runs that are searched for results of tools."""
 
+_WAITING: Final = (
+    "SELECT run FROM runs WHERE status = 'waiting' AND digest = ? ORDER BY created_at LIMIT 1"
+)
+_USERS: Final = (
+    "SELECT run FROM approvals WHERE approval LIKE ? ORDER BY length(approval), approval"
+)
+_HELD: Final = "SELECT run, owner FROM runs WHERE owner <> '' AND status IN ('running', 'waiting')"
+
 
 class Readings(ABC):
     """Reads the runs of a journal.
@@ -70,21 +78,16 @@ class Readings(ABC):
 
     def waiting(self, digest: str) -> str | None:
         """Return the first run of the plan `digest` that waits for a person, or None."""
-        query = "SELECT run FROM runs WHERE status = 'waiting' AND digest = ? ORDER BY created_at"
-        rows = self._read(f"{query} LIMIT 1", (digest,))
+        rows = self._read(_WAITING, (digest,))
         return str(rows[0][0]) if rows else None
 
     def users(self, digest: str) -> list[str]:
         """Return the runs that an approval by `digest` was used for, in the order of use."""
-        query = (
-            "SELECT run FROM approvals WHERE approval LIKE ? ORDER BY length(approval), approval"
-        )
-        return [str(run) for (run,) in self._read(query, (f"{digest}/%",))]
+        return [str(run) for (run,) in self._read(_USERS, (f"{digest}/%",))]
 
     def held(self) -> dict[str, str]:
         """Return the owner of the lease of each run that is not over and has one."""
-        query = "SELECT run, owner FROM runs WHERE owner <> '' AND status IN ('running', 'waiting')"
-        return {str(run): str(owner) for run, owner in self._read(query, ())}
+        return {str(run): str(owner) for run, owner in self._read(_HELD, ())}
 
     def find(self, start: str) -> str:
         """Return the name of the one run whose name begins with `start`.
