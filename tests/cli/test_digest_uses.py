@@ -77,13 +77,13 @@ def test_a_second_run_with_the_digest_is_refused(
     folder: Path, plan: ExecutionPlan, call: Call, more: tuple[str, ...]
 ) -> None:
     assert call(*words(folder, "--approve", plan.digest)).code == 0
-    kept = call("runs", "--json").json
+    kept = call("runs", "--json").json["runs"]
     said = call(*words(folder, "--approve", plan.digest, *more))
     assert said.code == 1
     assert f"was used to approve 1 run '{kept[0]['run']}'" in " ".join(said.err.split())
     assert "--times 2 allows 2 runs" in " ".join(said.err.split())
     assert sent(folder) == 1
-    assert call("runs", "--json").json == kept
+    assert call("runs", "--json").json["runs"] == kept
 
 
 @pytest.mark.parametrize("more", [(), ("--eager",), ("--replan",), ("--json",)])
@@ -182,7 +182,7 @@ def test_two_processes_at_once_do_not_both_use_it(
     codes = [(each.communicate(), each.returncode)[1] for each in started]
     assert sorted(codes) == [0] * times + [1]
     assert sent(folder) == times
-    assert "waiting" not in {each["status"] for each in call("runs", "--json").json}
+    assert "waiting" not in {each["status"] for each in call("runs", "--json").json["runs"]}
 
 
 def test_a_run_that_waits_waits_on_where_its_digest_was_used(
@@ -197,7 +197,7 @@ def test_a_run_that_waits_waits_on_where_its_digest_was_used(
     assert call(*words(folder, "--approve", plan.digest)).code == 0
     said = call("resume", "waits", *NAMED, "--approve", plan.digest)
     assert (said.code, sent(folder)) == (1, 1)
-    assert "waiting" in {each["status"] for each in call("runs", "--json").json}
+    assert "waiting" in {each["status"] for each in call("runs", "--json").json["runs"]}
     assert call("resume", "waits", *NAMED, "--approve", plan.digest, "--times", "2").code == 0
     assert call("resume", "waits", *NAMED, "--approve", plan.digest).code == 0  # it is over
     assert sent(folder) == 2
