@@ -100,10 +100,17 @@ def check_up(tools: Sequence[str] = ()) -> Iterator[Finding]:
     yield from _journal(settings)
     if not tools:
         yield Finding("tools", State.ABSENT, "None are named.", "Name them: --tools TOOLS.")
+    faults = set[str]()
     for spec in tools:
-        yield from _tools(f"tools {spec}", partial(open_tools, spec, settings, _ignore), settings)
+        opening = partial(open_tools, spec, settings, _ignore)
+        for finding in _tools(f"tools {spec}", opening, settings):
+            if finding.state is State.FAULTY:
+                faults.add(finding.text)
+            yield finding
     if len(tools) > 1:
-        yield _combined(tools, settings)
+        together = _combined(tools, settings)
+        if together.text not in faults:  # a source that does not open is one fault
+            yield together
     for name in settings.table("toolboxes"):
         opening = partial(open_toolbox, name, settings, _ignore)
         yield from _tools(f"toolbox {name}", opening, settings)
