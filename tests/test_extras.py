@@ -29,6 +29,7 @@ EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
 TEXTS = [
     *sorted((ROOT / "src").rglob("*.py")),
     *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "packages").glob("*/README.md")),
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
 ]

@@ -22,7 +22,8 @@ def unknown_tool(context: PlanContext) -> Iterator[Problem]:
         {"id": "a", "tool": "shipment_list"}     There is no tool 'shipment_list'.
 
     How to fix: use a name that `toolplan tools` prints, or load the tools with `--tools`. For `sql`
-    install the extra (`pip install 'toolplan[sql]'`), for `extract` name a model with `--model`.
+    install the extra `sql` (`toolplan doctor` prints the command), for `extract` name a model with
+    `--model`.
     """
     if context.tools is None or context.has_only_sound_tools:
         return
