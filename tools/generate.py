@@ -1,25 +1,89 @@
-"""Writes what is derived: the pages of `docs/rules` from the code, the index of `docs/decisions`.
+"""Writes pages that are derived: `docs/rules`, `docs/json-output.md`, and the index of decisions.
 
 `python tools/generate.py` writes them; with `--check` it says which are not current and exits 1.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
 from typing import Final
 
+from toolplan.cli._commands import COMMANDS, SERVERS
+from toolplan.cli._outputs import EXCEPT, OUTPUTS, UNSTABLE, forms
 from toolplan.diagnostics import Severity
 from toolplan.error_pages import ERROR_PAGES
+from toolplan.path import Json
 from toolplan.rules import RULES, SYNTAX_PAGES
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 FOLDER: Final = ROOT / "docs" / "rules"
 DECISIONS: Final = ROOT / "docs" / "decisions"
 _TITLE: Final = re.compile(r"^# (?:(?P<number>\d{4}): )?(?P<title>.+)$", re.MULTILINE)
+OUTPUT_PAGE: Final = ROOT / "docs" / "json-output.md"
+_WIDTH: Final = 80  # of a line, without the key before it
 WARNINGS: Final = frozenset({"noise", "confusable-id", "undeclared-dependency"})
 _ERRORS_HEAD: Final = "| code | what it says | how to fix it |\n|---|---|---|"
+
+
+_OUTPUT_HEAD: Final = """\
+# What `--json` prints
+
+Programs may rely on the forms below: tests compare what each command prints with its schema, and a
+field that comes or goes is in the changelog. Objects have no other fields than those listed, but
+for what is yours or a tool's (arguments, rows, outputs, annotations, schemas). Fields that are not
+in `required` are absent where they say nothing: `complete` and `partial` where no list may be a
+part, `calls_in_doubt` where no call is in doubt, `calls_waiting` where none waits.
+
+`toolplan schema COMMAND` prints the schema of a command's output, `toolplan schema error` that of
+errors, `toolplan schema` that of plans. This page is made of the same schemas:
+`python tools/generate.py`.
+
+Where there is no result, standard output is empty and the **last line of standard error** is an
+`error`; `ask` and `plan` print a `clarification` or a `refusal` on standard output instead where
+they have no plan, and exit 1. A run that failed, waits or is in doubt is printed like one that
+succeeded, with its `status`; the exit code is 1. `ask --plan-only` and `show` of a file print a
+`plan`; `resume` prints `sent` and `submit` prints `submitted` where workers have the run.
+"""
+
+
+def output_page() -> str:
+    """Return the page of what commands print as JSON, and of which of it is stable."""
+    rows = ["| command | forms | stable |\n|---|---|---|"]
+    for name in (*sorted(COMMANDS), "error"):
+        shown = UNSTABLE.get(name) or ", ".join(
+            f"[{form}](#{form})" for form in OUTPUTS.get(name, ())
+        )
+        if name in SERVERS:
+            shown, stable = "prints nothing by itself", "no `--json`"
+        elif name == "schema":
+            shown, stable = "a JSON Schema", "yes"
+        elif name in UNSTABLE:
+            stable = "no"
+        else:
+            stable = f"yes, but for {EXCEPT[name]}" if name in EXCEPT else "yes"
+        command = "any command, on standard error" if name == "error" else f"`{name}`"
+        rows.append(f"| {command} | {shown} | {stable} |")
+    parts = [_OUTPUT_HEAD, "\n".join(rows) + "\n"]
+    for name, schema in sorted(forms().items()):
+        parts.append(f"## {name}\n\n```json\n{_laid_out(schema)}\n```\n")
+    return "\n".join(parts)
+
+
+def _laid_out(value: Json, indent: str = "") -> str:
+    """Return `value` as JSON, on one line where there is room."""
+    line = json.dumps(value, ensure_ascii=False)
+    if len(indent + line) <= _WIDTH or not isinstance(value, dict | list):
+        return line
+    inner, opening, closing = f"{indent}  ", *("{}" if isinstance(value, dict) else "[]")
+    parts = (
+        [f"{json.dumps(key)}: {_laid_out(each, inner)}" for key, each in value.items()]
+        if isinstance(value, dict)
+        else [_laid_out(each, inner) for each in value]
+    )
+    return f"{opening}\n{inner}" + f",\n{inner}".join(parts) + f"\n{indent}{closing}"
 
 
 def pages() -> dict[str, str]:
@@ -76,6 +140,7 @@ def main(arguments: list[str]) -> int:
     """Write the pages, or check them; give the exit code."""
     expected = {FOLDER / name: text for name, text in pages().items()}
     expected[DECISIONS / "README.md"] = decisions()
+    expected[OUTPUT_PAGE] = output_page()
     gone = sorted(set(FOLDER.glob("*.md")) - expected.keys())
     stale = gone + [
         path

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.calls import Call, Said
+from tests.cli.outputs import hold
 from toolplan.cli import main
 
 
@@ -20,8 +21,10 @@ def call(capsys: pytest.CaptureFixture[str]) -> Call:
             main(list(words))
         captured = capsys.readouterr()
         assert "Traceback" not in captured.err + captured.out
-        code = ended.value.code
-        return Said(code if isinstance(code, int) else 1, captured.out, captured.err)
+        code = ended.value.code if isinstance(ended.value.code, int) else 1
+        if "--json" in words:
+            hold(words, code, captured.out, captured.err)
+        return Said(code, captured.out, captured.err)
 
     return run
 

@@ -38,7 +38,7 @@ COMMANDS: Final = {
     "hints": "Propose hints for tools, for a person to review.",
     "login": "Sign in to an MCP server.",
     "logout": "Sign out of an MCP server.",
-    "schema": "Print the JSON Schema of plans.",
+    "schema": "Print the JSON Schema of plans, or of what a command prints.",
     "test": "Compare the plans of questions with what is expected.",
     "policy": "Write a policy, or show what one decides about a plan.",
     "explain": "Explain the code of a problem or an error.",

@@ -20,17 +20,10 @@ from toolplan.tools import Toolbox
 def report_no_plan(asked: AskResult, *, as_json: bool) -> int:
     """Print why there is no plan, and return the exit code."""
     proposal = asked.proposal
+    document: Json
     match proposal:
         case Clarification():
-            document: Json = {
-                "clarification": {
-                    "question": proposal.question,
-                    "options": list(proposal.options),
-                    "unexplained": list(proposal.unexplained),
-                    "partial_plan": proposal.partial_plan,
-                    "examples": list(proposal.examples),
-                }
-            }
+            document = clarification_json(proposal)
         case Refusal(reason=reason):
             document = {"refusal": {"reason": reason}}
         case Draft():
@@ -40,6 +33,19 @@ def report_no_plan(asked: AskResult, *, as_json: bool) -> int:
         return Exit.FAILED.value
     out().print(asked.reason)
     return Exit.FAILED.value
+
+
+def clarification_json(asked: Clarification) -> Json:
+    """Return a question back, as a command prints it."""
+    return {
+        "clarification": {
+            "question": asked.question,
+            "options": list(asked.options),
+            "unexplained": list(asked.unexplained),
+            "partial_plan": asked.partial_plan,
+            "examples": list(asked.examples),
+        }
+    }
 
 
 def _refuse_draft(asked: AskResult) -> NoReturn:

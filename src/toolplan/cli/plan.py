@@ -27,11 +27,12 @@ from toolplan.cli._options import (
 )
 from toolplan.cli._outcome import report_usage
 from toolplan.cli._plan_file import plan_document
-from toolplan.cli._proposal import print_plan, report_no_plan
-from toolplan.cli._terminal import CommandError, Exit, ask_claim, note
+from toolplan.cli._proposal import clarification_json, print_plan, report_no_plan
+from toolplan.cli._terminal import CommandError, Exit, ask_claim, note, print_json
 from toolplan.cli._thinking import thinking_shown
 from toolplan.dialects import known_dialect
 from toolplan.path import Json
+from toolplan.planners import Clarification
 from toolplan.planners.contract import (
     ClarificationNeeded,
     ContractPlanner,
@@ -113,10 +114,9 @@ def _print_state(file: Path, contracts: Sequence[str], *, as_json: bool) -> int:
     try:
         planned = planner.plan(state)
     except (ClarificationNeeded, UnknownIntentError) as unclear:
-        options: list[Json] = [*planner.reader.classes]
         if as_json:
-            asked: Json = {"clarification": {"question": str(unclear), "options": options}}
-            sys.stdout.write(json.dumps(asked, ensure_ascii=False, indent=2) + "\n")
+            asked = Clarification(str(unclear), (*planner.reader.classes,))
+            print_json(clarification_json(asked))
         else:
             note(str(unclear))
         return Exit.FAILED.value
