@@ -139,11 +139,11 @@ def test_a_plan_with_sql_names_the_command_where_its_library_is_missing(
         found = compile_plan(text, tools=Toolbox(TOOLS.values())).diagnostics
         return next(each.help or "" for each in found if each.code == "unknown-tool")
 
-    assert "pip install" not in help_()
+    assert "the extra 'sql'" not in help_()
     module = importlib.import_module("toolplan.rules.unknown_tool")
     assert unknown_tool is not None
     monkeypatch.setattr(module, "find_spec", dict[str, object]().get)
-    assert install_command("sql") in help_()
+    assert "what it needs is not installed: the extra 'sql'" in help_()
 
 
 def test_langgraph_says_how_it_is_installed() -> None:

@@ -285,3 +285,42 @@ def test_a_day_late_in_summer_counts_by_the_clock() -> None:
         'SELECT CAST("at" AS DATE) AS d, count(*) AS n FROM t GROUP BY 1 ORDER BY 1', {"t": rows}
     )
     assert [row["d"] for row in found] == ["2026-10-24", "2026-10-25", "2026-10-26"]
+
+
+WEI: list[dict[str, Json]] = [
+    {"id": 10**30, "n": 1, "w": 0.5},
+    {"id": 10**30 + 4, "n": 2, "w": 1.5},
+]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "avg(id)", "id / 2", "stddev(id)", "median(id)", "round(avg(id))", "CAST(id AS DOUBLE)",
+        "CAST(avg(id) AS VARCHAR)", "CAST(avg(id) AS HUGEINT)", "id * 0.5e0", "sqrt(id)",
+    ],
+)  # fmt: skip
+def test_integers_beyond_64_bits_are_not_rounded_by_a_double(expression: str) -> None:
+    with pytest.raises(ToolError, match=r"column 'id' of 't' holds 10{30} in row 0"):
+        run(f"SELECT {expression} AS a FROM t", {"t": list(WEI)})
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("sum(id)", 2 * 10**30 + 4),
+        ("max(id) - min(id)", 4),
+        ("sum(id // 2)", 10**30 + 2),
+        ("avg(n)", 1.5),
+        ("avg(w) FILTER (WHERE id > 5)", 1.0),
+        ("avg(id - (SELECT min(id) FROM t) + 0 * n)", None),
+    ],
+)
+def test_what_needs_no_double_beside_large_integers_is_computed(
+    expression: str, expected: float | None
+) -> None:
+    if expected is None:  # a small difference of large integers has their type
+        with pytest.raises(ToolError, match="would round"):
+            run(f"SELECT {expression} AS a FROM t", {"t": list(WEI)})
+    else:
+        assert run(f"SELECT {expression} AS a FROM t", {"t": list(WEI)}) == [{"a": expected}]

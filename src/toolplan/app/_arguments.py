@@ -183,7 +183,7 @@ _MAPPING: Final = _Kind(
 KINDS: Final[Mapping[str, _Kind]] = {
     **dict.fromkeys(("plan_only", "yes", "eager", "replan", "dry_run"), _FLAG),
     **dict.fromkeys(("dialect", "run"), _TEXT),
-    **dict.fromkeys(("conversation", "run_id", "toolbox"), _or_none(_TEXT)),
+    **dict.fromkeys(("conversation", "run_id", "toolbox", "after"), _or_none(_TEXT)),
     **dict.fromkeys(_LISTENERS, _or_none(_LISTENER)),
     **dict.fromkeys(("clock", "new_id"), _FUNCTION),
     **dict.fromkeys(("retry", "abort"), _CALLS),

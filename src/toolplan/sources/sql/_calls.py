@@ -111,6 +111,7 @@ class _SqlCall:
         except MissingColumn as fault:
             names = [key for each in read.values() for key in each.names]
             raise SqlFault(_missing(fault, names)) from fault
+        originals.require_exact(binding.calls)
         for name, each in read.items():
             if each.count:
                 database.load(name, binding.tables[name], each.values, each.count)

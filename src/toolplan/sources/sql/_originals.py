@@ -39,6 +39,8 @@ Name: TypeAlias = tuple[str, str]
 """A table and a column, as they are written."""
 
 _TIMES: Final[frozenset[ColumnType]] = frozenset({Scalar.DATE_TIME, Scalar.INSTANT})
+_HUGE: Final = "HUGEINT"
+_ROUNDING: Final = frozenset({"DOUBLE", "FLOAT"})
 _REWRITTEN: Final[frozenset[ColumnType | type[DecimalOf]]] = frozenset(
     {*_TIMES, Scalar.INTEGER, Scalar.HUGE, Scalar.NUMBER, DecimalOf}
 )
@@ -156,6 +158,23 @@ class Originals:
             for name, times in self._times.items()
             if all(time.offset is not None for time in times)
         )
+
+    def require_exact(self, calls: Sequence[Call]) -> None:
+        """Raise where a statement computes a fraction from integers that a double would round.
+
+        Raises:
+            SqlFault: a column holds an integer beyond 64 bits, and a double is made of such.
+        """
+        if not any(_HUGE in call.types and call.result in _ROUNDING for call in calls):
+            return
+        for column in self._columns.values():
+            for row, value in numbers(column.values):
+                if isinstance(value, int) and not -(2**63) <= value < 2**63:
+                    raise SqlFault(
+                        f"{_sentence(column.words)} holds {value} in row {row}, which a number with"
+                        " a fraction would round: compute with whole numbers (sum, //), or pass it"
+                        " as CAST(… AS DECIMAL(38, 4))."
+                    )
 
     def require_clocks(self, calls: Sequence[Call]) -> None:
         """Raise where a statement, bound with times as clocks show them, would misread them.
