@@ -48,7 +48,9 @@ def test_login_tools_logout(
     (server,) = (each for each in findings if each["subject"] == "server tickets")
     assert server["state"] == "fine"
     assert re.fullmatch(signed_in, f"tickets: {server['text']}\n")
-    assert f", 4 pinned in {Path(tools).parent}" in findings[-1]["text"]
+    listed, together = findings[-2:]
+    assert f", 4 pinned in {Path(tools).parent}" in listed["text"]
+    assert together["subject"].endswith(", together")
     said = call("logout", "tickets", "--tools", tools, "--json")
     assert said.json == {"server": "tickets", "was_signed_in": True}
     said = call("logout", "tickets", "--tools", tools)

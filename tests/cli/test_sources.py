@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.cli.calls import Call
+from tests.cli.calls import Call, Said
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "mcp.json"
 QUESTION = "Get contaminated shipments from last week"
@@ -58,6 +58,14 @@ def served(*words: str) -> Generator[int]:
         process.wait()
 
 
+def assert_same(there: Said, here: Said) -> None:
+    """Compare the results; the step of a server's tool has the name of the server before it."""
+    assert there.json["output"].keys() == {"demo_shipments"}
+    named = json.loads(there.out.replace("demo_shipments", "shipments"))
+    assert named["output"] == here.json["output"]
+    assert named["answer"] == here.json["answer"]
+
+
 def test_the_demo_over_stdio_gives_the_answer_that_it_gives_in_process(
     call: Call, example: Path
 ) -> None:
@@ -66,8 +74,7 @@ def test_the_demo_over_stdio_gives_the_answer_that_it_gives_in_process(
     accepted = call("tools", "--tools", str(example), "--accept")
     there = call("ask", QUESTION, "--tools", str(example), *DAY)
     assert there.code == here.code == 0, there.err
-    assert there.json["output"] == here.json["output"]
-    assert there.json["answer"] == here.json["answer"]
+    assert_same(there, here)
     assert first.code == 1
     assert "That counts when it is accepted: toolplan tools --tools" in first.err
     assert "demo says that it only reads: " in accepted.err
@@ -92,8 +99,7 @@ def test_the_demo_over_http_gives_the_same_answer(call: Call, home: Path) -> Non
         (home / "home" / "toolplan.toml").write_text("[sources.demo]\ntrusted = true\n", "utf-8")
         there = call("ask", QUESTION, "--tools", str(file), *DAY)
     assert there.code == 0, there.err
-    assert there.json["output"] == here.json["output"]
-    assert there.json["answer"] == here.json["answer"]
+    assert_same(there, here)
 
 
 def test_the_demos_rest_api_is_tools_too(call: Call, home: Path) -> None:
