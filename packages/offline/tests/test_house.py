@@ -54,7 +54,24 @@ def test_each_part_of_a_rule_can_come_of_something() -> None:
     made = {rule.category for grammar in grammars for rule in grammar.rules}
     classes = [found for grammar in grammars for found in grammar.classes.values()]
     made |= {category for entries in classes for category, _ in entries}
-    given = {"N", "N1", "ND", "V", "VN", "VP", "C", "F", "FS", "GK", "GKS", "U", "ID", "VR", "UP"}
+    given = {
+        "N",
+        "N1",
+        "ND",
+        "V",
+        "VN",
+        "VN1",
+        "VP",
+        "C",
+        "F",
+        "FS",
+        "GK",
+        "GKS",
+        "U",
+        "ID",
+        "VR",
+        "UP",
+    }
     given |= {"VERB", "DOWN", "DONE", "DID", "REPORT", "NUM", "WHEN", "UNK"}
     parts = {part for grammar in grammars for rule in grammar.rules for part in rule.parts}
     assert parts <= made | given

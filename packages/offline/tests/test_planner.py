@@ -217,3 +217,29 @@ def test_a_long_question_is_asked_for_in_parts(words: str) -> None:
 )
 def test_what_can_mean_two_things_is_asked(question: str) -> None:
     assert isinstance(ask(question), Clarification)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which facility has the lowest acceptance rate?",
+        "acceptance rate of inspections",
+        "acceptance rate per inspector",
+    ],
+)
+def test_a_rate_that_a_tool_states_is_not_computed_otherwise(question: str) -> None:
+    assert "in its own way" in asked(question).question
+
+
+@pytest.mark.parametrize(
+    "question", ["What share of inspections are accepted?", "contamination rate per carrier"]
+)
+def test_a_share_or_a_rate_that_no_tool_states_is_computed(question: str) -> None:
+    assert "avg(CASE" in calls(question)[-1][1]["sql"]
+
+
+def test_a_period_that_ends_today_is_noted() -> None:
+    for question, notes in (("shipments this year", ["up to today"]), ("shipments in 2025", [])):
+        proposal = ask(question)
+        assert isinstance(proposal, Draft)
+        assert json.loads(proposal.text)["metadata"]["notes"] == notes

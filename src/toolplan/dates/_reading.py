@@ -127,6 +127,7 @@ class _Reader:
         self.ends = {start - 1: number for number, start in enumerate(self.starts)}
         self.periods: list[dict[int, Meaning]] = [{} for _ in self.starts]
         self.found: dict[tuple[int, int], tuple[Meaning, str]] = {}
+        self.ahead: dict[tuple[int, int], DateRange | None] = {}
         for first in reversed(range(len(words))):
             self.periods[first] = self._periods(first)
             self._continue_list(first)
@@ -215,6 +216,8 @@ class _Reader:
     def _bounds(self, first: int) -> None:
         for end, meaning in self.periods[first].items():
             self.found[first, end] = meaning, meaning.note if isinstance(meaning, Period) else ""
+            if isinstance(meaning, Period):
+                self.ahead[first, end] = meaning.ahead(self.now.today)
             for last, bound, _ in self._matches(_tables().suffixes, end):
                 self._bound(first, last, bound, meaning)
         counted = re.fullmatch(ATOMS["units"], self.word(first - 1))
@@ -230,6 +233,7 @@ class _Reader:
         note = ""
         if isinstance(meaning, Period):
             note = meaning.note
+            self.ahead.setdefault((first, end), meaning.ahead(self.now.today))
             try:
                 meaning = bounded(bound, meaning, self.now.today)
             except OverflowError as error:
@@ -260,7 +264,10 @@ class _Reader:
     def _range(self, first: int, end: int, one: Meaning, other: Meaning) -> None:
         if isinstance(one, Period) and isinstance(other, Period):
             note = "; ".join(filter(None, (one.note, other.note)))
-            self.found[first, end] = _joined(one, other), note
+            joined = _joined(one, other)
+            self.found[first, end] = joined, note
+            if isinstance(joined, DateRange) and joined.last and joined.last < self.now.today:
+                self.ahead[first, end] = other.ahead(self.now.today)
         for each in (one, other):
             if isinstance(each, Ask):
                 self.found[first, end] = each, ""
@@ -288,7 +295,8 @@ def read_dates(words: Sequence[str], today: date, weeks: Weeks = "rolling") -> l
     A word may be a punctuation mark; cases do not matter. Where two times overlap both are there:
     who reads the whole question sees which one fits.
     """
-    found, times, behind = _Reader(words, Now(today, weeks)).found, list[FoundDate](), 0
+    reader = _Reader(words, Now(today, weeks))
+    found, times, behind = reader.found, list[FoundDate](), 0
     for first, end in sorted(found, key=lambda at: (at[0], -at[1])):
         if end > behind:
             behind = end
@@ -296,7 +304,8 @@ def read_dates(words: Sequence[str], today: date, weeks: Weeks = "rolling") -> l
             if isinstance(meaning, Ask):
                 times.append(FoundDate(first, end, None, question=meaning.question))
             else:
-                times.append(FoundDate(first, end, DateRange(*meaning[:2]), note))
+                ahead = reader.ahead.get((first, end))
+                times.append(FoundDate(first, end, DateRange(*meaning[:2]), note, ahead=ahead))
     return times
 
 

@@ -30,7 +30,8 @@ class FoundDate(NamedTuple):
     """A time: characters (`find_dates`) or words (`read_dates`) from `start` to before `end`.
 
     `range` is None where the user has to be asked the `question`. `note` says which reading was
-    taken where there are others.
+    taken where there are others. `ahead` are the days where what lies ahead is meant: all of a
+    period that ends today, or the next *8 April*.
     """
 
     start: int
@@ -38,16 +39,37 @@ class FoundDate(NamedTuple):
     range: DateRange | None
     note: str = ""
     question: str = ""
+    ahead: DateRange | None = None
 
 
 class Period(NamedTuple):
-    """Days; `again(n)` gives those of n years, months or weeks (of `step` days) later, if open."""
+    """Days; `again(n)` gives those of n years, months or weeks (of `step` days) later, if open.
+
+    `whole` is the last day of a period that ends today because the rest of it lies ahead.
+    """
 
     first: date
     last: date
     note: str = ""
     again: Callable[[int], tuple[date, date]] | None = None
     step: float = 0
+    whole: date | None = None
+
+    def ahead(self, today: date) -> DateRange | None:
+        """Return the days where what lies ahead is meant; None where there are no others.
+
+        Of a month, quarter or day without a year, the next one if it is nearer than the last one.
+        """
+        if self.whole:
+            return DateRange(self.first, self.whole)
+        if self.again is None or self.last >= today:
+            return None
+        try:
+            later = DateRange(*self.again(1))
+        except (ValueError, OverflowError):  # the next year has no such day, or there is none
+            return None
+        near = self.step < 32 or (later.first or today) - today < today - self.last
+        return later if near else None
 
 
 class Ask(NamedTuple):
@@ -264,7 +286,9 @@ def _span(words: Words, now: Now) -> Meaning:
     if which in _AHEAD:
         return Ask(f"The next {span} of the calendar, or one {span} from today?")
     if which == "this":
-        return Period(_calendar(today, span, 0)[0], today)
+        first, last = _calendar(today, span, 0)
+        so_far = words.get("far") or words.get("so") or words.get("ytd")
+        return Period(first, today, whole=None if so_far or last == today else last)
     if which == "past":
         return Period(_shift(today, -1, span), today)
     if span != "week" or back < 0:
@@ -383,8 +407,8 @@ PERIODS: Final[Sequence[tuple[str, Callable[[Words, Now], Meaning]]]] = (
     ("(?P<d>{nth})", _day_number),
     ("(?P<d>{nth}|first) of {which} month", _day_number),
     ("{which} {span}", _span),
-    ("(?:current|so far this|this) {span}(?: so far)?", _span),
-    ("{span} (?:to date|(?P<before>before last))", _span),
+    ("(?:current|(?P<far>so far this)|this) {span}(?P<so> so far)?", _span),
+    ("{span} (?:(?P<far>to date)|(?P<before>before last))", _span),
     ("(?P<ytd>[yqm])td", _span),
     ("(?:over|within) (?:the )?last (?P<units>day|week|month|quarter|year|fortnight)", _window),
     ("this (?P<which>past) {units}", _window),

@@ -52,7 +52,7 @@ class Deeds(Schemas):
     def __init__(self, tools: Iterable[Tool], reading: Lexicon) -> None:
         """Read the schemas of the tools that `reading` does not read."""
         self.entities: dict[str, Entity] = {}
-        self.reports = {}
+        self.reports, self.rates = {}, set()
         self.verbs: dict[str, set[str]] = {}
         self.reads: set[str] = set()
         self.updates: set[str] = set()

@@ -67,7 +67,13 @@ def _when(w: World, s: Set, e: Entity, m: When) -> Out:
         if len(days) > 1 and not m.field:
             w.refuse(f"Which date is meant: {' or '.join(days)}?")
         return
-    parts = [Cond(day, op, d.isoformat()) for op, d in ((">=", m.lo), ("<=", m.hi)) if d]
+    lo, hi = m.lo, m.hi
+    if m.ahead and e.plans_ahead(day):
+        if m.ahead.first != lo:
+            w.refuse(f"Is {m.ahead} meant, or the last one before today? Please give its date.")
+            return
+        lo, hi = m.ahead
+    parts = [Cond(day, op, d.isoformat()) for op, d in ((">=", lo), ("<=", hi)) if d]
     got = put(s, *parts)
     if got and not any(old.field == day for old in s.conditions):
         yield got, 0

@@ -41,6 +41,7 @@ class Lexicon:
         """Compile the lexicon of the schemas of tools."""
         self.entities: dict[str, Entity] = schemas.entities
         self.reports: dict[str, Report] = schemas.reports
+        self.rates = schemas.rates
         self.entries: dict[str, list[tuple[str, Any]]] = defaultdict(list)
         self.light: set[str] = set()
         """verbs of the one date that things have: they mean nothing by themselves"""
@@ -157,9 +158,9 @@ class Lexicon:
                 behind = text.split()[0] in ENGLISH.classes["behind"]
                 self.add(text, "VP" if behind else "V", meaning)
                 if nouns:
-                    self.add(text, "VN", meaning)
-                    self.add(plural(text), "VN", meaning)
-                    self.add(singular(text), "VN", meaning)
+                    one, many = singular(text), plural(text)
+                    for form in (one, many, text):
+                        self.add(form, "VN1" if form == one != many else "VN", meaning)
                 if found.kind == "enum" or value is True:
                     self._enter_rate(text, meaning)
         if found.kind == "bool" and True in values:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Any, NamedTuple, TypeAlias, cast
 
+from toolplan.dates import DateRange
 from toolplan_offline.lexicon import Lexicon, Val, Word
 
 
@@ -98,12 +99,16 @@ class NP(NamedTuple):
 
 
 class When(NamedTuple):
-    """A period, both days included; `days` of "the last 14 days"; `field`: the date it is about."""
+    """A period, both days included; `days` of "the last 14 days"; `field`: the date it is about.
+
+    `ahead`: the days if what lies ahead is meant; None where the question speaks of the past.
+    """
 
     lo: date | None
     hi: date | None
     days: int = 0
     field: Word | None = None
+    ahead: DateRange | None = None
 
 
 class Num(NamedTuple):

@@ -199,9 +199,9 @@ def one(w: World, e: str) -> Out:
     yield NP(Set(e), one=True), 0
 
 
-def value_noun(w: World, v: Val) -> Out:
-    """Mean things of a kind that has a name of its own."""
-    yield NP(Set(v.entity, frozenset({Cond(v.field, "=", v.value)}))), 1
+def value_noun(w: World, v: Val, one: str = "") -> Out:
+    """Mean things of a kind that has a name of its own; `one`: the name is in the singular."""
+    yield NP(Set(v.entity, frozenset({Cond(v.field, "=", v.value)})), one=bool(one)), 1
 
 
 def value_nouns(w: World, a: Val, b: Val, op: str) -> Out:

@@ -197,11 +197,12 @@ class OfflinePlanner:
     ) -> str:
         said = said_values(reading, way.category, way.meaning)
         earlier = last.query if way.category == "E" and last is not None else None
+        left = ["up to today"] if reading.running and question.today in str(way.steps) else []
         metadata: dict[str, Json] = {
             "query": question.text,
             "reference_date": question.today,
             "planner": NAME,
-            "notes": [*reading.notes],
+            "notes": [*reading.notes, *left],
             "provenance": provenance(question.text, way.steps, said, earlier),
             written.FIELD: written.to_json(way.meaning),
         }

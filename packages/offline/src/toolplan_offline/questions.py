@@ -198,6 +198,15 @@ def rate(w: World, v: Val, np: NP | None = None) -> Out:
         yield Agg("rate", "", s, cond=cond, said=np is not None), 1
 
 
+def stated_rate(w: World, v: Val, np: NP | None = None) -> Out:
+    """Compute a rate; of a kind among several, only if no tool states what it is the share of."""
+    said = {t for t, found in w.lex.entries.items() if ("VR", v) in found} & w.lex.rates
+    if said and not isinstance(v.value, bool):
+        w.refuse(f"A tool states the {said.pop()} rate in its own way. Of all, say the share of.")
+    else:
+        yield from rate(w, v, np)
+
+
 def restrict(w: World, a: Part, m: Part) -> Out:
     """Restrict what a figure is about; of groups it is not known what "not" leaves out."""
     if not isinstance(a, Agg) or a.order:

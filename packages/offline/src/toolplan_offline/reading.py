@@ -13,6 +13,7 @@ from toolplan_offline import deeds, follow_ups, grammar, phrases, questions
 from toolplan_offline.chart import Chart, Edge
 from toolplan_offline.lexicon import Lexicon
 from toolplan_offline.meaning import Out, When, World
+from toolplan_offline.schemas import ENGLISH
 from toolplan_offline.words import Token, near, split
 
 _COUNTS: Final = {k: v for k, v in NUMBERS.items() if v > 1 and " " not in k}
@@ -88,6 +89,7 @@ class Reading:
         unknown: words that nothing explains; then nothing else is read.
         asked: what has to be asked about a time.
         notes: which reading of a time was taken where there are others.
+        running: whether a period is said of which a part lies ahead.
         kept: the places of the words that mean something.
         chart: the meanings of all parts of those; None where a word is unknown.
     """
@@ -100,6 +102,7 @@ class Reading:
         self.unknown: list[str] = []
         self.asked: dict[str, None] = {}
         self.notes: dict[str, None] = {}
+        self.running = False
         found = [*self._phrases(), *self._numbers(), *self._times(today)]
         skipped = {k for e in found if e.category == "SKIP" for k in range(e.start, e.end)}
         found += self._names({k for e in found for k in range(e.start, e.end)} | skipped)
@@ -161,6 +164,8 @@ class Reading:
 
     def _times(self, today: date) -> Iterable[Edge]:
         low = [t.low for t in self.tokens]
+        classes = ENGLISH.classes
+        past = not classes["past"].isdisjoint(low) and classes["ahead"].isdisjoint(low)
         for found in read_dates(low, today, self._reader.weeks):
             whole = "" if "time of day" not in found.note else "Which whole days are meant?"
             if found.range is None or whole:
@@ -168,16 +173,11 @@ class Reading:
                 continue
             text = " ".join(low[found.start : found.end])
             said = re.fullmatch(r"(?:the )?(?:last|past|previous) (\w+) days", text)
-            days = (
-                int(said[1])
-                if said and said[1].isdecimal()
-                else _COUNTS.get(said[1], 0)
-                if said
-                else 0
-            )
-            yield Edge(
-                found.start, found.end, "WHEN", When(found.range.first, found.range.last, days)
-            )
+            number = said[1] if said else ""
+            days = int(number) if number.isdecimal() else _COUNTS.get(number, 0)
+            self.running |= found.ahead is not None and found.ahead.first == found.range.first
+            when = When(*found.range, days, ahead=None if past else found.ahead)
+            yield Edge(found.start, found.end, "WHEN", when)
             if found.note:
                 self.notes[found.note] = None
 

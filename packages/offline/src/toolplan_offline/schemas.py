@@ -124,6 +124,12 @@ class Entity:
     required: tuple[str, ...] = ()
     order: tuple[str, str] = ("", "")
 
+    def plans_ahead(self, day: str) -> bool:
+        """Return whether the dates of a field can lie ahead, as those of things that are due."""
+        values = [str(v) for f in self.fields.values() if f.kind == "enum" for v in f.values]
+        said = " ".join(map(spoken, [day, self.name, *values])).split()
+        return bool(ENGLISH.classes["ahead"] & {*said})
+
     @property
     def keys(self) -> list[Field]:
         """The fields that carry an identity."""
@@ -148,6 +154,7 @@ class Schemas:
         """Read the schemas of `tools`; those that may change something are left out."""
         self.entities: dict[str, Entity] = {}
         self.reports: dict[str, Report] = {}
+        self.rates: set[str] = set()
         for tool in tools:
             if reads(tool):
                 self._tool(tool)
@@ -158,6 +165,7 @@ class Schemas:
 
     def _tool(self, tool: Tool) -> None:
         schema = as_node(flat(tool.raw_input))
+        self.rates |= {*re.findall(r"\b([a-z]+)_rate", str(flat(tool.raw_output)))}
         verb, noun = schema.get("x-verb"), schema.get("x-entity")
         required = tuple(texts_of(schema, "required"))
         if not noun:
@@ -367,8 +375,10 @@ def _read_argument(entity: Entity, name: str, node: Node) -> None:
         found = read_field(entity, about or next(fits, bare), kept)
         found.least, found.most = (name, found.most) if role == "min" else (found.least, name)
     else:
+        # a list of identities is of the field that carries one
+        of_one = name.endswith("_ids") and name[:-1] in entity.fields
         own = str(node.get("x-ref", "")).startswith(entity.name + ".")
-        found = read_field(entity, about or ("id" if own else name), node)
+        found = read_field(entity, about or ("id" if own else name[:-1] if of_one else name), node)
         found.equal, found.many = name, "array" in types_of(node)
         found.lists_only = {*types_of(node)} - {"null"} == {"array"}
         found.literal = bool(node.get("x-literal"))
