@@ -4,7 +4,8 @@ Pure functions of words and of today; docs/dates.md shows what is read and what 
 """
 
 from toolplan.dates._reading import find_dates, read_dates, vocabulary
-from toolplan.dates._table import MONTHS, NUMBERS, ORDINALS, WEEKDAYS, DateRange, FoundDate, Weeks
+from toolplan.dates._table import MONTHS, NUMBERS, ORDINALS, WEEKDAYS
+from toolplan.dates._values import DateRange, FoundDate, Weeks
 
 __all__ = [
     "MONTHS",

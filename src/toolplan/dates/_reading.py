@@ -19,16 +19,10 @@ from toolplan.dates._table import (
     PERIODS,
     SUFFIXES,
     WEEKDAYS,
-    Ask,
-    DateRange,
-    FoundDate,
-    Meaning,
-    Now,
-    Period,
-    Weeks,
     bounded,
     compiled,
 )
+from toolplan.dates._values import Ask, DateRange, FoundDate, Meaning, Now, Period, Weeks
 
 _T = TypeVar("_T")
 
