@@ -35,6 +35,14 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         "No dialect of plans has this name.",
         "take one that the message lists, or install the package that has it.",
     ),
+    "pages-repeat": (
+        "A tool that gives its list in pages gave a page or a cursor twice, so there is no end.",
+        "report it to whoever runs the service; a plan without `pages` reads the first page.",
+    ),
+    "pages-rows": (
+        "A page of a list is not like the first one, so the pages make no list.",
+        "report it to whoever runs the service; a plan without `pages` reads the first page.",
+    ),
     "unknown-tool": ("No tool has this name.", "`toolplan tools` lists the tools."),
     "unknown-step": ("The plan has no step of this name.", "take the id of a step of the plan."),
     "unknown-run": (

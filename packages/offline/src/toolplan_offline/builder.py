@@ -163,15 +163,15 @@ class Builder:
     ) -> Source:
         args = {name: args[name] for name in (*e.arguments, e.get_arg) if name in args}
         path = e.record if single else e.rows or ""
-        at = ("[*]" if each else "") + (f".{path}" if path else "")
-        at += "[*]" if each else ""
+        at = ("[*]" if each else "") + (f".{path}" if path else "") + ("[*]" if each else "")
         step: Step = {"tool": tool, **({"args": args} if args else {})}
         step |= {"for_each": each} if each else {}
         for made in self.steps:
             if {k: v for k, v in made.items() if k != "id"} == step:
                 return Source(made["id"], e.name, single, at)
-        words = [w for w in tool.replace("-", "_").split("_") if w not in ("list", "get")]
-        identity = self._free("_".join(words) or tool)
+        own = tool.rpartition(".")[2].replace("-", "_")  # without the name of its source
+        words = [w for w in own.split("_") if w not in ("list", "get")]
+        identity = self._free("_".join(words) or own)
         self.steps.append({"id": identity, **step})
         return Source(identity, e.name, single, at)
 
