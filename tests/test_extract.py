@@ -256,7 +256,7 @@ def test_an_app_with_a_model_has_it_and_one_without_says_why_not(tmp_path: Path)
         assert "extract" not in app.tools
         (problem,) = app.check(PLAN).diagnostics
     assert problem.code == "unknown-tool"
-    assert "--model" in str(problem.help)
+    assert "needs a model, and none is named" in str(problem.help)
 
 
 def test_a_plan_that_asks_no_model_runs_where_its_name_is_wrong(tmp_path: Path) -> None:

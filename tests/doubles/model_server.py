@@ -106,6 +106,8 @@ class ScriptedModelServer:
             self._ready.set()
             await self._end.wait()
             server.close()
+            for _ in range(5):  # a connection that was just accepted: its task has to begin,
+                await asyncio.sleep(0)  # or nothing closes its transport
             for conversation in self._conversations:
                 conversation.cancel()
             await asyncio.gather(*self._conversations, return_exceptions=True)

@@ -18,7 +18,7 @@ def test_the_tool_object_is_read_only_and_sound() -> None:
     assert SQL.name == "sql"
     assert SQL.effects is Effects.READ
     assert SQL.unusable is None
-    assert SQL.signature.inputs == ("sql", "tables", "columns")
+    assert SQL.signature.inputs == ("sql", "tables", "columns", "zone")
     assert Toolbox([SQL])["sql"] is SQL
     arguments: Json = {
         "sql": "SELECT 1",
