@@ -86,7 +86,7 @@ async def main() -> None:
     file = Path(os.environ["TOOLPLAN_HOME"]) / "mcp.json"
     file.write_text(json.dumps({"mcpServers": {"demo": served}}))
     async with toolplan.open(file) as app:
-        ended = await app.run({"steps": [{"id": "f", "tool": "facilities_list"}]})
+        ended = await app.run({"steps": [{"id": "f", "tool": "facilities_list"}]}, yes=True)
         assert ended.succeeded, ended.error
 
 
@@ -116,7 +116,7 @@ async def main() -> None:
     file = Path(os.environ["TOOLPLAN_HOME"]) / "mcp.json"
     file.write_text(json.dumps({"mcpServers": {"demo": served}}))
     async with toolplan.open(file) as app:
-        ended = await app.run(PLAN)
+        ended = await app.run(PLAN, yes=True)
         print({name: step.state.value for name, step in ended.steps.items()})
 
 

@@ -25,12 +25,17 @@ from toolplan.tools import Arguments, Call, Tool, Toolbox
 SKIPPED, SUCCEEDED = StepState.SKIPPED, StepState.SUCCEEDED
 
 
+def paged(tool: str) -> dict[str, Json]:
+    """Return the page arguments of a tool: plans ask for all pages of `numbered`."""
+    return {"page": {"type": "integer", "default": 1}} if tool == "numbered" else {}
+
+
 @settings(max_examples=60, deadline=None)
 @given(plans(max_steps=6))
 def test_any_plan_is_simulated_to_an_end_without_a_call(plan: Plan) -> None:
     tools = Tools()
     for name in {step.tool for step in plan.steps}:
-        tools.add(name, ROWS if len(name) % 2 else None)
+        tools.add(name, ROWS if len(name) % 2 else None, **paged(name))
     dry = tools.dry(*plan.steps, output=plan.output)
     assert [*dry.calls] == [step.id for step in plan.steps]
     assert all(bounds.least <= bounds.most for bounds in dry.calls.values())
@@ -87,7 +92,8 @@ def test_a_step_with_a_fault_fails_with_other_values_too(
     recordings: dict[str, list[Json]] = {}
     for name in sorted({step.tool for step in plan.steps}):
         output, inputs = data.draw(OUTPUTS), data.draw(INPUTS)
-        described.add(name, output, **inputs)
+        output = None if paged(name) else output  # else it may state no list that has pages
+        described.add(name, output, **inputs, **paged(name))
         recordings[name] = data.draw(RECORDINGS)  # results of other calls, which prove nothing
         tool = described.scripted.toolbox[name]
         # an element that is not there could not show what is wrong with all of them

@@ -49,7 +49,7 @@ def no_shouting(context: PlanContext) -> Iterator[Problem]:
 
 
 def test_what_contributing_says_is_all_there_is_to_do(tmp_path: Path) -> None:
-    for name in ("src", "tools", "docs/rules", "tests/rules"):
+    for name in ("src", "tools", "docs/rules", "docs/decisions", "tests/rules"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, tmp_path / name, ignore=ignored)
     for name in (

@@ -19,7 +19,8 @@ TOOLS = Toolbox.from_json([{"name": "look", "input_schema": {"type": "object"}}]
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.stem}")
 def test_no_rule_names_a_command(case: Path) -> None:
-    assert not COMMAND.search(case.with_suffix(".out").read_text("utf-8"))
+    written = case.with_suffix(".out")
+    assert not written.exists() or not COMMAND.search(written.read_text("utf-8"))
 
 
 @pytest.mark.parametrize(

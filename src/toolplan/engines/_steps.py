@@ -148,9 +148,7 @@ class Scheduler:
         try:
             self._restore()
             self.start()
-            if (
-                self.ending.done.done()
-            ):  # everything ended at the start: a run takes at least one turn
+            if self.ending.done.done():  # at the start, but a run takes at least one turn
                 await asyncio.sleep(0)
             await self.ending.done
         except GeneratorExit:  # the loop is closed, and nothing can be awaited
@@ -171,8 +169,9 @@ class Scheduler:
 
     def leave(self, grace_s: float) -> None:
         """Start no more calls; stop, without an end, when the open ones are over or time is."""
-        self.in_flight.leaving |= self.ending.leave_within(grace_s)
-        self.start_waiting()
+        if self.ending.leave_within(grace_s):
+            self.in_flight.leaving = True
+            self.start_waiting()
 
     def start_waiting(self) -> None:
         """Start the calls that waited while the log was full."""
