@@ -165,14 +165,17 @@ def _output(plan: Plan) -> Json | Absent:
     return ABSENT if plan.output is None else dump(Plan((), plan.output))["output"]
 
 
-# Steps are matched in three rounds: those that make the same call on the same results for the same
-# steps; those that make the same call on the same results; those of one tool that are most alike.
+# Steps are matched in rounds: those that make the same call for the same steps and need matched
+# steps; those that make the same call for the same steps; those that make the same call; those of
+# one tool that are most alike. The first round keeps equal calls apart: each is matched together
+# with the steps that need it.
 
 
 def _matched(before: Plan, after: Plan) -> dict[str, str]:
     """Return steps of `after`, each with the step of `before` that it is."""
     old, new = _keys(before), _keys(after)
     found: dict[str, str] = {}
+    _pair_with_needs(before, after, old, new, found)
     _pair(before, after, old, new, found)
     calls, new_calls = ({s: key[:1] for s, key in keys.items()} for keys in (old, new))
     _pair(before, after, calls, new_calls, found)
@@ -189,6 +192,19 @@ def _matched(before: Plan, after: Plan) -> dict[str, str]:
                 alike.remove(best)
                 found[step.id] = best.id
     return {step.id: found[step.id] for step in after.steps if step.id in found}
+
+
+def _pair_with_needs(
+    before: Plan, after: Plan, old: _Keys, new: _Keys, found: dict[str, str]
+) -> None:
+    """Add steps of the same key whose needs are matched with each other to `found`."""
+    waiting = defaultdict[tuple[tuple[str, ...], frozenset[str | None]], deque[str]](deque)
+    for step in before.steps:
+        waiting[old[step.id], frozenset(needs(step))].append(step.id)
+    for step in _in_order({step.id: step for step in after.steps}):
+        alike = waiting[new[step.id], frozenset(found.get(name) for name in needs(step))]
+        if alike:
+            found[step.id] = alike.popleft()
 
 
 def _pair(before: Plan, after: Plan, old: _Keys, new: _Keys, found: dict[str, str]) -> None:
@@ -221,8 +237,9 @@ def _keys(plan: Plan) -> dict[str, tuple[str, ...]]:
     for step in reversed(_in_order(steps)):
         users_key = _digest(sorted(users[step.id], key=str))
         found[step.id] = (calls[step.id], users_key)
-        for pointer, ref in step_refs(step):
-            users[ref.step].append([pointer, calls[step.id], users_key])
+        uses = [(pointer, ref.step) for pointer, ref in step_refs(step)]
+        for pointer, name in (*uses, *(("/after", name) for name in step.after)):
+            users[name].append([pointer, calls[step.id], users_key])
     return found
 
 
