@@ -1,8 +1,9 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { lazy, Suspense, useEffect, useMemo, useRef, useState, type FormEvent } from 'react';
+import { useEffect, useMemo, useRef, useState, type FormEvent } from 'react';
 import { client } from '../api/client';
 import type { CheckedPlan, Clarification, GraphData, NodeData } from '../api/types';
 import { emptyDraft, remember, useDraft, type Draft } from '../drafts';
+import { PlanEditor } from '../editor/PlanEditor';
 import { PlanGraph } from '../graph/PlanGraph';
 import { Exact } from '../parts/exact';
 import { Trouble } from '../parts/small';
@@ -10,20 +11,6 @@ import { parseText, readPlan, refsOf, type Json } from '../plan/plan';
 import { go, href, setParams } from '../router';
 import { texts } from '../texts';
 import { AskPanel } from './AskPanel';
-
-const PlanEditor = lazy(async () => ({ default: (await loaded()).PlanEditor }));
-const LOAD_AGAIN_MS = 1_000;
-
-/** Load the editor; while the server is away, try again. */
-async function loaded(): Promise<typeof import('../editor/PlanEditor')> {
-  for (;;) {
-    try {
-      return await import('../editor/PlanEditor');
-    } catch {
-      await new Promise((done) => window.setTimeout(done, LOAD_AGAIN_MS));
-    }
-  }
-}
 
 const CHECK_AFTER_MS = 250;
 
@@ -308,16 +295,14 @@ function PlanView({ draft, change, plan, params }: PlanViewProps) {
             onChoose={choose}
             tab={params.get('tab') ?? undefined}
             editor={
-              <Suspense fallback={<p className="muted pad">{texts.common.loading}</p>}>
-                <PlanEditor
-                  text={text}
-                  found={plan.isChecking ? [] : checked.diagnostics}
-                  known={known}
-                  chosen={index < 0 ? undefined : index}
-                  onChange={(edited) => change({ text: edited === draft.proposed?.checked?.text ? null : edited })}
-                  onStep={(at) => choose(steps[at])}
-                />
-              </Suspense>
+              <PlanEditor
+                text={text}
+                found={plan.isChecking ? [] : checked.diagnostics}
+                known={known}
+                chosen={index < 0 ? undefined : index}
+                onChange={(edited) => change({ text: edited === draft.proposed?.checked?.text ? null : edited })}
+                onStep={(at) => choose(steps[at])}
+              />
             }
           />
         </section>
