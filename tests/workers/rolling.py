@@ -58,7 +58,10 @@ class Report(NamedTuple):
 
 
 class _Load:
-    """Keeps runs of the wanted versions open, approves those that wait, and sees how they end."""
+    """Keeps runs of the wanted versions open, approves those that wait, and sees how they end.
+
+    A run that is approved from elsewhere waits again with each call's values.
+    """
 
     def __init__(self, apps: dict[str, App], seed: int) -> None:
         self.wanted: tuple[str, ...] = (OLD,)
@@ -70,6 +73,7 @@ class _Load:
         self._apps = apps
         self._chance = random.Random(seed)
         self._unapproved: dict[str, str] = {}
+        self._allowed: dict[str, dict[tuple[str, int | None], str]] = {}
 
     async def submit(self, version: str, *, yes: bool = True, seconds: float | None = None) -> str:
         """Submit a run that was planned for `version`; without `yes` it is approved later.
@@ -111,8 +115,8 @@ class _Load:
 
     async def _attend(self) -> None:
         for run, state in (await asyncio.to_thread(self._states)).items():
-            if state is RunState.WAITING and run in self._unapproved:
-                await self._apps[NEW].workers.approve(run, self._unapproved.pop(run))
+            if state is RunState.WAITING:
+                await self._approve(run)
             elif state in (RunState.SUCCEEDED, RunState.CANCELLED):
                 self.open.discard(run)
                 self.ended[self.versions[run]] += 1
@@ -121,6 +125,18 @@ class _Load:
             elif state in (RunState.FAILED, RunState.IN_DOUBT):
                 self.open.discard(run)
                 self.breaches.append(f"{run} is {state.value}")
+
+    async def _approve(self, run: str) -> None:
+        workers = self._apps[NEW].workers
+        if run in self._unapproved:
+            await workers.approve(run, self._unapproved.pop(run))
+            return
+        journal = self._apps[NEW].needed_journal()
+        waiting = (await asyncio.to_thread(journal.load, run)).waiting
+        shown = {(each.step, each.item): each.digest for each in waiting}
+        if shown and self._allowed.get(run) != shown:
+            self._allowed[run] = shown
+            await workers.decide(run, allow=[*{step for step, _ in shown}])
 
     def _states(self) -> dict[str, RunState]:
         journal = self._apps[NEW].workers.dispatch().journal
