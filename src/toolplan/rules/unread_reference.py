@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from toolplan import path as paths
@@ -48,21 +48,19 @@ def unread_reference(context: PlanContext) -> Iterator[Problem]:
     for position, step in enumerate(context.plan.steps):
         tool = context.tool(step)
         literal = () if tool is None else tool.input.literal_only
-        items = RESERVED_IDS if step.for_each is not None else frozenset[str]()
-        names = (context.steps.keys() - {step.id}) | items
         for name, value in step.args.items():
             if name not in literal:
                 place = f"/steps/{position}/args/{escape_pointer(name)}"
-                yield from _problems(context, value, place, names, step)
+                yield from _problems(context, value, place, step)
     if context.plan.output is not None:
-        yield from _problems(context, context.plan.output, "/output", context.steps.keys(), None)
+        yield from _problems(context, context.plan.output, "/output", None)
 
 
 def _problems(
-    context: PlanContext, value: Value, place: str, names: Collection[str], step: Step | None
+    context: PlanContext, value: Value, place: str, step: Step | None
 ) -> Iterator[Problem]:
     for pointer, text in texts(value, place):
-        found = None if _HINTS.isdisjoint(text) else _spelled(text, names)
+        found = None if _HINTS.isdisjoint(text) else _spelled(text, context, step)
         if found is not None:
             yield Problem(
                 f"{found[0]!r} is text: it is not replaced by what {found['step']!r} gives.",
@@ -72,10 +70,12 @@ def _problems(
             )
 
 
-def _spelled(text: str, names: Collection[str]) -> re.Match[str] | None:
+def _spelled(text: str, context: PlanContext, step: Step | None) -> re.Match[str] | None:
     for found in _SPELLED.finditer(text):
         opening = found["open"]
-        if found["step"] not in names or not found["close"].startswith(_CLOSING[opening]):
+        if not found["close"].startswith(_CLOSING[opening]):
+            continue
+        if not _is_in_scope(found["step"], context, step):
             continue
         if opening in _NEEDS_PATH and not found["path"] and found[0] != text:
             continue
@@ -83,6 +83,13 @@ def _spelled(text: str, names: Collection[str]) -> re.Match[str] | None:
             continue
         return found
     return None
+
+
+def _is_in_scope(name: str, context: PlanContext, step: Step | None) -> bool:
+    """Return whether a reference in `step`, or in the output without one, may begin with `name`."""
+    if step is not None and step.for_each is not None and name in RESERVED_IDS:
+        return True
+    return name in context.steps and (step is None or name != step.id)
 
 
 def _canonical(context: PlanContext, found: re.Match[str], step: Step | None) -> str:
