@@ -136,13 +136,13 @@ def test_a_model_that_cannot_be_named_so(call: Call, words: tuple[str, ...], cod
 
 
 def test_an_answer_in_a_models_words_is_checked(call: Call) -> None:
-    wrong = "There are 987,654 facilities, most of them run by Zanzibar Holdings."
+    wrong = "There are 987,654 facilities, most of them run by ZNZ-77."
     with ScriptedModelServer([Says(PLAN), Says(wrong)]) as server:
         said = call("ask", QUESTION, "--model", server.spec, "--summary", "json", "--json")
     assert said.code == 0, said.err
     summary = json.loads(said.out)["summary"]
     assert "987,654" in summary["unsupported"]
-    assert any("Zanzibar" in each for each in summary["unsupported"])
+    assert "ZNZ-77" in summary["unsupported"]
 
 
 @pytest.mark.parametrize("form", ["plain", "markdown"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from toolplan.answer import answer
 from toolplan.events import Event, Run, RunEnded, RunStarted, RunState, StepSucceeded, fold
@@ -10,10 +11,9 @@ from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.plan import Literal, Plan, Step
 from toolplan.summary.claims import ClaimKind, check_claims
-from toolplan.summary.dates import moments
 from toolplan.summary.evidence import Evidence, Origin, evidence_of
-from toolplan.summary.names import codes, names
 from toolplan.summary.numbers import figures
+from toolplan.summary.spans import dates, identities
 
 ROWS: list[Json] = [
     {
@@ -124,47 +124,32 @@ def test_a_range_of_shares_has_two_shares() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "year", "months", "day"),
+    "text",
     [
-        ("2025-10-12", 2025, (10,), 12),
-        ("2025/10/12", 2025, (10,), 12),
-        ("12.10.2025", 2025, (10,), 12),
-        ("12 October 2025", 2025, (10,), 12),
-        ("12th of October 2025", 2025, (10,), 12),
-        ("12. Oct. 2025", 2025, (10,), 12),
-        ("October 12, 2025", 2025, (10,), 12),
-        ("Oct 12th", None, (10,), 12),
-        ("October 2025", 2025, (10,), None),
-        ("2025-10", 2025, (10,), None),
-        ("Q3 2025", 2025, (7, 8, 9), None),
-        ("2025-Q3", 2025, (7, 8, 9), None),
-        ("H1 2025", 2025, (1, 2, 3, 4, 5, 6), None),
-        ("in 2025", 2025, (), None),
-        ("in May", None, (5,), None),
-        ("Sept", None, (9,), None),
+        "2025-10-12", "2025/10/12", "12.10.2025", "12/10/2025", "12 October 2025",
+        "12th of October 2025", "12. Oct. 2025", "October 12, 2025", "Oct 12th", "October 2025",
+        "2025-10", "Q3 2025", "2025-Q3", "H1 2025", "2025-09-14T08:31:00.5+02:00", "8:31",
+        "in 2025",
     ],
+)  # fmt: skip
+def test_dates_are_no_numbers_in_their_usual_spellings(text: str) -> None:
+    said = f"It was {text}."
+    assert [said[start:end] for start, end in dates(said)] == [text]
+    assert claimed(said) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["a total of 2,025 shipments", "45 kg", "ratio 3:400", "in 2025 %"]
 )
-def test_dates_are_read_in_their_usual_spellings(
-    text: str, year: int | None, months: tuple[int, ...], day: int | None
-) -> None:
-    (found,) = moments(f"It was {text}.")
-    assert (found.year, found.months, found.day) == (year, months, day)
-
-
-@pytest.mark.parametrize("text", ["It may rain.", "a total of 2025 shipments", "45 October"])
-def test_words_and_numbers_that_are_no_dates_are_none(text: str) -> None:
-    assert all(each.day is None and each.year is None for each in moments(text))
+def test_numbers_that_are_no_dates_are_checked(text: str) -> None:
+    assert dates(text) == ()
+    assert len(claimed(text)) > 0
 
 
 def test_identities_are_distinguished_from_numbers_with_units() -> None:
-    text = "S1-001 weighs 37kg, facility_id F11, 1.2k rows, 90-day, the 3rd, PM2.5, a@b.example"
-    found = [each.text for each in codes(text)]
-    assert found == ["S1-001", "facility_id", "F11", "PM2.5", "a@b.example"]
-
-
-def test_words_at_the_head_of_a_sentence_are_names_only_if_they_are_not_ordinary() -> None:
-    text = "Overall it fell. Acme won. In Berlin, Notably, NOT I.\n## Key Findings\n- Beta Ltd: 3"
-    assert [each.text for each in names(text)] == ["Acme", "Berlin", "Notably", "Beta Ltd"]
+    text = "S1-001 weighs 37kg, F11, 1.2k rows, 90-day, the 3rd, PM2.5, a1@b.example, Q3"
+    found = [text[start:end] for start, end in identities(text)]
+    assert found == ["S1-001", "F11", "PM2.5", "a1@b.example"]
 
 
 @pytest.mark.parametrize(
@@ -191,11 +176,8 @@ def test_what_the_results_or_the_question_say_may_be_said(text: str) -> None:
         ("1,236 kg", "1,236"), ("1.3k kg", "1.3k"), ("about 1,300 kg", "1,300"),
         ("1,200 kg", "1,200"), ("37 %", "37 %"), ("a third of them", "a third"),
         ("twenty rows", "twenty"), ("the last 30 days", "30"), ("the top 5", "5"),
-        ("90 rows", "90"), ("came 7th", "7th"), ("19 September 2025", "19 September 2025"),
-        ("in October", "October"), ("Q2 2025", "Q2 2025"), ("in 2024", "2024"),
-        ("on Friday", "Friday"), ("23:59", "23:59"), ("by Acme Logistics", "Acme Logistics"),
-        ("by Anna Weber", "Anna Weber"), ("in Munich", "Munich"), ("shipment S9-009", "S9-009"),
-        ("the field zip_code", "zip_code"), ("two million", "two million"),
+        ("90 rows", "90"), ("came 7th", "7th"), ("shipment S9-009", "S9-009"),
+        ("two million", "two million"),
     ],
 )  # fmt: skip
 def test_what_stands_nowhere_is_not_found(text: str, what: str) -> None:
@@ -209,55 +191,40 @@ def test_numbers_of_the_question_are_no_results() -> None:
     assert not claim.found
 
 
-def test_names_are_found_in_every_place_that_may_give_them() -> None:
-    text = (
-        "EcoTrans, Rhein Logistik's loads, Becker, Hannover, Köln, the Carrier, shipments_list, "
-        "the Weight Kg, GreenHaul-EcoTrans, S1-001"
-    )
-    assert unsupported(f"there are {text}") == []
-    origins = {c.text: c.where.origin for c in check_claims(text, EVIDENCE) if c.where}
-    assert origins["Hannover"] is Origin.QUESTION
-    assert origins["Köln"] is Origin.PLAN
-    assert origins["shipments_list"] is Origin.NAMES
-    assert origins["EcoTrans"] is Origin.ROWS
+def test_identities_are_found_in_every_place_that_may_give_them() -> None:
+    plan, run = ran({"data": ROWS})
+    step = replace(plan.plan.steps[0], args={"of": Literal("K7-1")})
+    found = evidence_of(answer(plan, run), run, question="About Q-77?", plan=Plan((step,)))
+    claims = check_claims("S1-001, K7-1, Q-77 and Z9", found)
+    origins = {claim.text: claim.where and claim.where.origin for claim in claims}
+    assert origins == {
+        "S1-001": Origin.ROWS,
+        "K7-1": Origin.PLAN,
+        "Q-77": Origin.QUESTION,
+        "Z9": None,
+    }
 
 
 def test_a_claim_says_where_it_was_found() -> None:
-    text = "Overall, GreenHaul had 12.5 % on 17 September 2025."
-    name, share, day = check_claims(text, EVIDENCE)
-    assert [name.kind, share.kind, day.kind] == [ClaimKind.NAME, ClaimKind.SHARE, ClaimKind.DATE]
-    assert name.where is not None
-    assert name.where.pointer == "/data/3/carrier"
+    text = "Overall, S3-003 of GreenHaul had 12.5 % on 17 September 2025."
+    identity, share = check_claims(text, EVIDENCE)
+    assert [identity.kind, share.kind] == [ClaimKind.IDENTITY, ClaimKind.SHARE]
+    assert identity.where is not None
+    assert identity.where.pointer == "/data/3/id"
     assert share.where is not None
     assert (share.where.step, share.where.pointer) == ("list", "/data/3/contamination_rate")
-    assert day.where is not None
-    assert day.where.pointer == "/data/3/date"
-    for claim in (name, share, day):
+    for claim in (identity, share):
         assert text[slice(*claim.span)] == claim.text
 
 
-def test_words_of_the_domain_open_sentences_in_any_form() -> None:
-    assert unsupported("Contaminated loads fell. Carriers differ. Shipments rose.") == []
-    assert unsupported("Contamex fell. Carrion differ.") == ["Contamex", "Carrion"]
-
-
-def test_ordinary_words_at_the_head_of_a_sentence_are_no_names() -> None:
-    text = (
-        "Non-contaminated loads are light. It's fine. Don't worry, I'm sure. There’s more. "
-        "Consider this. NOT so. The KPIs hold. However, customers wait. Year to date it fell."
-    )
-    assert unsupported(text) == ["KPIs"]
-
-
-def test_headings_and_tables_are_read_word_by_word() -> None:
-    text = "## Key Findings\n**Top Carriers:**\n| Carrier | Total Weight |\n| Anna Weber | 980 |\n"
-    assert unsupported(text) == ["Anna Weber"]
+def test_names_and_dates_are_no_claims() -> None:
+    text = "## Key Findings\n**Acme Ltd** won on Friday, 3 May, in Munich.\n| Anna Weber |\n"
+    assert claimed(text) == []
 
 
 def test_list_numbers_and_claims_side_by_side_are_kept_apart() -> None:
     assert unsupported("- 980 kg\n- 770 kg; 12 999 kg") == ["12 999"]
     assert unsupported("1. EcoTrans\n 2) **Acme**\n17. Overall 16 kg\nwas 18. Twice") == [
-        "Acme",
         "16",
         "18",
     ]

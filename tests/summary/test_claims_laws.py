@@ -76,27 +76,15 @@ def test_a_share_of_counts_is_never_marked(part: int, rest: int, decimals: int) 
     assert all(claim.found for claim in claims), share
 
 
+IDENTITIES = st.from_regex(r"[A-Z]{1,3}\d{1,3}-\d{1,3}", fullmatch=True)
+
+
 @settings(max_examples=share_of(100), deadline=None)
-@given(st.dates(), st.dates())
-def test_a_date_is_found_exactly_when_a_row_has_it(known: object, said: object) -> None:
-    found = evidence({"data": [{"day": f"{known}"}, {"day": f"{known}"}]}, question="")
+@given(IDENTITIES, IDENTITIES)
+def test_an_identity_is_found_exactly_when_a_row_has_it(known: str, said: str) -> None:
+    found = evidence({"data": [{"q": known, "n": 1}, {"q": known, "n": 2}]}, question="")
     (claim,) = check_claims(f"it was {said}", found)
     assert claim.found == (known == said)
-
-
-LETTERS = st.text(alphabet="bcdfghjklmnpqrstvwxz", min_size=4, max_size=9)
-
-
-@settings(max_examples=share_of(100), deadline=None)
-@given(LETTERS.map(str.title), LETTERS.map(str.title), st.booleans())
-def test_an_invented_name_is_always_marked_and_a_known_one_never(
-    known: str, invented: str, opens: bool
-) -> None:
-    assume(invented.casefold() not in known.casefold() and known[:3] != invented[:3])
-    found = evidence({"data": [{"q": known, "n": 1}, {"q": known, "n": 2}]}, question="")
-    text = f"{invented} beat {known}." if opens else f"it was {invented} that beat {known}."
-    claims = {claim.text: claim.found for claim in check_claims(text, found)}
-    assert claims == {known: True, invented: False}
 
 
 @settings(max_examples=share_of(200), deadline=None)

@@ -38,7 +38,7 @@ ROWS: list[Json] = [
     {"carrier": "GreenHaul", "contamination_rate": 0.1214},
 ]
 HONEST = "NordWaste has the highest contamination rate with 36.2 %. GreenHaul has 12.1 %."
-DISHONEST = "NordWaste leads with 42 %, followed by Acme Logistics. GreenHaul has 12.1 %."
+DISHONEST = "NordWaste leads with 42 %, followed by ACME-9. GreenHaul has 12.1 %."
 
 
 def ran(rows: list[Json] | None = None, *, failed: bool = False) -> tuple[Answer, Run, Plan]:
@@ -79,35 +79,41 @@ def test_a_true_summary_is_shown_as_it_is_written() -> None:
     summary = summarised(HONEST)
     assert summary.text == HONEST
     assert summary.unsupported == ()
-    assert len(summary.claims) == 4
+    assert len(summary.claims) == 2
     assert (summary.model, summary.reason, summary.notes) == ("scripted:model", "", ())
 
 
 @pytest.mark.parametrize(
     ("form", "number", "name"),
     [
-        ("plain", "42 % [?]", "Acme Logistics [?]"),
-        ("markdown", "~~42 %~~ ⚠", "~~Acme Logistics~~ ⚠"),
+        ("plain", "42 % [?]", "ACME-9 [?]"),
+        ("markdown", "~~42 %~~ ⚠", "~~ACME-9~~ ⚠"),
     ],
 )
-def test_a_wrong_number_and_an_invented_name_are_marked(form: str, number: str, name: str) -> None:
+def test_a_wrong_number_and_an_invented_identity_are_marked(
+    form: str, number: str, name: str
+) -> None:
     """The must-show line of issue 5."""
     summary = summarised(DISHONEST, format=form)
-    assert [claim.text for claim in summary.unsupported] == ["42 %", "Acme Logistics"]
+    assert [claim.text for claim in summary.unsupported] == ["42 %", "ACME-9"]
     assert summary.text.startswith(f"NordWaste leads with {number}, followed by {name}. Green")
-    assert "not found in the results: 42 %, Acme Logistics." in summary.text
+    assert "not found in the results: 42 %, ACME-9." in summary.text
 
 
 def test_in_json_what_is_not_found_stands_in_a_field_of_its_own() -> None:
     summary = summarised(DISHONEST, format="json")
     document = json.loads(summary.text)
     assert document["summary"] == DISHONEST
-    assert [each["text"] for each in document["unsupported"]] == ["42 %", "Acme Logistics"]
-    assert [each["kind"] for each in document["unsupported"]] == ["share", "name"]
+    assert [each["text"] for each in document["unsupported"]] == ["42 %", "ACME-9"]
+    assert [each["kind"] for each in document["unsupported"]] == ["share", "identity"]
     for each in document["claims"]:
         assert document["summary"][each["start"] : each["end"]] == each["text"]
-    found = document["claims"][0]["where"]
-    assert found == {"origin": "rows", "step": "rates", "pointer": "/data/0/carrier"}
+    found = document["claims"][-1]["where"]
+    assert found == {
+        "origin": "rows",
+        "step": "rates",
+        "pointer": "/data/2/contamination_rate",
+    }
     assert document["answer"]["sections"][0]["rows"] == ROWS
     assert document["status"] == "succeeded"
 
@@ -204,7 +210,7 @@ def test_what_is_streamed_is_the_text_checked_sentence_by_sentence(size: int, fo
     model = ScriptedModel([reply], piece_chars=size)
     summary = summarised(model, streamed=streamed, format=form)
     assert "".join(streamed) == summary.text
-    assert [claim.text for claim in summary.unsupported] == ["42 %", "Acme Logistics"]
+    assert [claim.text for claim in summary.unsupported] == ["42 %", "ACME-9"]
     assert len(streamed) > 3
     assert summary == summarised(reply, format=form)
     for claim in summary.claims:
@@ -215,7 +221,7 @@ def test_a_reply_that_begins_anew_counts_from_there() -> None:
     streamed: list[str] = []
     usage = Usage(2, 10, 5)
     reply = [
-        Text("Acme leads. So"),
+        Text("ACME-9 leads. So"),
         Restarted("the line broke"),
         Text("NordWaste leads."),
         Ended("b:model", usage),
@@ -225,7 +231,7 @@ def test_a_reply_that_begins_anew_counts_from_there() -> None:
     assert (summary.model, summary.usage) == ("b:model", usage)
     assert (
         "".join(streamed)
-        == "Acme [?] leads.\n\n(the line broke; started again.)\n\nNordWaste leads."
+        == "ACME-9 [?] leads.\n\n(the line broke; started again.)\n\nNordWaste leads."
     )
 
 
@@ -316,4 +322,4 @@ def test_a_plan_with_an_output_of_its_own_is_summarised_too() -> None:
     )
     writer = Summariser(ScriptedModel([DISHONEST]))
     summary = asyncio.run(writer.summarise(answer(execution, run), run, QUESTION))
-    assert [claim.text for claim in summary.unsupported] == ["42 %", "Acme Logistics"]
+    assert [claim.text for claim in summary.unsupported] == ["42 %", "ACME-9"]

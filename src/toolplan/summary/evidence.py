@@ -1,4 +1,4 @@
-"""Evidence for claims: the values of rows, the figures of the analysis, names; each with its place.
+"""Evidence for claims: the values of rows and the figures of the analysis, each with its place.
 
 It comes from the whole outputs of the steps of the answer, not only from the rows that are shown.
 Outputs of other steps are not evidence: among thousands of rows any number would be found.
@@ -11,7 +11,6 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import date
 from enum import StrEnum
 from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias
@@ -23,21 +22,17 @@ from toolplan.answer.sections import Section
 from toolplan.events import Run, StepState
 from toolplan.path import Json
 from toolplan.plan import Literal, Plan, Value
-from toolplan.summary.dates import Moment, moments
-from toolplan.summary.names import codes
 from toolplan.summary.numbers import Figure, figures
-from toolplan.summary.words import word_set
+from toolplan.summary.spans import blanked, dates, identities, years
 
 _LONGEST_TEXT: Final = 4_000  # characters of a text that are evidence
 _MOST_COUNTS: Final = 64
-_RATIO_WORDS: Final = word_set(
-    "rate rates ratio share shares percent percentage pct proportion fraction probability"
-)
+_RATIO_WORDS: Final = frozenset((
+    "rate", "rates", "ratio", "share", "shares", "percent", "percentage", "pct", "proportion",
+    "fraction", "probability",
+))  # fmt: skip
 _PARTS = re.compile(r"[^\w]+|_+")
-_CODE = re.compile(r"(?![QH][1-4])[A-Za-z][A-Za-z_]*[-.]?\d[\w.-]*", re.ASCII)
-_CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?")
 _EPSILON: Final = 1e-12
-_BLANK: Final = "\ufffc"
 
 _Path: TypeAlias = tuple[str | int, ...]
 
@@ -47,8 +42,6 @@ class Origin(StrEnum):
 
     ROWS = "rows"
     ANALYSIS = "analysis"
-    NAMES = "names"
-    """names of tools, fields and sections"""
     PLAN = "plan"
     QUESTION = "question"
 
@@ -64,20 +57,12 @@ class Place(NamedTuple):
 class Evidence(Struct, dict=True):
     """Everything that a text may contain, by value; see `evidence_of`.
 
-    `texts` are whole values, folded; `words` are names of fields, tools and sections, and the words
-    of the question. Shares are in percent.
+    `texts` are whole values, folded. Shares are in percent.
     """
 
     texts: dict[str, Place] = field(default_factory=dict[str, Place])
-    words: dict[str, Place] = field(default_factory=dict[str, Place])
     numbers: dict[float, Place] = field(default_factory=dict[float, Place])
     shares: dict[float, Place] = field(default_factory=dict[float, Place])
-    days: dict[date, Place] = field(default_factory=dict[date, Place])
-    months: dict[tuple[int | None, int], Place] = field(
-        default_factory=dict[tuple[int | None, int], Place]
-    )
-    years: dict[int, Place] = field(default_factory=dict[int, Place])
-    times: dict[str, Place] = field(default_factory=dict[str, Place])
     question: str = ""
     longest_list: int = 0
 
@@ -106,7 +91,7 @@ class Evidence(Struct, dict=True):
 
     def phrase(self, folded: str) -> Place | None:
         """Return the place of `folded` as whole words in one value."""
-        whole = self.texts.get(folded) or self.words.get(folded)
+        whole = self.texts.get(folded)
         if whole is not None:
             return whole
         at = -1
@@ -126,14 +111,13 @@ def evidence_of(
     Args:
         answer: the computed analysis, with its counts, figures and the shares of its counts.
         run: the run, with the rows.
-        question: the question, whose names and dates may be repeated.
-        plan: the plan, whose tools and literal dates may be repeated.
+        question: the question, whose identities and years may be repeated.
+        plan: the plan, whose literal identities and dates may be repeated.
     """
     found = Evidence(question=question)
     # a section may be about several steps
     results = {name for section in answer.sections for name in section.step.split(", ")}
     for name, step in run.steps.items():
-        _keep_word(found, name, Place(Origin.NAMES, name))
         if name in results and step.state is StepState.SUCCEEDED:
             _walk(found, step.output, name, (), "")
     for section in answer.sections:
@@ -142,10 +126,7 @@ def evidence_of(
         _add_sentence(found, text, Place(Origin.ANALYSIS))
     if plan is not None:
         _add_plan(found, plan)
-    asked = Place(Origin.QUESTION)
-    for word in folded(question).split():
-        found.words.setdefault(word, asked)
-    _add_moments(found, question, asked)
+    _add_repeatable(found, question, Place(Origin.QUESTION))
     return found
 
 
@@ -177,8 +158,6 @@ def _walk(found: Evidence, value: Json, step: str, path: _Path, name: str) -> No
     match value:
         case dict():
             for key, inner in value.items():
-                if key not in found.words:
-                    _keep_word(found, key, Place(Origin.NAMES, step, _pointer((*path, key))))
                 _walk(found, inner, step, (*path, key), key)
         case list():
             found.longest_list = max(found.longest_list, len(value))
@@ -213,34 +192,27 @@ def _add_text(found: Evidence, value: str, step: str, path: _Path) -> None:
         return
     place = Place(Origin.ROWS, step, _pointer(path))
     found.texts[key] = place
-    if not any(char.isdigit() for char in text) or _CODE.fullmatch(text):
-        return
-    _add_moments(found, text, place)
+    if any(char.isdigit() for char in text):
+        _add_figures(found, text, place)
+
+
+def _add_figures(found: Evidence, text: str, place: Place) -> None:
+    for year in years(text):
+        found.numbers.setdefault(float(year), place)
     for each in _numbers_in(text):
         found.numbers.setdefault(each.value, place)
         if each.share:
             found.shares.setdefault(each.value, place)
 
 
-def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Return `text` with `spans` blanked, at the same length."""
-    for start, end in spans:
-        text = text[:start] + _BLANK * (end - start) + text[end:]
-    return text
-
-
 def _numbers_in(text: str) -> Iterator[Figure]:
     """Return the numbers of a text outside of dates and identities."""
-    text = blanked(text, ((each.start, each.end) for each in codes(text)))
-    text = blanked(text, ((each.start, each.end) for each in moments(text)))
+    text = blanked(text, (*dates(text), *identities(text)))
     return (each for each in figures(text) if math.isfinite(each.value))
 
 
 def _add_section(found: Evidence, section: Section) -> None:
     place = Place(Origin.ANALYSIS, section.step)
-    _keep_word(found, section.title, Place(Origin.NAMES, section.step))
-    for name in (*section.columns, *section.hidden):
-        _keep_word(found, name, Place(Origin.NAMES, section.step))
     sentences = [section.summary, *(insight.text for insight in section.insights)]
     for text in sentences:
         _add_sentence(found, text, place)
@@ -274,49 +246,26 @@ def _add_parts(found: Evidence, total: float, counts: Sequence[float], place: Pl
 
 
 def _add_sentence(found: Evidence, text: str, place: Place) -> None:
-    _add_moments(found, text, place)
+    _add_figures(found, text, place)
     for each in _numbers_in(text):
-        found.numbers.setdefault(each.value, place)
         if each.value < 0:
             found.numbers.setdefault(-each.value, place)  # "falling by 12": the sentence has -12
-        if each.share:
-            found.shares.setdefault(each.value, place)
     found.texts.setdefault(folded(text), place)
 
 
-def _add_moments(found: Evidence, text: str, place: Place) -> None:
-    for each in moments(text):
-        _add_moment(found, each, place)
-
-
-def _add_moment(found: Evidence, moment: Moment, place: Place) -> None:
-    if moment.time:
-        for match in _CLOCK.finditer(moment.time):
-            found.times.setdefault(match[0].zfill(5), place)
-            found.times.setdefault(match[0].zfill(5)[:5], place)
-    if moment.year is not None:
-        found.years.setdefault(moment.year, place)
-    for month in moment.months:
-        found.months.setdefault((moment.year, month), place)
-        found.months.setdefault((None, month), place)
-    if moment.year is not None and moment.day is not None and len(moment.months) == 1:
-        try:
-            day = date(moment.year, moment.months[0], moment.day)
-        except ValueError:
-            return  # the data may have a 31st of September
-        found.days.setdefault(day, place)
+def _add_repeatable(found: Evidence, text: str, place: Place) -> None:
+    """Add the years and identities of a text whose numbers are no results."""
+    for year in years(text):
+        found.numbers.setdefault(float(year), place)
+    for start, end in identities(text):
+        found.texts.setdefault(folded(text[start:end]), place)
 
 
 def _add_plan(found: Evidence, plan: Plan) -> None:
     for step in plan.steps:
-        _keep_word(found, step.tool, Place(Origin.NAMES, step.id))
         for name, value in step.args.items():
-            _keep_word(found, name, Place(Origin.NAMES, step.id))
             for text in _literal_texts(value):
-                place = Place(Origin.PLAN, step.id, _pointer(("args", name)))
-                if not any(char.isspace() for char in text.strip()):
-                    _add_moments(found, text, place)
-                    found.texts.setdefault(folded(text), place)
+                _add_repeatable(found, text, Place(Origin.PLAN, step.id, _pointer(("args", name))))
 
 
 def _literal_texts(value: Value) -> Iterator[str]:
@@ -327,15 +276,6 @@ def _literal_texts(value: Value) -> Iterator[str]:
             yield from (item for item in items if isinstance(item, str))
         case _:
             return
-
-
-def _keep_word(found: Evidence, name: str, place: Place) -> None:
-    """Add a name, as a whole and by its words."""
-    found.words.setdefault(name, place)
-    key = folded(name)
-    found.words.setdefault(key, place)
-    for word in key.split():
-        found.words.setdefault(word, place)
 
 
 def _finite(value: Json) -> float | None:

@@ -1,4 +1,4 @@
-"""Summaries: an answer in the words of a model, with every figure and name checked.
+"""Summaries: an answer in the words of a model, with every figure and identity checked.
 
 The model sees the question, the computed analysis and some of the rows. Each sentence is made safe
 (no escape sequences, no links), and claims that are not found in the results are marked. Without a
@@ -57,7 +57,7 @@ class Summary(Struct, frozen=True):
 
     Attributes:
         text: the whole text in its format, with failed steps and marks.
-        claims: every figure, date and name of `said`, and where it was found.
+        claims: every figure and identity of `said`, and where it was found.
         format: the format of `text`.
         said: the safe text of the model without marks, into which the spans of `claims` point;
             empty for the computed answer.
@@ -173,7 +173,7 @@ class Summariser:
 
         `on_text` is called with each sentence as soon as it is checked; together they are the text
         (for JSON, the plain text). If the model fails in between, the reason and the computed
-        answer follow. With `plan`, its dates and the names of its tools are found, too. `withheld`
+        answer follow. With `plan`, identities and years of its literals are found, too. `withheld`
         is why the model may not read the results; then it is not asked.
         """
         emit = on_text or _ignore
