@@ -15,6 +15,8 @@ NEWEST := .venv-newest
 RELEASE := .venv-release
 # The distributions beside the core, from this clone: no package index need have them.
 PACKAGES := $(patsubst %,-e %,$(wildcard packages/*))
+# What the tests and benchmarks need beside them: the dialects of published plans.
+TESTED := $(PACKAGES) -e benchmarks
 Q ?= Get contaminated shipments from last week
 
 # The question is text: make does not expand a dollar sign in it, and the shell gets it as a variable.
@@ -82,7 +84,7 @@ slow: $(VENV)/.test
 # What somebody gets who installs today: the constraints say what was tried, the ranges what is
 # admitted. Runs what `make unit` runs, and the slow tests of `sql`, which depend on its database most.
 newest: $(NEWEST)/bin/python
-	$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --upgrade-strategy eager -e '.[dev]' $(PACKAGES)
+	$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --upgrade-strategy eager -e '.[dev]' $(TESTED)
 	$(NEWEST)/bin/python -m pip freeze --exclude-editable
 	$(NEWEST)/bin/python -m pytest -n auto -q -m "not slow"
 	$(NEWEST)/bin/python -m pytest -n auto -q -m slow tests/sources
@@ -131,8 +133,8 @@ $(VENV)/.ask: $(VENV)/bin/python pyproject.toml constraints.txt $(wildcard packa
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[offline,sql]' $(PACKAGES)
 	@touch $@
 
-$(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt $(wildcard packages/*/pyproject.toml)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' $(PACKAGES)
+$(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt $(wildcard packages/*/pyproject.toml) benchmarks/pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' $(TESTED)
 	@touch $@ $(VENV)/.ask $(VENV)/.studio
 
 $(VENV)/.studio: $(VENV)/bin/python pyproject.toml constraints.txt $(wildcard packages/*/pyproject.toml)

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from toolplan.diagnostics import Diagnostic, suggest
 from toolplan.dialects import _form, _json, _values
 from toolplan.dialects._base import has_key
-from toolplan.dialects._links import read_links, with_links, write_links
+from benchmarks.dialects.links import read_links, with_links, write_links
 from toolplan.dialects._steps import StepFields, bounded
 from toolplan.path import Json, Path, copied, json_type
 from toolplan.plan import Limits, Literal, Plan, Ref, Signature, Step, Value, escape_pointer, needs

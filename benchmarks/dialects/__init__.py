@@ -1,0 +1,1 @@
+"""Dialects of data sets, which the benchmarks read and people do not write."""
