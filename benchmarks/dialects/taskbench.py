@@ -16,10 +16,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from benchmarks.dialects.links import read_links, with_links, write_links
 from toolplan.diagnostics import Diagnostic, suggest
 from toolplan.dialects import _form, _json, _values
 from toolplan.dialects._base import has_key
-from benchmarks.dialects.links import read_links, with_links, write_links
 from toolplan.dialects._steps import StepFields, bounded
 from toolplan.path import Json, Path, copied, json_type
 from toolplan.plan import Limits, Literal, Plan, Ref, Signature, Step, Value, escape_pointer, needs
