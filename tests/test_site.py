@@ -83,7 +83,7 @@ def test_public_names_and_decisions_are_listed(site: Path) -> None:
     for name in ("compile_plan", "App", "Journal", "ToolplanError"):
         assert f">{name}<" in python or f"{name}" in python
     decisions = (site / "decisions/index.html").read_text("utf-8")
-    assert "0165-a-first-day.html" in decisions
+    assert "0250-the-engine.html" in decisions
 
 
 def test_the_plans_of_the_language_pass_their_check() -> None:
