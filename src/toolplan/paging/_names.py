@@ -35,6 +35,14 @@ LIMITS: Final = _table(
 WEAK_LIMITS: Final = _table(
     "count size rows first n k num number max length last batchsize quantity results amount fetch"
 )
+OTHER_NUMBERS: Final = _table(
+    """
+    id ids uid key code number nr no year years month months week weeks day days date hour hours
+    minute minutes second seconds timestamp version port zip age lat lon latitude longitude level
+    min minimum price cost radius distance km meters timeout ttl depth page offset skip
+    """
+)
+"""Last words of arguments whose number is no number of rows."""
 PAGES: Final = _table("page pagenumber pagenum pageno pageindex currentpage pagenr")
 WEAK_PAGES: Final = _table("p pg number index")
 OFFSETS: Final = _table(
@@ -124,6 +132,10 @@ NEXT: Final = _table(
     nextpagestart nextpagenum nextbatch nextindex nextposition nextskip endcursor nextpageid nextid
     """
 )
+OBJECT_CURSORS: Final = _table(
+    "lastevaluatedkey nextkey nextcursor nextpagekey resumekey paginator"
+)
+"""Objects that are a cursor as a whole; empty or null: there is no further page."""
 WEAK_NEXT: Final = _table(
     "next cursor continue after offset token scrollid bookmark pagetoken marker pageinfo"
 )

@@ -66,18 +66,24 @@ class Page(Struct, frozen=True):
 
     None: it does not say. `next` is the cursor of the next page or a link to it; `has_next` says
     whether there is one. `is_total_sure`: as many rows are all of them, and what is
-    at `total_path` counts them.
+    at `total_path` counts them. `is_at_least`: there may be more rows than `total`.
     """
 
     rows: int | None = None
     path: Path | None = None
     total: int | None = None
     is_total_sure: bool = False
+    is_at_least: bool = False
     total_path: tuple[str, ...] = ()
     pages: int | None = None
     more: bool | None = None
     has_next: bool | None = None
     next: Json = None
+
+    @property
+    def shows_end(self) -> bool:
+        """Whether the result says itself that no row follows."""
+        return self.is_total_sure or self.more is False or self.has_next is False
 
 
 class Verdict(Struct, frozen=True):
@@ -146,7 +152,9 @@ def _kind(field: Field, is_paged: bool, args: frozenset[str], about_pages: bool)
             return "more"
         if field.name in names.LAST or (field.name in names.WEAK_LAST and near):
             return "last"
-    if not field.may_be(*_CURSOR_TYPES) or field.may_be("array", "boolean", "number", "object"):
+    if "object" in field.types:
+        return "nexts" if field.name in names.OBJECT_CURSORS else None
+    if not field.may_be(*_CURSOR_TYPES) or field.may_be("array", "boolean", "number"):
         return None
     return _next_kind(field, is_paged, is_near, args)
 
@@ -234,7 +242,7 @@ def _of_object(output: dict[str, Json], paging: Paging | None) -> Page:
     if count is None and not is_paged:
         return Page()
     both = facts if stated is None or not stated.shows_end else _merged(stated, facts)
-    total, is_sure, total_path = _total(output, both, count)
+    total, is_sure, is_at_least, total_path = _total(output, both, count)
     nexts = [_at(output, each) for each in both.nexts]
     cursor = _preferred(nexts, both.nexts, known)
     declares_next = stated is not None and bool(stated.nexts)
@@ -243,6 +251,7 @@ def _of_object(output: dict[str, Json], paging: Paging | None) -> Page:
         path=path,
         total=total,
         is_total_sure=is_sure,
+        is_at_least=is_at_least,
         total_path=total_path,
         pages=_first_integer(output, both.page_counts),
         more=_more(output, both),
@@ -262,19 +271,18 @@ def _merged(stated: Facts, found: Facts) -> Facts:
 
 def _total(
     output: dict[str, Json], facts: Facts, rows: int | None
-) -> tuple[int | None, bool, tuple[str, ...]]:
-    """Return the number of all rows, whether it is sure, and where it stands."""
+) -> tuple[int | None, bool, bool, tuple[str, ...]]:
+    """Return the number of all rows; whether it is sure, or may be more; and where it stands."""
     for path in facts.totals:
-        total = _at(output, path)
-        if isinstance(total, str) and total.isascii() and total.isdigit() and len(total) < 16:
-            total = int(total)
-        if type(total) is int and total >= 0:
-            is_sure = _at(output, (*path[:-1], "relation")) != "gte"
-            return total, is_sure, tuple(map(str, path)) if is_sure else ()
+        total = _whole(_at(output, path))
+        if total is not None and total >= 0:
+            if _at(output, (*path[:-1], "relation")) == "gte":
+                return total, False, True, ()
+            return total, True, False, tuple(map(str, path))
     remaining = _first_integer(output, facts.remainders)
     if remaining is not None and rows is not None:
-        return rows + remaining, remaining > 0, ()
-    return _first_integer(output, facts.counts), False, ()
+        return rows + remaining, remaining > 0, False, ()
+    return _first_integer(output, facts.counts), False, False, ()
 
 
 def _more(output: dict[str, Json], facts: Facts) -> bool | None:
@@ -292,7 +300,7 @@ def _preferred(found: list[Json], paths: tuple[Path, ...], known: frozenset[str]
     usable = [
         (value, folded(str(path[-1])))
         for value, path in zip(found, paths, strict=True)
-        if (isinstance(value, str) and value) or (type(value) is int and value >= 0)
+        if (isinstance(value, str | dict) and value) or (type(value) is int and value >= 0)
     ]
     for value, name in usable:
         if name in known or name.removeprefix("next") in known:
@@ -322,8 +330,10 @@ def verdict_on(page: Page, paging: Paging | None, args: Mapping[str, Json]) -> V
         return Verdict(None if page.more is None and page.has_next is None else False)
     if page.total is not None and before + rows < page.total and (rows or not before):
         return Verdict(True, "total")
-    if page.is_total_sure or page.more is False or page.has_next is False or rows == 0:
+    if page.shows_end or rows == 0:
         return Verdict(False)
+    if page.is_at_least:
+        return Verdict(None, "at-least")
     if page.pages is not None and paging is not None and paging.page is not None:
         number = paging.page.number(args) or 0
         return (
@@ -353,6 +363,47 @@ def _by_limit(rows: int, paging: Paging | None, args: Mapping[str, Json]) -> Ver
     is_stated = limit.of(args) is None or limit.most is not None or most <= (limit.default or 0)
     step = _STATED_STEP if is_stated else _STEP
     return Verdict(None, "round") if rows and rows % step == 0 else Verdict(False)
+
+
+def is_cut(
+    output: Json, page: Page, raw_input: Json, args: Mapping[str, Json], fewest: int = 2
+) -> bool:
+    """Return whether a result has as many rows as a whole number among its arguments says.
+
+    The number may be sent or be a default, under any name: `batch_size: int = 50` cuts a list of
+    120 rows without a word. A number that each row repeats is a filter, and one of a name as `id`
+    or `year` counts no rows.
+    """
+    rows = _at(output, page.path or ()) if page.path is not None else None
+    if not isinstance(rows, list) or len(rows) < fewest or page.shows_end:
+        return False
+    properties = raw_input.get("properties") if isinstance(raw_input, dict) else None
+    for name, node in properties.items() if isinstance(properties, dict) else ():
+        default = node.get("default") if isinstance(node, dict) else None
+        value = _whole(args.get(name, default))
+        about = _WORDS.findall(name)[-1:] or [name]
+        if value != len(rows) or about[0].lower() in names.OTHER_NUMBERS:
+            continue
+        if not _is_repeated(value, rows):
+            return True
+    return False
+
+
+def _whole(value: Json) -> int | None:
+    """Return a whole number, also one that is written as text or as a float."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
+        return int(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if type(value) is int else None
+
+
+_WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+
+def _is_repeated(value: int, rows: list[Json]) -> bool:
+    """Return whether each row has a field with this value."""
+    return all(isinstance(row, dict) and value in row.values() for row in rows)
 
 
 def _before(page: Page, paging: Paging | None, args: Mapping[str, Json]) -> int:

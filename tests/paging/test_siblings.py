@@ -1,0 +1,129 @@
+"""Lists that are cut in ways that no table of names knows: each is said to be a part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import toolplan
+from toolplan.engines._parts import own_part
+from toolplan.path import Json
+from toolplan.tools import Tool
+
+ROWS: list[Any] = [{"id": at, "team": at % 3} for at in range(120)]
+
+
+def part(output: Json, args: dict[str, Json], **properties: Json) -> str:
+    """Return what is said of a result; empty where it counts as whole."""
+    schema: Json = {"type": "object", "properties": properties}
+    tool = Tool("list_things", "Things.", schema, None)
+    found = own_part("a", tool, args, output, {})
+    return found[0].text if found else ""
+
+
+def number(default: Json = None) -> dict[str, Json]:
+    return {"type": "integer", **({} if default is None else {"default": default})}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "batch_size", "count", "n", "size", "first", "rows", "quantity", "how_many", "window",
+        "chunk", "sample", "upTo", "amount", "lot", "portion", "maximum", "nItems", "few",
+    ],
+)  # fmt: skip
+def test_as_many_rows_as_an_argument_says_may_be_a_part(name: str) -> None:
+    said = "the first 50 rows of 'a'; the tool may have more"
+    assert part(ROWS[:50], {}, **{name: number(50)}) == said
+    assert part(ROWS[:50], {name: 50}, **{name: number()}) == said
+    assert part({"data": ROWS[:50]}, {name: 50}, **{name: number()}) == said
+
+
+@pytest.mark.parametrize("value", ["50", 50.0])
+def test_a_number_counts_however_it_is_written(value: Json) -> None:
+    assert part(ROWS[:50], {"batch_size": value}, batch_size={})
+
+
+@pytest.mark.parametrize(
+    "name", ["customer_id", "teamId", "year", "fiscalYear", "port", "zipCode", "radius", "day"]
+)
+def test_a_number_that_counts_no_rows_is_none(name: str) -> None:
+    assert part(ROWS[:50], {name: 50}, **{name: number()}) == ""
+
+
+def test_a_number_that_each_row_repeats_is_a_filter() -> None:
+    rows: list[Any] = [{"id": at, "shelf": 12} for at in range(12)]
+    assert part(rows, {"shelf": 12}, shelf=number()) == ""
+    assert part(rows, {"shelf": 11}, shelf=number()) == ""
+
+
+def test_a_result_that_shows_its_end_goes_before_the_number() -> None:
+    assert part({"data": ROWS[:50], "total": 50}, {"batch": 50}, batch=number()) == ""
+    assert part({"data": ROWS[:50], "has_more": False}, {"batch": 50}, batch=number()) == ""
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        {"LastEvaluatedKey": {"id": 39}},
+        {"nextKey": {"pk": "a", "sk": 3}},
+        {"nextCursor": {"after": "x"}},
+        {"@odata.nextLink": "https://a.example/next"},
+        {"nextLink": "https://a.example/next"},
+        {"links": {"next": "https://a.example/next"}},
+        {"_links": {"next": {"href": "/next"}}},
+        {"pageInfo": {"hasNextPage": True, "endCursor": "x"}},
+        {"IsTruncated": True},
+        {"incomplete_results": True},
+        {"isLast": False},
+        {"more": True},
+        {"meta": {"pagination": {"total_pages": 3}}},
+        {"total": "120"},
+        {"remaining": 80},
+        {"next_offset": 40},
+    ],
+)
+def test_what_a_result_says_about_the_rest_is_read(rest: dict[str, Json]) -> None:
+    assert part({"items": ROWS[:40], **rest}, {})
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        {"LastEvaluatedKey": {}}, {"LastEvaluatedKey": None}, {"nextLink": None}, {"isLast": True},
+        {"more": False}, {"links": {"next": None}}, {"total": None}, {"IsTruncated": False},
+    ],
+)  # fmt: skip
+def test_an_end_is_an_end(rest: dict[str, Json]) -> None:
+    assert part({"items": ROWS[:40], **rest}, {}) == ""
+
+
+def test_a_total_may_be_a_lower_bound() -> None:
+    hits: Json = {"hits": {"total": {"value": 10, "relation": "gte"}, "hits": ROWS[:10]}}
+    assert part(hits, {}) == "the first 10 rows of 'a'; the tool may have more"
+    hits = {"hits": {"total": {"value": 10, "relation": "eq"}, "hits": ROWS[:10]}}
+    assert part(hits, {}) == ""
+
+
+async def test_a_cursor_that_is_an_object_leads_through_all_pages() -> None:
+    asked: list[object] = []
+
+    @toolplan.tool(effects="read")
+    def scan(exclusive_start_key: dict[str, int] | None = None) -> dict[str, Any]:
+        """Scan a table; exclusive_start_key continues it."""
+        asked.append(exclusive_start_key)
+        first = 0 if exclusive_start_key is None else exclusive_start_key["id"] + 1
+        rows = ROWS[first : first + 50]
+        last = {"LastEvaluatedKey": {"id": rows[-1]["id"]}} if first + 50 < len(ROWS) else {}
+        return {"Items": rows, **last}
+
+    plan = '{"toolplan": 1, "steps": [{"id": "a", "tool": "scan", "pages": "all"}]}'
+    tools = toolplan.Toolbox([scan])
+    compiled = toolplan.compile_plan(plan, tools=tools)
+    assert compiled.plan is not None, compiled.diagnostics
+    run = await toolplan.run(compiled.plan, tools=tools)
+    output = run.steps["a"].output
+    assert isinstance(output, dict)
+    assert output["Items"] == ROWS
+    assert asked == [None, {"id": 49}, {"id": 99}]
