@@ -383,9 +383,10 @@ def test_p41_an_output_that_names_a_step_that_there_is_not() -> None:
 
 
 def test_p42_a_step_that_needs_one_that_may_be_skipped() -> None:
-    maybe = {**LIST, "when": {"value": 1, "is": {"const": 2}}}
-    found = accepted(text(maybe, step(id="${list.data[0].id}")))
-    assert places(found) == [("maybe-skipped", "/steps/1/args/id")]
+    many = {"value": "${first.count}", "is": {"minimum": 2}}
+    maybe = {**LIST, "when": many}
+    found = accepted(text({**LIST, "id": "first"}, maybe, step(id="${list.data[0].id}")))
+    assert places(found) == [("maybe-skipped", "/steps/2/args/id")]
 
 
 @pytest.mark.parametrize("version", [0, 2, "1", 1.0, None, True])

@@ -272,7 +272,11 @@ class PlanContext:
                 kinds = [self.type_of_value(item, step) for item in items]
                 known = [kind.document for kind in kinds if kind is not None]
                 of_all: Json = {"anyOf": list(known)} if len(known) == len(kinds) else True
-                return _loaded({"type": "array", "items": of_all}) or LIST
+                size: Json = len(items)
+                listed: Json = {
+                    "type": "array", "items": of_all, "minItems": size, "maxItems": size,
+                }  # fmt: skip
+                return _loaded(listed) or LIST
             case Object():
                 return None
 

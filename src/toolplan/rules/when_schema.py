@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Final
 
@@ -32,6 +33,7 @@ _FORMATS: Final = frozenset(
      "json-pointer", "relative-json-pointer", "regex")
 )  # fmt: skip
 _DEEPEST: Final = 40
+_LONGEST_SHOWN: Final = 60
 
 
 class _Fault(Struct, frozen=True):
@@ -77,9 +79,14 @@ def _faults(context: PlanContext, step: Step, raw: Json) -> Iterator[_Fault]:
         what = "a pattern in it uses look-around or back-references, which are not supported"
         yield _Fault(f"is not a usable JSON Schema: {what}")
         return
-    given = None
-    if step.when is not None and not isinstance(step.when.value, Literal):  # else plain to see
-        given = context.type_of_value(step.when.value, None)
+    value = None if step.when is None else step.when.value
+    if isinstance(value, Literal):
+        holds = condition.is_valid(value.value)
+        written = json.dumps(value.value, ensure_ascii=False)
+        text = written if len(written) <= _LONGEST_SHOWN else f"{written[:_LONGEST_SHOWN]}…"
+        yield _decided(f"{text}, as it is written", holds=holds)
+        return
+    given = None if value is None else context.type_of_value(value, None)
     found = list(_Checker(condition).faults(condition.node, given, "", decides=True))
     yield from found or _constant(condition, given)
 
@@ -93,10 +100,14 @@ def _constant(condition: Schema, given: Schema | None) -> Iterator[_Fault]:
     else:
         verdict = schemas.assignable(given, condition)
     if verdict is not Verdict.UNKNOWN:
-        holds = "always" if verdict is Verdict.YES else "never"
         value = "every value" if given is None else schemas.describe(given)
-        help_ = "Leave out the condition." if holds == "always" else _EXAMPLE
-        yield _Fault(f"{holds} holds: the value is {value}", "", help_)
+        yield _decided(value, holds=verdict is Verdict.YES)
+
+
+def _decided(value: str, *, holds: bool) -> _Fault:
+    """Return the fault of a condition that holds, or fails, whatever the tools return."""
+    what = f"{'always' if holds else 'never'} holds: the value is {value}"
+    return _Fault(what, "", "Leave out the condition." if holds else _EXAMPLE)
 
 
 class _Checker:
