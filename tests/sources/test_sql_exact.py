@@ -287,22 +287,51 @@ def test_a_day_late_in_summer_counts_by_the_clock() -> None:
     assert [row["d"] for row in found] == ["2026-10-24", "2026-10-25", "2026-10-26"]
 
 
-WEI: list[dict[str, Json]] = [
-    {"id": 10**30, "n": 1, "w": 0.5},
-    {"id": 10**30 + 4, "n": 2, "w": 1.5},
-]
+def wei(first: float, step: int = 4) -> list[Json]:
+    return [{"id": first, "n": 1, "w": 0.5}, {"id": first + step, "n": 2, "w": 1.5}]
 
 
+WEI = wei(10**30)
+
+
+@pytest.mark.parametrize("first", [10**30, 2**63 + 1, 2**60, 2**53 + 1, -(2**53) - 7])
 @pytest.mark.parametrize(
     "expression",
     [
+        "floor(id)", "ceil(id)", "var_pop(id)", "quantile_cont(id, 0.5)", "id::FLOAT",
+        "try_cast(id AS DOUBLE)", "geomean(id)", "product(id)", "corr(id, n)", "sum(id) / 2",
+        "avg(id) + avg(n)", "list_avg([id, 1])", "greatest(id, 0.5e0)",
+        "sum(CASE WHEN n > 1 THEN id / 3 END)",
         "avg(id)", "id / 2", "stddev(id)", "median(id)", "round(avg(id))", "CAST(id AS DOUBLE)",
         "CAST(avg(id) AS VARCHAR)", "CAST(avg(id) AS HUGEINT)", "id * 0.5e0", "sqrt(id)",
     ],
 )  # fmt: skip
-def test_integers_beyond_64_bits_are_not_rounded_by_a_double(expression: str) -> None:
-    with pytest.raises(ToolError, match=r"column 'id' of 't' holds 10{30} in row 0"):
-        run(f"SELECT {expression} AS a FROM t", {"t": list(WEI)})
+def test_large_integers_are_not_rounded_by_a_double(expression: str, first: int) -> None:
+    with pytest.raises(ToolError, match=rf"column 'id' of 't' holds {first} in row 0.*would round"):
+        run(f"SELECT {expression} AS a FROM t", {"t": wei(first)})
+
+
+@pytest.mark.parametrize("expression", ["avg(id)", "stddev(id)", "id / 2"])
+def test_nor_are_those_beside_fractions(expression: str) -> None:
+    rows: list[Json] = [{"id": 10**20 + 1}, {"id": 0.5}]
+    with pytest.raises(ToolError, match="would round"):
+        run(f"SELECT {expression} AS a FROM t", {"t": rows})
+
+
+@pytest.mark.parametrize("first", [10**30, 2**60, 2**53 + 1])
+@pytest.mark.parametrize(
+    "columns",
+    [
+        "id, avg(n) AS a", "id, sum(n) / count(*) AS a", "id, stddev_pop(n) AS a",
+        "id, max(w) AS a", "id, n / 2 AS a", "id, sum(w) AS a",
+        "id, 100.0 * sum(n) / sum(sum(n)) OVER () AS a",
+    ],
+)  # fmt: skip
+def test_large_ids_beside_what_is_computed_are_no_matter(columns: str, first: int) -> None:
+    grouped = "" if "/ 2" in columns else "GROUP BY id"
+    found = run(f"SELECT {columns} FROM t {grouped} ORDER BY id", {"t": wei(first)})
+    assert [row["id"] for row in found] == [first, first + 4]
+    assert all(row["a"] is not None for row in found)
 
 
 @pytest.mark.parametrize(
@@ -321,6 +350,6 @@ def test_what_needs_no_double_beside_large_integers_is_computed(
 ) -> None:
     if expected is None:  # a small difference of large integers has their type
         with pytest.raises(ToolError, match="would round"):
-            run(f"SELECT {expression} AS a FROM t", {"t": list(WEI)})
+            run(f"SELECT {expression} AS a FROM t", {"t": WEI})
     else:
-        assert run(f"SELECT {expression} AS a FROM t", {"t": list(WEI)}) == [{"a": expected}]
+        assert run(f"SELECT {expression} AS a FROM t", {"t": WEI}) == [{"a": expected}]

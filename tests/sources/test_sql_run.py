@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -291,19 +290,11 @@ STATEMENTS = [
 ]
 
 
-def needs_more_than_decimals(rows: list[Json], sql: str) -> bool:
-    """Return whether `sql` divides fractions of many digits by integers that doubles round."""
-    if "number / whole" not in sql:
-        return False
-    cells = [row for row in rows if isinstance(row, dict)]
-    large = any(isinstance(row["whole"], int) and abs(row["whole"]) > 2**53 for row in cells)
-    numbers = [
-        Decimal(repr(row["number"])).normalize() for row in cells if row["number"] is not None
-    ]
-    before = max((each.adjusted() + 1 for each in numbers if each), default=0)
-    after = max((-int(each.as_tuple().exponent) for each in numbers), default=0)
-    fractions = any(isinstance(row["number"], float) for row in cells)
-    return large and fractions and max(before, 0) + max(after, 0) > 38
+def divides_by_what_doubles_round(rows: list[Json], sql: str) -> bool:
+    """Return whether `sql` makes doubles of integers beyond 2^53 that are in `rows`."""
+    wholes = [row["whole"] for row in rows if isinstance(row, dict)]
+    large = any(isinstance(whole, int) and abs(whole) > 2**53 for whole in wholes)
+    return large and "number / whole" in sql
 
 
 EMPTY: dict[str, Json] = dict.fromkeys(SCALARS)
@@ -335,8 +326,8 @@ def test_what_is_given_is_valid_against_what_was_computed(
     found = check(sql, {"t": TABLE}, columns=columns)
     assert found.problems == ()
     assert found.schema is not None
-    if needs_more_than_decimals(rows, sql):
-        with pytest.raises(ToolError, match=r"'number'.*cannot be compared exactly with"):
+    if divides_by_what_doubles_round(rows, sql):
+        with pytest.raises(ToolError, match=r"would round|cannot be compared exactly with"):
             run(sql, {"t": rows}, columns)
         return
     data: list[Json] = [*run(sql, {"t": rows}, columns)]

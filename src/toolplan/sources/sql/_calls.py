@@ -15,8 +15,9 @@ from toolplan.sources.sql._binding import Binding, Table, bind, unreadable
 from toolplan.sources.sql._check import Check
 from toolplan.sources.sql._database import Database, Stopwatch
 from toolplan.sources.sql._faults import MissingColumn, SqlFault, Stopped
+from toolplan.sources.sql._functions import Call
 from toolplan.sources.sql._lineage import KnownTable, StatementLineage
-from toolplan.sources.sql._originals import Column, Name, Originals, passed_on
+from toolplan.sources.sql._originals import Column, Name, Originals, passed_on, roundings
 from toolplan.sources.sql._statement import Statement
 from toolplan.sources.sql._times import in_zone, needs_clocks, zone_named
 from toolplan.sources.sql._types import (
@@ -111,7 +112,7 @@ class _SqlCall:
         except MissingColumn as fault:
             names = [key for each in read.values() for key in each.names]
             raise SqlFault(_missing(fault, names)) from fault
-        originals.require_exact(binding.calls)
+        _require_exact(database, statement, binding, originals)
         for name, each in read.items():
             if each.count:
                 database.load(name, binding.tables[name], each.values, each.count)
@@ -143,6 +144,34 @@ def _bound(
             raise
         return moments
     return binding
+
+
+def _require_exact(
+    database: Database, statement: Statement, binding: Binding, originals: Originals
+) -> None:
+    """Raise where the bound statement makes doubles of integers that doubles round.
+
+    Raises:
+        SqlFault: it does.
+    """
+    doubles = originals.as_doubles(binding.tables) if roundings(binding.calls) else None
+    if doubles is None:
+        return
+    others: tuple[Call, ...]
+    try:
+        others = bind(database, statement, _of_types(doubles)).calls
+    except SqlFault:  # a function that takes integers only
+        others = ()
+    for name, columns in binding.tables.items():
+        database.create(name, columns)
+    originals.require_exact(binding.calls, others)
+
+
+def _of_types(tables: Mapping[str, Mapping[str, ColumnType]]) -> dict[str, Table]:
+    return {
+        name: Table({key: (each,) for key, each in columns.items()})
+        for name, columns in tables.items()
+    }
 
 
 def _tables(

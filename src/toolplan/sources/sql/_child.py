@@ -156,7 +156,7 @@ class Child:
 
 def _calls(plan: _Json) -> list[list[Any]]:
     """Return the functions that a bound plan calls: the fields of `Call` in `_functions.py`."""
-    found: dict[tuple[Any, ...], None] = {}
+    found: list[list[Any]] = []
     pending: list[_Json] = [plan]
     while pending:
         part = pending.pop()
@@ -171,9 +171,9 @@ def _calls(plan: _Json) -> list[list[Any]]:
                 # comparisons are functions too, of any types
                 is_scalar = kind == "BOUND_FUNCTION" and not node["type"].startswith("COMPARE")
                 result = str(node.get("return_type", {}).get("id"))
-                found[name, tuple(types), result, _constant(node), is_scalar] = None
+                found.append([name, types, result, _constant(node), is_scalar])
             pending.extend(node.values())
-    return [list(each) for each in found]
+    return found
 
 
 def _constant(node: dict[str, _Json]) -> str:

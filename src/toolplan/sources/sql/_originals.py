@@ -7,6 +7,8 @@ the call fails and names the value. Results are then written as the tables wrote
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Final, NamedTuple, TypeAlias
@@ -39,8 +41,8 @@ Name: TypeAlias = tuple[str, str]
 """A table and a column, as they are written."""
 
 _TIMES: Final[frozenset[ColumnType]] = frozenset({Scalar.DATE_TIME, Scalar.INSTANT})
-_HUGE: Final = "HUGEINT"
 _ROUNDING: Final = frozenset({"DOUBLE", "FLOAT"})
+_EXACT: Final = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL\b.*")
 _REWRITTEN: Final[frozenset[ColumnType | type[DecimalOf]]] = frozenset(
     {*_TIMES, Scalar.INTEGER, Scalar.HUGE, Scalar.NUMBER, DecimalOf}
 )
@@ -159,22 +161,34 @@ class Originals:
             if all(time.offset is not None for time in times)
         )
 
-    def require_exact(self, calls: Sequence[Call]) -> None:
-        """Raise where a statement computes a fraction from integers that a double would round.
+    def as_doubles(
+        self, tables: Mapping[str, Mapping[str, ColumnType]]
+    ) -> dict[str, dict[str, ColumnType]] | None:
+        """Return `tables` with doubles for the columns of integers that doubles round, if any."""
+        found = {name: dict(columns) for name, columns in tables.items()}
+        large = [name for name, each in self._columns.items() if _large_of(each) is not None]
+        for table, key in large:
+            found[table][key] = _in_doubles(found[table][key])
+        return found if large else None
+
+    def require_exact(self, calls: Iterable[Call], others: Iterable[Call]) -> None:
+        """Raise where a statement computes a double from integers that a double rounds.
+
+        `calls` are those of the statement as it runs, `others` those where such columns are
+        doubles. What makes doubles only in the first does so from these columns.
 
         Raises:
-            SqlFault: a column holds an integer beyond 64 bits, and a double is made of such.
+            SqlFault: it does; it names the column and the value.
         """
-        if not any(_HUGE in call.types and call.result in _ROUNDING for call in calls):
+        if not roundings(calls) - roundings(others):
             return
         for column in self._columns.values():
-            for row, value in numbers(column.values):
-                if isinstance(value, int) and not -(2**63) <= value < 2**63:
-                    raise SqlFault(
-                        f"{_sentence(column.words)} holds {value} in row {row}, which a number with"
-                        " a fraction would round: compute with whole numbers (sum, //), or pass it"
-                        " as CAST(… AS DECIMAL(38, 4))."
-                    )
+            if (large := _large_of(column)) is not None:
+                raise SqlFault(
+                    f"{_sentence(column.words)} holds {large[1]} in row {large[0]}, which a number"
+                    " with a fraction would round: compute with whole numbers (sum, //), or pass it"
+                    " as CAST(… AS DECIMAL(38, 4))."
+                )
 
     def require_clocks(self, calls: Sequence[Call]) -> None:
         """Raise where a statement, bound with times as clocks show them, would misread them.
@@ -229,6 +243,32 @@ class Originals:
     def are_plain(self) -> bool:
         """Whether no time and no number of a result can differ from how the tables write it."""
         return not self._times and not any(_Odd.of(each) for each in self._columns.values())
+
+
+def roundings(calls: Iterable[Call]) -> Counter[Call]:
+    """Return those of `calls` that make doubles of integers or decimals, each with its count."""
+    made = (call for call in calls if call.result in _ROUNDING)
+    return Counter(call for call in made if any(map(_EXACT.fullmatch, call.types)))
+
+
+def _large_of(column: Column) -> tuple[int, float] | None:
+    """Return the row and value of an integer in `column` that a double rounds, or None."""
+    return next(
+        (
+            (row, value)
+            for row, value in numbers(column.values)
+            if isinstance(value, int) and abs(value) > MOST_IN_DOUBLE
+        ),
+        None,
+    )
+
+
+def _in_doubles(column: ColumnType) -> ColumnType:
+    if isinstance(column, DecimalOf):
+        return Scalar.NUMBER
+    for kind in (Scalar.INTEGER, Scalar.HUGE):
+        column = _with(column, kind, Scalar.NUMBER)
+    return column
 
 
 class _Odd:
