@@ -252,7 +252,7 @@ def test_a_time_keeps_its_text_and_its_day(
         (
             "SELECT max(v) AS v FROM t",
             ["2026-01-01T00:00:00.1234567Z", "2026-01-01T00:00:00Z"],
-            "cannot be compared exactly",
+            "cannot be computed with exactly",
         ),
     ],
 )
@@ -285,6 +285,32 @@ def test_a_day_late_in_summer_counts_by_the_clock() -> None:
         'SELECT CAST("at" AS DATE) AS d, count(*) AS n FROM t GROUP BY 1 ORDER BY 1', {"t": rows}
     )
     assert [row["d"] for row in found] == ["2026-10-24", "2026-10-25", "2026-10-26"]
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        ["12026-01-01T00:00:00Z", "2026-01-01T00:00:00Z"], ["+12026-01-01", "2026-01-01"],
+        ["-0002-01-01", "-0001-01-01"], ["10:30", "9:15"], ["9:15:00", "10:15:00.5"],
+        ["2026-01-01T10:00", "2026-01-01T10:00:00"],
+        ["2026-01-01 10:00:00+02", "2026-01-01 09:00:00+01"],
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT max(x) AS m FROM t", "SELECT x FROM t ORDER BY x", "SELECT x FROM t WHERE x > '2'",
+        "SELECT count(DISTINCT x) AS n FROM t", "SELECT a.x FROM t a JOIN t b USING (x)",
+    ],
+)  # fmt: skip
+def test_times_that_texts_order_otherwise_are_refused_where_they_are_compared(
+    statement: str, times: list[str]
+) -> None:
+    rows: list[Json] = [{"x": time} for time in times]
+    assert run("SELECT x FROM t", {"t": rows}) == rows
+    with pytest.raises(ToolError, match=r"column 'x' of 't' holds .* in row"):
+        run(statement, {"t": rows})
+    assert run(statement, {"t": rows}, {"t": {"x": "string"}}) is not None
 
 
 def wei(first: float, step: int = 4) -> list[Json]:

@@ -89,7 +89,7 @@ class Originals:
             _require_numbers(column)
             if column.readings and Scalar.DATE_TIME in parts_of(column.readings[0]):
                 self._times[name] = list(moments(column.values))
-            elif column.is_met:
+            else:
                 _require_times(column)
         self._mixed = frozenset(name for name in self._times if self._has_zones(name))
 
@@ -419,12 +419,16 @@ def _require_times(column: Column) -> None:
         return
     if not looks_like_times(text for _, text in texts) or column.is_declared:
         return
-    if len({(len(text), zone_of(text)) for _, text in texts}) == 1:
+    is_before_christ = any(text.startswith("-") for _, text in texts)
+    if len({(len(text), zone_of(text)) for _, text in texts}) == 1 and not is_before_christ:
         return  # as texts, they are in the order of the times
-    row, text = next((row, text) for row, text in texts if not any(moments([text])))
+    odd = next((each for each in texts if not any(moments([each[1]]))), None)
+    if odd is None:
+        return
+    row, text = odd
     raise SqlFault(
         f"{_sentence(column.words)} holds {shown(text)} in row {row}, a time that cannot be"
-        f" compared exactly. {_AS_TEXT}"
+        f" computed with exactly. {_AS_TEXT}"
     )
 
 

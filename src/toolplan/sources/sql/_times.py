@@ -20,7 +20,11 @@ from toolplan.sources.sql._functions import Call
 _TIME: Final = re.compile(
     r"\d{4}-\d{2}-\d{2}([Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,6})?([Zz]|[+-]\d{2}:\d{2})?)?", re.ASCII
 )
-_LIKE_A_TIME: Final = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}\S*", re.ASCII)
+_LIKE_A_TIME: Final = re.compile(
+    r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}\S*|([+-]?\d{4,6}-\d{2}-\d{2}([Tt ]\d{2}:\d{2}\S*)?"
+    r"|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?)$",
+    re.ASCII,
+)
 _ZONE: Final = re.compile(r":\d{2}(?:\.\d+)?\s*(?P<zone>[Zz]|[+-]\d{2}(?::?\d{2})?)$", re.ASCII)
 _FRACTION: Final = re.compile(r"\.\d+", re.ASCII)
 _ZONED_TYPES: Final = frozenset({"TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS"})
