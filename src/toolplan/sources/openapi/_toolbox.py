@@ -31,7 +31,7 @@ from toolplan.sources.openapi._security import (
 )
 from toolplan.sources.openapi._transport import HttpLimits, HttpTransport, Transport
 from toolplan.tool_call import current_call, report_page
-from toolplan.tools import Arguments, Call, Tool, Toolbox, ToolError, ToolObjectError
+from toolplan.tools import Arguments, Call, Claim, Tool, Toolbox, ToolError, ToolObjectError
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _NO_CREDENTIALS: Final[tuple[Mapping[str, Credentials], Credentials]] = ({}, Credentials())
@@ -231,15 +231,14 @@ def _claims(read: Operations, trusted: bool | Collection[str]) -> Iterator[Fault
     known = () if isinstance(trusted, bool) else trusted
     for each in read.operations:
         if each.claim is not None and trusted is not True and each.name not in known:
-            yield _claims_less(each)
+            yield _claims_less(each, each.claim)
 
 
-def _claims_less(operation: Operation) -> Fault:
-    name = operation.name
+def _claims_less(operation: Operation, claim: Claim) -> Fault:
     return Fault(
         operation.pointer,
-        f"Its hint that {operation.claim} does not count: {operation.method} says more. If it is"
-        f' true, write `{name} = "read"` in [effects] of the settings (or the effects it has), or'
+        f"Its hint that {claim} does not count: {operation.method} says more. If it is true, write"
+        f' `{operation.name} = "{claim.effects.value}"` in [effects] of the settings, or'
         " `trusted = true` in [sources.NAME], with NAME the name of the document.",
     )
 
