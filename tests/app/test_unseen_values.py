@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel, Field
 
 import toolplan
 from toolplan.app._approve import said_yes
@@ -15,6 +17,8 @@ from toolplan.approval import Approval, effect_steps
 from toolplan.consent import effects_of, needs_values
 from toolplan.events import RunState
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.flows import defaults_of
+from toolplan.plan import Literal
 from toolplan.render.approval_view import approval_json, approval_text
 from toolplan.render.effects_view import effects_text
 from toolplan.testing import Gives, ScriptedTools
@@ -224,3 +228,44 @@ def test_what_the_tool_fills_in_is_shown(case: str) -> None:
     (effect,) = effects_of(ended.waiting)
     assert effect.defaults == expected
     assert effects_text([effect]).count("(the tool's default)") == len(expected)
+
+
+class Line(BaseModel):
+    sku: str
+    qty: int = 1
+    tags: list[str] = Field(default_factory=lambda: ["urgent"])
+    more: dict[str, int] = Field(default_factory=dict)
+    seal: bytes = b"\xff"
+    price: Decimal = Decimal("1.10")
+
+
+class Odd:
+    """A value that JSON cannot say, and whose repr has an address."""
+
+
+def test_defaults_that_are_made_or_are_no_json_are_shown_too() -> None:
+    @toolplan.tool(effects="write")
+    def order(
+        line: Line,
+        copies: list[int] = Field(default_factory=lambda: [1]),  # noqa: B008
+        lines: list[Line] = Field(default_factory=list),  # noqa: B008
+        mark: bytes = b"\xfe",
+        odd: Any = Odd(),  # noqa: B008
+        note: str | None = None,
+    ) -> str:
+        """Order."""
+        return f"{line} {copies} {lines} {mark!r} {odd} {note}"
+
+    args = {"line": Literal({"sku": "a"})}
+    made = "made when the tool is called"
+    assert defaults_of(order, args) == {
+        "copies": made,
+        "lines": [],
+        "mark": r"b'\xfe'",
+        "odd": "an object of Odd",
+        "line.qty": 1,
+        "line.tags": made,
+        "line.more": {},
+        "line.seal": r"b'\xff'",
+        "line.price": "1.10",
+    }

@@ -36,7 +36,7 @@ def _left_out(
         known = stated if isinstance(stated, dict) else {}
         for name in () if fields is None else (each for each in known if each not in fields):
             parts = _alternatives(document, known[name], None)
-            default = next((d for each in parts if (d := each.get("default")) is not None), None)
+            default = next((d for each in parts if (d := _default(each)) is not None), None)
             if default is not None:
                 yield f"{place}.{name}" if place else name, default
         for name, value in (fields or {}).items():
@@ -47,6 +47,12 @@ def _left_out(
         for at, value in enumerate(items):
             inner = listed[at] if at < len(listed) else node.get("items")
             yield from _left_out(document, inner, value, f"{place}[{at}]")
+
+
+def _default(node: Mapping[str, Json]) -> Json:
+    """Return the default that a schema states, else the words for one that JSON cannot say."""
+    default = node.get("default")
+    return node.get("x-default") if default is None else default
 
 
 def _alternatives(

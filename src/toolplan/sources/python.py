@@ -15,7 +15,13 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, JsonSchemaWarningKind
-from pydantic_core import PydanticSerializationError, PydanticUndefined, from_json, to_json
+from pydantic_core import (
+    PydanticSerializationError,
+    PydanticUndefined,
+    core_schema,
+    from_json,
+    to_json,
+)
 
 from toolplan.path import Json
 from toolplan.sources._lost_keys import changes_text_keys, loses_keys
@@ -43,8 +49,12 @@ _REFUSED_KINDS: Final[Mapping[object, str]] = {
     inspect.Parameter.POSITIONAL_ONLY: "cannot be given by name",
 }
 _MOST_ERRORS: Final = 5
+_LONGEST_DEFAULT: Final = 200
 _SAME_KEYS: Final = "The result cannot be said in JSON: keys of an object are the same as text."
 _HINTS: Final = "Write type hints that pydantic knows; they become the schema of the tool."
+_EMPTY: Final[Mapping[object, Json]] = {
+    list: [], tuple: [], set: [], frozenset: [], dict: {}, str: "", int: 0, float: 0.0, bool: False,
+}  # fmt: skip
 _ONLY_DECORATED: Final = (
     "A function that is no tool is left out where others have @toolplan.tool, or where its name"
     " begins with an underscore."
@@ -59,7 +69,24 @@ class _Schemas(GenerateJsonSchema):
         return False
 
     def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
-        """Say nothing: a default that JSON cannot say is just left out of the schema."""
+        """Say nothing: `default_schema` keeps what a default is that JSON cannot say."""
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        """Return the schema of a value with a default; `x-default` describes one without JSON."""
+        found = super().default_schema(schema)
+        default, factory = schema.get("default", PydanticUndefined), schema.get("default_factory")
+        if factory in _EMPTY:
+            return {**found, "default": _EMPTY[factory]}
+        if factory is not None:
+            return {**found, "x-default": "made when the tool is called"}
+        stated = found.get("default")
+        has_address = isinstance(stated, str) and " at 0x" in stated and stated != default
+        if default is PydanticUndefined or ("default" in found and not has_address):
+            return found
+        found.pop("default", None)
+        shown = repr(default)  # with an address it is another text in each process
+        text = f"an object of {type(default).__name__}" if " at 0x" in shown else shown
+        return {**found, "x-default": text[:_LONGEST_DEFAULT]}
 
 
 class _Parameters(Struct, frozen=True):
@@ -326,7 +353,7 @@ def _field(parameter: inspect.Parameter, description: str | None) -> tuple[objec
     default: object = parameter.default
     if isinstance(default, FieldInfo):  # `limit: int = Field(10, le=100)`
         annotation = Annotated[cast("Any", annotation), default]
-        default = default.get_default(call_default_factory=True, validated_data={})
+        default = default.default  # a factory of defaults is read from the annotation
     elif default is inspect.Parameter.empty:
         default = PydanticUndefined
     stated = [each for each in typing.get_args(annotation) if isinstance(each, FieldInfo)]
