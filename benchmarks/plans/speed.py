@@ -119,6 +119,7 @@ def _tool(at: int) -> Json:
         "description": "Lists things.",
         "annotations": {"readOnlyHint": True},
         "input_schema": {
+            "x-pages": False,  # a plan over lists in pages is not clean: it gets all of them
             "type": "object",
             "properties": {
                 "query": {"type": "string", "maxLength": 200},

@@ -369,9 +369,9 @@ def _apply(plan: Plan, fixes: Iterable[Fix]) -> Plan | None:
         for edit in fix.edits:
             _edit(document, edit)
     parsed = load(document)
-    broken = any(each.severity is Severity.ERROR for each in parsed.diagnostics)
-    before = load(dump(plan)).diagnostics
-    return None if parsed.plan is None or (broken and not before) else parsed.plan
+    if any(each.severity is Severity.ERROR for each in parsed.diagnostics):
+        return parsed.plan if load(dump(plan)).diagnostics else None  # it was broken before
+    return parsed.plan
 
 
 def _edit(document: Json, edit: Edit) -> None:

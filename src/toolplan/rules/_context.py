@@ -32,6 +32,7 @@ from toolplan.rules._arguments import (
     arguments_of,
     literal_part,
 )
+from toolplan.rules._texts import joined
 from toolplan.rules._use import Place, Use, located, surely_fits
 from toolplan.schema import Absent, Schema, SchemaError, Violation, value_types
 from toolplan.schema._document import Document
@@ -190,6 +191,11 @@ class PlanContext:
         for position, step in enumerate(self.plan.steps):
             self._add_uses(found, position, step)
         return tuple(found)
+
+    @cached_property
+    def text(self) -> str:
+        """All text that is written out in the arguments: what is not in it is in no argument."""
+        return joined(value for step in self.plan.steps for value in step.args.values())
 
     @cached_property
     def doubtful(self) -> tuple[Use, ...]:

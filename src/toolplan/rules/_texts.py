@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from toolplan.path import Json
 from toolplan.plan import Array, Literal, Object, Ref, Template, Value, escape_pointer
@@ -33,6 +33,37 @@ def texts(value: Value, pointer: str) -> Iterator[tuple[str, str]]:
     for place, _, constant in written(value, pointer, ""):
         if isinstance(constant, str):
             yield place, constant
+
+
+def joined(values: Iterable[Value]) -> str:
+    """Return all text that is written out in `values`, keys of objects included, a line each."""
+    found: list[str] = []
+    for value in values:
+        match value:
+            case Literal(constant):
+                _collect(constant, found)
+            case Ref():
+                continue
+            case Template(parts):
+                found += [part for part in parts if isinstance(part, str)]
+            case Array(items):
+                found.append(joined(items))
+            case Object(fields):
+                found += [key for key, _ in fields]
+                found.append(joined(inner for _, inner in fields))
+    return "\n".join(found)
+
+
+def _collect(constant: Json, found: list[str]) -> None:
+    if isinstance(constant, str):
+        found.append(constant)
+    elif isinstance(constant, list):
+        for item in constant:
+            _collect(item, found)
+    elif isinstance(constant, dict):
+        found += constant
+        for item in constant.values():
+            _collect(item, found)
 
 
 def _constants(constant: Json, pointer: str, name: str) -> Iterator[tuple[str, str, Json]]:

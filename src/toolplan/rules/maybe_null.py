@@ -44,7 +44,7 @@ def maybe_null(context: PlanContext) -> Iterator[Problem]:
 
 
 def _may_be_null(use: Use) -> bool:
-    if not isinstance(use.given, Schema):
+    if not isinstance(use.given, Schema) or not use.given.mentions_null:
         return False
     if not use.whole:
         return _says_null(use.given)

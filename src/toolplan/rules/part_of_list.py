@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from toolplan.diagnostics import Edit, Fix, Severity
 from toolplan.paging import Paging
@@ -33,13 +33,10 @@ def part_of_list(context: PlanContext) -> Iterator[Problem]:
     How to fix: `pages`, or a limit that is surely large enough. A tool that always gives whole
     lists says so with `"x-pages": false` in its input schema.
     """
-    computed = _computed(context)
-    for position, step in enumerate(context.plan.steps):
-        if step.id not in computed or step.pages is not None:
-            continue
-        tool = context.tool(step)
-        paging = None if tool is None or tool.has_effects else tool.paging
-        if paging is None or not _may_be_a_page(step, paging):
+    pages = list(_pages(context))
+    computed = _computed(context) if pages else frozenset[str]()
+    for position, step, paging in pages:
+        if step.id not in computed:
             continue
         yield Problem(
             f"The plan computes with {_rows_of(step, paging)}, and the tool may have more.",
@@ -50,6 +47,15 @@ def part_of_list(context: PlanContext) -> Iterator[Problem]:
             else "The tool has no argument for further pages; the result says when it is a part.",
             _fix(f"/steps/{position}", step, paging),
         )
+
+
+def _pages(context: PlanContext) -> Iterator[tuple[int, Step, Paging]]:
+    """Yield each step that may give one page of its list only, with its position."""
+    for position, step in enumerate(context.plan.steps):
+        tool = None if step.pages is not None else context.tool(step)
+        paging = None if tool is None or tool.has_effects else tool.paging
+        if paging is not None and _may_be_a_page(step, paging):
+            yield position, step, paging
 
 
 def may_get_pages(step: Step, tool: Tool) -> bool:
@@ -106,7 +112,7 @@ def _fix(pointer: str, step: Step, paging: Paging) -> Fix | None:
     return Fix(True, (Edit(pointer, limit.most),)) if is_written else None
 
 
-def _computed(context: PlanContext) -> set[str]:
+def _computed(context: PlanContext) -> Set[str]:
     """Return the steps whose rows a computation reads, itself or through other reading steps.
 
     A computation is a call of `sql` or of another tool with a computed output, or one that takes a

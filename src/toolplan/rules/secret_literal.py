@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final, TypeGuard
+from typing import Final
 
-from toolplan.path import Json
-from toolplan.plan import Ref, Template, escape_pointer
+from toolplan.plan import escape_pointer
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
 from toolplan.rules._texts import texts
@@ -31,10 +30,8 @@ _MARKS: Final = (
     ("xox", ("xox",)),
     ("-----BEGIN ", ("-----BEGIN ",)),
 )
-_NESTED: Final = (list, dict)
-_SHORTEST: Final = 15
-"""Each form contains one of the marks, and is at least this long. Most plans have no such text and
-are searched no further; marks that share a rare character are searched for only if it occurs."""
+"""Each form contains one of the marks. Most plans have no such text and are searched no further;
+marks that share a rare character are searched for only if it occurs."""
 
 
 @rule()
@@ -47,7 +44,8 @@ def secret_literal(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: let the tool read the secret from an environment variable.
     """
-    if not _is_suspect(context):
+    text = context.text
+    if not any(rare in text and any(mark in text for mark in marks) for rare, marks in _MARKS):
         return
     for position, step in enumerate(context.plan.steps):
         for name, value in step.args.items():
@@ -62,38 +60,6 @@ def secret_literal(context: PlanContext) -> Iterator[Problem]:
                         "Let the tool read it from an environment variable, and replace the "
                         "secret: it has been exposed.",
                     )
-
-
-def _is_text(part: str | Ref) -> TypeGuard[str]:
-    return isinstance(part, str)
-
-
-def _is_suspect(context: PlanContext) -> bool:
-    found: list[str] = []
-    for each in context.arguments:
-        for constant in each.literals.values():
-            if isinstance(constant, str):
-                if len(constant) >= _SHORTEST:
-                    found.append(constant)
-            elif isinstance(constant, _NESTED):
-                _collect(constant, found)
-        for _, value in each.others:
-            if isinstance(value, Template):
-                found.extend(filter(_is_text, value.parts))
-            elif not isinstance(value, Ref):
-                found += [text for _, text in texts(value, "")]
-    text = "\n".join(found)
-    return any(rare in text and any(mark in text for mark in marks) for rare, marks in _MARKS)
-
-
-def _collect(nested: list[Json] | dict[str, Json], texts: list[str]) -> None:
-    """Add every text in `nested` that is long enough to `texts`, in any order."""
-    for constant in nested.values() if isinstance(nested, dict) else nested:
-        if isinstance(constant, str):
-            if len(constant) >= _SHORTEST:
-                texts.append(constant)
-        elif isinstance(constant, _NESTED):
-            _collect(constant, texts)
 
 
 def _kind(text: str) -> str | None:

@@ -45,7 +45,9 @@ def unread_reference(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: write `${ticket.assignee}`. If the text is meant as it stands, rename the step.
     """
-    for position, step in enumerate(context.plan.steps):
+    text = context.text
+    steps = context.plan.steps if any(hint in text for hint in _HINTS) else ()
+    for position, step in enumerate(steps):
         tool = context.tool(step)
         literal = () if tool is None else tool.input.literal_only
         for name, value in step.args.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection
 from functools import cached_property
 from typing import Final, Literal
@@ -113,6 +114,11 @@ class Schema:
     def document(self) -> Node:
         """The schema as one self-contained JSON value."""
         return _document.whole(self._parts)
+
+    @cached_property
+    def mentions_null(self) -> bool:
+        """Whether the word is anywhere in the schema; else it states no null."""
+        return "null" in json.dumps(self.document)
 
     def target(self, reference: Json) -> Node | None:
         """Return the node that a `$ref` in this schema leads to."""
