@@ -53,7 +53,7 @@ RISK_LEVEL: Final[Node] = {
         "low": ["low-risk", "low risk", "harmless"],
         "medium": ["medium-risk", "medium risk", "moderate"],
         "high": ["high-risk", "high risk", "dangerous", "risky"],
-        "critical": ["critical-risk", "critical risk", "extremely dangerous", "most dangerous"],
+        "critical": ["critical-risk", "critical risk", "extremely dangerous"],
     },
 }
 _TYPE: Final = named(
