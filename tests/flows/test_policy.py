@@ -54,6 +54,9 @@ def test_a_policy_is_what_its_document_says() -> None:
         ('[sinks.send]\nto = { or = { pattern = "(?<=a)b" } }', 2, "pattern"),
         ("[sinks.send]\nto = { or = { const = 2020-01-01 } }", 2, "no JSON value"),
         ('[decide]\nsend = "plain"', 2, "nothing that can be needed"),
+        ('[decide.send]\nfor_each = "plain"', 2, "nothing that can be needed"),
+        ('[decide.send]\nwhen = "any"\nelse = "ask"', 3, "There is no 'else' beside"),
+        ("[decide]\nsend = 3", 2, "table"),
         ("[egress]\ntools = 3", 2, "not a list"),
     ],
 )
@@ -186,7 +189,7 @@ def test_a_draft_knows_names_in_lists_times_and_what_destroys() -> None:
     destroys = {name: str(need) for name, need in policy.sinks["drop"].items()}
     assert destroys == {**said, "channel": "trusted", "event_id": "trusted"}
     assert str(policy.sinks["odd"]["event_id"]) == "listed"
-    assert {name: str(need) for name, need in policy.decide.items()} == {
+    assert {name: str(each.when) for name, each in policy.decide.items()} == {
         'say "x"': "listed",
         "post": "listed",
         "drop": "trusted",

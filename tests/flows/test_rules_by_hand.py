@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.flows.mails import POLICY, TOOLS, flows, step, verdicts
+from toolplan.compiler import flows_of
 from toolplan.flows import (
     Flow,
     Label,
@@ -268,6 +269,41 @@ def test_choices_are_said_where_they_stand() -> None:
     assert verdicts(INBOX, both, policy=unsaid)["count /steps/1/for_each"] == "ask"
     anyone = Policy.from_json({**POLICY.to_json(), "decide": {"delete": "any"}})
     assert verdicts(INBOX, both, policy=anyone)["count /steps/1/for_each"] == "allow"
+
+
+def test_conditions_and_counts_are_decided_apart() -> None:
+    known: Json = {"value": "${mails[0].text}", "is": {"const": "1"}}
+    both = step("d", "delete", id="x", for_each="${mails}", when=known)
+    asked = step("f", "contacts", name="Bob", when=known)
+    each = step("g", "contacts", name="Bob", for_each="${mails}")
+    behind = step("d", "delete", id="x ${f[0].name} ${g}")
+    for when, count in (("any", "trusted"), ("trusted", "any")):
+        apart = {"delete": {"when": when, "for_each": count}}
+        policy = Policy.from_json({**POLICY.to_json(), "decide": apart})
+        assert Policy.from_json(policy.to_json()) == policy
+        expected = {word: "allow" if word == "any" else "ask" for word in (when, count)}
+        for steps in ((both,), (asked, each, behind)):
+            found = verdicts(INBOX, *steps, policy=policy)
+            decided = {place.split()[0]: verdict for place, verdict in found.items()}
+            assert (decided["condition"], decided["count"]) == (expected[when], expected[count])
+    one = Policy.from_json({**POLICY.to_json(), "decide": {"delete": "listed"}})
+    assert one.to_json()["decide"] == {"delete": "listed"}
+
+
+def test_what_decides_about_a_read_whose_arguments_are_looked_at_is_a_flow() -> None:
+    known: Json = {"value": "${mails[0].text}", "is": {"const": "1"}}
+    asked = step("s", "search", q="x", when=known, for_each="${mails}")
+    plan = load({"toolplan": 1, "steps": [INBOX, asked]}).plan
+    assert plan is not None
+    cases: list[tuple[Mapping[str, Json], dict[str, Json]]] = [
+        ({"openWorldHint": True}, {}),
+        ({}, {"search": {"q": "any"}}),
+    ]
+    for hints, sinks in cases:
+        tools = TOOLS.with_tools(tool("search", annotations=hints))
+        policy = Policy.from_json({**POLICY.to_json(), "sinks": sinks, "egress": {"tools": []}})
+        found = {each.kind: each.verdict for each in flows_of(plan, tools, policy)}
+        assert (found["condition"], found["count"]) == ("ask", "ask")
 
 
 def test_a_policy_that_only_decides_is_one() -> None:

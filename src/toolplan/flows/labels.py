@@ -152,6 +152,17 @@ class Need(Struct, frozen=True):
 FlowKind: TypeAlias = OneOf["argument", "condition", "count", "secret", "default"]
 
 
+class Decide(Struct, frozen=True):
+    """What decides about the calls of a tool needs: conditions, and the number of calls."""
+
+    when: Need = Need()
+    for_each: Need = Need()
+
+    def of(self, kind: FlowKind) -> Need:
+        """Return what a flow of `kind` needs: `condition` or `count`."""
+        return self.for_each if kind == "count" else self.when
+
+
 class Flow(Struct, frozen=True):
     """A value on its way into a place where it can do harm, and what is decided about it.
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from toolplan.flows.defaults import defaults_of
 from toolplan.flows.labels import (
     SAID,
+    Decide,
     Flow,
     FlowKind,
     Label,
@@ -52,24 +53,31 @@ _MOST_FOLLOWED: Final = 40
 """So many steps at most are followed one behind the other; then the worst is taken."""
 
 _DEFAULT: Final = Need()
+_DECIDE: Final = Decide()
 _NO_SECRET: Final = Need(otherwise=Verdict.REFUSE)
 _UNKNOWN: Final = Label(Trust.UNTRUSTED)
+
+
+class _Choice(Struct, frozen=True):
+    """The label of what decides about calls; `pointer` leads to the worst of it."""
+
+    label: Label
+    pointer: str
 
 
 class _Known(Struct, frozen=True):
     """What is known of a step when those behind it are looked at.
 
     `args` is the label of all of its arguments together, `number` that of the list of its items,
-    `under` that of what decides whether it is made at all, which stands at `under_at`, and
-    `missing` that of what may make all of its output null: a step that fails and continues.
+    `choices` are what decides whether, and how often, it is made, and `missing` is the label of
+    what may make all of its output null: a step that fails and continues.
     """
 
     step: Step
     tool: str
     args: Label
     number: Label
-    under: Label
-    under_at: str
+    choices: Mapping[FlowKind, _Choice]
     missing: Label
     lineage: Callable[[Path], Lineage] | None
     follows: bool
@@ -79,7 +87,7 @@ class _Sink(Struct, frozen=True):
     """What a tool needs: its arguments, what decides about its calls, and whether it is read."""
 
     needs: Mapping[str, Need] | None
-    decide: Need | None
+    decide: Decide | None
     is_egress: bool
 
 
@@ -163,9 +171,9 @@ class PlanFlows:
 
     def _sink(self, tool: Tool) -> _Sink | None:
         policy = self._vouched.policy
-        decide = policy.decide.get(tool.name, _DEFAULT if tool.has_effects else None)
         is_egress = self._has_secrets and self._vouched.is_egress(tool)
         needs = self._vouched.needs(tool)
+        decide = policy.decide.get(tool.name, None if needs is None else _DECIDE)
         if needs is None and decide is None and not is_egress:
             return None
         return _Sink(needs, decide, is_egress)
@@ -189,9 +197,9 @@ class PlanFlows:
             need = needs.get(path[0], _DEFAULT)
             yield Flow(step.id, pointer, need, SAID, Verdict.ALLOW, "default", value)
 
-    def _decisions(self, known: _Known, need: Need) -> Iterator[Flow]:
+    def _decisions(self, known: _Known, decide: Decide) -> Iterator[Flow]:
         step = known.step
-        if step.when is None and step.for_each is None and not known.under_at:
+        if step.when is None and step.for_each is None and not known.choices:
             return
         decided: list[tuple[str, Label, FlowKind]] = []
         if step.when is not None:
@@ -199,10 +207,12 @@ class PlanFlows:
             decided.append((self._pointer(step, "when/value"), label, "condition"))
         if step.for_each is not None:
             decided.append((self._pointer(step, "for_each"), known.number, "count"))
-        if known.under_at and known.under_at not in {pointer for pointer, _, _ in decided}:
-            kind: FlowKind = "count" if known.under_at.endswith("/for_each") else "condition"
-            decided.append((known.under_at, known.under, kind))
+        own = {pointer for pointer, _, _ in decided}
+        for kind, choice in known.choices.items():
+            if choice.pointer not in own:
+                decided.append((choice.pointer, choice.label, kind))
         for pointer, label, kind in decided:
+            need = decide.of(kind)
             yield Flow(step.id, pointer, need, label, need.verdict(label), kind)
 
     def _secrets(self, known: _Known) -> Iterator[Flow]:
@@ -211,9 +221,10 @@ class PlanFlows:
             if label.secrets:
                 pointer = self._pointer(step, f"args/{escape_pointer(name)}")
                 yield Flow(step.id, pointer, _NO_SECRET, label, Verdict.REFUSE, "secret")
-        if known.under.secrets:  # whether it is made says something about the secret
-            pointer = known.under_at or self._pointer(step, "")
-            yield Flow(step.id, pointer, _NO_SECRET, known.under, Verdict.REFUSE, "secret")
+        for choice in known.choices.values():
+            if choice.label.secrets:  # whether it is made says something about the secret
+                refused = Verdict.REFUSE
+                yield Flow(step.id, choice.pointer, _NO_SECRET, choice.label, refused, "secret")
 
     def _pointer(self, step: Step, inside: str) -> str:
         return f"/steps/{self._positions[step.id]}/{inside}".rstrip("/")
@@ -230,23 +241,21 @@ class PlanFlows:
         }
         self._arguments_of[step.id] = labels
         args = least(labels.values())
-        under, at = count, self._pointer(step, "for_each") if count is not SAID else ""
+        choices: dict[FlowKind, _Choice] = {}
+        _choose(choices, "count", _Choice(count, self._pointer(step, "for_each")))
         if step.when is not None:
             label = self.label(step, step.when.value)
-            if label.trust < under.trust:
-                at = self._pointer(step, "when/value")
-            under = least((under, label))
+            _choose(choices, "condition", _Choice(label, self._pointer(step, "when/value")))
         for name in self._met:
             behind = self._known.get(name)
-            if behind is not None and behind.under is not SAID:
-                at = behind.under_at if behind.under.trust < under.trust or not at else at
-                under = least((under, behind.under))
+            for kind, choice in behind.choices.items() if behind is not None else ():
+                _choose(choices, kind, choice)
         missing = self._missing(step, args)
         follows = tool is not None and tool.compute_flow is not None
         lineage = None
         if tool is not None and tool.compute_flow is not None:
             lineage = tool.compute_flow(*self._shape(step))
-        return _Known(step, step.tool, args, count, under, at, missing, lineage, follows)
+        return _Known(step, step.tool, args, count, choices, missing, lineage, follows)
 
     def _missing(self, step: Step, args: Label) -> Label:
         """Return the label of what may make the output of `step` null, but for its items.
@@ -323,3 +332,15 @@ class PlanFlows:
 
 def _sorted(paths: frozenset[Path]) -> list[Path]:
     return sorted(paths, key=repr)
+
+
+def _choose(choices: dict[FlowKind, _Choice], kind: FlowKind, more: _Choice) -> None:
+    """Add what decides about a step to `choices`, the worse of two at its place."""
+    known = choices.get(kind)
+    if more.label is SAID:
+        return
+    if known is None:
+        choices[kind] = more
+        return
+    worse = more if more.label.trust < known.label.trust else known
+    choices[kind] = _Choice(least((known.label, more.label)), worse.pointer)

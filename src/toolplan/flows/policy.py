@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from toolplan.errors import ToolplanError
-from toolplan.flows.labels import PLAIN, Guard, Need, Trust, Verdict
+from toolplan.flows.labels import PLAIN, Decide, Guard, Need, Trust, Verdict
 from toolplan.path import Json
 from toolplan.schema import Schema, SchemaError
 
@@ -43,6 +43,7 @@ class PolicyError(ToolplanError, ValueError):
         self.keys = keys
 
 
+_KINDS: Final = frozenset(("when", "for_each"))
 _WRITTEN: Final = ("text", "file")
 """Fields that say how a policy was written."""
 
@@ -58,7 +59,7 @@ class Policy(Struct, frozen=True, eq=False):
         listed: outputs that exist, but may have been chosen by somebody untrusted.
         secret: outputs that may not reach an `egress` tool.
         sinks: by tool and argument, what the argument needs.
-        decide: by tool, what conditions and choices before a call of it need.
+        decide: by tool, what conditions before a call of it, and the number of calls, need.
         egress: tools whose calls somebody outside can read, besides those of remote sources.
         closed: tools of remote sources whose calls nobody outside can read.
         approval: when a plan with effects is approved: `always`, or where a flow needs it.
@@ -71,7 +72,7 @@ class Policy(Struct, frozen=True, eq=False):
     listed: tuple[str, ...] = ()
     secret: tuple[str, ...] = ()
     sinks: Needs = field(default_factory=dict[str, Mapping[str, Need]])
-    decide: Mapping[str, Need] = field(default_factory=dict[str, Need])
+    decide: Mapping[str, Decide] = field(default_factory=dict[str, Decide])
     egress: tuple[str, ...] = ()
     closed: tuple[str, ...] = ()
     approval: ApprovalRule = "always"
@@ -120,7 +121,7 @@ class Policy(Struct, frozen=True, eq=False):
                 for tool, needs in self.sinks.items()
             }
         if self.decide:
-            document["decide"] = {name: _need_to_json(need) for name, need in self.decide.items()}
+            document["decide"] = {name: _decide_to_json(d) for name, d in self.decide.items()}
         if self.approval != "always":
             document["approval"] = self.approval
         return document
@@ -144,8 +145,8 @@ class Policy(Struct, frozen=True, eq=False):
             for tool, needs in _table(table.get("sinks", {}), ("sinks",)).items()
         }
         decide = {
-            tool: _need(need, ("decide", tool), guards=False)
-            for tool, need in _table(table.get("decide", {}), ("decide",)).items()
+            tool: _decide(given, ("decide", tool))
+            for tool, given in _table(table.get("decide", {}), ("decide",)).items()
         }
         lists = {name: _listed(table, name, key) for name, key in _LISTS.items()}
         _refuse_contradictions(lists, "trusted", "listed", "outputs")
@@ -164,6 +165,25 @@ class Policy(Struct, frozen=True, eq=False):
             text=text,
             file=file,
         )
+
+
+def _decide_to_json(decide: Decide) -> Json:
+    if decide.when == decide.for_each:
+        return _need_to_json(decide.when)
+    return {"when": _need_to_json(decide.when), "for_each": _need_to_json(decide.for_each)}
+
+
+def _decide(given: object, keys: Keys) -> Decide:
+    """Read what decides about a tool's calls needs: one need for both, or a table of two."""
+    parts = dict[str, object]() if isinstance(given, str) else _table(given, keys)
+    if not _KINDS & parts.keys():
+        need = _need(given, keys, guards=False)
+        return Decide(need, need)
+    for name in parts:
+        if name not in _KINDS:
+            raise _error(f"There is no {name!r} beside 'when' and 'for_each'.", (*keys, name))
+    needs = {name: _need(each, (*keys, name), guards=False) for name, each in parts.items()}
+    return Decide(**needs)
 
 
 def _need_to_json(need: Need) -> Json:
