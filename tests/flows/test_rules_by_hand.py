@@ -286,6 +286,14 @@ def test_conditions_and_counts_are_decided_apart() -> None:
             found = verdicts(INBOX, *steps, policy=policy)
             decided = {place.split()[0]: verdict for place, verdict in found.items()}
             assert (decided["condition"], decided["count"]) == (expected[when], expected[count])
+    due: Json = {"value": "${accounts[0].due}", "is": {"const": "1"}}
+    own = step("d", "delete", id="x ${f[0].name}", when=due)
+    assert (
+        verdicts(ACCOUNTS, step("d", "delete", id="x", when=due))["condition /steps/1/when/value"]
+        == "allow"
+    )
+    found = flows(INBOX, asked, ACCOUNTS, own)
+    assert [each.verdict for each in found if each.kind == "condition"] == ["ask"]
     one = Policy.from_json({**POLICY.to_json(), "decide": {"delete": "listed"}})
     assert one.to_json()["decide"] == {"delete": "listed"}
 

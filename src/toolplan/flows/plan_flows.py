@@ -198,22 +198,10 @@ class PlanFlows:
             yield Flow(step.id, pointer, need, SAID, Verdict.ALLOW, "default", value)
 
     def _decisions(self, known: _Known, decide: Decide) -> Iterator[Flow]:
-        step = known.step
-        if step.when is None and step.for_each is None and not known.choices:
-            return
-        decided: list[tuple[str, Label, FlowKind]] = []
-        if step.when is not None:
-            label = self.label(step, step.when.value)
-            decided.append((self._pointer(step, "when/value"), label, "condition"))
-        if step.for_each is not None:
-            decided.append((self._pointer(step, "for_each"), known.number, "count"))
-        own = {pointer for pointer, _, _ in decided}
         for kind, choice in known.choices.items():
-            if choice.pointer not in own:
-                decided.append((choice.pointer, choice.label, kind))
-        for pointer, label, kind in decided:
             need = decide.of(kind)
-            yield Flow(step.id, pointer, need, label, need.verdict(label), kind)
+            verdict = need.verdict(choice.label)
+            yield Flow(known.step.id, choice.pointer, need, choice.label, verdict, kind)
 
     def _secrets(self, known: _Known) -> Iterator[Flow]:
         step = known.step
@@ -242,14 +230,16 @@ class PlanFlows:
         self._arguments_of[step.id] = labels
         args = least(labels.values())
         choices: dict[FlowKind, _Choice] = {}
-        _choose(choices, "count", _Choice(count, self._pointer(step, "for_each")))
+        if step.for_each is not None:
+            _choose(choices, "count", _Choice(count, self._pointer(step, "for_each")))
         if step.when is not None:
             label = self.label(step, step.when.value)
             _choose(choices, "condition", _Choice(label, self._pointer(step, "when/value")))
         for name in self._met:
             behind = self._known.get(name)
             for kind, choice in behind.choices.items() if behind is not None else ():
-                _choose(choices, kind, choice)
+                if choice.label is not SAID:
+                    _choose(choices, kind, choice)
         missing = self._missing(step, args)
         follows = tool is not None and tool.compute_flow is not None
         lineage = None
@@ -337,8 +327,6 @@ def _sorted(paths: frozenset[Path]) -> list[Path]:
 def _choose(choices: dict[FlowKind, _Choice], kind: FlowKind, more: _Choice) -> None:
     """Add what decides about a step to `choices`, the worse of two at its place."""
     known = choices.get(kind)
-    if more.label is SAID:
-        return
     if known is None:
         choices[kind] = more
         return
