@@ -269,3 +269,23 @@ def test_defaults_that_are_made_or_are_no_json_are_shown_too() -> None:
         "line.seal": r"b'\xff'",
         "line.price": "1.10",
     }
+
+
+@pytest.mark.parametrize(
+    ("effects", "first", "second"),
+    [
+        (Effects.UNKNOWN, "This plan may change something", "may change something (undeclared)"),
+        (Effects.WRITE, "This plan changes something", "pay, write"),
+    ],
+)
+def test_undeclared_effects_are_not_said_to_be_sure(
+    effects: Effects, first: str, second: str
+) -> None:
+    tools = ScriptedTools()
+    tools.add("pay", effects=effects)
+    plan = {"toolplan": 1, "steps": [{"id": "pay", "tool": "pay"}]}
+    compiled = toolplan.compile_plan(plan, tools=tools.toolbox)
+    assert compiled.plan is not None
+    lines = approval_text(effect_steps(compiled.plan, tools.toolbox), "d").splitlines()
+    assert lines[0].startswith(first)
+    assert second in lines[1]

@@ -78,7 +78,7 @@ def test_faults_come_first_then_calls_effects_and_what_was_left_out() -> None:
         "",
         "Effects",
         "• a: send, write, 1 call",
-        "• b: drop, destructive (its source does not say), at most 12,000 calls",
+        "• b: drop, may change something (undeclared), at most 12,000 calls",
         "",
         "Unchecked",
         "• c: It needs step 'b'.",

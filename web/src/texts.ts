@@ -136,7 +136,7 @@ export const texts = {
     effectKinds: {
       write: 'changes something',
       destructive: 'may destroy something',
-      unknown: 'may change anything (its source does not say)',
+      unknown: 'may change something (undeclared)',
       read: 'reads',
     } as Record<string, string>,
     verdicts: {

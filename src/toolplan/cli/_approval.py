@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 import uuid
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager, redirect_stdout
 from typing import Final
 
@@ -31,6 +31,7 @@ from toolplan.execution_plan import ExecutionPlan
 from toolplan.render import approval_view
 from toolplan.render.printable import printable
 from toolplan.storage.journal import JournalError
+from toolplan.tools import Effects
 
 _MOST_TIMES: Final = 1_000
 
@@ -192,11 +193,13 @@ class RunGuard:
         if self._by_word:
             return _refused("The run waits for a person; nothing was approved.", _person.ways())
         other = f", not {self._digest}" if self._digest is not None else ""
+        is_sure = approval_view.declares_effects(steps)
+        changes = "changes something" if is_sure else "may change something"
         return CommandError(
             "approval-required",
-            f"The plan changes something and was not run. Its digest is {required.digest}{other}.",
+            f"The plan {changes} and was not run. Its digest is {required.digest}{other}.",
             "Read the plan. --yes approves any plan; --approve DIGEST approves this plan and no"
-            " other.",
+            f" other.{_labels(steps)}",
             details=None
             if self.plan is None
             else approval_view.approval_json(steps, required.digest),
@@ -264,3 +267,11 @@ async def _line() -> str:
     finally:
         loop.remove_reader(number)
     return os.read(number, 1_000).decode("utf-8", "replace")
+
+
+def _labels(steps: Sequence[EffectStep]) -> str:
+    """Return how a tool with undeclared effects is labelled as one that only reads."""
+    name = next((step.tool for step in steps if step.effects is Effects.UNKNOWN), None)
+    if name is None:
+        return ""
+    return f" If {name} only reads, say so: --effects {name}=read, or [effects] of the settings."

@@ -175,7 +175,7 @@ def _effects(dry: DryRun) -> Iterator[Block]:
 def _effect_line(effect: EffectBounds) -> str:
     # unknown effects are treated as the worst
     unsaid = effect.effects is Effects.UNKNOWN
-    kind = "destructive (its source does not say)" if unsaid else effect.effects.value
+    kind = "may change something (undeclared)" if unsaid else effect.effects.value
     calls = count_text(effect.calls.most, "call")
     most = "" if effect.calls.least == effect.calls.most else "at most "
     return f"{printable(effect.step)}: {printable(effect.tool)}, {kind}, {most}{calls}"

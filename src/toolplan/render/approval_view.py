@@ -25,6 +25,7 @@ _WIDEST_HEAD: Final = 24
 _MOST_NAMED: Final = 8
 
 BY_DEFAULT: Final = "(the tool's default)"
+UNDECLARED: Final = "may change something (undeclared)"
 
 Shown: TypeAlias = Iterator[tuple[str, str]]
 """Lines of text, each with its style."""
@@ -59,13 +60,14 @@ def approval_lines(
     steps: Sequence[EffectStep], digest: str, width: int, encoding: str = "utf-8"
 ) -> Shown:
     """Yield the lines that are shown in `width` columns of a terminal, with their styles."""
-    yield f"This plan changes something: {_calls_of_all(steps)}.", "bold yellow"
+    changes = "changes something" if declares_effects(steps) else "may change something"
+    yield f"This plan {changes}: {_calls_of_all(steps)}.", "bold yellow"
     for step in steps:
-        effects = "destructive" if step.effects is Effects.UNKNOWN else step.effects.value
-        unsaid = " (its source does not say)" if step.effects is Effects.UNKNOWN else ""
+        is_said = step.effects is not Effects.UNKNOWN
+        effects = step.effects.value if is_said else UNDECLARED
         style = "yellow" if step.effects is Effects.WRITE else "bold red"
         name, tool = exact_name(step.step, encoding), exact_name(step.tool, encoding)
-        yield f"  {name}: {tool}, {effects}{unsaid}", style
+        yield f"  {name}: {tool}, {effects}", style
         if step.for_each is not None:
             calls = ("" if step.exact else "at most ") + count_text(step.calls, "call")
             yield from value_lines(f"{calls}: one for each of ", step.for_each, width, encoding)
@@ -86,6 +88,11 @@ def approval_lines(
             names = ", ".join(exact_name(each, encoding) for each in step.invented)
             yield f"{_INDENT}Attention, not in the question: {names}", "bold red"
     yield f"digest {digest}", "dim"
+
+
+def declares_effects(steps: Sequence[EffectStep]) -> bool:
+    """Return whether one of `steps` surely has effects: all others are only not known to read."""
+    return any(step.effects is not Effects.UNKNOWN for step in steps)
 
 
 def value_lines(head: str, value: Value | Json, width: int, encoding: str) -> Shown:
