@@ -34,7 +34,7 @@ def test_the_version_is_that_of_the_core_and_pinned_to_it() -> None:
     assert extras["offline"] == [f"toolplan-offline=={core['version']}"]
 
 
-def test_only_public_names_of_the_core_are_imported() -> None:
+def test_only_public_names_are_imported_from_the_core() -> None:
     modules = sorted(SOURCE.rglob("*.py"))
     assert modules
     for path in modules:

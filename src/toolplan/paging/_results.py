@@ -384,7 +384,7 @@ def is_cut(
         about = _WORDS.findall(name)[-1:] or [name]
         if value != len(rows) or about[0].lower() in names.OTHER_NUMBERS:
             continue
-        if not _is_repeated(value, rows):
+        if not _is_repeated(len(rows), rows):
             return True
     return False
 

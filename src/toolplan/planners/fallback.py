@@ -17,7 +17,6 @@ from toolplan.planners._base import (
     Planner,
     Proposal,
     Question,
-    Refusal,
     Remembering,
 )
 from toolplan.providers import ModelError
@@ -48,7 +47,8 @@ class FallbackChain:
     ) -> None:
         """Chain `planners`, the cheapest first, by their names: `offline`, `llm`.
 
-        `on_escalation` is called each time the next planner is asked.
+        `on_escalation` is called for each planner without a plan, once another one has answered;
+        where a model fails instead, its error says what is wrong.
 
         Raises:
             ValueError: there is no planner.
@@ -72,24 +72,25 @@ class FallbackChain:
             ModelError: the model of the last planner failed.
         """
         last = next(reversed(self._planners))
+        passed: list[Escalation] = []
         for name, planner in self._planners.items():
             try:
                 proposal = await planner.propose(question, tools, attempts, on_text=on_text)
             except ModelError as error:
                 if name == last:
                     raise
-                self._report(name, error.with_help)
+                passed.append(Escalation(name, error.with_help))
                 continue
-            match proposal:
-                case Draft():
-                    return replace(proposal, planner=proposal.planner or name)
-                case Refusal():
-                    return proposal
-                case Clarification() if name == last:
-                    return proposal
-                case Clarification():
-                    self._report(name, _reason(proposal))
-                    question = _with_draft(question, proposal)
+            if isinstance(proposal, Clarification) and name != last:
+                passed.append(Escalation(name, _reason(proposal)))
+                question = _with_draft(question, proposal)
+                continue
+            if self._on_escalation is not None:
+                for each in passed:
+                    self._on_escalation(each)
+            if isinstance(proposal, Draft):
+                return replace(proposal, planner=proposal.planner or name)
+            return proposal
         raise RuntimeError("No planner proposed anything.")
 
     def keep(self, question: Question, tools: Toolbox, draft: Draft) -> None:
@@ -103,10 +104,6 @@ class FallbackChain:
         for planner in self._planners.values():
             if isinstance(planner, Remembering):
                 planner.drop(question, tools, draft)
-
-    def _report(self, planner: str, reason: str) -> None:
-        if self._on_escalation is not None:
-            self._on_escalation(Escalation(planner, reason))
 
 
 def _reason(proposal: Clarification) -> str:

@@ -25,13 +25,13 @@ def unknown_argument(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: use a name that the tool declares, or remove the argument.
     """
-    names_of: dict[int, _Names] = {}
+    known_names: dict[int, _Names] = {}
     for position, step, found in context.violations:
         if found.kind != "unknown":
             continue
         name = found.name or ""
         place = f"/steps/{position}/args{found.pointer}"
-        known = names_of.get(position) or names_of.setdefault(position, _Names(context, step))
+        known = known_names.get(position) or known_names.setdefault(position, _Names(context, step))
         names = known.declared if found.pointer == "" else ()
         free = known.free if found.pointer == "" else []
         offers = context.suggest(name, free)

@@ -194,7 +194,7 @@ class Schemas:
                 made[keyword] = inner
         _drop_one_sided(made, raw, use)
         if "discriminator" in raw and isinstance(raw.get("oneOf"), list):
-            made = alternatives_by_discriminator(made, raw, self._names_of(raw, pointer))
+            made = alternatives_by_discriminator(made, raw, self._names_by_branch(raw, pointer))
         return as_nullable(made) if raw.get("nullable") is True else made
 
     def _inner(self, keyword: str, value: Json, pointer: str, use: Use, depth: int) -> Json:
@@ -214,7 +214,7 @@ class Schemas:
             case _:
                 return None
 
-    def _names_of(self, raw: Node, pointer: str) -> Mapping[str, tuple[str, ...]]:
+    def _names_by_branch(self, raw: Node, pointer: str) -> Mapping[str, tuple[str, ...]]:
         """Return by definition the values of the discriminator that name it."""
         property_ = raw["discriminator"]
         stated = property_.get("mapping") if isinstance(property_, dict) else None
