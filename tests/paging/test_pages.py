@@ -186,6 +186,16 @@ def test_all_rows_come_once_and_in_order(count: int, size: int, kind: str) -> No
         ({"link": "<https://a/?page=2>; rel=next"}, {"next": "https://a/?page=2"}),
         ({"link": '<https://a/?page=1>; rel="prev"'}, {"next": None}),
         ({"link": '<https://a/style.css>; rel="preload"'}, {}),
+        ({"link": '<a?q=x,y;z&page=2>; rel="last next"'}, {"next": "a?q=x,y;z&page=2"}),
+        ({"link": '<a?page=2>; title="a<b, c"; rel=next'}, {"next": "a?page=2"}),
+        ({"link": '<a?page=2>; title="a \\" rel=last"; REL=Next'}, {"next": "a?page=2"}),
+        ({"link": '<a?page=1>; title="; rel=next"; rel="prev"'}, {"next": None}),
+        ({"link": '<a?page=2>; rel="next-archive"'}, {}),
+        ({"link": '<a>; rel="nextcloud"'}, {}),
+        ({"link": '<a>; rel=first-party, <b>; rel="last-modified"'}, {}),
+        ({"x-total-pages": "3"}, {"pages": 3}),
+        ({"x-wp-total": "75", "x-wp-totalpages": "8"}, {"total": 75, "pages": 8}),
+        ({"x-total-pages": "?"}, {}),
         ({"x-next-page": "2"}, {"next": "2"}),
         ({"x-next-page": ""}, {"next": None}),
         ({}, {}),
@@ -200,6 +210,8 @@ def test_headers_say_what_the_body_does_not() -> None:
     assert verdict(page_of(rows_of(20), paging, {"total": 75}), paging, {}).more is True
     assert verdict(page_of(rows_of(20), paging, {"total": 20}), paging, {}).more is False
     assert verdict(page_of(rows_of(20), paging, {"next": None}), paging, {}).more is False
+    assert verdict(page_of(rows_of(13), paging, {"pages": 2}), paging, {}).more is True
+    assert verdict(page_of(rows_of(13), None, {"pages": 2}), None, {}).more is None
     link: Json = "https://a/?page=2"
     assert verdict(page_of(rows_of(20), paging, {"next": link}), paging, {}).more is True
 

@@ -208,7 +208,7 @@ def _has_objects(field: Field) -> bool:
 def page_of(output: Json, paging: Paging | None = None, stated: Mapping[str, Json] = {}) -> Page:
     """Return what `output`, a result of a tool, says about pages.
 
-    `stated` is what came beside it: `total` and `next`, as headers of a response say them.
+    `stated` is what came beside it: `total`, `pages` and `next`, as headers of a response say them.
     """
     if isinstance(output, list):
         page = Page(len(output), ())
@@ -219,6 +219,8 @@ def page_of(output: Json, paging: Paging | None = None, stated: Mapping[str, Jso
     total, link = stated.get("total"), stated.get("next")
     if type(total) is int:
         page = replace(page, total=total, is_total_sure=True)
+    if type(pages := stated.get("pages")) is int:
+        page = replace(page, pages=pages)
     if "next" in stated:
         page = replace(page, next=link, has_next=bool(link))
     return page
@@ -430,9 +432,10 @@ def begins_later(paging: Paging | None, args: Mapping[str, Json]) -> bool:
     return paging.page is not None and (paging.page.number(args) or 0) > paging.first_page
 
 
-_LINK: Final = re.compile(r"<([^>]*)>([^<]*)")
-_REL_NEXT: Final = re.compile(r";\s*rel\s*=\s*\"?[^\";]*\bnext\b", re.IGNORECASE)
-_REL_PAGES: Final = re.compile(r"rel\s*=\s*\"?(next|prev|first|last)", re.IGNORECASE)
+_VALUE: Final = r'(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]*))'
+_PARAMETER: Final = re.compile(r'([^\s=;,"<>]+)\s*=\s*' + _VALUE)
+_LINK: Final = re.compile(r'<([^>]*)>((?:"(?:[^"\\]|\\.)*"|[^"<])*)')
+_RELS: Final = frozenset({"next", "prev", "previous", "first", "last"})
 _COUNT_HEADERS: Final = (
     "x-total-count", "x-total", "total-count", "x-total-results", "x-totalcount", "x-total-items",
     "x-pagination-total-count", "x-wp-total", "x-result-count", "x-total-records", "x-count",
@@ -441,10 +444,11 @@ _NEXT_HEADERS: Final = ("x-next-page", "x-next-cursor", "x-next-page-token", "x-
 
 
 def next_link(headers: Mapping[str, str]) -> dict[str, Json]:
-    """Return what the headers of a response say about pages: `total`, and `next` or its absence.
+    """Return what the headers of a response say about pages.
 
-    The names of `headers` are in lower case. A `Link` header without `rel="next"` says that no page
-    follows where it speaks of pages at all.
+    That is `total`, `pages`, and `next`: a link or a cursor, None where no page follows. The names
+    of `headers` are in lower case. A `Link` header without `rel="next"` says that no page follows
+    where it speaks of pages at all.
     """
     said: dict[str, Json] = {}
     for name in _COUNT_HEADERS:
@@ -452,6 +456,9 @@ def next_link(headers: Mapping[str, str]) -> dict[str, Json]:
         if value.isascii() and value.isdigit() and len(value) < 16:
             said["total"] = int(value)
             break
+    pages = headers.get("x-total-pages", "").strip() or headers.get("x-wp-totalpages", "").strip()
+    if pages.isascii() and pages.isdigit() and len(pages) < 16:
+        said["pages"] = int(pages)
     content_range = re.search(r"/(\d{1,15})\s*$", headers.get("content-range", ""))
     if "total" not in said and content_range and "content-range" in headers:
         said["total"] = int(content_range[1])
@@ -459,13 +466,17 @@ def next_link(headers: Mapping[str, str]) -> dict[str, Json]:
         if name in headers:
             said["next"] = headers[name].strip() or None
             break
-    links = headers.get("link", "")
-    if "next" not in said and re.search(
-        r"rel\s*=\s*\"?(next|prev|first|last)", links, re.IGNORECASE
-    ):
-        found = (m[1] for m in _LINK.finditer(links) if _REL_NEXT.search(m[2]))
-        said["next"] = next(found, None)
+    if "next" not in said:
+        links = [(m[1], _relations(m[2])) for m in _LINK.finditer(headers.get("link", ""))]
+        if any(rels & _RELS for _, rels in links):
+            said["next"] = next((link for link, rels in links if "next" in rels), None)
     return said
+
+
+def _relations(parameters: str) -> frozenset[str]:
+    """Return what `rel`, among the parameters of a link, says; the first one counts."""
+    found = (m[2] or m[3] or "" for m in _PARAMETER.finditer(parameters) if m[1].lower() == "rel")
+    return frozenset(next(found, "").lower().split())
 
 
 def query_of(link: str) -> dict[str, str]:
