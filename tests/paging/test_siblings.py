@@ -79,6 +79,11 @@ def test_a_result_that_shows_its_end_goes_before_the_number() -> None:
         {"isLast": False},
         {"more": True},
         {"meta": {"pagination": {"total_pages": 3}}},
+        {"meta": {"pagination": {"total_pages": "3"}}},
+        {"meta": {"pages": "3"}},
+        {"users": [{"id": 1}], "groups": [{"id": 2}], "next_page_token": "x"},
+        {"users": [{"id": 1}], "groups": [{"id": 2}], "has_more": True},
+        {"users": [{"id": 1}], "groups": [{"id": 2}], "isLast": False},
         {"total": "120"},
         {"remaining": 80},
         {"next_offset": 40},
@@ -93,10 +98,24 @@ def test_what_a_result_says_about_the_rest_is_read(rest: dict[str, Json]) -> Non
     [
         {"LastEvaluatedKey": {}}, {"LastEvaluatedKey": None}, {"nextLink": None}, {"isLast": True},
         {"more": False}, {"links": {"next": None}}, {"total": None}, {"IsTruncated": False},
+        {"meta": {"pagination": {"total_pages": "1"}}}, {"users": [{"id": 1}], "total": 300},
     ],
 )  # fmt: skip
 def test_an_end_is_an_end(rest: dict[str, Json]) -> None:
     assert part({"items": ROWS[:40], **rest}, {}) == ""
+
+
+def test_lists_of_which_none_is_surely_the_rows_go_on_too() -> None:
+    both: dict[str, Json] = {"users": ROWS[:13], "groups": ROWS[:5]}
+    assert part({**both, "next_page_token": "x"}, {})
+    assert part({**both, "has_more": True}, {})
+    assert part({**both, "next_page_token": None}, {}) == ""
+    assert part(both, {}) == ""
+
+
+def test_a_total_below_the_number_of_rows_counts_something_else() -> None:
+    assert part({"data": ROWS[:50], "total": 3}, {"batch": 50}, batch=number())
+    assert part({"data": ROWS[:50], "total": 3}, {}) == ""
 
 
 def test_a_total_may_be_a_lower_bound() -> None:

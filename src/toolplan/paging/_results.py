@@ -118,6 +118,8 @@ def facts_of(
     found.setdefault("nexts", []).extend(found.pop("weak_nexts", ()))
     made = {kind: tuple(paths) for kind, paths in found.items()}
     rows = _rows(listed)
+    if rows is None and listed and (made["nexts"] or "more" in made or "last" in made):
+        rows = listed[0].path  # which of several lists goes on is not said; one of them does
     if rows is None and not is_paged:
         return Facts()
     for kind, key in (("totals", "total"), ("more", "more"), ("last", "last"), ("nexts", "next")):
@@ -144,9 +146,9 @@ def _kind(field: Field, is_paged: bool, args: frozenset[str], about_pages: bool)
     is_number = field.may_be(*_INTEGERS) and (field.types or field.name in names.TOTALS)
     if is_number and (kind := _number_kind(field, near)) is not None:
         return kind
-    is_total = field.name in names.TOTALS or (field.name in names.WEAK_TOTALS and near)
-    if is_total and "string" in field.types:  # some services send it as text
-        return "totals"
+    counted = _number_kind(field, near)
+    if counted in ("totals", "page_counts") and "string" in field.types:  # some send them as text
+        return counted
     if "boolean" in field.types:
         if field.name in names.MORE or (field.name in names.WEAK_MORE and near):
             return "more"
@@ -277,7 +279,7 @@ def _total(
     """Return the number of all rows; whether it is sure, or may be more; and where it stands."""
     for path in facts.totals:
         total = _whole(_at(output, path))
-        if total is not None and total >= 0:
+        if total is not None and total >= (rows or 0):  # less than the rows counts something else
             if _at(output, (*path[:-1], "relation")) == "gte":
                 return total, False, True, ()
             return total, True, False, tuple(map(str, path))
@@ -311,7 +313,8 @@ def _preferred(found: list[Json], paths: tuple[Path, ...], known: frozenset[str]
 
 
 def _first_integer(output: dict[str, Json], paths: tuple[Path, ...]) -> int | None:
-    return next((v for path in paths if type(v := _at(output, path)) is int and v >= 0), None)
+    found = (_whole(_at(output, path)) for path in paths)
+    return next((each for each in found if each is not None and each >= 0), None)
 
 
 def _at(value: Json, path: Path) -> Json:
