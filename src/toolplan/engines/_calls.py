@@ -250,9 +250,8 @@ def callees(
             raise CannotRun(f"Tool {name!r} cannot be used: {tool.unusable}.")
         else:
             found[name] = tool
-    for step in steps:
-        tool = found.get(step.tool)
-        if step.pages is not None and tool is not None and not can_page(tool):
+    for step in (each for each in steps if each.pages is not None and each.tool in found):
+        if not can_page(found[step.tool]):
             raise CannotRun(
                 f"Step {step.id!r} asks for all pages of {step.tool!r}, which has none, or has"
                 " effects."

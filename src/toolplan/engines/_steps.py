@@ -315,10 +315,10 @@ class Scheduler:
         self._ready.release(call.position)
         if call.page is not None:
             self._paged.ended(call, call.page, outcome)
-        elif isinstance(outcome, Failure) or not (call.tool.may_give_pages or call.said):
-            self.ended(call.position, call.index, outcome, call.attempt)
         else:
-            parts = own_part(call.step.id, call.tool, call.args, outcome, call.said)
+            parts: tuple[Partial, ...] = ()
+            if (call.tool.may_give_pages or call.said) and not isinstance(outcome, Failure):
+                parts = own_part(call.step.id, call.tool, call.args, outcome, call.said)
             self.ended(call.position, call.index, outcome, call.attempt, parts)
         self._start_ready()
 
