@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from threading import Event, Thread
 from types import TracebackType
 from typing import Final, Self
@@ -124,11 +123,16 @@ class ScriptedModelServer:
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass  # the client went away, or spoke no HTTP
         except asyncio.CancelledError:
-            pass  # the server ends; stream servers log a cancelled conversation as an error
+            # the server ends; stream servers log a cancelled conversation as an error
+            writer.transport.abort()
         finally:
             writer.close()
-            with suppress(OSError, asyncio.CancelledError):
+            try:
                 await writer.wait_closed()
+            except OSError:
+                pass
+            except asyncio.CancelledError:  # what the client has not read would keep it open
+                writer.transport.abort()
 
     async def _answer(
         self, request: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

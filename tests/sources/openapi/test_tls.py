@@ -72,6 +72,7 @@ def asked(host: str, certificate: Path, *, trusted: bool = True) -> tuple[int, l
             return (await transport.send(request)).status
         finally:
             server.close()
+            await asyncio.sleep(0.05)  # the other side of the connection has to notice its end
 
     return asyncio.run(ask()), seen
 

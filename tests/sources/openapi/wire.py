@@ -76,6 +76,8 @@ class Wire:
     ) -> None:
         if self._server is not None:
             self._server.close()
+            for _ in range(5):  # a connection that was just accepted has to begin, to be closed
+                await asyncio.sleep(0)
         for writer in self._writers:
             writer.close()
         for writer in self._writers:
