@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from tests.sizes import share_of
 from toolplan.path import Json
 from toolplan.schema import NoExample, Schema, SchemaError
-from toolplan.schema._pattern import MAX_LENGTH, text_for
+from toolplan.schema._literals import MAX_STEPS, text_for
 
 
 def example(raw: Json, seed: int = 0, items: int = 2) -> Any:
@@ -201,7 +202,32 @@ def test_hostile_schemas_end_in_an_example_or_in_none(raw: Json) -> None:
 @given(st.text(st.sampled_from("ab019(|)[^]{,}?*+.\\dw-$:<>P=!"), max_size=30), st.integers(0, 9))
 def test_any_text_may_be_read_as_a_pattern(pattern: str, extra: int) -> None:
     text = text_for(pattern, extra, extra)
-    assert text is None or len(text) <= MAX_LENGTH
+    assert text is None or len(text) <= MAX_STEPS
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *(r"^(?!x)a$", r"^(a)\1$", r"^[\u0041-\u0043]$", r"^(?<year>\d{4})-(?P<day>\d\d)$"),
+        *(r"^\bfoo\b$", r"^[^\s]+@\S+$", r"^\W\D$", r"^a{150,}$", r"^(?:[a-z]+,)*$"),
+    ],
+)
+def test_text_of_a_pattern_matches_it(pattern: str) -> None:
+    texts = [text_for(pattern, turn, extra) for turn in range(9) for extra in (0, 2, 20)]
+    python = pattern.replace("(?<year>", "(?P<year>")
+    assert all(text is not None and re.search(python, text) for text in texts)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("[\\0-\U0010ffff]{500}", "[" + "\\0-\U0010ffff" * 400 + "]", "[^\\0-\U0010ffff]"),
+        *("(?:a{9999}){9999}", "(a*)*" * 300, "(" * 5_000, "(?:a{0}){2000}" * 200, "x" * 3_000),
+        *(r"\p{L}", "[[:alpha:]]", "[a--b]", "a{9,1}", "a{99999999999}", r"\2", "[", "*"),
+    ],
+)
+def test_pattern_that_takes_long_or_is_unknown_gets_no_text(pattern: str) -> None:
+    assert text_for(pattern, 1, 8) is None
 
 
 SCALARS = st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from(["a", "bc", "def"])

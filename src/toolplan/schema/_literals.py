@@ -1,16 +1,31 @@
-"""Sample numbers and texts that fit a schema."""
+"""Sample numbers and texts that fit a schema; those of a pattern are made by rstr."""
 
 from __future__ import annotations
 
 import fractions
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from math import ceil, floor, isfinite
-from typing import Final
+from random import Random
+from string import ascii_lowercase, ascii_uppercase, digits
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from rstr.xeger import STAR_PLUS_LIMIT, Xeger
 
 from toolplan.path import Json
-from toolplan.schema._pattern import text_for
 
+if TYPE_CHECKING:
+    from _typeshed import SupportsLenAndGetItem
+
+MAX_STEPS: Final = 2_000
+"""The longest pattern and the longest text of one, in characters, and the work for it."""
+
+_T = TypeVar("_T")
+_USUAL: Final = ascii_lowercase + ascii_uppercase + digits + " -_.:/#"
+_GROUP_NAME: Final = re.compile(r"\(\?<(?=\w)")  # as ECMAScript writes it
+# sets in sets belong to other dialects; Python warns of what may be one
+_OTHER_SETS: Final = re.compile(r"\[\[|--|&&|~~|\|\|")
 _MAX_LENGTH: Final = 10_000
 _DAY: Final = date(2025, 1, 1)
 _LARGEST: Final = 2**53
@@ -73,6 +88,84 @@ def _texts(parts: Sequence[dict[str, Json]], number: int, least: int) -> Iterato
                 if text is not None:
                     yield text
                     yield text.ljust(least, "x")
+
+
+class _Unsupported(Exception):
+    """No text is made for the pattern: it would take too long, or nothing fits a part of it."""
+
+
+class _Choices(Random):
+    """Choices without chance: `turn` selects, `extra` is how often parts repeat beyond the least.
+
+    Raises:
+        _Unsupported: the text takes more than `MAX_STEPS`, or there is nothing to choose from.
+    """
+
+    def __init__(self, turn: int, extra: int) -> None:
+        super().__init__(0)
+        self._turn = turn
+        self._extra = extra
+        self._left = MAX_STEPS
+
+    def spend(self, steps: int) -> None:
+        """Count work, so that no pattern takes long."""
+        self._left -= steps
+        if self._left < 0:
+            raise _Unsupported
+
+    def choice(self, seq: SupportsLenAndGetItem[_T]) -> _T:
+        """Return one of `seq`; letters, whose order may be that of a set, are sorted before."""
+        self.spend(1 + len(seq) // 100)
+        options = [seq[at] for at in range(len(seq))]
+        if not options:
+            raise _Unsupported
+        return sorted(options, key=_rank)[self._turn % len(options)]
+
+    def randint(self, a: int, b: int) -> int:
+        """Return how often a part is repeated: at least `a`, at most `b` unless `b` is rstr's."""
+        count = a + self._extra if b >= STAR_PLUS_LIMIT else max(a, min(b, a + self._extra))
+        self.spend(1 + count)
+        return count
+
+
+class _Texts(Xeger):
+    """Texts of a pattern, with bounded ranges of characters."""
+
+    def __init__(self, choices: _Choices) -> None:
+        super().__init__(choices, printable=ascii_lowercase)
+        self._cases = {**self._cases, "range": self._range}
+        self._choices = choices
+
+    def _range(self, ends: tuple[int, int]) -> list[str]:
+        self._choices.spend((ends[1] - ends[0]) // 100)
+        return [chr(code) for code in range(ends[0], ends[1] + 1)]
+
+
+def _rank(option: object) -> tuple[int, str]:
+    """Return the usual characters first; options that are no characters keep their order."""
+    if not isinstance(option, str):
+        return (0, "")
+    at = _USUAL.find(option)
+    return (at if at >= 0 else len(_USUAL), option)
+
+
+def text_for(pattern: str, turn: int = 0, extra: int = 0) -> str | None:
+    r"""Return a text that `pattern` should match, None where the pattern is not supported.
+
+    `turn` varies the text; `extra` is how often a part is repeated beyond its least. The text is
+    not checked against the pattern; it has at most 2,000 characters.
+
+    >>> text_for("^[A-Z]{2}-[0-9]+$"), text_for("(?:a|b)c?"), text_for(r"\p{L}")
+    ('AA-0', 'a', None)
+    """
+    if len(pattern) > MAX_STEPS or _OTHER_SETS.search(pattern):
+        return None
+    try:
+        text = _Texts(_Choices(turn, extra)).xeger(_GROUP_NAME.sub("(?P<", pattern))
+    # a part that Python or rstr does not know, or one that nests too deep
+    except (_Unsupported, re.error, LookupError, OverflowError, RecursionError):
+        return None
+    return text if len(text) <= MAX_STEPS else None
 
 
 def numbers(parts: Sequence[dict[str, Json]], number: int, *, whole: bool) -> Iterator[int | float]:
