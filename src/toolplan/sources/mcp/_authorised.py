@@ -31,19 +31,10 @@ ANSWER_TIMEOUT_S: Final = 20.0
 _TIMES: Final = httpx2.Timeout(ANSWER_TIMEOUT_S).as_dict()
 _TRIES: Final = 2
 _TOKEN_LENGTH: Final = 16
-_SECRET_FIELDS: Final = frozenset(
-    {
-        "access_token",
-        "assertion",
-        "client_assertion",
-        "client_secret",
-        "code",
-        "code_verifier",
-        "id_token",
-        "refresh_token",
-        "registration_access_token",
-    }
-)
+_SECRET_FIELDS: Final = frozenset({
+    "access_token", "assertion", "client_assertion", "client_secret", "code", "code_verifier",
+    "id_token", "refresh_token", "registration_access_token"
+})  # fmt: skip
 _CODE: Final = re.compile(r"[a-z][a-z_]{2,40}")
 
 

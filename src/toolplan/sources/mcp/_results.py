@@ -34,21 +34,10 @@ CONTENT: Final = "content"
 
 _IFC: Final = "ifc"
 """Where servers state labels of information-flow control, in `_meta`."""
-_CLOSING: Final = frozenset(
-    {
-        "$ref",
-        "allOf",
-        "anyOf",
-        "oneOf",
-        "patternProperties",
-        "propertyNames",
-        "maxProperties",
-        "unevaluatedProperties",
-        "not",
-        "enum",
-        "const",
-    }
-)
+_CLOSING: Final = frozenset({
+    "$ref", "allOf", "anyOf", "oneOf", "patternProperties", "propertyNames", "maxProperties",
+    "unevaluatedProperties", "not", "enum", "const"
+})  # fmt: skip
 _WRAPPER_KEYS: Final = frozenset({"$defs", "$schema", "additionalProperties", "title"})
 
 

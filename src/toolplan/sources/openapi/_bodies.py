@@ -25,20 +25,10 @@ _MULTIPART: Final = re.compile(r"multipart/form-data(?:;.*)?", re.IGNORECASE)
 _TEXT: Final = re.compile(r"text/plain(?:;.*)?", re.IGNORECASE)
 _SUCCESS: Final = re.compile(r"2(?:\d\d|XX)", re.IGNORECASE)
 _WITHOUT_CONTENT: Final = ("204", "205", "304")
-_OF_A_PLAIN_OBJECT: Final = frozenset(
-    {
-        "type",
-        "properties",
-        "required",
-        "additionalProperties",
-        "description",
-        "title",
-        "example",
-        "examples",
-        "externalDocs",
-        "xml",
-    }
-)
+_OF_A_PLAIN_OBJECT: Final = frozenset({
+    "type", "properties", "required", "additionalProperties", "description", "title", "example",
+    "examples", "externalDocs", "xml"
+})  # fmt: skip
 
 Kind: TypeAlias = Literal["json", "form", "multipart", "text"]
 

@@ -23,20 +23,10 @@ _SENDABLE: Final = re.compile(r"[\x20-\x7e]+")
 _IN_A_COOKIE: Final = re.compile(r"[!#-+\--:<-\[\]-~]+")
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _SHORTEST_STRUCK: Final = 4
-NEVER_SENT: Final = frozenset(
-    {
-        "connection",
-        "content-length",
-        "cookie",
-        "expect",
-        "host",
-        "keep-alive",
-        "proxy-authorization",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    }
-)
+NEVER_SENT: Final = frozenset({
+    "connection", "content-length", "cookie", "expect", "host", "keep-alive",
+    "proxy-authorization", "trailer", "transfer-encoding", "upgrade"
+})  # fmt: skip
 """Headers that are not for callers to set."""
 NOT_TO_BE_SET: Final = NEVER_SENT | {"accept", "accept-encoding", "content-type", "idempotency-key"}
 """Those that each request has of its own."""

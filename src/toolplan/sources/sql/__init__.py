@@ -8,8 +8,15 @@ if find_spec("duckdb") is None:  # another process loads it; that it is missing 
 from toolplan.sources.sql._calls import call_sql
 from toolplan.sources.sql._check import Check
 from toolplan.sources.sql._tool import NAME, sql_tool, try_sql
-from toolplan.sources.sql._types import declared_type, describe, row_type, schema_of
-from toolplan.sources.sql._words import MAX_TEXT, WORDS, SqlLimits
+from toolplan.sources.sql._types import (
+    MAX_TEXT,
+    WORDS,
+    SqlLimits,
+    declared_type,
+    describe,
+    row_type,
+    schema_of,
+)
 
 __all__ = [
     "MAX_TEXT",

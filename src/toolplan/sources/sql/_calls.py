@@ -22,14 +22,15 @@ from toolplan.sources.sql._statement import Statement
 from toolplan.sources.sql._times import in_zone, needs_clocks, zone_named
 from toolplan.sources.sql._types import (
     MAX_COLUMNS,
+    WORDS,
     ColumnType,
+    SqlLimits,
     clashing,
     declared_type,
     describe,
     same_table,
 )
 from toolplan.sources.sql._values import declared_readings, misfit, readings, shown, table_columns
-from toolplan.sources.sql._words import WORDS, SqlLimits
 from toolplan.threads import run_in_thread, threads_of
 from toolplan.tools import Arguments, ToolError
 

@@ -6,39 +6,21 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from toolplan.path import Json
-from toolplan.sources.sql._tree import Node, arguments_of, integer_of, nodes_of, text_of
-
-_CLOCK_PARTS: Final = frozenset(
-    {
-        "century",
-        "date_part",
-        "date_trunc",
-        "datepart",
-        "datetrunc",
-        "day",
-        "dayname",
-        "dayofmonth",
-        "dayofweek",
-        "dayofyear",
-        "decade",
-        "hour",
-        "isodow",
-        "isoyear",
-        "last_day",
-        "minute",
-        "month",
-        "monthname",
-        "quarter",
-        "second",
-        "strftime",
-        "time_bucket",
-        "week",
-        "weekday",
-        "weekofyear",
-        "year",
-        "yearweek",
-    }
+from toolplan.sources.sql._tree import (
+    Node,
+    integer_of,
+    is_comparison,
+    nodes_of,
+    operands_of,
+    text_of,
 )
+
+_CLOCK_PARTS: Final = frozenset({
+    "century", "date_part", "date_trunc", "datepart", "datetrunc", "day", "dayname", "dayofmonth",
+    "dayofweek", "dayofyear", "decade", "hour", "isodow", "isoyear", "last_day", "minute",
+    "month", "monthname", "quarter", "second", "strftime", "time_bucket", "week", "weekday",
+    "weekofyear", "year", "yearweek"
+})  # fmt: skip
 
 
 def column_names(nodes: list[Node], aliases: Mapping[str, str]) -> frozenset[str] | None:
@@ -92,7 +74,7 @@ def computed_names(
         elif isinstance(part, dict):
             nodes.append(part)
             skipped = () if by_clock else _asked_by_clock(part)
-            listed = _operands(part) if skipped else part.values()
+            listed = operands_of(part) if skipped else part.values()
             pending.extend(each for each in listed if each not in skipped)
     names = column_names(nodes, aliases)
     if names is None:
@@ -130,16 +112,9 @@ def _is_alone(item: Node, aliases: Mapping[str, str]) -> bool:
             return False
 
 
-def _operands(node: Node) -> list[Json]:
-    """Return what an expression is applied to."""
-    found = [node.get(key) for key in ("left", "right", "input", "lower", "upper", "child")]
-    children = node.get("children")
-    return [*found, *(children if isinstance(children, list) else ()), *arguments_of(node)]
-
-
 def _asked_by_clock(node: Node) -> list[Json]:
     """Return the columns that `node` asks for their day or hour, or compares with literals."""
-    operands = _operands(node)
+    operands = operands_of(node)
     columns = [
         each for each in operands if isinstance(each, dict) and each.get("class") == "COLUMN_REF"
     ]
@@ -151,8 +126,7 @@ def _asked_by_clock(node: Node) -> list[Json]:
         return (
             list[Json](columns) if text_of(node, "function_name").casefold() in _CLOCK_PARTS else []
         )
-    kinds = {str(node.get("class")), str(node.get("type"))}
-    if not kinds & {"COMPARISON", "BETWEEN", "COMPARE_IN", "COMPARE_NOT_IN"} or len(columns) != 1:
+    if not is_comparison(node) or len(columns) != 1:
         return []
     others = [each for each in operands if each not in columns]
     has_more = any(each.get("class") in ("COLUMN_REF", "SUBQUERY") for each in nodes_of(others))

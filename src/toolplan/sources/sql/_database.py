@@ -13,10 +13,10 @@ from toolplan.path import Json
 from toolplan.sources.sql._faults import Exhausted, SqlFault, Stopped
 from toolplan.sources.sql._functions import Call, Functions, Overload, functions_of
 from toolplan.sources.sql._lineage import KnownTable, Lost, StatementLineage
-from toolplan.sources.sql._nesting import TOO_DEEP, too_deep
 from toolplan.sources.sql._process import Process, release, take
-from toolplan.sources.sql._statement import CLOCK_WORDS, Statement, examine
+from toolplan.sources.sql._statement import CLOCK_WORDS, TOO_DEEP, Statement, examine, too_deep
 from toolplan.sources.sql._types import (
+    MAX_TEXT,
     MISSING,
     Columns,
     ColumnType,
@@ -29,7 +29,6 @@ from toolplan.sources.sql._types import (
     structure,
 )
 from toolplan.sources.sql._values import storable
-from toolplan.sources.sql._words import MAX_TEXT
 
 PLACEHOLDER: Final = "__no_columns__"
 """The one column of a table of which no column is known; it is in no result."""

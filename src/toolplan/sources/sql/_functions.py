@@ -13,42 +13,21 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
-_NOT_PURE: Final = frozenset(
-    {
-        "current_localtime",
-        "current_localtimestamp",
-        "getenv",
-        "hive_partition_component",
-        "json_deserialize_sql",
-        "json_serialize_plan",
-        "json_serialize_sql",
-        "parse_duckdb_log_message",
-        "version",
-    }
-)
+_NOT_PURE: Final = frozenset({
+    "current_localtime", "current_localtimestamp", "getenv", "hive_partition_component",
+    "json_deserialize_sql", "json_serialize_plan", "json_serialize_sql",
+    "parse_duckdb_log_message", "version"
+})  # fmt: skip
 _INTERNAL: Final = "__internal"
 _PURE_MACROS: Final = re.compile(
     r"list_\w+|array_(append|prepend|reverse|to_string|(push|pop)_(back|front))|date_add"
     r"|days_in_month|entries|fdiv|fmod|geomean|geometric_mean|if|nullif|json|json_group_(array|object)"
     r"|map_contains_(entry|value)|md5_number_(lower|upper)|split_part|wavg|weighted_avg"
 )
-_OF_WINDOWS: Final = frozenset(
-    {
-        "cume_dist",
-        "dense_rank",
-        "fill",
-        "first_value",
-        "lag",
-        "last_value",
-        "lead",
-        "nth_value",
-        "ntile",
-        "percent_rank",
-        "rank",
-        "rank_dense",
-        "row_number",
-    }
-)
+_OF_WINDOWS: Final = frozenset({
+    "cume_dist", "dense_rank", "fill", "first_value", "lag", "last_value", "lead", "nth_value",
+    "ntile", "percent_rank", "rank", "rank_dense", "row_number"
+})  # fmt: skip
 _ZONED: Final[Mapping[str, str]] = {
     "TIMESTAMP WITH TIME ZONE": "TIMESTAMP",
     "TIMESTAMPTZ_NS": "TIMESTAMP_NS",

@@ -16,7 +16,6 @@ from typing import Final, NamedTuple, TypeAlias
 from toolplan.path import Json
 from toolplan.sources.sql._faults import SqlFault
 from toolplan.sources.sql._functions import Call
-from toolplan.sources.sql._numbers import MOST_IN_DOUBLE, decimal_type, numbers
 from toolplan.sources.sql._times import (
     Moment,
     disordered,
@@ -35,7 +34,7 @@ from toolplan.sources.sql._types import (
     StructOf,
     parts_of,
 )
-from toolplan.sources.sql._values import shown
+from toolplan.sources.sql._values import MOST_IN_DOUBLE, decimal_type, numbers, shown
 
 Name: TypeAlias = tuple[str, str]
 """A table and a column, as they are written."""

@@ -21,35 +21,21 @@ from toolplan.sources.sql._tree import (
     Node,
     arguments_of,
     integer_of,
+    is_comparison,
     literal_of,
     nodes_of,
+    operands_of,
     string_of,
     text_of,
 )
 from toolplan.sources.sql._values import Use
 
-_NODES: Final = frozenset(
-    {
-        "SELECT_NODE",
-        "SET_OPERATION_NODE",
-        "RECURSIVE_CTE_NODE",
-        "CTE_NODE",
-        "BASE_TABLE",
-        "SUBQUERY",
-        "JOIN",
-        "EMPTY",
-        "EXPRESSION_LIST",
-        "TABLE_FUNCTION",
-        "PIVOT",
-        "ORDER_MODIFIER",
-        "LIMIT_MODIFIER",
-        "LIMIT_PERCENT_MODIFIER",
-        "DISTINCT_MODIFIER",
-        "ORDER_DEFAULT",
-        "ASCENDING",
-        "DESCENDING",
-    }
-)
+_NODES: Final = frozenset({
+    "SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE", "BASE_TABLE",
+    "SUBQUERY", "JOIN", "EMPTY", "EXPRESSION_LIST", "TABLE_FUNCTION", "PIVOT", "ORDER_MODIFIER",
+    "LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER", "DISTINCT_MODIFIER", "ORDER_DEFAULT", "ASCENDING",
+    "DESCENDING"
+})  # fmt: skip
 _NODES_IN_WORDS: Final[Mapping[str, str]] = {
     "SHOW_REF": "DESCRIBE, SHOW and SUMMARIZE",
     "INSERT_QUERY_NODE": "INSERT",
@@ -58,23 +44,11 @@ _NODES_IN_WORDS: Final[Mapping[str, str]] = {
     "MERGE_QUERY_NODE": "MERGE",
 }
 _TABLE_FUNCTIONS: Final = frozenset({"entries", "unnest", "range", "generate_series"})
-_CLOCK: Final = frozenset(
-    {
-        "ago",
-        "current_date",
-        "current_localtime",
-        "current_localtimestamp",
-        "current_time",
-        "current_timestamp",
-        "get_current_time",
-        "get_current_timestamp",
-        "localtime",
-        "localtimestamp",
-        "now",
-        "today",
-        "transaction_timestamp",
-    }
-)
+_CLOCK: Final = frozenset({
+    "ago", "current_date", "current_localtime", "current_localtimestamp", "current_time",
+    "current_timestamp", "get_current_time", "get_current_timestamp", "localtime",
+    "localtimestamp", "now", "today", "transaction_timestamp"
+})  # fmt: skip
 _FROM_TODAY: Final = frozenset({"age"})  # with one argument, since today
 # These read the clock without brackets too, where no column has their name.
 CLOCK_WORDS: Final = frozenset(
@@ -110,6 +84,37 @@ _TEXT_TYPES: Final = frozenset({"json", "varchar", "text", "string", "char", "ma
 _EXTRACTS: Final = frozenset({"struct_extract", "array_extract", "struct_extract_at"})
 _NO_USE: Final = Use()
 _WIDE_FORMAT: Final = re.compile(r"[0-9]{4}|\*|\{[^}]*\{")
+
+MAX_DEPTH: Final = 100
+"""How many brackets and CASEs may be open at one place of a statement."""
+
+MAX_WITHS: Final = 3
+"""How many WITHs may stand inside each other: the parser takes five times as long for each more."""
+MAX_JOINS: Final = 100
+"""How many JOINs a statement may have: the time to bind it grows with their square and more."""
+
+TOO_DEEP: Final = (
+    f"The statement nests more than {MAX_DEPTH} levels deep; name parts of it by WITH."
+)
+TOO_MANY_WITHS: Final = (
+    f"More than {MAX_WITHS} WITHs stand inside each other; put them one after another in one WITH."
+)
+TOO_MANY_JOINS: Final = f"The statement has more than {MAX_JOINS} JOINs."
+
+_TOKEN: Final = re.compile(
+    r"""
+    '(?:[^']|'')*'                # text
+    | "(?:[^"]|"")*"              # a name
+    | \$(?P<tag>\w*)\$.*?\$(?P=tag)\$
+    | --[^\n]*
+    | /\*.*?\*/
+    | (?P<join>\bjoin\b)
+    | (?P<with>\bwith\b)
+    | (?P<opens>[(\[{]|\bcase\b)
+    | (?P<closes>[)\]}]|\bend\b)
+    """,
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
+)
 
 
 class Statement(Struct, frozen=True):
@@ -381,12 +386,9 @@ def _reads_field(node: Node, tables: set[str]) -> bool:
 
 
 def _compared(node: Node) -> Iterator[tuple[str, str]]:
-    kinds = {str(node.get("class")), str(node.get("type"))}
-    if not kinds & {"COMPARISON", "BETWEEN", "COMPARE_IN", "COMPARE_NOT_IN"}:
+    if not is_comparison(node):
         return
-    operands = [node.get(side) for side in ("left", "right", "input", "lower", "upper")]
-    children = node.get("children")
-    operands.extend(children if isinstance(children, list) else ())
+    operands = operands_of(node)
     texts = [string_of(each) for each in operands]
     for each in operands:
         names = each.get("column_names") if isinstance(each, dict) else None
@@ -413,3 +415,28 @@ def _counts(tree: Json) -> tuple[frozenset[int], int | None]:
         if each.get("class") in ("FUNCTION", "WINDOW") and each.get("function_name") in _COUNTS
     )
     return frozenset(counts), len(shown)
+
+
+def too_deep(text: str) -> str | None:
+    """Return why `text` cannot be parsed safely, or None."""
+    depth = joins = 0
+    withs: list[int] = []  # the depths at which a WITH stands
+    for token in _TOKEN.finditer(text):
+        if token["opens"]:
+            depth += 1
+            if depth > MAX_DEPTH:
+                return TOO_DEEP
+        elif token["join"]:
+            joins += 1
+            if joins > MAX_JOINS:
+                return TOO_MANY_JOINS
+        elif token["with"]:
+            if not withs or withs[-1] < depth:
+                withs.append(depth)
+            if len(withs) > MAX_WITHS:
+                return TOO_MANY_WITHS
+        elif token["closes"]:
+            depth -= 1
+            while withs and withs[-1] > depth:
+                withs.pop()
+    return None

@@ -69,11 +69,7 @@ def zone_named(name: str) -> ZoneInfo | None:
     """Return the time zone of an IANA name, as Europe/Berlin; None where there is none."""
     try:
         return ZoneInfo(name)
-    except (
-        ValueError,
-        OSError,
-        ZoneInfoNotFoundError,
-    ):  # among them a name that is no path, or not found
+    except (ValueError, OSError, ZoneInfoNotFoundError):  # also a name that is no path
         return None
 
 
@@ -123,17 +119,23 @@ def moment(text: str, row: int = 0) -> Moment | None:
 
 def moments(values: Sequence[Json]) -> Iterator[Moment]:
     """Yield the times in `values`, one value for each row, at any depth."""
+    for row, part in leaves(values):
+        if isinstance(part, str) and (found := moment(part, row)):
+            yield found
+
+
+def leaves(values: Sequence[Json]) -> Iterator[tuple[int, Json]]:
+    """Yield what is neither list nor object in `values`, at any depth, each with its row."""
     for row, value in enumerate(values):
         pending = [value]
         while pending:
             part = pending.pop()
-            if isinstance(part, str):
-                if found := moment(part, row):
-                    yield found
-            elif isinstance(part, list):
+            if isinstance(part, list):
                 pending.extend(part)
             elif isinstance(part, dict):
                 pending.extend(part.values())
+            else:
+                yield row, part
 
 
 def disordered(times: Iterable[Moment]) -> tuple[Moment, Moment] | None:

@@ -43,17 +43,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from toolplan.path import Json, Path
 from toolplan.schema import Schema
-from toolplan.sources import sql  # what reads statements is loaded with the first statement
-from toolplan.sources.sql._words import MAX_TABLES, MAX_TEXT, WORDS, SqlLimits
+from toolplan.sources.sql._calls import call_sql
+from toolplan.sources.sql._check import Check
+from toolplan.sources.sql._types import MAX_TABLES, MAX_TEXT, WORDS, SqlLimits
 from toolplan.tools import Arguments, ComputedOutput, Effects, Lineage, Tool, ToolError
-
-if TYPE_CHECKING:
-    from toolplan.sources.sql._check import Check
 
 NAME: Final = "sql"
 
@@ -109,13 +106,10 @@ class _Statements:
 
     def __init__(self, limits: SqlLimits) -> None:
         self._limits = limits
-
-    @cached_property
-    def _check(self) -> Check:
-        return sql.Check(self._limits.memory_mb, self._limits.seconds)
+        self._check = Check(limits.memory_mb, limits.seconds)
 
     async def call(self, arguments: Arguments) -> Json:
-        return await sql.call_sql(arguments, self._limits, self._check)
+        return await call_sql(arguments, self._limits, self._check)
 
     def compute_output(
         self, literals: Mapping[str, Json], schemas: Mapping[str, Schema | None]

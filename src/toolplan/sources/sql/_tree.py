@@ -71,3 +71,16 @@ def string_of(expression: Json) -> str | None:
     literal = expression.get("literal") if isinstance(expression, dict) else None
     is_text = isinstance(literal, dict) and literal.get("kind") == "STRING"
     return literal_of(expression) if is_text else None
+
+
+def operands_of(node: Node) -> list[Json]:
+    """Return what an expression is applied to."""
+    found = [node.get(key) for key in ("left", "right", "input", "lower", "upper", "child")]
+    children = node.get("children")
+    return [*found, *(children if isinstance(children, list) else ()), *arguments_of(node)]
+
+
+def is_comparison(node: Node) -> bool:
+    """Return whether an expression compares its operands."""
+    kinds = {str(node.get("class")), str(node.get("type"))}
+    return bool(kinds & {"COMPARISON", "BETWEEN", "COMPARE_IN", "COMPARE_NOT_IN"})

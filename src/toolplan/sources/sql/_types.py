@@ -20,14 +20,17 @@ Nothing here knows a database; `toolplan.sources.sql._database` speaks to one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
 from typing import Final, TypeAlias
 
 from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.schema import Absent, Schema, at, elements, types_of
-from toolplan.sources.sql._words import WORDS, Scalar
 
+MAX_TEXT: Final = 20_000
+"""The longest statement, in characters."""
+MAX_TABLES: Final = 32
 MAX_COLUMNS: Final = 1_000
 MAX_NESTING: Final = 8
 MISSING: Final = "__missing__"
@@ -35,6 +38,37 @@ MISSING: Final = "__missing__"
 
 # a key that no schema declares: what it leads to says whether undeclared ones are allowed
 _UNDECLARED: Final = "\x00undeclared"
+
+
+class Scalar(StrEnum):
+    """A type without parts; the values are the words of the `columns` argument."""
+
+    STRING = "string"
+    INTEGER = "integer"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    DATE = "date"
+    DATE_TIME = "date-time"
+    JSON = "json"
+    UNKNOWN = "unknown"
+    HUGE = "huge"
+    """An integer beyond 64 bits."""
+    INSTANT = "instant"
+    """A moment, compared as one; which day it is on is not known."""
+
+
+WORDS: Final = tuple(
+    word.value for word in Scalar if word not in (Scalar.UNKNOWN, Scalar.HUGE, Scalar.INSTANT)
+)
+"""The names that the `columns` argument of the tool may give to a type."""
+
+
+class SqlLimits(Struct, frozen=True):
+    """Bounds of one call: rows of the result, seconds, megabytes of memory."""
+
+    rows: int = 100_000
+    seconds: float = 30.0
+    memory_mb: int = 512
 
 
 class ListOf(Struct, frozen=True):

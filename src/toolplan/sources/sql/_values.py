@@ -6,14 +6,13 @@ Types are read from the values alone, because a call of the tool gets no schemas
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Final, NamedTuple
 
 from toolplan.path import Json
-from toolplan.sources.sql._numbers import number_type
-from toolplan.sources.sql._times import moment
+from toolplan.sources.sql._times import leaves, moment
 from toolplan.sources.sql._types import (
     MAX_COLUMNS,
     MAX_NESTING,
@@ -30,7 +29,12 @@ from toolplan.sources.sql._types import (
 )
 
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_MOST_INTEGER: Final = 2**127 - 1
+MOST_IN_DOUBLE: Final = 2**53
+"""Up to here a double holds each integer."""
+
+_BIGINT: Final = range(-(2**63), 2**63)
+_HUGEINT: Final = range(-(2**127) + 1, 2**127)
+_DIGITS: Final = 38
 
 
 class Use(NamedTuple):
@@ -140,8 +144,7 @@ def value_type(values: Iterable[Json], depth: int = 0, *, maps: bool = False) ->
     if kinds == {bool}:
         return Scalar.BOOLEAN
     if kinds <= {int, float}:
-        numbers = [value for value in seen if isinstance(value, int | float)]
-        return number_type(numbers) or Scalar.JSON
+        return number_type(v for v in seen if isinstance(v, int | float)) or Scalar.JSON
     if kinds == {str}:
         return _text_reading([value for value in seen if isinstance(value, str)])
     if depth >= MAX_NESTING:
@@ -154,6 +157,41 @@ def value_type(values: Iterable[Json], depth: int = 0, *, maps: bool = False) ->
         objects = [value for value in seen if isinstance(value, dict)]
         return _map_reading(objects, depth) if maps else _struct_reading(objects, depth)
     return Scalar.JSON
+
+
+def number_type(values: Iterable[float]) -> ColumnType | None:
+    """Return the type that holds all of `values` exactly, None where there is none."""
+    held = list(values)
+    whole = [value for value in held if isinstance(value, int)]
+    fractions = {value for value in held if isinstance(value, float)}
+    least, most = min(whole, default=0), max(whole, default=0)
+    if not fractions:
+        if least in _BIGINT and most in _BIGINT:
+            return Scalar.INTEGER
+        return Scalar.HUGE if least in _HUGEINT and most in _HUGEINT else None
+    if max(-least, most) <= MOST_IN_DOUBLE:
+        return Scalar.NUMBER
+    return decimal_type({*whole, *fractions})
+
+
+def decimal_type(values: Iterable[float]) -> DecimalOf | None:
+    """Return the decimals that hold all of `values` as they are written, or None."""
+    before = after = 0
+    for value in values:
+        _, digits, exponent = Decimal(repr(value)).as_tuple()
+        if not isinstance(exponent, int):
+            return None
+        zeros = len(digits) - len(str(int("".join(map(str, digits)))).rstrip("0") or "0")
+        after = max(after, -(exponent + zeros) if any(digits) else 0)
+        before = max(before, len(digits) + exponent)
+    return DecimalOf(after) if before + after <= _DIGITS else None
+
+
+def numbers(values: Sequence[Json]) -> Iterator[tuple[int, float]]:
+    """Yield the numbers in `values`, at any depth, each with the index of its row."""
+    for row, part in leaves(values):
+        if isinstance(part, int | float) and not isinstance(part, bool):
+            yield row, part
 
 
 def _text_reading(values: Sequence[str]) -> Scalar:
@@ -189,10 +227,9 @@ def marked(column: ColumnType, values: Iterable[Json]) -> ColumnType:
     seen = [value for value in values if value is not None]
     match column:
         case Scalar.INTEGER | Scalar.NUMBER:
-            numbers = [value for value in seen if isinstance(value, int | float)]
-            if column is Scalar.INTEGER:
-                numbers = [int(value) for value in numbers]
-            found = number_type(numbers) or Scalar.JSON
+            held = [value for value in seen if isinstance(value, int | float)]
+            whole = column is Scalar.INTEGER
+            found = number_type(map(int, held) if whole else held) or Scalar.JSON
             return found if seen else column
         case Scalar() | DecimalOf():
             return column
@@ -254,7 +291,7 @@ def _fits(column: ColumnType) -> Callable[[Json], bool]:
 def _is_integer(value: Json) -> bool:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
-    return float(value).is_integer() and abs(value) <= _MOST_INTEGER
+    return (isinstance(value, int) or value.is_integer()) and int(value) in _HUGEINT
 
 
 _FITS: Final[Mapping[Scalar, Callable[[Json], bool]]] = {
