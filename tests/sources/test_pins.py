@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from toolplan.path import Json
-from toolplan.sources.mcp._shown import shown_changes, shown_commands
+from toolplan.sources.mcp.opening import shown_changes, shown_commands
 from toolplan.sources.pins import (
     ABSENT,
     Absent,
@@ -182,7 +182,7 @@ def test_eight_processes_at_once_keep_all_pins(tmp_path: Path) -> None:
     code = """
 import sys
 from pathlib import Path
-from toolplan.sources.mcp._shown import keep_changes, keep_commands
+from toolplan.sources.mcp.opening import keep_changes, keep_commands
 from toolplan.sources.pins import Pins
 from toolplan.tools import Tool, Toolbox
 lock, name = Path(sys.argv[1]), sys.argv[2]

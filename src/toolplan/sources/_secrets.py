@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, cast
 
 from toolplan.path import Json
 from toolplan.tools import ToolObjectError
@@ -17,6 +18,7 @@ _SOUNDS_SECRET: Final = re.compile(
     r"token|secret|passw|credential|auth(?!or)|cookie|(?:^|[_-])key|key(?:$|[_-])|apikey",
     re.IGNORECASE,
 )
+_CODE: Final = re.compile(r"[a-z][a-z_]{2,40}")
 _LEAST_LENGTH: Final = 4  # shorter texts stand in other words by chance
 
 
@@ -88,3 +90,21 @@ class Mask:
                 return [self.every_text(each) for each in value]
             case _:
                 return value
+
+
+def json_object(content: bytes) -> dict[str, object]:
+    """Return the object that an answer is; empty where it is none."""
+    try:
+        found = cast("object", json.loads(content))
+    except (ValueError, RecursionError):
+        return {}
+    return cast("dict[str, object]", found) if isinstance(found, dict) else {}
+
+
+def refusal_code(content: bytes) -> str:
+    """Return the code of RFC 6749 in an authorization server's refusal, as `, code`; else "".
+
+    The description beside it may hold what was sent.
+    """
+    code = json_object(content).get("error")
+    return f", {code}" if isinstance(code, str) and _CODE.fullmatch(code) else ""

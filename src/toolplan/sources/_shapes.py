@@ -1,4 +1,6 @@
-"""Shapes: which types, formats and fields results have had. A shape holds no value.
+"""Shapes: which types, formats and fields results have had, and how a result differs from them.
+
+A shape holds no value.
 
 Shapes are folded from values and with each other; the outcome does not depend on order or grouping.
 
@@ -10,13 +12,14 @@ that could have more than `MOST_PLACES` places are not looked into.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final, Literal, TypeAlias, get_args, overload
 
 from pydantic import NonNegativeInt
 
-from toolplan.path import Json
+from toolplan.path import EVERY, Json, Path, print_path
 from toolplan.schema import Schema
 
 MOST_NAMES: Final = 100
@@ -33,6 +36,18 @@ FORMATS: Final = ("date", "date-time", "uuid", "email")
 
 _FITS: Final = {name: Schema.load({"type": "string", "format": name}).is_valid for name in FORMATS}
 _LENGTHS: Final = {"date": (10, 10), "date-time": (20, 40), "uuid": (36, 36), "email": (3, 254)}
+
+MOST_SENTENCES: Final = 8
+
+_WORDS: Final = {
+    "null": "null",
+    "boolean": "a boolean",
+    "integer": "a number",
+    "number": "a number",
+    "string": "a string",
+    "array": "a list",
+    "object": "an object",
+}
 
 
 class TooLarge(ValueError):
@@ -302,3 +317,48 @@ def places_of(shape: Shape) -> int:
 def cut_at(shape: Shape, depth: int) -> Shape:
     """Return a copy of `shape` that does not look into objects deeper than `depth`."""
     return _bounded(shape.copy(), Widths(), depth, 0)
+
+
+def drift(known: Shape, seen: Shape) -> tuple[str, ...]:
+    """Return sentences on what `seen` shows that `known` did not, at most `MOST_SENTENCES`."""
+    return tuple(islice(dict.fromkeys(_differences(known, seen, ())), MOST_SENTENCES))
+
+
+def _differences(known: Shape, seen: Shape, path: Path) -> Iterator[str]:
+    if known.hidden or known.is_empty:
+        return  # nothing is known of this place
+    before, now = _words(known), _words(seen)
+    if new := [each for each in now if each not in before]:
+        yield f"{_place(path)} is {' or '.join(new)}; it was {' or '.join(before)} before."
+    both = known.kinds & seen.kinds
+    if "string" in both and known.formats and not known.formats & seen.formats:
+        wanted = next(name for name in FORMATS if name in known.formats)
+        yield f"{_place(path)} is not always a {wanted}, as it was before."
+    if known.items is not None and seen.items is not None:
+        yield from _differences(known.items, seen.items, (*path, EVERY))
+    if known.rest is not None:
+        for inner in (*seen.fields.values(), *(() if seen.rest is None else (seen.rest,))):
+            yield from _differences(known.rest, inner, (*path, EVERY))
+    elif "object" in both:
+        yield from _field_differences(known, seen, path)
+
+
+def _field_differences(known: Shape, seen: Shape, path: Path) -> Iterator[str]:
+    for name, inner in known.fields.items():
+        if name in seen.fields:
+            yield from _differences(inner, seen.fields[name], (*path, name))
+        if seen.rest is None and name in known.always - seen.always:
+            yield f"{_place((*path, name))} is missing; it was always there before."
+    for name in seen.fields:
+        if name not in known.fields:
+            yield f"{_place((*path, name))} is new."
+    if seen.rest is not None:
+        yield f"{_place(path)} has very many other fields."
+
+
+def _place(path: Path) -> str:
+    return print_path(path).removeprefix(".") or "the result"
+
+
+def _words(shape: Shape) -> list[str]:
+    return list(dict.fromkeys(_WORDS[kind] for kind in KINDS if kind in shape.kinds))

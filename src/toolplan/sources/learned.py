@@ -26,12 +26,12 @@ from toolplan.errors import ToolplanError
 from toolplan.events import Run, StepState
 from toolplan.path import Json
 from toolplan.plan import Plan, Step
-from toolplan.sources._drift import drift
 from toolplan.sources._shapes import (
     MOST_DEPTH,
     Learned,
     TooLarge,
     cut_at,
+    drift,
     learned_from,
     places_of,
     schema_of,

@@ -6,8 +6,6 @@ wait for each other. Here the flow only gets tokens; the requests themselves go 
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import AsyncIterator, Iterable
 from typing import Final, cast
 from urllib.parse import parse_qsl
@@ -18,7 +16,7 @@ from mcp.client.auth import OAuthFlowError
 from mcp.client.auth.exceptions import OAuthRegistrationError, OAuthTokenError
 from mcp.client.auth.utils import extract_field_from_www_auth
 
-from toolplan.sources._secrets import Mask
+from toolplan.sources._secrets import Mask, json_object, refusal_code
 from toolplan.sources.mcp._oauth import Asks, Machine, NotAuthorised, Person, Provider, token_of
 from toolplan.sources.mcp._oauth_settings import is_loopback, is_safe
 from toolplan.sources.mcp._texts import clean
@@ -35,7 +33,6 @@ _SECRET_FIELDS: Final = frozenset({
     "access_token", "assertion", "client_assertion", "client_secret", "code", "code_verifier",
     "id_token", "refresh_token", "registration_access_token"
 })  # fmt: skip
-_CODE: Final = re.compile(r"[a-z][a-z_]{2,40}")
 
 
 class Access:
@@ -257,7 +254,7 @@ class Authorised(httpx2.AsyncBaseTransport):
                 f"the authorization server at {url.host} failed: HTTP {answer.status_code}"
             )
         if answer.status_code >= 400:
-            self._failed = f"HTTP {answer.status_code}{_error_code(answer)}"
+            self._failed = f"HTTP {answer.status_code}{refusal_code(answer.content)}"
         return answer
 
     def _why(self, error: Exception) -> str:
@@ -313,22 +310,8 @@ def _secrets_sent(request: httpx2.Request) -> list[str]:
 
 
 def _secrets_in(answer: httpx2.Response) -> list[str]:
-    found = _object(answer)
+    found = json_object(answer.content)
     return [v for k, v in found.items() if k in _SECRET_FIELDS and isinstance(v, str)]
-
-
-def _error_code(answer: httpx2.Response) -> str:
-    """Return the code of RFC 6749 that a refusal has; its description may hold what was sent."""
-    code = _object(answer).get("error")
-    return f", {code}" if isinstance(code, str) and _CODE.fullmatch(code) else ""
-
-
-def _object(answer: httpx2.Response) -> dict[str, object]:
-    try:
-        found = cast("object", json.loads(answer.content))
-    except (ValueError, RecursionError):
-        return {}
-    return cast("dict[str, object]", found) if isinstance(found, dict) else {}
 
 
 async def revoke(sign_in: SignIn) -> bool:

@@ -1,12 +1,16 @@
-"""MCP configurations as a source of tools: shows what it starts, and refuses what has changed."""
+"""MCP configurations as a source of tools: shows what it starts, and refuses what has changed.
+
+Which commands and which changed tools were shown to the user is kept in the data folder.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import json
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from toolplan.sources._base import (
     OpenedTools,
@@ -14,12 +18,6 @@ from toolplan.sources._base import (
     SourceContext,
     ToolSource,
     claim_lines,
-)
-from toolplan.sources.mcp._shown import (
-    keep_changes,
-    keep_commands,
-    shown_changes,
-    shown_commands,
 )
 from toolplan.sources.mcp.notices import Notice, ServerLost, ToolsChanged
 from toolplan.sources.mcp.servers import (
@@ -35,10 +33,13 @@ from toolplan.sources.mcp.source import McpSource, connected
 from toolplan.sources.modules import insights_in, load_attribute
 from toolplan.sources.pins import FILE_NAME, Change, Pins, pin_of
 from toolplan.sources.tool_files import json_in, path_of
-from toolplan.storage.shared_file import locked
+from toolplan.storage.shared_file import locked, write_whole
 from toolplan.tools import Toolbox, ToolObjectError
 
 _MOST_NAMES: Final = 4
+_COMMANDS: Final = "servers.json"
+_CHANGES: Final = "changes.json"
+_MOST_CHANGES: Final = 10_000
 
 
 class McpToolSource:
@@ -267,6 +268,49 @@ def _report(note: Callable[[str], None], notice: Notice) -> None:
             note(f"The MCP server {server!r} has changed these tools: {names}")
         case _:
             pass
+
+
+def shown_commands(data: Path) -> frozenset[str]:
+    """Return the digests of the commands that were shown."""
+    found = _read(data / _COMMANDS)
+    listed = cast("list[object]", found) if isinstance(found, list) else []
+    return frozenset(each for each in listed if isinstance(each, str))
+
+
+def keep_commands(data: Path, digests: Iterable[str]) -> None:
+    """Keep that commands were shown; where it cannot be written, they are shown again."""
+    with suppress(OSError):
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with locked(data / _COMMANDS):
+            known = sorted({*shown_commands(data), *digests})
+            write_whole(data / _COMMANDS, json.dumps(known))
+
+
+def shown_changes(data: Path, lock: Path) -> Mapping[str, str]:
+    """Return the digests of the changed tools that were shown beside the pins in `lock`."""
+    found = _table(_read(data / _CHANGES)).get(str(lock.resolve()))
+    return {name: text for name, text in _table(found).items() if isinstance(text, str)}
+
+
+def keep_changes(data: Path, lock: Path, digests: Mapping[str, str]) -> None:
+    """Keep which changed tools were shown last beside the pins in `lock`."""
+    with suppress(OSError):
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with locked(data / _CHANGES):
+            known = _table(_read(data / _CHANGES))
+            kept = {**known, str(lock.resolve()): dict(digests)}
+            write_whole(data / _CHANGES, json.dumps(dict([*kept.items()][-_MOST_CHANGES:])))
+
+
+def _read(path: Path) -> object:
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _table(value: object) -> dict[str, object]:
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
 
 
 SOURCE: Final[ToolSource] = McpToolSource()

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import json
 import re
 import time
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol, cast
+from typing import Final, Protocol
 from urllib.parse import quote, urlencode
 from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, ConfigDict
 
+from toolplan.sources._secrets import json_object, refusal_code
 from toolplan.sources.openapi._addresses import origin_of
 from toolplan.sources.openapi._answers import Response
 from toolplan.sources.openapi._request import Request
@@ -23,7 +23,6 @@ from toolplan.tools import ToolError, ToolObjectError
 EARLY_S: Final = 30.0
 """A token is renewed as long before its end, in seconds, or in the last tenth of its life."""
 
-_CODE: Final = re.compile(r"[a-z][a-z_]{2,40}")
 _SENDABLE: Final = re.compile(r"[\x21-\x7e]+")
 
 
@@ -172,15 +171,13 @@ class TokenSource:
                 has_effects=False,
             )
         )
-        answer = _object(response.content)
+        answer = json_object(response.content)
         token, life = answer.get("access_token"), answer.get("expires_in")
         kind = answer.get("token_type", "Bearer")
         if not 200 <= response.status < 300:
-            # its description may hold what was sent
-            code = answer.get("error")
-            shown = f", {code}" if isinstance(code, str) and _CODE.fullmatch(code) else ""
+            code = refusal_code(response.content)
             raise ToolError(
-                f"{self._origin} gives no token: HTTP {response.status}{shown}. The call was not"
+                f"{self._origin} gives no token: HTTP {response.status}{code}. The call was not"
                 " made."
             )
         is_token = isinstance(token, str) and _SENDABLE.fullmatch(token) is not None
@@ -193,11 +190,3 @@ class TokenSource:
         if isinstance(life, int | float) and not isinstance(life, bool):
             life_s = float(life)
         self._ends = asked_at + life_s - min(EARLY_S, life_s / 10)
-
-
-def _object(content: bytes) -> dict[str, object]:
-    try:
-        found = cast("object", json.loads(content))
-    except (ValueError, RecursionError):
-        return {}
-    return cast("dict[str, object]", found) if isinstance(found, dict) else {}

@@ -14,60 +14,22 @@ MAPS: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
 LISTS: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
 IN_PLACE_LISTS: Final = ("allOf", "anyOf", "oneOf")
 IN_PLACE: Final = ("not", "if", "then", "else")
-SINGLE: Final = frozenset(
-    {
-        "items",
-        "additionalProperties",
-        "unevaluatedProperties",
-        "unevaluatedItems",
-        "propertyNames",
-        "contains",
-        *IN_PLACE,
-    }
-)
+SINGLE: Final = frozenset({
+    "items", "additionalProperties", "unevaluatedProperties", "unevaluatedItems", "propertyNames",
+    "contains", *IN_PLACE,
+})  # fmt: skip
 
 OPERATION_HINTS: Final = ("x-entity", "x-verb", "x-synonyms", "x-aliases", "x-order", "x-pages")
 """The hints of `docs/hints.md` that speak of a tool; an operation carries them."""
 
-_PLAIN: Final = frozenset(
-    {
-        "type",
-        "enum",
-        "const",
-        "multipleOf",
-        "maximum",
-        "exclusiveMaximum",
-        "minimum",
-        "exclusiveMinimum",
-        "maxLength",
-        "minLength",
-        "pattern",
-        "maxItems",
-        "minItems",
-        "uniqueItems",
-        "maxContains",
-        "minContains",
-        "maxProperties",
-        "minProperties",
-        "required",
-        "dependentRequired",
-        "format",
-        "default",
-        "description",
-        "examples",
-        *OPERATION_HINTS,
-        "x-cue",
-        "x-field",
-        "x-gazetteer",
-        "x-kind",
-        "x-literal",
-        "x-ref",
-        "x-role",
-        "x-part-of",
-        "x-unit",
-        "x-values",
-    }
-)
+_PLAIN: Final = frozenset({
+    "type", "enum", "const", "multipleOf", "maximum", "exclusiveMaximum", "minimum",
+    "exclusiveMinimum", "maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems",
+    "maxContains", "minContains", "maxProperties", "minProperties", "required",
+    "dependentRequired", "format", "default", "description", "examples", *OPERATION_HINTS, "x-cue",
+    "x-field", "x-gazetteer", "x-kind", "x-literal", "x-ref", "x-role", "x-part-of", "x-unit",
+    "x-values",
+})  # fmt: skip
 MEANING: Final = (
     frozenset(each for each in _PLAIN if not each.startswith("x-"))
     | MAPS

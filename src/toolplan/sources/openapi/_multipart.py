@@ -82,16 +82,16 @@ def _parts(name: str, value: Json, is_a_file: bool, stated: str | None) -> Itera
         filename, kind = str(value["filename"]), value.get("media_type") or stated or _OCTETS
         yield name, (filename, _content(name, value), str(kind))
     elif isinstance(value, str):
-        yield name, (None, _encoded(value), stated)
+        yield name, (None, encoded(value), stated)
     else:
         text = json.dumps(value, ensure_ascii=False)
         kind = stated or ("application/json" if _is_deep(value) else None)
-        yield name, (None, _encoded(text), kind)
+        yield name, (None, encoded(text), kind)
 
 
 def _content(name: str, value: Mapping[str, Json]) -> bytes:
     if "text" in value:
-        return _encoded(str(value["text"]))
+        return encoded(str(value["text"]))
     try:
         return base64.b64decode(str(value["base64"]), validate=True)
     except (binascii.Error, ValueError):
@@ -102,7 +102,12 @@ def _is_deep(value: Json) -> bool:
     return isinstance(value, dict | list)
 
 
-def _encoded(text: str) -> bytes:
+def encoded(text: str) -> bytes:
+    """Return `text` as it is sent.
+
+    Raises:
+        ToolError: it holds half of a character.
+    """
     try:
         return text.encode()
     except UnicodeEncodeError:

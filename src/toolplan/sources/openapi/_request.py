@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from toolplan.path import Json
 from toolplan.sources.openapi._addresses import Origin
 from toolplan.sources.openapi._bodies import Body
-from toolplan.sources.openapi._multipart import multipart
+from toolplan.sources.openapi._multipart import encoded, multipart
 from toolplan.sources.openapi._operations import Operation
 from toolplan.sources.openapi._security import Credentials
 from toolplan.sources.openapi._styles import Pair, Writing, header_text, path_text, query_pairs
@@ -187,9 +187,9 @@ def _content(
             return None, None
     match body.kind:
         case "json":
-            return _encoded(json.dumps(given, ensure_ascii=False)), body.media_type
+            return encoded(json.dumps(given, ensure_ascii=False)), body.media_type
         case "text":
-            return _encoded(str(given)), body.media_type
+            return encoded(str(given)), body.media_type
         case "form":
             return _form(body, given), body.media_type
         case "multipart":
@@ -216,10 +216,3 @@ def _form(body: Body, given: Json) -> bytes:
             raise ToolError(f"The argument {name!r} is not in the form's schema.")
         pairs.extend(query_pairs(writing, value))
     return "&".join(f"{name}={value}" for name, value in pairs).encode()
-
-
-def _encoded(text: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        raise ToolError("The arguments hold half of a character, which cannot be sent.") from None
