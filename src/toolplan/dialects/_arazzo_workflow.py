@@ -15,9 +15,7 @@ from typing import Final, cast
 from msgspec.structs import replace
 
 from toolplan.dialects import _arazzo_expressions as expressions
-from toolplan.dialects import _arazzo_operations as operations
-from toolplan.dialects import _form, _values
-from toolplan.dialects._arazzo_actions import refuse_jumps, retries
+from toolplan.dialects import _arazzo_steps, _form, _values
 from toolplan.dialects._arazzo_criteria import Condition, criterion
 from toolplan.dialects._arazzo_expressions import Scope
 from toolplan.dialects._arazzo_inputs import default_inputs, input_names, needed_inputs
@@ -255,7 +253,7 @@ class WorkflowReader:
         self._refuse_fields(item, at, name)
         made = Step(
             name,
-            operations.tool_of(item, f"/steps/{position}/tool", name, reading),
+            _arazzo_steps.tool_of(item, f"/steps/{position}/tool", name, reading),
             self._args(item, pointer, name),
             when=self._when(),
             retries=self._retries(item, at, pointer, name),
@@ -272,18 +270,18 @@ class WorkflowReader:
 
     def _retries(self, item: Mapping[str, Json], at: int, pointer: str, name: str) -> int:
         after = listed(self._workflow.get("steps"))[at + 1 : at + 2]
-        refuse_jumps(item, after, pointer, name, self._report)
-        return retries(item, pointer, name, self._report)
+        _arazzo_steps.refuse_jumps(item, after, pointer, name, self._report)
+        return _arazzo_steps.retries(item, pointer, name, self._report)
 
     def _refuse_fields(self, item: Mapping[str, Json], at: int, name: str) -> None:
         rest = {
             key: each
             for key, each in item.items()
-            if key not in operations.UNSAYABLE and key[:2] != "x-"
+            if key not in _arazzo_steps.UNSAYABLE and key[:2] != "x-"
         }
         pointer = f"{self._place}/steps/{at}"
         self._report.unknown_fields(rest, _KNOWN, pointer, name, _OTHER_NAMES)
-        for named, why in operations.UNSAYABLE.items():
+        for named, why in _arazzo_steps.UNSAYABLE.items():
             if item.get(named):
                 self._report.error("cannot-express", why, f"{pointer}/{named}", name)
         for each in listed(item.get("dependsOn")):
@@ -379,7 +377,7 @@ class WorkflowReader:
 
     def _takes_body(self, item: Mapping[str, Json], payload: Mapping[str, Json]) -> bool:
         """Return whether the tool takes the payload as one argument."""
-        named = operations.named(item.get("operationId"), self._reading)
+        named = _arazzo_steps.named(item.get("operationId"), self._reading)
         signature = None if named is None else (self._signatures or {}).get(named)
         if signature is None or "body" not in signature.inputs:
             return False
