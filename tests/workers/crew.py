@@ -62,6 +62,11 @@ class Crew:
         self.kills += 1
         self.hire()
 
+    def kill_first(self) -> None:
+        """Kill the one that was started first."""
+        self._workers[0].kill()
+        self._workers[0].wait()
+
     def hang(self, chance: random.Random, seconds: float) -> None:
         """Let one of them stand still for a while."""
         victim = chance.choice([each for each in self._workers if each.poll() is None])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any, Final
 
 from toolplan.storage.journal import Pruning
@@ -46,7 +45,9 @@ def prune_shared(
     Raises:
         JournalError: the journal cannot be read or written.
     """
-    values = ((time.time() if now is None else now) - older_than_s, keep)
+    if now is None:
+        now = float(journal.rows("SELECT extract(epoch FROM clock_timestamp())", ())[0][0])
+    values = (now - older_than_s, keep)
     before = _size(journal)
     with journal.transaction() as connection:
         rows = connection.execute(_PRUNABLE + ("FOR UPDATE" if apply else ""), values).fetchall()

@@ -6,17 +6,18 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Generator
 from contextlib import contextmanager
+from datetime import datetime
 from functools import partial
 from typing import Any, Final, cast
 
 import procrastinate
+from procrastinate import utils
 from procrastinate.exceptions import ConnectorException, ProcrastinateException
 from procrastinate.job_context import JobContext
 from procrastinate.jobs import DeleteJobCondition, Status
 from procrastinate.jobs import Job as TheirJob
 from procrastinate.manager import JobManager
 from procrastinate.retry import BaseRetryStrategy, RetryDecision
-from procrastinate.utils import utcnow
 from psycopg_pool import AsyncConnectionPool
 
 from toolplan.storage.journal import JournalError
@@ -177,7 +178,7 @@ class ProcrastinateQueue:
     async def back(self, job: Job) -> bool:
         """Put a job back that a worker has; return False if it has it no more."""
         try:
-            await self._needed().job_manager.retry_job_by_id_async(job.number, utcnow())
+            await self._needed().job_manager.retry_job_by_id_async(job.number, utils.utcnow())
         except ProcrastinateException as error:
             if _is_gone(error):
                 return False
@@ -231,10 +232,19 @@ class _Jobs(JobManager):
     async def retry_job(self, job: TheirJob, *args: Any, **named: Any) -> None:  # noqa: ANN401
         await _kept(partial(super().retry_job, job, *args, **named))
 
-    async def retry_job_by_id_async(self, job_id: int, *args: Any, **named: Any) -> None:  # noqa: ANN401
+    async def retry_job_by_id_async(
+        self,
+        job_id: int,
+        retry_at: datetime,
+        *args: Any,  # noqa: ANN401
+        **named: Any,  # noqa: ANN401
+    ) -> None:
         # a job that is to be aborted would fail; who takes it next reads the message to the run
         await self.connector.execute_query_async(_NO_ABORT, number=job_id)
-        await super().retry_job_by_id_async(job_id, *args, **named)
+        # the clock of this machine may be wrong: it only says how long the pause is
+        pause = retry_at - utils.utcnow()
+        row = await self.connector.execute_query_one_async("SELECT clock_timestamp() AS now")
+        await super().retry_job_by_id_async(job_id, row["now"] + pause, *args, **named)
 
 
 async def _kept(work: Callable[[], Awaitable[None]]) -> None:

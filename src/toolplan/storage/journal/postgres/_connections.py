@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import psycopg
 
+from toolplan.storage.journal._processes import since_boot
 from toolplan.storage.journal.postgres._address import Address
 from toolplan.storage.journal.postgres._faults import all_in_use, fault
 
@@ -20,6 +21,8 @@ _TRIES: Final = 3
 MOST: Final = 4
 """The most connections that are lent at the same time: each is a process of the server."""
 _PATIENCE_S: Final = 30.0
+_CLOCK_READ_S: Final = 60.0
+"""Seconds after which the clock of the server is read again."""
 
 
 class Connections:
@@ -31,6 +34,7 @@ class Connections:
         self._lock = threading.Lock()
         self._places = threading.BoundedSemaphore(MOST)
         self._is_closed = False
+        self._server_time = (0.0, float("-inf"))  # and when it was read, since the boot
 
     def open(self) -> Connection:
         """Open a connection, which the caller closes. Each statement is a transaction.
@@ -88,6 +92,7 @@ class Connections:
         for left in reversed(range(_TRIES)):
             with self.one() as connection:
                 try:
+                    self._read_clock(connection)
                     return work(connection)
                 except psycopg.Error as error:
                     if not connection.closed or not left:
@@ -109,6 +114,21 @@ class Connections:
 
         return self.do(work)
 
+    def now(self) -> float:
+        """Return the time of the server in seconds since the epoch.
+
+        The clock of this machine does not count: only what passed since the last reading does,
+        which an earlier statement of `do` or `transaction` has made.
+        """
+        seconds, read_at = self._server_time
+        return seconds + since_boot() - read_at
+
+    def _read_clock(self, connection: Connection) -> None:
+        if since_boot() - self._server_time[1] > _CLOCK_READ_S:
+            query = "SELECT extract(epoch FROM clock_timestamp())::float8"
+            ((seconds,),) = connection.execute(query).fetchall()
+            self._server_time = (float(seconds), since_boot())
+
     @contextmanager
     def transaction(self) -> Generator[Connection]:
         """Commit all of the block or nothing.
@@ -119,6 +139,7 @@ class Connections:
         """
         with self.one() as connection:
             try:
+                self._read_clock(connection)
                 with connection.transaction():
                     yield connection
             except psycopg.Error as error:

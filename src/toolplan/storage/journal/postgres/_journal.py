@@ -45,6 +45,8 @@ from toolplan.storage.journal.postgres._schema import prepare
 WRITERS: Final = 4
 """Threads that write, each with a connection: one would let runs wait for each other's syncs."""
 
+_CLOCK_TOLERANCE_S: Final = 2.0
+
 _TRIM_EVERY: Final = 100
 """After so many runs of this process the oldest durations are removed."""
 
@@ -53,8 +55,8 @@ class PostgresJournal(Readings):
     """The events of runs in a Postgres database; a `Store` for processes on many machines.
 
     Its methods block and are thread-safe. Every commit is synced, and leases count on the server's
-    clock. `clock` returns the time at which a run is made, `owner` names this object, and `locks`
-    are names that are held until this object is closed or its process ends.
+    clock, as do the times at which runs are made unless `clock` returns them. `owner` names this
+    object, and `locks` are names that are held until this object is closed or its process ends.
     """
 
     entries = statements.ENTRIES
@@ -63,7 +65,7 @@ class PostgresJournal(Readings):
         self,
         address: str,
         *,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] | None = None,
         owner: str = "",
         lease_s: float = LEASE_S,
         worker: Worker | None = None,
@@ -83,7 +85,7 @@ class PostgresJournal(Readings):
         self.worker: Worker = WriterThread(WRITERS) if worker is None else worker
         self.locks = Locks(self._connections)
         self._holder = Holder(owner or Owner.new().name, lease_s)
-        self._clock = clock
+        self._clock = self._connections.now if clock is None else clock
         self._claims = Claims(lease_s, age_clock)
         self._notifier = Notifier(self._connections)
         self._listener = Listener(self._connections)
@@ -92,6 +94,7 @@ class PostgresJournal(Readings):
         self._kept = 0
         with self._connections.closed_on_error():
             self.notes = self._connections.do(lambda each: prepare(each, self.place))
+            self.notes += _clock_notes(time.time() - self._connections.now())
 
     @property
     def place(self) -> str:
@@ -302,3 +305,14 @@ class PostgresJournal(Readings):
 
     def _damage(self) -> str:
         return ""
+
+
+def _clock_notes(ahead_s: float) -> tuple[str, ...]:
+    """Return what to say of a clock of this machine that is `ahead_s` ahead of the server's."""
+    if abs(ahead_s) <= _CLOCK_TOLERANCE_S:
+        return ()
+    direction = "ahead of" if ahead_s > 0 else "behind"
+    return (
+        f"The clock of this machine is {abs(ahead_s):,.0f} s {direction} that of the journal's"
+        " server. Leases and schedules count on the server's; times in events are wrong.",
+    )
