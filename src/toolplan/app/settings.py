@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, cast
+from typing import Annotated, Any, Final, cast, get_args, get_type_hints
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from msgspec import Struct
@@ -127,37 +127,14 @@ def _number(low: float, high: float, *, whole: bool = False) -> Callable[[object
     return read
 
 
+def _whole(low: int, high: int) -> Callable[[object], Any]:
+    return _number(low, high, whole=True)
+
+
 class _Setting(Struct, frozen=True):
     variable: str
     read: Callable[[object], Any]
     secret: bool = False
-
-
-_SETTINGS: Final[Mapping[str, _Setting]] = {
-    "models": _Setting("TOOLPLAN_MODEL", _texts),
-    "timeout_s": _Setting("TOOLPLAN_MODEL_TIMEOUT", _number(0.001, 3_600)),
-    "max_calls": _Setting("TOOLPLAN_MODEL_MAX_CALLS", _number(1, 1_000, whole=True)),
-    "left_out": _Setting("TOOLPLAN_MODEL_WITHOUT", _parameters),
-    "url_keys": _Setting("TOOLPLAN_MODEL_KEYS", _keys, secret=True),
-    "openai_api_key": _Setting("OPENAI_API_KEY", _text, secret=True),
-    "anthropic_api_key": _Setting("ANTHROPIC_API_KEY", _text, secret=True),
-    "groq_api_key": _Setting("GROQ_API_KEY", _text, secret=True),
-    "openai_model": _Setting("OPENAI_MODEL", _text),
-    "groq_model": _Setting("GROQ_MODEL", _text),
-    "ollama_model": _Setting("OLLAMA_MODEL", _text),
-    "ollama_base_url": _Setting("OLLAMA_BASE_URL", _text),
-    "ollama_url": _Setting("OLLAMA_URL", _text),
-    "temperature": _Setting("PLANNER_TEMPERATURE", _number(0, 2)),
-    "max_tokens": _Setting("PLANNER_MAX_TOKENS", _number(1, 1_000_000, whole=True)),
-    "small_model": _Setting("PLANNER_SMALL_MODEL", _flag),
-    "max_retries": _Setting("PLANNER_MAX_RETRIES", _number(0, 20, whole=True)),
-    "enable_caching": _Setting("PLANNER_ENABLE_CACHING", _flag),
-    "cache_max_size": _Setting("PLANNER_CACHE_MAX_SIZE", _number(1, 1_000_000, whole=True)),
-    "cache_ttl_ms": _Setting("PLANNER_CACHE_TTL", _number(0, 10**15, whole=True)),
-    "validate_tools": _Setting("PLANNER_VALIDATE_TOOLS", _flag),
-    "zone": _Setting("TOOLPLAN_ZONE", _zone),
-}
-"""How the fields of `ModelSettings` are read."""
 
 
 class ModelSettings(Struct, frozen=True):
@@ -186,28 +163,30 @@ class ModelSettings(Struct, frozen=True):
             the machine, and of each time itself.
     """
 
-    models: tuple[str, ...] = ()
-    timeout_s: float = 60.0
-    max_calls: int = 8
-    left_out: tuple[str, ...] = ()
-    url_keys: Mapping[str, str] = _NO_KEYS
-    openai_api_key: str = ""
-    anthropic_api_key: str = ""
-    groq_api_key: str = ""
-    openai_model: str = "gpt-3.5-turbo"
-    groq_model: str = "llama-3.1-8b-instant"
-    ollama_model: str = "mistral:latest"
-    ollama_base_url: str = ""
-    ollama_url: str = ""
-    temperature: float = 0.0
-    max_tokens: int = 10_000
-    small_model: bool = False
-    max_retries: int = 3
-    enable_caching: bool = True
-    cache_max_size: int = 100
-    cache_ttl_ms: int = 3_600_000
-    validate_tools: bool = True
-    zone: str = ""
+    models: Annotated[tuple[str, ...], _Setting("TOOLPLAN_MODEL", _texts)] = ()
+    timeout_s: Annotated[float, _Setting("TOOLPLAN_MODEL_TIMEOUT", _number(0.001, 3_600))] = 60.0
+    max_calls: Annotated[int, _Setting("TOOLPLAN_MODEL_MAX_CALLS", _whole(1, 1_000))] = 8
+    left_out: Annotated[tuple[str, ...], _Setting("TOOLPLAN_MODEL_WITHOUT", _parameters)] = ()
+    url_keys: Annotated[Mapping[str, str], _Setting("TOOLPLAN_MODEL_KEYS", _keys, secret=True)] = (
+        _NO_KEYS
+    )
+    openai_api_key: Annotated[str, _Setting("OPENAI_API_KEY", _text, secret=True)] = ""
+    anthropic_api_key: Annotated[str, _Setting("ANTHROPIC_API_KEY", _text, secret=True)] = ""
+    groq_api_key: Annotated[str, _Setting("GROQ_API_KEY", _text, secret=True)] = ""
+    openai_model: Annotated[str, _Setting("OPENAI_MODEL", _text)] = "gpt-3.5-turbo"
+    groq_model: Annotated[str, _Setting("GROQ_MODEL", _text)] = "llama-3.1-8b-instant"
+    ollama_model: Annotated[str, _Setting("OLLAMA_MODEL", _text)] = "mistral:latest"
+    ollama_base_url: Annotated[str, _Setting("OLLAMA_BASE_URL", _text)] = ""
+    ollama_url: Annotated[str, _Setting("OLLAMA_URL", _text)] = ""
+    temperature: Annotated[float, _Setting("PLANNER_TEMPERATURE", _number(0, 2))] = 0.0
+    max_tokens: Annotated[int, _Setting("PLANNER_MAX_TOKENS", _whole(1, 1_000_000))] = 10_000
+    small_model: Annotated[bool, _Setting("PLANNER_SMALL_MODEL", _flag)] = False
+    max_retries: Annotated[int, _Setting("PLANNER_MAX_RETRIES", _whole(0, 20))] = 3
+    enable_caching: Annotated[bool, _Setting("PLANNER_ENABLE_CACHING", _flag)] = True
+    cache_max_size: Annotated[int, _Setting("PLANNER_CACHE_MAX_SIZE", _whole(1, 1_000_000))] = 100
+    cache_ttl_ms: Annotated[int, _Setting("PLANNER_CACHE_TTL", _whole(0, 10**15))] = 3_600_000
+    validate_tools: Annotated[bool, _Setting("PLANNER_VALIDATE_TOOLS", _flag)] = True
+    zone: Annotated[str, _Setting("TOOLPLAN_ZONE", _zone)] = ""
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
@@ -250,6 +229,11 @@ class ModelSettings(Struct, frozen=True):
         return (*keyed, f"ollama:{self.ollama_model}")
 
 
+_SETTINGS: Final[Mapping[str, _Setting]] = {
+    name: get_args(hint)[1]
+    for name, hint in get_type_hints(ModelSettings, include_extras=True).items()
+}
+"""How the fields of `ModelSettings` are read."""
 VARIABLES: Final[Mapping[str, str]] = {each.variable: name for name, each in _SETTINGS.items()}
 """The field of each environment variable."""
 NAMES: Final = tuple(sorted(each.lower() for each in VARIABLES))

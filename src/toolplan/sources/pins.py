@@ -13,11 +13,11 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, NamedTuple, TypeAlias, cast
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import rfc8785
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import Json
@@ -361,23 +361,14 @@ def _refused(tool: Tool, change: Change) -> Tool:
         f" `toolplan tools {tool.name} --tools FILE --accept`"
     )
     now = _pin(tool)
-    return RefusedTool(
-        name=tool.name,
-        description=tool.description,
-        raw_input=tool.raw_input,
-        raw_output=tool.raw_output,
-        effects=tool.effects,
-        idempotent=tool.idempotent,
-        annotations=tool.annotations,
-        call=_refusing(tool.name, reason),
-        source=tool.source,
-        remote=tool.remote,
-        claim=tool.claim,
-        wire=now.tool,
-        identity=now.server,
-        reason=reason,
-        differences=change.differences,
-    )
+    fields: dict[str, Any] = asdict(tool) | {
+        "call": _refusing(tool.name, reason),
+        "wire": now.tool,
+        "identity": now.server,
+        "reason": reason,
+        "differences": change.differences,
+    }
+    return RefusedTool(**fields)
 
 
 def _refusing(name: str, reason: str) -> Call:
