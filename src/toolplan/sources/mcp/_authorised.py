@@ -6,8 +6,8 @@ wait for each other. Here the flow only gets tokens; the requests themselves go 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
-from typing import Final, cast
+from collections.abc import Iterable
+from typing import Final
 from urllib.parse import parse_qsl
 
 import anyio
@@ -289,17 +289,27 @@ async def _read(response: httpx2.Response, request: httpx2.Request) -> httpx2.Re
     Raises:
         ReadError: it is larger than any such answer.
     """
+    content = await body_of(response, MAX_ANSWER_BYTES)
+    return httpx2.Response(
+        response.status_code, headers=response.headers, content=content, request=request
+    )
+
+
+async def body_of(response: httpx2.Response, most: int) -> bytes:
+    """Return the body as it was sent, and close the response.
+
+    Raises:
+        ReadError: it has more than `most` bytes.
+    """
     content = bytearray()
     try:
-        async for part in cast("AsyncIterator[bytes]", response.aiter_raw()):
+        async for part in response.aiter_raw():
             content += part
-            if len(content) > MAX_ANSWER_BYTES:
-                raise httpx2.ReadError(f"More than {MAX_ANSWER_BYTES} bytes")
+            if len(content) > most:
+                raise httpx2.ReadError(f"More than {most} bytes")
     finally:
         await response.aclose()
-    return httpx2.Response(
-        response.status_code, headers=response.headers, content=bytes(content), request=request
-    )
+    return bytes(content)
 
 
 def _secrets_sent(request: httpx2.Request) -> list[str]:

@@ -29,7 +29,7 @@ from toolplan.sources.mcp._answers import (
     to_line,
     words_of,
 )
-from toolplan.sources.mcp._authorised import Access, Authorised
+from toolplan.sources.mcp._authorised import Access, Authorised, body_of
 from toolplan.sources.mcp._events import PlainEvents
 from toolplan.sources.mcp._interceptors import DELIVERY
 from toolplan.sources.mcp._oauth import NotAuthorised
@@ -76,7 +76,7 @@ class FailuresAsAnswers(httpx2.AsyncBaseTransport):
                 # it is for notifications, and optional: what is no stream says nothing else
                 await response.aclose()
                 return httpx2.Response(response.status_code, headers=_headers(response))
-            body = _unpacked(response, await _body(response))
+            body = _unpacked(response, await body_of(response, MAX_BODY_BYTES))
         except _NEVER_REACHED as error:
             _mark_as_not_sent()
             return _failure(CONNECTION_CLOSED, f"The server cannot be reached ({_kind(error)}).")
@@ -130,20 +130,6 @@ def _mark_as_not_sent() -> None:
 def _is_stream(response: httpx2.Response) -> bool:
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     return kind == "text/event-stream"
-
-
-async def _body(response: httpx2.Response) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    try:
-        async for part in response.aiter_raw():
-            parts.append(part)
-            size += len(part)
-            if size > MAX_BODY_BYTES:
-                raise httpx2.ReadError(f"More than {MAX_BODY_BYTES} bytes")
-    finally:
-        await response.aclose()
-    return b"".join(parts)
 
 
 def _explained(

@@ -28,6 +28,7 @@ from toolplan.sources.sql._types import (
     clashing,
     declared_type,
     describe,
+    same_column,
     same_table,
 )
 from toolplan.sources.sql._values import declared_readings, misfit, readings, shown, table_columns
@@ -237,10 +238,7 @@ class _Rows:
         declared = {key: _declared(name, key, each) for key, each in columns.items()}
         names = dict.fromkeys([*declared, *(key for row in rows for key in row)])
         if clash := clashing(names):
-            raise SqlFault(
-                f"The columns {clash[0]!r} and {clash[1]!r} of {name!r} differ in letter case only,"
-                " which SQL cannot distinguish."
-            )
+            raise SqlFault(f"The {same_column(*clash, of=f' of {name!r}')}")
         self.count = len(rows)
         self.names = tuple(names)
         self.values = table_columns(rows, filter(statement.mentions, names))

@@ -21,7 +21,7 @@ from toolplan.sources.sql._binding import Binding, Table, bind, unreadable
 from toolplan.sources.sql._database import Database, Stopwatch, result_fault
 from toolplan.sources.sql._faults import Exhausted, SqlFault, Stopped
 from toolplan.sources.sql._lineage import KnownTable
-from toolplan.sources.sql._statement import Statement
+from toolplan.sources.sql._statement import Statement, no_table
 from toolplan.sources.sql._times import zone_named
 from toolplan.sources.sql._types import (
     WORDS,
@@ -36,6 +36,7 @@ from toolplan.sources.sql._types import (
     describe,
     row_schema,
     row_type,
+    same_column,
     same_table,
 )
 from toolplan.sources.sql._values import (
@@ -275,9 +276,7 @@ def _declare(columns: Mapping[str, Json], tables: dict[str, _Given]) -> Iterator
     for name, listed in columns.items():
         place = f"/columns/{escape_pointer(name)}"
         if name not in tables:
-            hint = did_you_mean(near(name, tables))
-            message = f"There is no table {name!r} in 'tables'."
-            yield place, f"{message} {hint}" if hint else message
+            yield place, no_table(name, tables)
             continue
         declared: dict[str, ColumnType] = {}
         for key, word in (listed if isinstance(listed, dict) else {}).items():
@@ -298,11 +297,7 @@ def _declare(columns: Mapping[str, Json], tables: dict[str, _Given]) -> Iterator
         yield "/tables", same_table(*clash)
     for name, given in tables.items():
         if clash := clashing(given.expected().readings):
-            yield (
-                f"/tables/{escape_pointer(name)}",
-                f"Its columns {clash[0]!r} and {clash[1]!r} differ in letter case only, which SQL"
-                " cannot distinguish.",
-            )
+            yield f"/tables/{escape_pointer(name)}", f"Its {same_column(*clash)}"
 
 
 def _disagreement(key: str, declared: ColumnType, given: _Given) -> str | None:

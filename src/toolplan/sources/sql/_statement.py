@@ -187,7 +187,7 @@ def examine(
             continue
         table = None if qualified else _table(name, tables)
         if table is None:
-            problems.append(_no_table(f"{qualified}.{name}" if qualified else name, tables or ()))
+            problems.append(no_table(f"{qualified}.{name}" if qualified else name, tables or ()))
         else:
             aliases[(text_of(node, "alias") or name).casefold()] = table
     problems.extend(_function_problems(nodes, functions))
@@ -242,10 +242,10 @@ def _table(name: str, tables: Collection[str] | None) -> str | None:
     return next((each for each in tables if each.casefold() == name.casefold()), None)
 
 
-def _no_table(name: str, tables: Collection[str]) -> str:
-    message = f"There is no table {name!r} in 'tables'."
+def no_table(name: str, tables: Collection[str]) -> str:
+    """Return what is said of a table that `tables` does not name."""
     hint = did_you_mean(near(name, tables))
-    return f"{message} {hint}" if hint else message
+    return f"There is no table {name!r} in 'tables'." + (f" {hint}" if hint else "")
 
 
 def _function_problems(nodes: list[Node], functions: Functions) -> Iterator[str]:

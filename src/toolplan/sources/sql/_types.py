@@ -343,6 +343,14 @@ def same_table(one: str, other: str) -> str:
     return f"The tables {one!r} and {other!r} differ in letter case only: rename one of them."
 
 
+def same_column(one: str, other: str, of: str = "") -> str:
+    """Return what is said of two columns whose names SQL cannot distinguish."""
+    return (
+        f"columns {one!r} and {other!r}{of} differ in letter case only, which SQL cannot"
+        " distinguish."
+    )
+
+
 def declared_type(declared: Json) -> ColumnType | None:
     """Return the type that `declared` names: one of `WORDS`, or a JSON Schema.
 
