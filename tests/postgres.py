@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import uuid
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -62,7 +63,7 @@ def _as_user() -> tuple[str, ...]:
 class Server:
     """A server that runs; `options` are settings of it."""
 
-    def __init__(self, options: Sequence[str] = ()) -> None:
+    def __init__(self, options: Sequence[str] = (), primary: Server | None = None) -> None:
         bin_ = programs()
         assert bin_ is not None
         self._bin = bin_
@@ -72,10 +73,16 @@ class Server:
         if os.geteuid() == 0:
             user = next(each for each in _as_user() if each.startswith("--reuid="))
             os.chown(self.folder, int(user.partition("=")[2]), -1)
-        self._call(
-            "initdb", "-D", str(self._data), "-U", USER, "-A", "trust", "-E", "UTF8",
-            "--locale=C", "--no-sync", "--no-instructions",
-        )  # fmt: skip
+        if primary is None:
+            self._call(
+                "initdb", "-D", str(self._data), "-U", USER, "-A", "trust", "-E", "UTF8",
+                "--locale=C", "--no-sync", "--no-instructions",
+            )  # fmt: skip
+        else:
+            self._call(
+                "pg_basebackup", "-h", str(primary.folder), "-U", USER, "-D", str(self._data),
+                "-R", "--checkpoint=fast", "--no-sync",
+            )  # fmt: skip
         settings = (
             "listen_addresses=''", f"unix_socket_directories='{self.folder}'", "fsync=off",
             "max_connections=200", "shared_buffers=32MB", "autovacuum=off", *options,
@@ -92,6 +99,24 @@ class Server:
     def stop(self, mode: str = "fast") -> None:
         """Stop it; with `immediate` as if it crashed."""
         self._call("pg_ctl", "-D", str(self._data), "-m", mode, "-w", "stop")
+
+    def standby(self, *, synchronous: bool) -> Server:
+        """Return a standby of this server that runs and has all of its records."""
+        found = Server(primary=self)
+        if synchronous:
+            self.set("synchronous_standby_names", "*")
+        return found
+
+    def promote(self) -> None:
+        """Let this standby take over."""
+        self._call("pg_ctl", "-D", str(self._data), "-w", "promote")
+
+    def set(self, name: str, value: str) -> None:
+        """Change a setting while it runs."""
+        with (self._data / "postgresql.conf").open("a") as file:
+            file.write(f"{name} = '{value}'\n")
+        self._call("pg_ctl", "-D", str(self._data), "reload")
+        time.sleep(0.3)  # until its processes have read it
 
     @property
     def pid(self) -> int:

@@ -270,6 +270,10 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         "Another process works on the run, or has taken it over.",
         "wait for it, or end it; `toolplan show RUN` shows the run.",
     ),
+    "journal-failover": (
+        "The database has moved to another server, which may not know the run's latest calls.",
+        "look at the run: `toolplan show RUN`; then `toolplan resume RUN --after-failover`.",
+    ),
     "journal-unavailable": (
         "The journal cannot be opened or used.",
         "check the path or address, and that it can be written.",

@@ -26,7 +26,7 @@ from tests.workers._office import (
 )
 from toolplan.engines import resume
 from toolplan.events import CallIntended, RunEnded, RunState, StepStarted, StepSucceeded
-from toolplan.storage.journal import Lease
+from toolplan.storage.journal import JournalError, Lease
 from toolplan.storage.journal.postgres import PostgresJournal
 from toolplan.storage.journal.postgres._rows import Holder
 from toolplan.storage.queue import COUNTED, Dispatch, lock_of
@@ -39,7 +39,7 @@ PITFALLS: Final[Mapping[str, tuple[str, ...]]] = {
         "workers/test_kills.py::test_workers_that_are_wrong_are_found_out",
     ),
     "2. a server lost what it had acknowledged, while its client lived on": (
-        "workers/test_pitfalls.py::test_a_worker_continues_from_what_a_server_has_left",
+        "workers/test_pitfalls.py::test_a_run_of_which_a_server_lost_records_waits_for_a_person",
         "journal/test_postgres.py::test_a_server_that_lost_records_loses_the_run_to_what_is_there",
         "journal/test_postgres.py::test_each_commit_is_synced_whatever_the_server_is_set_to",
         "journal/test_restarts.py::test_a_crash_of_the_server_loses_nothing_and_repeats_nothing",
@@ -125,8 +125,8 @@ async def test_an_approval_waits_for_a_lease_that_another_has(postgres: Server, 
     assert ledger(home) == ["begin:one", "end:one"]
 
 
-async def test_a_worker_continues_from_what_a_server_has_left(postgres: Server) -> None:
-    """As after a failover to a standby that was behind: the worker lives on, the run continues."""
+async def test_a_run_of_which_a_server_lost_records_waits_for_a_person(postgres: Server) -> None:
+    """As after a failover to a standby that was behind: no worker may repeat what was done."""
     async with working(postgres.schema()) as app:
         journal = app.workers.dispatch().journal
         plan = plan_of(
@@ -147,6 +147,15 @@ async def test_a_worker_continues_from_what_a_server_has_left(postgres: Server) 
             assert lost
             connection.execute("UPDATE runs SET next_seq = %s WHERE run = %s", (min(lost), run))
         assert ended() == []
+        dispatch = app.workers.dispatch()
+        await until(lambda: dispatch.fenced() == [run], seconds=90)
+        await until(lambda: no_job_is_left(dispatch), seconds=90)
+        placement = dispatch.placement(run)
+        assert placement is not None
+        assert "The journal has lost" in placement.parked
+        with pytest.raises(JournalError, match="parked: The journal has lost"):
+            await app.workers.decide(run)
+        assert dispatch.continue_after_failover(run)
         await until(lambda: status(app, run) is RunState.SUCCEEDED, seconds=90)
         assert app.needed_journal().load(run).output == {"b": 1}
         events = app.needed_journal().events(run)

@@ -268,8 +268,32 @@ def _workers(journal: Store) -> Iterator[Finding]:
         yield Finding("workers", State.FINE, ", ".join(counts))
     else:
         yield Finding("workers", State.ABSENT, "None takes runs of this journal.")
+    yield _replication(*dispatch.replication())
+    if fenced := dispatch.fenced():
+        text = f"{len(fenced)} runs were open when the database moved: {', '.join(fenced)}."
+        yield Finding(
+            "failover",
+            State.FAULTY,
+            text,
+            "Look at each, then: `toolplan resume --after-failover`.",
+        )
     for text, help_ in stranded_texts(dispatch.stranded(), worked):
         yield Finding("workers", State.FAULTY, text, help_)
+
+
+def _replication(synchronous: str, standbys: int) -> Finding:
+    """Return whether a failover can lose what was acknowledged."""
+    if synchronous:
+        text = f"Commits wait for standbys: {synchronous}."
+        return Finding("replication", State.FINE, text)
+    if not standbys:
+        return Finding("replication", State.FINE, "No standby is connected.")
+    return Finding(
+        "replication",
+        State.ABSENT,
+        f"Commits do not wait for the {standbys} standbys: a failover may lose the latest calls.",
+        "Set synchronous_standby_names on the server; see docs/workers.md.",
+    )
 
 
 def _together(subject: str, tools: Toolbox, settings: Settings) -> Finding:

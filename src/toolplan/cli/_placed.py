@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import socket
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import NamedTuple, cast
 
 from toolplan.app._home import home
@@ -13,6 +13,7 @@ from toolplan.app._open import open
 from toolplan.app._stranded import stranded_texts
 from toolplan.app._wait import run_to_end
 from toolplan.app.app import App
+from toolplan.cli._journal import opened_journal
 from toolplan.cli._terminal import CommandError, Exit, note, print_json
 from toolplan.render.runs_view import SHORT
 from toolplan.storage.journal import Store
@@ -97,6 +98,20 @@ def send(
     return Exit.FINE.value
 
 
+def continue_after_failover(place: str | None, run: str, *, as_json: bool) -> int:
+    """Let workers continue `run`, or all runs that were open when the database moved."""
+    with closing(opened_journal(place)) as journal:
+        dispatch = dispatch_of(journal, make=False)
+        names = [] if dispatch is None else [journal.find(run)] if run else dispatch.fenced()
+        continued = [each for each in names if dispatch and dispatch.continue_after_failover(each)]
+    if as_json:
+        print_json({"continued": [*continued]})
+    else:
+        named = ", ".join(each[:SHORT] for each in continued)
+        note(f"Workers continue {named}." if named else "No run was open when the database moved.")
+    return Exit.FINE.value
+
+
 def user_name() -> str:
     """Return who uses this machine, as others know them."""
     try:
@@ -124,4 +139,5 @@ def report_placed(journal: Store, runs: Sequence[str], *, others: bool = False) 
         placement = dispatch.placement(run)
         if placement is not None and placement.parked:
             note(f"Run {run[:SHORT]} is parked: {placement.parked}")
-            note(f"`toolplan resume {run[:SHORT]}` gives it to the workers again.")
+            flag = " --after-failover" if placement.is_fenced else ""
+            note(f"`toolplan resume {run[:SHORT]}{flag}` gives it to the workers again.")

@@ -33,7 +33,13 @@ from toolplan.cli._options import (
 )
 from toolplan.cli._outcome import print_run
 from toolplan.cli._person import approved_by_word
-from toolplan.cli._placed import Decisions, placed, refuse_values, send
+from toolplan.cli._placed import (
+    Decisions,
+    continue_after_failover,
+    placed,
+    refuse_values,
+    send,
+)
 from toolplan.cli._terminal import CommandError, note
 from toolplan.engines import CannotRun
 from toolplan.events import Event
@@ -73,13 +79,21 @@ LeaveOutOption = Annotated[
         help="STEP:ITEM: leave this call out; another plan makes the others.",
     ),
 ]
+AfterFailoverFlag = Annotated[
+    bool,
+    Parameter(
+        name="--after-failover",
+        negative=(),
+        help="After the database has moved, let workers continue RUN, or all runs.",
+    ),
+]
 ReasonOption = Annotated[
     str, Parameter(name="--reason", help="Why they are not; it is kept with the run.")
 ]
 
 
 def resume_command(
-    run: RunArgument,
+    run: RunArgument = "",
     *,
     tools: ToolsOption = (),
     journal: JournalOption = None,
@@ -90,6 +104,7 @@ def resume_command(
     deny: DenyOption = (),
     leave_out: LeaveOutOption = (),
     reason: ReasonOption = "",
+    after_failover: AfterFailoverFlag = False,
     yes: YesFlag = False,
     approve: ApproveOption = None,
     times: TimesOption = None,
@@ -109,8 +124,10 @@ def resume_command(
     approve = wanted(approve, approve_values, times)
     _ = decisions_of(retry, resolve, abort), consents_of(allow, deny, reason)
     left_out_items(leave_out)  # a wrong one is an error before anything is opened
+    if after_failover:
+        return continue_after_failover(journal, run, as_json=as_json)
     with closing(opened_journal(journal)) as store, closing(Display(silent=as_json)) as display:
-        name = store.find(run)
+        name = store.find(run or _missing_run())
         approves, is_placed = bool(approve or allow or leave_out), placed(store, name) is not None
         by_word = approved_by_word(store, name, yes=yes, approves=approves, here=not is_placed)
         allow = () if by_word else allow  # what waits is shown again
@@ -127,15 +144,22 @@ def resume_command(
             spec, **for_given_plans(model), journal=store, effects=labels, base_url=base_url,
             on_note=note,
         ) as app:  # fmt: skip
-            guard.app = app
-            show = partial(_show, guard, () if as_json else store.events(name))
+            guard.app, show = app, partial(_show, guard, () if as_json else store.events(name))
             go_on = partial(
                 app.resume, name, retry=retry, resolve=resolve, abort=abort, allow=allow,
                 deny=deny, leave_out=leave_out, reason=reason, yes=yes, approve=guard.approve,
                 concurrency=concurrency, timeout=timeout, on_plan=show, on_event=display.show_event,
             )  # fmt: skip
             ended = _resumed(go_on, guard)
-    if leave_out:
+    return _printed(name, ended, left_out=bool(leave_out), as_json=as_json)
+
+
+def _missing_run() -> str:
+    raise CommandError("usage", "RUN is missing.")
+
+
+def _printed(name: str, ended: RunResult, *, left_out: bool, as_json: bool) -> int:
+    if left_out:
         note(_other_plan(name, ended))
     return print_run(ended, ended.answer, as_json=as_json)
 

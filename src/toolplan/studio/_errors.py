@@ -18,6 +18,7 @@ _STATUS: Final = {
     "run-exists": 409,
     "run-over": 409,
     "journal-taken": 409,
+    "journal-failover": 409,
     "approval-used": 409,
     "approval-required": 409,
     "digest-changed": 409,

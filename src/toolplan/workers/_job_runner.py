@@ -103,18 +103,26 @@ class JobRunner:
     async def _work(self, job: Job) -> None:
         try:
             await self._resume_job(job)
-        except Again:
-            raise
-        except JournalError as error:
-            if error.code == "unknown-run":  # it was removed
-                return
-            _LOG.info("Run %s is tried again: %s", job.run, error)
-            raise Again(0.2 if error.code == "journal-taken" else 1.0) from None
+        except (Again, JournalError) as error:
+            lost = self._dispatch.journal.records_lost.pop(job.run, "")
+            if lost:  # whoever takes it again would repeat what only the lost records know of
+                _LOG.warning("Run %s is parked: %s", job.run, lost)
+                return await in_thread(self._dispatch.fence, job.run, lost)
+            if isinstance(error, Again):
+                raise
+            self._try_later(job, error)
         except ToolplanError as error:
             await self._park(job.run, error.with_help)
         except Exception as error:
             _LOG.exception("Run %s cannot be resumed.", job.run)
             await self._park(job.run, f"The worker failed: {type(error).__name__}: {error}")
+
+    @staticmethod
+    def _try_later(job: Job, error: JournalError) -> None:
+        if error.code == "unknown-run":  # it was removed
+            return
+        _LOG.info("Run %s is tried again: %s", job.run, error)
+        raise Again(0.2 if error.code == "journal-taken" else 1.0) from None
 
     async def _resume_job(self, job: Job) -> None:
         stored = await in_thread(self._read, job.run)

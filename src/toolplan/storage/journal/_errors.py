@@ -31,6 +31,13 @@ class LeaseLost(JournalError):
         )
 
 
+class RecordsLost(LeaseLost):
+    """The server does not know records that it had acknowledged: what they say was done."""
+
+    def __init__(self, run: str, missing: int) -> None:
+        super().__init__(run, f"The journal has lost {missing} records of run {run!r}")
+
+
 class LeaseHeld(JournalError):
     """Another process may be at work on a run.
 

@@ -45,9 +45,33 @@ _TABLES: Final = """
     );
 """
 
+# Since when which server, and on which timeline: a standby that takes over begins another one.
+_FENCE_TABLES: Final = """
+    CREATE TABLE servers (
+        number bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+        identity text NOT NULL,
+        since timestamptz NOT NULL DEFAULT clock_timestamp()
+    );
+    ALTER TABLE placements ADD COLUMN fence text NOT NULL DEFAULT '';
+"""
+_IDENTITY: Final = (
+    "(SELECT system_identifier || '/' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)"
+    " FROM pg_control_system())"
+)
+_MAY_IDENTIFY: Final = (
+    "SELECT has_function_privilege('pg_control_system()', 'execute')"
+    " AND has_function_privilege('pg_walfile_name(pg_lsn)', 'execute')"
+)
+_LATEST: Final = "coalesce((SELECT identity FROM servers ORDER BY number DESC LIMIT 1), '')"
+_FENCED: Final = (
+    "The database has moved to another server or timeline, which may not know the latest calls of"
+    " this run."
+)
+
 _WITHOUT_JOB: Final = """
     SELECT run FROM placements AS p JOIN runs AS r USING (run)
-    WHERE queue = %s AND parked = '' AND (owner = '' OR lease_until < clock_timestamp())
+    WHERE queue = %s AND parked = '' AND fence = ''
+        AND (owner = '' OR lease_until < clock_timestamp())
         AND (status = 'running' OR status IN ('waiting', 'in_doubt') AND EXISTS (
             SELECT 1 FROM inbox AS i WHERE i.run = p.run AND answer IS NULL
         )) AND NOT EXISTS (SELECT 1 FROM """
@@ -69,6 +93,8 @@ class SharedJournal(Store, Protocol):
     locks: Any
     conninfo: str
     """How another client connects to the database."""
+    records_lost: dict[str, str]
+    """Runs of this process of which the server lost records that it had acknowledged; why."""
 
     def transaction(self) -> AbstractContextManager[Any]:
         """Commit all of the block or nothing."""
@@ -103,10 +129,14 @@ class Message(NamedTuple):
 
 
 class Placement(Struct, frozen=True):
-    """The queue of a run, and why it was parked; empty if it was not."""
+    """The queue of a run, and why it was parked; empty if it was not.
+
+    `is_fenced` says that a failover may have lost some of what it did.
+    """
 
     queue: str
     parked: str
+    is_fenced: bool = False
 
 
 class Dispatch:
@@ -130,6 +160,11 @@ class Dispatch:
                 connection.execute(tables.encode())
             if not has_table(connection, "placements"):
                 connection.execute(_TABLES)
+            if not has_table(connection, "servers"):
+                connection.execute(_FENCE_TABLES)
+            allowed = connection.execute(_MAY_IDENTIFY).fetchone()[0]
+        self._identity = _IDENTITY if allowed else "''"
+        self.look_for_failover()
 
     # Sending
 
@@ -162,14 +197,23 @@ class Dispatch:
         """
         with self.journal.transaction() as connection:
             row = connection.execute(
-                "UPDATE placements SET parked = '', lives = 0 WHERE run = %s RETURNING queue",
-                (run,),
+                "UPDATE placements SET parked = '', lives = 0,"
+                " fence = CASE WHEN %s THEN '' ELSE fence END WHERE run = %s"
+                " RETURNING queue, fence",
+                (kind == "cancel", run),
             ).fetchone()
             if row is None:
                 raise JournalError(
                     "not-placed",
                     f"Run {run!r} was not given to workers.",
                     f"`toolplan resume {run}` runs it here.",
+                )
+            if row[1]:
+                raise JournalError(
+                    "journal-failover",
+                    f"Run {run!r} is parked: {row[1]}",
+                    f"Look at what it has done: `toolplan show {run}`. Then let workers continue"
+                    f" it: `toolplan resume {run} --after-failover`.",
                 )
             number = connection.execute(
                 "INSERT INTO inbox (run, kind, content, who) VALUES (%s, %s, %s, %s)"
@@ -217,18 +261,27 @@ class Dispatch:
 
     def waiting_for(self, run: str) -> tuple[str, list[Message]]:
         """Return why `run` was parked, and its messages without an answer, in one question."""
-        rows = self.journal.rows(
-            "SELECT parked, number, kind, content, who, answer FROM placements AS p"
+        query = (
+            f"SELECT {_LATEST} <> {self._identity},"  # noqa: S608 — of this file
+            " coalesce(nullif(fence, ''), parked), number,"
+            " kind, content, who, answer FROM placements AS p"
             " LEFT JOIN inbox AS i ON i.run = p.run AND i.answer IS NULL"
-            " WHERE p.run = %s ORDER BY number",
-            (run,),
+            " WHERE p.run = %s ORDER BY number"
         )
-        found = [_message(row[1:]) for row in rows if row[1] is not None]
-        return str(rows[0][0]) if rows else "", found
+        rows = self.journal.rows(query, (run,))
+        if rows and rows[0][0]:
+            self.look_for_failover()
+            rows = self.journal.rows(query, (run,))
+        found = [_message(row[2:]) for row in rows if row[2] is not None]
+        return str(rows[0][1]) if rows else "", found
 
     def placement(self, run: str) -> Placement | None:
         """Return where `run` was put; None if no worker is to take it."""
-        rows = self.journal.rows("SELECT queue, parked FROM placements WHERE run = %s", (run,))
+        rows = self.journal.rows(
+            "SELECT queue, coalesce(nullif(fence, ''), parked), fence <> '' FROM placements"
+            " WHERE run = %s",
+            (run,),
+        )
         return Placement(*rows[0]) if rows else None
 
     def worked(self) -> list[str]:
@@ -292,6 +345,62 @@ class Dispatch:
     def park(self, run: str, reason: str) -> None:
         """Let no worker take `run` before something is sent to it, and say why."""
         self.journal.rows("UPDATE placements SET parked = %s WHERE run = %s", (reason, run))
+
+    # Failover
+
+    def look_for_failover(self) -> list[str]:
+        """Fence the open runs where the database is of another server than before; return them."""
+        with self.journal.transaction() as connection:
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+            query = f"SELECT {_LATEST}, {self._identity}"
+            before, now = connection.execute(query.encode()).fetchone()
+            if before == now:
+                return []
+            connection.execute("INSERT INTO servers (identity) VALUES (%s)", (now,))
+            if not before or not now:  # the first that is known
+                return []
+            rows = connection.execute(
+                "UPDATE placements SET fence = %s WHERE fence = '' AND run IN"
+                " (SELECT run FROM runs WHERE status IN ('running', 'waiting', 'in_doubt'))"
+                " RETURNING run",
+                (_FENCED,),
+            ).fetchall()
+        return [str(row[0]) for row in rows]
+
+    def fence(self, run: str, reason: str) -> None:
+        """Let no worker take `run` before a person has looked at it after a failover."""
+        self.journal.rows("UPDATE placements SET fence = %s WHERE run = %s", (reason, run))
+
+    def fenced(self) -> list[str]:
+        """Return the open runs that wait for a person after a failover, oldest first."""
+        rows = self.journal.rows(
+            "SELECT run FROM placements JOIN runs USING (run) WHERE fence <> ''"
+            " AND status IN ('running', 'waiting', 'in_doubt') ORDER BY created_at, run",
+            (),
+        )
+        return [str(row[0]) for row in rows]
+
+    def continue_after_failover(self, run: str) -> bool:
+        """Let workers continue `run`, at which a person has looked; return if it was fenced."""
+        with self.journal.transaction() as connection:
+            row = connection.execute(
+                "UPDATE placements AS p SET fence = '' FROM (SELECT run, fence FROM placements"
+                " WHERE run = %s FOR UPDATE) AS o WHERE p.run = o.run RETURNING queue, o.fence",
+                (run,),
+            ).fetchone()
+            if row is None or not row[1]:
+                return False
+            self.queue.put(connection, run, str(row[0]))
+        return True
+
+    def replication(self) -> tuple[str, int]:
+        """Return the standbys that commits wait for, and how many standbys are connected."""
+        ((names, count),) = self.journal.rows(
+            "SELECT current_setting('synchronous_standby_names'),"
+            " (SELECT count(*) FROM pg_stat_replication)",
+            (),
+        )
+        return str(names), int(count)
 
     def join(self, name: str, number: str, queue: str) -> None:
         """Note that the worker `name` has a number in the queue's own books."""

@@ -9,7 +9,7 @@ from typing import Final
 
 from toolplan.events import Event, RunApproved, RunState
 from toolplan.storage.journal._entries import RunRecord
-from toolplan.storage.journal._errors import LeaseHeld, LeaseLost
+from toolplan.storage.journal._errors import LeaseHeld, LeaseLost, RecordsLost
 from toolplan.storage.journal._leases import LEASE_S, Lease
 from toolplan.storage.journal._processes import since_boot
 from toolplan.storage.journal._reading import Row
@@ -90,6 +90,7 @@ class PostgresJournal(Readings):
         self._notifier = Notifier(self._connections)
         self._listener = Listener(self._connections)
         self._unsure: set[str] = set()  # new runs, until it is seen that they are committed
+        self.records_lost: dict[str, str] = {}  # by run, in words
         self._durations: dict[str, list[DurationsRow]] = {}
         self._kept = 0
         with self._connections.closed_on_error():
@@ -288,7 +289,9 @@ class PostgresJournal(Readings):
         beat = self._claims.now()
         try:
             self._connections.do(work)
-        except LeaseLost:
+        except LeaseLost as error:
+            if isinstance(error, RecordsLost):
+                self.records_lost[lease.run] = str(error)
             self._claims.drop(lease.run)
             raise
         self._claims.renew(lease.run, beat)

@@ -9,7 +9,7 @@ from toolplan.events import Event, RunApproved, fold
 from toolplan.storage.journal._blobs import BadBlob, blob_name
 from toolplan.storage.journal._checksums import run_checksum
 from toolplan.storage.journal._entries import RunRecord
-from toolplan.storage.journal._errors import JournalError, LeaseHeld, LeaseLost
+from toolplan.storage.journal._errors import JournalError, LeaseHeld, LeaseLost, RecordsLost
 from toolplan.storage.journal._leases import Lease
 from toolplan.storage.journal._reading import Row, record_text, run_damaged
 from toolplan.storage.journal._records import to_record
@@ -115,8 +115,8 @@ def add_group(
     row = connection.execute(statements.FIND_HELD, values).fetchone()
     if row is None:
         raise LeaseLost(lease.run)
-    if row[0] < at + size:  # the server lost what it had acknowledged: begin anew from there
-        raise LeaseLost(lease.run, f"The journal has lost records of run {lease.run!r}")
+    if row[0] < at + size:  # the server lost what it had acknowledged
+        raise RecordsLost(lease.run, at - row[0])
     if row[0] > at + size:
         expected = f"it has {row[0]} records where {at + size} were expected"
         raise run_damaged(lease.run, expected)
