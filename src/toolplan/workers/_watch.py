@@ -48,10 +48,15 @@ class Watch:
     async def look_for_silent(self, busy: set[int]) -> list[Job]:
         """Put back the jobs of workers that hang, or that the queue does not know.
 
+        The session of one that hangs is ended: as long as it lasts it keeps its name, and the
+        places of limits over all machines.
+
         Raises:
             JournalError: the database cannot be used.
         """
         silent = await self._dispatch.queue.stalled(SILENT_S)
+        if numbers := {job.worker for job in silent if job.number not in busy}:
+            await in_thread(self._end_sessions, numbers)
         return [
             job for job in silent if job.number not in busy and await self._dispatch.queue.back(job)
         ]
@@ -89,6 +94,14 @@ class Watch:
         names = sorted({name for name, _, _ in workers if name != self._me})
         free = self._dispatch.journal.locks.free([lock_of(name) for name in names])
         return workers, {name for name in names if lock_of(name) in free}
+
+    def _end_sessions(self, numbers: set[str]) -> None:
+        """End the sessions of the workers with these numbers in the queue."""
+        workers = self._dispatch.workers()
+        names = {name for name, number, _ in workers if number in numbers and name != self._me}
+        for name in sorted(names):
+            _LOG.warning("Worker %s is silent; what it has is given to others.", name)
+        self._dispatch.journal.locks.end_sessions([lock_of(name) for name in sorted(names)])
 
     def _revoke(self, dead: set[str]) -> None:
         journal = self._dispatch.journal

@@ -21,7 +21,7 @@ from toolplan.workers._watch import Watch
 DEFAULT_CONCURRENCY: Final = 16
 _LOOK_S: Final = 0.4
 """How often a worker looks for dead ones: a run of theirs waits about that long."""
-_SILENT_EVERY: Final = 10
+_SILENT_EVERY: Final = 4
 """At each of so many looks it also asks for workers that hang."""
 _LOST_EVERY: Final = 75
 """At each of so many looks it puts back runs that have no job."""

@@ -66,6 +66,22 @@ class Locks:
             others = [name for name in names if name not in self._held]
             return frozenset(str(row[0]) for row in self._ask(query, others))
 
+    def end_sessions(self, names: Collection[str]) -> None:
+        """End the sessions that hold `names`, with all that each of them holds.
+
+        Raises:
+            JournalError: the database cannot be used, or does not let this user do it.
+        """
+        query = (
+            "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'"
+            " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+            " AND objsubid = 1 AND granted AND pid <> pg_backend_pid()"
+            " AND ((classid::bigint << 32) | objid::bigint)"
+            " IN (SELECT hashtextextended(name, 0) FROM unnest(%s::text[]) AS name)"
+        )
+        with self._lock:
+            self._ask(query, list(names))
+
     def close(self) -> None:
         """Release all names.
 
