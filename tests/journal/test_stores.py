@@ -63,7 +63,7 @@ def test_a_group_that_is_written_again_is_there_once(stores: Stores) -> None:
     for _ in range(3):
         journal.append(lease, texts, lease.at, sync=False)
     assert len(journal.events("r")) == 2
-    with pytest.raises(JournalError, match=r"were expected|has lost records"):
+    with pytest.raises(JournalError, match=r"were expected|has lost \d records"):
         journal.append(lease, texts, lease.at + 5, sync=False)
 
 

@@ -12,9 +12,11 @@ from toolplan.storage.queue._dispatch import SharedJournal, has_table
 _PRUNABLE: Final = """
     SELECT run FROM runs WHERE status IN ('succeeded', 'failed', 'cancelled') AND created_at < %s
     AND (owner = '' OR lease_until <= clock_timestamp())
-    AND run NOT IN (SELECT run FROM runs ORDER BY created_at DESC, run LIMIT %s)
-    ORDER BY created_at, run
+    AND (created_at < %s OR created_at = %s AND run > %s)
+    ORDER BY created_at, run LIMIT %s
 """
+_KEPT: Final = "SELECT created_at, run FROM runs ORDER BY created_at DESC, run OFFSET %s LIMIT 1"
+_BATCH: Final = 5_000
 _DELETE: Final = {
     "events": "DELETE FROM events WHERE run = ANY(%s)",
     "placements": "DELETE FROM placements WHERE run = ANY(%s)",
@@ -47,17 +49,16 @@ def prune_shared(
     """
     if now is None:
         now = float(journal.rows("SELECT extract(epoch FROM clock_timestamp())", ())[0][0])
-    values = (now - older_than_s, keep)
-    before = _size(journal)
-    with journal.transaction() as connection:
-        rows = connection.execute(_PRUNABLE + ("FOR UPDATE" if apply else ""), values).fetchall()
-        names = tuple(str(row[0]) for row in rows)
-        kept = int(connection.execute("SELECT count(*) FROM runs").fetchone()[0]) - len(names)
-        for table, delete in _DELETE.items() if apply else ():
-            if has_table(connection, table):
-                connection.execute(delete, ([*names],))
+    created, run = _oldest_kept(journal, keep)
+    values = (now - older_than_s, created, created, run)
+    before, total = _size(journal), int(journal.rows("SELECT count(*) FROM runs", ())[0][0])
     if not apply:
-        return Pruning(names, kept, before, before)
+        names = tuple(str(row[0]) for row in journal.rows(_PRUNABLE, (*values, None)))
+        return Pruning(names, total - len(names), before, before)
+    names = ()
+    while batch := _remove(journal, (*values, _BATCH)):
+        names += batch
+    kept = total - len(names)
     with journal.transaction() as connection:
         # nobody may refer to a large record between the two statements
         connection.execute("LOCK TABLE blobs IN EXCLUSIVE MODE")
@@ -65,6 +66,25 @@ def prune_shared(
     for table in ("events", "blobs", "runs"):
         journal.rows(f"VACUUM {table}", ())
     return Pruning(names, kept, before, _size(journal))
+
+
+def _oldest_kept(journal: SharedJournal, keep: int) -> tuple[float, str]:
+    """Return when the oldest of the `keep` latest runs was made, and its name."""
+    if not keep:
+        return float("inf"), ""
+    rows = journal.rows(_KEPT, (keep - 1,))
+    return (float(rows[0][0]), str(rows[0][1])) if rows else (float("-inf"), "")
+
+
+def _remove(journal: SharedJournal, values: tuple[object, ...]) -> tuple[str, ...]:
+    """Remove some runs in one transaction, and return them."""
+    with journal.transaction() as connection:
+        rows = connection.execute(f"{_PRUNABLE} FOR UPDATE", values).fetchall()
+        names = tuple(str(row[0]) for row in rows)
+        for table, delete in _DELETE.items():
+            if has_table(connection, table):
+                connection.execute(delete, ([*names],))
+    return names
 
 
 def _named_blobs(connection: Any) -> list[str]:  # noqa: ANN401 — of the database
