@@ -17,6 +17,7 @@ from toolplan.storage.queue._queue import Queue
 COUNTED: Final = "counted"
 """The answer to a message that was obeyed."""
 _LOCK: Final = 0x746F6F6C776F726B  # "toolwork": one process at a time makes the tables
+_LOST_LOCK: Final = _LOCK + 1  # one at a time looks for lost jobs
 
 _TABLES: Final = """
     CREATE TABLE placements (
@@ -70,7 +71,7 @@ _FENCED: Final = (
 
 _WITHOUT_JOB: Final = """
     SELECT run FROM placements AS p JOIN runs AS r USING (run)
-    WHERE queue = %s AND parked = '' AND fence = ''
+    WHERE status IN ('running', 'waiting', 'in_doubt') AND queue = %s AND parked = '' AND fence = ''
         AND (owner = '' OR lease_until < clock_timestamp())
         AND (status = 'running' OR status IN ('waiting', 'in_doubt') AND EXISTS (
             SELECT 1 FROM inbox AS i WHERE i.run = p.run AND answer IS NULL
@@ -235,6 +236,9 @@ class Dispatch:
         Each has one unless the tables of the queue were lost or changed. Return the runs.
         """
         with self.journal.transaction() as connection:
+            row = connection.execute("SELECT pg_try_advisory_xact_lock(%s)", (_LOST_LOCK,))
+            if not row.fetchone()[0]:  # another worker looks just now
+                return []
             query = _WITHOUT_JOB + "(" + self.queue.with_job + ") AS j WHERE j.run = p.run)"
             runs = [str(row[0]) for row in connection.execute(query.encode(), (queue,)).fetchall()]
             for run in runs:

@@ -52,6 +52,10 @@ MIGRATIONS: Final = (
     );
     CREATE INDEX durations_by_time ON durations (tool, at);
     """,
+    # 2: the runs that are open, which are few however many there were.
+    """
+    CREATE INDEX runs_open ON runs (run) WHERE status IN ('running', 'waiting', 'in_doubt');
+    """,
 )
 """Each migrates the tables from the version before; a released version is never changed."""
 
