@@ -99,12 +99,14 @@ async def browsing(
     key: bytes = b"k" * 32,
     enter: bool = True,
     page: Path | None = None,
+    app: App | None = None,
 ) -> AsyncGenerator[Browser]:
     """Yield a browser that has entered a studio whose journal is in `folder`."""
     known = scripted() if tools is None else tools
     sessions = Sessions(key, token=token, user_header=user_header)
     with closing(Journal(folder / "runs.sqlite")) as journal:
-        app = App(toolbox or known.toolbox, planner or ScriptedPlanner("{}"), journal=journal)
+        if app is None:
+            app = App(toolbox or known.toolbox, planner or ScriptedPlanner("{}"), journal=journal)
         rules = Rules(token=token)
         active = ActiveRuns()
         served = http_app(app, sessions, rules, folder if page is None else page, active)

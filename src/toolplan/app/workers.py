@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -48,6 +49,14 @@ class Worked(Struct, frozen=True):
     plan: ExecutionPlan
     day: date
     options: RunOptions
+
+
+class Placed(NamedTuple):
+    """Where a run was put: its queue, why it was parked (empty if it was not), and its workers."""
+
+    queue: str
+    parked: str
+    has_worker: bool
 
 
 class Workers:
@@ -115,6 +124,18 @@ class Workers:
         dispatch = dispatch_of(self._kept.needed_journal(), make=False)
         found = {} if dispatch is None else dispatch.stranded()
         return stranded_texts(found, dispatch.worked()) if dispatch and found else []
+
+    def placed(self, run: str) -> Placed | None:
+        """Return where workers take `run` from; None if it was not given to workers.
+
+        Raises:
+            JournalError: the journal cannot be used.
+        """
+        dispatch = self._dispatch or dispatch_of(self._kept.needed_journal(), make=False)
+        found = None if dispatch is None else dispatch.placement(run)
+        if dispatch is None or found is None:
+            return None
+        return Placed(found.queue, found.parked, not dispatch.without_worker([run]))
 
     @checked_arguments
     async def submit(

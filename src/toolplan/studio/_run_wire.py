@@ -149,12 +149,14 @@ class DecisionOut(Shown):
 class RunOut(Shown):
     """A run. `seq` is how many events it has: events from there on are new.
 
+    `workers` says who continues a run that was given to workers; null for one that was not.
     `plan_fault` says why the plan cannot run any more with these tools. `answer` is what the
     command line shows, and its parts as tables. `by_values` says that its calls are approved with
     their values; `calls` are those that wait.
     """
 
     line: RunLine
+    workers: str | None
     plan: JsonValue
     plan_fault: str | None
     graph: Graph

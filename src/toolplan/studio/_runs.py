@@ -12,6 +12,7 @@ from msgspec.structs import asdict, replace
 
 from toolplan.app.app import App
 from toolplan.app.results import RunResult
+from toolplan.app.workers import Placed
 from toolplan.errors import ToolplanError
 from toolplan.events import (
     ApprovalStaged,
@@ -145,8 +146,13 @@ def run_view(app: App, run: str, active: ActiveRuns) -> RunOut:
     written = load(journal.record(run).plan).plan
     output, is_left_out = limited(kept.output)
     plan = kept.plan
+    placed = app.workers.placed(run)
+    line = run_line(entry, active)
+    if placed is not None and placed.has_worker and not placed.parked:
+        line.is_left = False  # a worker takes it, or has it
     return RunOut(
-        line=run_line(entry, active),
+        line=line,
+        workers=None if placed is None else _workers(placed),
         plan=journal.record(run).plan,
         plan_fault=active.fault(run) or (None if plan is not None else _NO_PLAN),
         graph=graph_view(written, app.tools),
@@ -165,7 +171,7 @@ def run_view(app: App, run: str, active: ActiveRuns) -> RunOut:
         calls=calls_view(kept.effects, app.tools),
         flows=[] if plan is None else flows_view(plan),
         decisions=[*_decisions(events)],
-        allowed=[*_allowed(entry, kept, active)],
+        allowed=[*_allowed(entry, kept, active, placed)],
         forecast=None if plan is None else forecast_view(app.forecast(plan)),
         seq=len(events),
     )
@@ -174,8 +180,24 @@ def run_view(app: App, run: str, active: ActiveRuns) -> RunOut:
 _NO_PLAN: Final = "The plan does not pass its check with these tools: it cannot be resumed here."
 
 
-def _allowed(entry: RunEntry, kept: RunResult, active: ActiveRuns) -> Iterable[Allowed]:
-    can_run = kept.plan is not None
+def _workers(placed: Placed) -> str:
+    """Return who continues a run that was given to workers, and what is wrong."""
+    toolbox = placed.queue.partition("@")[0]
+    if not placed.has_worker:
+        return (
+            f"No worker for {placed.queue} is running, so nothing happens to this run."
+            f" Start `toolplan worker {toolbox}` with the tools that it was planned for."
+        )
+    if placed.parked:
+        return f"The workers for {placed.queue} have parked this run: {placed.parked}"
+    return f"The workers for {placed.queue} run it; decisions made here are sent to them."
+
+
+def _allowed(
+    entry: RunEntry, kept: RunResult, active: ActiveRuns, placed: Placed | None
+) -> Iterable[Allowed]:
+    # workers have the tools of their runs; a plan is approved only where its effects are shown
+    can_run = kept.plan is not None or (placed is not None and bool(kept.waiting))
     if _works(entry, active):
         yield "cancel"
         return
@@ -183,6 +205,12 @@ def _allowed(entry: RunEntry, kept: RunResult, active: ActiveRuns) -> Iterable[A
         case RunState.WAITING:
             yield from ("allow" if kept.waiting else "approve",) if can_run else ()
             yield from ("refuse", "cancel")
+        case RunState.IN_DOUBT if placed is not None:
+            yield from ("decide", "cancel")
+        case RunState.RUNNING if placed is not None:
+            yield from ("resume", "cancel") if placed.parked else ("cancel",)
+        case RunState.CANCELLED if placed is not None:
+            yield from ("resume", "replan")
         case RunState.IN_DOUBT:
             yield from ("decide",) if can_run else ()
         case RunState.RUNNING if entry.is_left:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
@@ -240,7 +240,7 @@ class Studio:
                 case ApprovePlan():
                     await self._check_waiting(entry, given.digest)
                     await self._refuse_values(run)
-                    await self._resume(run, user, approve=said_yes(given.digest))
+                    await self._resume(run, user, digest=given.digest)
                 case Allow():
                     self._check_state(entry, RunState.WAITING, "waiting")
                     await self._allow(run, given, user)
@@ -314,7 +314,7 @@ class Studio:
         run: str,
         user: str,
         *,
-        approve: Approve | None = None,
+        digest: str | None = None,
         calls: Sequence[CallDecision] = (),
         allow: Sequence[Effect] = (),
         deny: Sequence[Effect] = (),
@@ -329,6 +329,11 @@ class Studio:
             else:
                 decided[_OPTIONS[call.decision]].append(place)
 
+        if await in_thread(self.app.workers.placed, run) is not None:
+            await self._send(run, user, digest, decided, done, allow, deny, reason)
+            return
+        approve: Approve = wait_for_person if digest is None else said_yes(digest)
+
         async def resume(active: ActiveRun) -> Run:
             with decided_by(user):
                 return await self.app.resume(
@@ -339,14 +344,36 @@ class Studio:
                     allow=allow,
                     deny=deny,
                     reason=reason,
-                    approve=approve or wait_for_person,
+                    approve=approve,
                     on_event=active.add,
                 )
 
         await self.active.begin(run, resume)
 
+    async def _send(
+        self,
+        run: str,
+        user: str,
+        digest: str | None,
+        decided: Mapping[str, list[str]],
+        done: Mapping[str, Json],
+        allow: Sequence[Effect],
+        deny: Sequence[Effect],
+        reason: str,
+    ) -> None:
+        """Send a decision to the workers that have a run: nothing of it is run here."""
+        workers = self.app.workers
+        if digest is not None:
+            await workers.approve(run, digest, who=user)
+        else:
+            await workers.decide(
+                run, **decided, resolve=done, allow=allow, deny=deny, reason=reason, who=user
+            )
+
     async def _cancel(self, entry: RunEntry, user: str) -> None:
-        if self.active.get(entry.run) is not None:
+        if await in_thread(self.app.workers.placed, entry.run) is not None:
+            await self.app.workers.cancel(entry.run, who=user)
+        elif self.active.get(entry.run) is not None:
             await self.active.cancel(entry.run)
         else:
             await self._end(entry.run, "", user)

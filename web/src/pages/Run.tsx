@@ -123,6 +123,11 @@ function Actions({ run, view }: { run: RunOut; view: RunView }) {
             </button>
           ))}
       </div>
+      {run.workers && (
+        <p className="notice">
+          <Exact text={run.workers} />
+        </p>
+      )}
       {run.plan_fault && (
         <p className="notice warn">
           <Exact text={run.plan_fault} />
