@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,8 +30,9 @@ from toolplan.engines import Decided
 from toolplan.events import RunState
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Policy
+from toolplan.mcp_server._terminal_command import terminal_command
 from toolplan.path import Json
-from toolplan.storage.journal import JournalError
+from toolplan.storage.journal import Journal, JournalError
 from toolplan.testing import Gives, Raises
 from toolplan.tools import Effects, OutcomeUnknown
 
@@ -44,7 +47,7 @@ def test_an_unapproved_effect_is_refused_with_all_that_a_person_must_know(tmp_pa
             result = await served.refused("run", digest=checked["digest"])
             assert result["error"]["code"] == "approval-required"
             assert result["digest"] == checked["digest"]
-            assert result["error"]["help"].endswith(f": toolplan resume {result['run'][:8]}")
+            assert terminal_command("resume", result["run"][:8]) in result["error"]["help"]
             (effect,) = result["effects"]
             assert (effect["step"], effect["tool"], effect["effects"]) == ("mail", "send", "write")
             assert effect["args"] == {"to": "${item}"}
@@ -92,7 +95,7 @@ def test_the_run_waits_in_the_journal_until_a_person_approves_it_there(tmp_path:
             result = await served.refused("run", plan=WRITES)
             waiting = (await served.call("runs", run=result["run"]))["run"]
             assert waiting["status"] == "waiting"
-            assert waiting["help"].endswith(f": toolplan resume {result['run'][:8]}")
+            assert terminal_command("resume", result["run"][:8]) in waiting["help"]
             ended = await resume(
                 result["run"], tools.toolbox, journal=served.journal, approval=approve
             )
@@ -106,6 +109,40 @@ def test_the_run_waits_in_the_journal_until_a_person_approves_it_there(tmp_path:
         ]
 
     in_loop(work)
+
+
+@pytest.mark.parametrize("again", ["run", "resume"])
+def test_wait_s_waits_for_the_person_and_returns_the_result(tmp_path: Path, again: str) -> None:
+    async def work() -> None:
+        tools = scripted()
+        async with serving(tmp_path, tools.toolbox) as served:
+            waiting = await served.refused("run", plan=WRITES, wait_s=0.1)
+            which = {"plan": WRITES} if again == "run" else {"run": waiting["run"]}
+            asked = asyncio.create_task(served.call(again, **which, wait_s=20))
+            await asyncio.sleep(0.2)
+            assert not asked.done()
+            await resume(waiting["run"], tools.toolbox, journal=served.journal, approval=approve)
+            result = await asked
+            assert (result["run"], result["status"]) == (waiting["run"], "succeeded")
+        assert len(tools.args_of("send")) == 2
+
+    in_loop(work)
+
+
+def test_the_command_for_a_person_works_from_another_folder_without_a_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "of ann's").mkdir()
+    monkeypatch.chdir(tmp_path / "of ann's")
+    monkeypatch.setenv("TOOLPLAN_HOME", "my home")
+    command = terminal_command("runs", "--json")
+    with closing(Journal(tmp_path / "of ann's" / "my home" / "runs.sqlite")):
+        pass
+    printed = subprocess.run(
+        command, shell=True, cwd=tmp_path, env={}, capture_output=True, text=True, check=False
+    )
+    assert (printed.returncode, printed.stdout.strip()) != (127, "")
+    assert '"runs": []' in printed.stdout, printed.stderr
 
 
 def test_asking_again_makes_no_second_run_that_waits(tmp_path: Path) -> None:
@@ -204,7 +241,8 @@ def test_a_call_in_doubt_is_decided_by_a_person(tmp_path: Path) -> None:
         async with serving(tmp_path, tools.toolbox, approve=approve) as served:
             result = await served.call("run", plan=WRITES)
             assert result["status"] == "in_doubt"
-            assert f"toolplan resume {result['run'][:8]} --retry mail:0" in result["help"]
+            command = terminal_command("resume", result["run"][:8])
+            assert f"{command} --retry mail:0" in result["help"]
             again = await served.call("resume", run=result["run"])
             assert again["status"] == "in_doubt"
             assert len(tools.args_of("send")) == 1
@@ -395,7 +433,7 @@ def test_effects_that_are_too_long_for_a_form_are_left_to_a_terminal(tmp_path: P
             Client(served.server, elicitation_callback=person) as client,
         ):
             result = error(await client.call_tool("run", {"plan": plan}))
-            assert "toolplan resume" in result["error"]["help"]
+            assert terminal_command("resume", result["run"][:8]) in result["error"]["help"]
         assert person.shown == []
 
     in_loop(work)

@@ -112,8 +112,10 @@ def server_of(folder: Path) -> int:
 
 def approved(folder: Path, result: Any) -> None:
     """Do what the error says that a person does: at a terminal, with the word that is shown."""
-    command = result["error"]["help"].rpartition(": toolplan ")[2].split()
-    assert command == ["resume", result["run"][:8]]
+    line = result["error"]["help"].partition("asks: ")[2].partition("\n")[0]
+    assert f"TOOLPLAN_HOME={folder / 'home'} " in line
+    command = ["resume", result["run"][:8]]
+    assert line.endswith(" ".join(command))
     with closing(Terminal(command, folder)) as terminal:
         terminal.until("to run it: ")
         word = re.findall(r"Type (\S+) to run it: ", terminal.shown)

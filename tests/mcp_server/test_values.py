@@ -13,6 +13,7 @@ from mcp.types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult
 from tests.mcp_server.served import WRITES, content, error, in_loop, scripted, serving
 from toolplan.app.resume import resume
 from toolplan.consent import Consent
+from toolplan.mcp_server._terminal_command import terminal_command
 from toolplan.path import Json
 from toolplan.testing import Gives
 from toolplan.tools import Effects
@@ -100,7 +101,7 @@ def test_a_user_who_decides_nothing_leaves_the_calls_waiting_for_a_terminal(
     person = Person(("cancel", None))
     result, sent = run_with(tmp_path, person, era)
     assert (result["status"], sent, len(person.shown)) == ("waiting", [], 1)
-    assert result["help"].endswith(f": toolplan resume {result['run'][:8]}")
+    assert terminal_command("resume", result["run"][:8]) in result["help"]
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -111,7 +112,7 @@ def test_without_elicitation_nothing_is_approved_and_the_answer_names_run_and_co
     person = None if elicit else Person(YES)
     result, sent = run_with(tmp_path, person, era, elicit=elicit)
     assert (result["status"], sent) == ("waiting", [])
-    assert result["help"].endswith(f": toolplan resume {result['run'][:8]}")
+    assert terminal_command("resume", result["run"][:8]) in result["help"]
     waiting = result["steps"]["mail"]["calls_waiting"]
     assert [each["args"]["to"] for each in waiting] == ["ann", HOSTILE]
     assert person is None or person.shown == []

@@ -15,6 +15,7 @@ from toolplan.diagnostics import to_json as diagnostic_to_json
 from toolplan.events import Run, RunState
 from toolplan.events import to_json as run_to_json
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.mcp_server._terminal_command import terminal_command
 from toolplan.path import Json
 from toolplan.plan_json import dump
 from toolplan.render.approval_view import approval_json
@@ -176,8 +177,7 @@ def approval_help(run: str) -> str:
     """Return how a person approves the waiting `run`, having seen its effects."""
     return (
         "A model cannot approve. A person does in the studio, or in a terminal, where this command"
-        " shows the effects, and asks: "
-        f"toolplan resume {run}"
+        f" shows the effects, and asks: {terminal_command('resume', run)}\n{_afterwards(run)}"
     )
 
 
@@ -187,7 +187,13 @@ def values_help(run: str, steps: Sequence[str]) -> str:
     return (
         f"Calls of {shown} wait with their values (`calls_waiting` of each step), and a model"
         " cannot approve them. A person decides in the studio, or in a terminal, where this command"
-        f" shows each call, and asks: toolplan resume {run}"
+        f" shows each call, and asks: {terminal_command('resume', run)}\n{_afterwards(run)}"
+    )
+
+
+def _afterwards(run: str) -> str:
+    return (
+        f"Then `runs` with run {run!r} has the result; `resume` with `wait_s` waits for the person."
     )
 
 
@@ -203,6 +209,6 @@ def _doubt_help(run: Run, short: str) -> str:
     first = calls[0][0] if calls else "STEP"
     return (
         f"It is unknown whether these calls had their effects: {shown}. A person decides, in a "
-        f"terminal: toolplan resume {short} --retry {first} (repeat it), "
+        f"terminal: {terminal_command('resume', short)} --retry {first} (repeat it), "
         f"--resolve {first}=JSON (it succeeded, with this result) or --abort {first} (it failed)."
     )

@@ -19,14 +19,14 @@ from toolplan.app.resume import plan_of
 from toolplan.approval import Approval, ApprovalRequired, Approver, made_by, needs_no_approval
 from toolplan.engines import CannotRun
 from toolplan.errors import ToolplanError
-from toolplan.events import Run
+from toolplan.events import Run, RunState
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._errors import CallRefused
 from toolplan.mcp_server._progress import Progress
 from toolplan.mcp_server._reports import approval_help, effects_report
 from toolplan.mcp_server._values import Decision
 from toolplan.render.runs_view import SHORT
-from toolplan.storage.journal import JournalError, RunEntry, Store
+from toolplan.storage.journal import JournalError, RunEntry, Store, follow
 from toolplan.threads import in_thread
 
 MOST_RUNS: Final = 16
@@ -237,6 +237,25 @@ class Runs:
             ) from None
         except ToolplanError as error:
             raise CallRefused.of(error) from None
+
+    async def decided(self, name: str, seconds: float) -> tuple[Run, ExecutionPlan | None]:
+        """Wait for a person to decide about `name`, and for its end, and return it and its plan.
+
+        Studio and terminal decide and carry the run out, so only the journal shows it. After
+        `seconds` the run is returned as it is.
+
+        Raises:
+            CallRefused: the journal cannot be read.
+        """
+        if seconds > 0:
+            seen = len(await self._read(lambda: self._journal.events(name)))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    async for _ in follow(self._journal, name, seen):
+                        entry = await self._read(lambda: self._journal.entry(name))
+                        if entry.status not in (RunState.WAITING, RunState.RUNNING):
+                            break
+        return await self.current(name)
 
     async def current(self, prefix: str) -> tuple[Run, ExecutionPlan | None]:
         """Return the run whose name begins with `prefix`, and its plan, None if it is not valid.

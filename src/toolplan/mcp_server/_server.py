@@ -32,7 +32,7 @@ from toolplan.approval import Approver
 from toolplan.consent import needs_values
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.error_pages import ERROR_PAGES
-from toolplan.events import Run
+from toolplan.events import Run, RunState
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._approval import ApprovalPrompt, can_ask
 from toolplan.mcp_server._errors import CallRefused
@@ -225,8 +225,37 @@ class _Calls:
     async def _run_or_resume(
         self, request: Request, params: CallToolRequestParams, arguments: Arguments
     ) -> CallToolResult | InputRequiredResult:
-        runs, values = self._backend.runs, self._backend.values
         key = _key(request, request.request_id)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + arguments.get("wait_s", 0)
+        try:
+            run, plan = await self._run_of(request, params, arguments, key)
+        except CallRefused as refused:
+            name = refused.more.get("run")
+            if "effects" not in refused.more or not isinstance(name, str):
+                raise  # it does not wait for a person
+            run, plan = await self._backend.runs.decided(name, until - loop.time())
+            if run.status is RunState.WAITING:
+                raise
+        else:
+            if isinstance(run, Run) and run.status is RunState.WAITING:
+                run, plan = await self._backend.runs.decided(run.run, until - loop.time())
+        if isinstance(run, InputRequiredResult):
+            return run
+        return _result(self._run_report(run, plan, arguments))
+
+    async def _run_of(
+        self,
+        request: Request,
+        params: CallToolRequestParams,
+        arguments: Arguments,
+        key: object,
+    ) -> tuple[Run | InputRequiredResult, ExecutionPlan | None]:
+        """Start or resume the run of the arguments, and return it as it is after `wait_s`.
+
+        What comes back may be a question to the user instead.
+        """
+        runs, values = self._backend.runs, self._backend.values
         decision = None if values is None else values.answered(params)
         if decision is not None:
             active = await runs.resume(decision.run, request=key, decision=decision)
@@ -234,7 +263,7 @@ class _Calls:
         elif params.name == "run":
             started = await self._started(request, params, arguments, key)
             if isinstance(started, InputRequiredResult):
-                return started
+                return started, None
             active = started
         else:
             active = await runs.resume(arguments["run"], request=key)
@@ -245,12 +274,12 @@ class _Calls:
                 asked = await values.ask(request, params, run)
             if isinstance(asked, InputRequiredResult):
                 runs.answered(key)
-                return asked
+                return asked, active.plan
             if asked is None or asked.leaves:
                 break
             active = await runs.resume(run.run, request=key, decision=asked)
         runs.answered(key)
-        return _result(self._run_report(run, active.plan, arguments))
+        return run, active.plan
 
     async def _started(
         self, request: Request, params: CallToolRequestParams, arguments: Arguments, key: object
