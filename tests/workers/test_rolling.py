@@ -93,3 +93,35 @@ async def test_a_run_that_ends_each_of_its_workers_is_parked_with_the_reason(
             assert found is not None
             assert "workers in a row ended" in found.parked
             assert status(app, run) is RunState.RUNNING
+
+
+@pytest.mark.timeout(150)
+async def test_a_run_that_ends_its_workers_takes_no_neighbour_along(
+    postgres: Server, home: Path
+) -> None:
+    """Healthy runs beside it succeed, and only the guilty one is parked."""
+    url = postgres.schema()
+    with office(url) as app:
+        dispatch = app.workers.dispatch()
+        slow = plan_of(app, {"id": "r", "tool": "read", "args": {"seconds": 2.0}})
+        healthy = [await app.workers.submit(slow) for _ in range(4)]
+        poison = await app.workers.submit(plan_of(app, {"id": "d", "tool": "die"}))
+        with crew(url, home, 2) as hired:
+
+            def succeeded() -> bool:
+                hired.replace_dead()
+                return all(status(app, run) is RunState.SUCCEEDED for run in healthy)
+
+            await until(succeeded, seconds=90)
+            for run in healthy:
+                placement = dispatch.placement(run)
+                assert placement is not None
+                assert not placement.parked
+            dispatch.journal.rows("UPDATE placements SET lives = 10 WHERE run = %s", (poison,))
+
+            def is_parked() -> bool:
+                hired.replace_dead()
+                placement = dispatch.placement(poison)
+                return placement is not None and "workers in a row" in placement.parked
+
+            await until(is_parked, seconds=40)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 from msgspec import Struct
@@ -42,6 +42,10 @@ from toolplan.workers._inbox import Answer, Read, read_messages
 
 MOST_LIVES: Final = 10
 """After so many workers in a row that ended without progress, a run is parked."""
+_SUSPECT_LIVES: Final = 2
+"""A run with which so many workers in a row ended has a worker for itself."""
+_RESERVED_PAUSE_S: Final = 0.5
+"""How long a run waits that a worker cannot take beside a suspect."""
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -74,6 +78,10 @@ class JobRunner:
         self._leaving = leaving
         self._limits = limits
         self._tasks: dict[str, asyncio.Task[Run]] = {}
+        self._busy = 0
+        self._is_idle = asyncio.Event()
+        self._is_idle.set()
+        self._is_reserved = False
 
     async def work(self, job: Job) -> None:
         """Resume the run of `job`; a cancellation of this says that a message may cancel the run.
@@ -132,14 +140,42 @@ class JobRunner:
             return await self._answer([Answer(each.number, text) for each in stored.messages])
         if stored.parked:  # what is sent to it wakes it up
             return None
-        if not job.tries:
-            return await self._continue(run, stored)
-        if await self._has_died_too_often(run, stored.events):
-            return None
+        lives = await in_thread(self._dispatch.lives, run) if job.tries else 0
+        async with self._room(alone=lives >= _SUSPECT_LIVES):
+            if not job.tries:
+                return await self._continue(run, stored)
+            if await self._has_died_too_often(run, stored.events):
+                return None
+            try:
+                return await self._continue(run, stored)
+            finally:  # this life did not end in between
+                await in_thread(self._dispatch.note_end_of_life, run)
+
+    @asynccontextmanager
+    async def _room(self, *, alone: bool) -> AsyncGenerator[None]:
+        """Let a run be resumed beside others, or alone where it may end its worker.
+
+        Raises:
+            Again: a suspect has this worker for itself, or waits for it.
+        """
+        if self._is_reserved:
+            raise Again(_RESERVED_PAUSE_S)
+        if alone:
+            self._is_reserved = True
+            try:
+                await self._is_idle.wait()
+                yield
+            finally:
+                self._is_reserved = False
+            return
+        self._busy += 1
+        self._is_idle.clear()
         try:
-            return await self._continue(run, stored)
-        finally:  # this life did not end in between
-            await in_thread(self._dispatch.note_end_of_life, run)
+            yield
+        finally:
+            self._busy -= 1
+            if not self._busy:
+                self._is_idle.set()
 
     async def _continue(self, run: str, stored: _Stored) -> None:
         recovered = stored.recovered

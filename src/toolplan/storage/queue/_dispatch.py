@@ -341,6 +341,11 @@ class Dispatch:
         )
         return int(rows[0][0]) if rows else 1
 
+    def lives(self, run: str) -> int:
+        """Return how many workers in a row ended while they had `run`, without progress."""
+        rows = self.journal.rows("SELECT lives FROM placements WHERE run = %s", (run,))
+        return int(rows[0][0]) if rows else 0
+
     def note_end_of_life(self, run: str) -> None:
         """Note that the worker of the last `note_life` did not end while it had the run."""
         self.journal.rows(
