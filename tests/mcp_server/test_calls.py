@@ -291,22 +291,44 @@ def test_outputs_of_steps_are_returned_only_where_they_are_wanted(tmp_path: Path
     assert result["steps"]["people"]["output"] == {"data": ["ann", "bob"]}
 
 
-def test_what_is_too_large_to_return_is_left_out_and_named(tmp_path: Path) -> None:
-    toolbox = scripted(Gives({"data": ["x" * 300_000, "y" * 300_000]})).toolbox
-    result = call(tmp_path, "run", {"plan": READS, "outputs": True}, toolbox=toolbox)
-    assert result["status"] == "succeeded"
-    assert result["output"] is None
-    assert {"/output", "/steps/people/output"} <= set(result["omitted"])
+def test_what_is_too_large_is_described_and_comes_in_pages(tmp_path: Path) -> None:
+    given: Json = {"data": ["x" * 30_000, "é" * 300, "\u2028"]}
+    toolbox = scripted(Gives(given)).toolbox
+
+    async def work() -> None:
+        async with serving(tmp_path, toolbox) as served:
+            result = await served.call("run", plan=READS, outputs=True)
+            assert (result["status"], result["output"]) == ("succeeded", None)
+            omitted = {each["path"]: each for each in result["omitted"]}
+            assert {"/output", "/steps/people/output"} <= set(omitted)
+            path = "/steps/people/output"
+            shape = omitted[path]["shape"]
+            assert shape == "object {data: list, 3 of text, 30000 characters}"
+            text, offset, pages = "", 0, 0
+            while offset is not None:
+                found = await served.call("runs", run=result["run"], path=path, offset=offset)
+                page = found["page"]
+                text, offset, pages = text + page["text"], page["next_offset"], pages + 1
+            assert (pages, len(text)) == (2, omitted[path]["characters"])
+            assert json.loads(text) == given
+            assert text.startswith(omitted[path]["beginning"])
+            one = await served.call("runs", run=result["run"], path=f"{path}/data/2")
+            assert json.loads(one["page"]["text"]) == "\u2028"
+            for wrong in (f"{path}/date", f"{path}/data/3", f"{path}/data/-1", "/output/data/0/x"):
+                refused = await served.refused("runs", run=result["run"], path=wrong)
+                assert refused["error"]["code"] == "unknown-path"
+                assert "there is: " in refused["error"]["help"]
+            past = await served.refused("runs", run=result["run"], path=path, offset=len(text))
+            assert past["error"]["code"] == "bad-offset"
+
+    in_loop(work)
 
 
-def test_all_outputs_together_are_bounded_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("toolplan.mcp_server._reports.MOST_OUTPUTS", 1_000)
-    toolbox = scripted(Gives({"data": ["x" * 300]})).toolbox
-    result = call(tmp_path, "run", {"plan": READS, "outputs": True}, toolbox=toolbox)
+def test_all_outputs_together_are_bounded_too(tmp_path: Path) -> None:
+    toolbox = scripted(Gives({"data": ["x" * 15_000]})).toolbox
+    result = call(tmp_path, "run", {"plan": READS}, toolbox=toolbox)
     assert result["output"]
-    assert result["omitted"] == ["/answer"]
+    assert [each["path"] for each in result["omitted"]] == ["/answer"]
 
 
 def test_very_many_diagnostics_are_cut_off_and_counted(tmp_path: Path) -> None:

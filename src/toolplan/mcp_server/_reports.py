@@ -15,21 +15,20 @@ from toolplan.diagnostics import to_json as diagnostic_to_json
 from toolplan.events import Run, RunState
 from toolplan.events import to_json as run_to_json
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.mcp_server._errors import CallRefused
 from toolplan.mcp_server._terminal_command import terminal_command
 from toolplan.path import Json
 from toolplan.plan_json import dump
 from toolplan.render.approval_view import approval_json
 from toolplan.render.doubt_view import call_text
+from toolplan.render.printable import cut, printable
 from toolplan.render.runs_view import SHORT
 from toolplan.storage.journal import RunEntry
 from toolplan.tool_search import search_tools
 from toolplan.tools import Toolbox
 
-MOST_OUTPUT: Final = 500_000
-"""The maximum size of one value, in characters of JSON; a larger one stays in the journal."""
-
-MOST_OUTPUTS: Final = 2_000_000
-"""The maximum size of all values of one run, in characters of JSON."""
+MOST_OUTPUT: Final = 20_000
+"""The maximum size of all values of one answer, in characters of JSON; `runs` has the others."""
 
 MOST_DIAGNOSTICS: Final = 200
 """The maximum number of diagnostics; errors come before warnings."""
@@ -39,6 +38,8 @@ MOST_NAMES: Final = 1_000
 
 _MOST_SHOWN: Final = 4_000
 _MOST_STEPS: Final = 20
+_MOST_NAME: Final = 64
+_BEGINNING: Final = 500
 
 
 def effects_report(plan: ExecutionPlan, tools: Toolbox) -> Json:
@@ -102,23 +103,33 @@ def run_report(
     insights: Sequence[InsightFunction] = (),
     thresholds: Thresholds | None = None,
     outputs: bool = False,
+    most: int | None = MOST_OUTPUT,
 ) -> dict[str, Json]:
     """Return a run as `toolplan run --json` does, with the outputs of steps only if `outputs`.
 
-    Without `plan` there is no answer. A value that is too large is null, and its pointer is in
-    `omitted`.
+    Without `plan` there is no answer. All values together have at most `most` characters of JSON
+    (None: any number); one that does not fit is null, and described in `omitted`.
     """
     document = run_to_json(run)
     omitted: list[Json] = []
-    left = MOST_OUTPUTS
+    left = most
 
     def limited(pointer: str, value: Json) -> Json:
         nonlocal left
-        size = len(json.dumps(value, ensure_ascii=False))
-        if size > min(MOST_OUTPUT, left):
-            omitted.append(pointer)
+        if left is None:
+            return value
+        text = json.dumps(value, ensure_ascii=False)
+        if len(text) > left:
+            omitted.append(
+                {
+                    "path": pointer,
+                    "characters": len(text),
+                    "shape": _shape(value),
+                    "beginning": text[:_BEGINNING],
+                }
+            )
             return None
-        left -= size
+        left -= len(text)
         return value
 
     document["output"] = limited("/output", document["output"])
@@ -141,6 +152,65 @@ def run_report(
                 step["output"] = limited(f"/steps/{name}/output", output)
     report = {**document, "digest": run.digest, "answer": found, "help": help_(run)}
     return {**report, "omitted": omitted} if omitted else report
+
+
+def page_report(report: Json, path: str, offset: int) -> dict[str, Json]:
+    """Return a page of the JSON text of the value at the pointer `path` of a whole `report`.
+
+    Raises:
+        CallRefused: there is no such value, or its text ends before `offset`.
+    """
+    value, place = report, ""
+    for token in path.split("/")[1:]:
+        key = token.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict) and key in value:
+            value = value[key]
+        elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            raise CallRefused(
+                "unknown-path",
+                f"The run has nothing at {path!r}.",
+                f"At {place!r} there is: {_shape(value)}.",
+            )
+        place = f"{place}/{token}"
+    text = json.dumps(value, ensure_ascii=False)
+    if offset >= len(text):
+        raise CallRefused("bad-offset", f"The value at {path!r} has {len(text)} characters.")
+    end = offset + MOST_OUTPUT
+    return {
+        "path": path,
+        "characters": len(text),
+        "offset": offset,
+        "text": text[offset:end],
+        "next_offset": end if end < len(text) else None,
+    }
+
+
+def _shape(value: Json, depth: int = 2) -> str:
+    """Return the kind of a value in words, with counts, and that of its parts down to `depth`."""
+    match value:
+        case list():
+            first = f" of {_shape(value[0], depth - 1)}" if value and depth else ""
+            return f"list, {len(value)}{first}"
+        case dict():
+            names = list(value)[:_MOST_STEPS]
+            parts = [
+                f"{cut(printable(name), _MOST_NAME)}: {_shape(value[name], depth - 1)}"
+                if depth
+                else cut(printable(name), _MOST_NAME)
+                for name in names
+            ]
+            more = ", …" if len(value) > len(names) else ""
+            return f"object {{{', '.join(parts)}{more}}}"
+        case str():
+            return f"text, {len(value)} characters"
+        case bool():
+            return "boolean"
+        case None:
+            return "null"
+        case _:
+            return "number"
 
 
 def entry_report(entry: RunEntry) -> Json:

@@ -38,8 +38,10 @@ from toolplan.mcp_server._approval import ApprovalPrompt, can_ask
 from toolplan.mcp_server._errors import CallRefused
 from toolplan.mcp_server._plans import Plans
 from toolplan.mcp_server._reports import (
+    MOST_OUTPUT,
     diagnostics_report,
     entry_report,
+    page_report,
     plan_report,
     run_report,
     tools_report,
@@ -211,6 +213,9 @@ class _Calls:
             latest = await self._backend.runs.latest(int(arguments.get("limit", 20)))
             return {"runs": [entry_report(entry) for entry in latest]}
         run, plan = await self._backend.runs.current(arguments["run"])
+        if "path" in arguments:
+            whole = self._run_report(run, plan, {"outputs": True}, most=None)
+            return {"page": page_report(whole, arguments["path"], int(arguments.get("offset", 0)))}
         return {"run": self._run_report(run, plan, arguments)}
 
     async def _explain(self, arguments: Arguments) -> dict[str, Json]:
@@ -346,7 +351,11 @@ class _Calls:
         return await self._backend.runs.ended(active) if over else active.progress.run()
 
     def _run_report(
-        self, run: Run, plan: ExecutionPlan | None, arguments: Arguments
+        self,
+        run: Run,
+        plan: ExecutionPlan | None,
+        arguments: Arguments,
+        most: int | None = MOST_OUTPUT,
     ) -> dict[str, Json]:
         outputs = arguments.get("outputs", False)
         return run_report(
@@ -356,6 +365,7 @@ class _Calls:
             insights=self._app.insights,
             thresholds=self._app.thresholds,
             outputs=outputs,
+            most=most,
         )
 
 

@@ -144,8 +144,16 @@ _RUN_OUTPUT: Final[Json] = {
         "help": {"type": ["string", "null"], "description": "What to do if the run has stopped."},
         "omitted": {
             "type": "array",
-            "items": {"type": "string"},
-            "description": "Pointers of the values that are too large.",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string"},
+                    "characters": {"type": "integer"},
+                    "shape": {"type": "string"},
+                    "beginning": {"type": "string"},
+                },
+            },
+            "description": "The values that are too large; `runs` has pages of each by its path.",
         },
     },
     "required": ["run", "status", "steps", "output", "answer", "help"],
@@ -304,10 +312,18 @@ RUN: Final = Tool(
 RUNS: Final = Tool(
     name="runs",
     title="Runs",
-    description="List the latest runs, or show one (`run`).",
+    description="List the latest runs, show one (`run`), or a page of the JSON text of one of its "
+    "values (`path`, `offset`).",
     input_schema=_object(
         {
             "run": _RUN,
+            "path": {
+                "type": "string",
+                "pattern": "^/",
+                "maxLength": 1_000,
+                "description": "A JSON Pointer, as in `omitted`: /output, /steps/NAME/output/0.",
+            },
+            "offset": {"type": "integer", "minimum": 0, "default": 0},
             "limit": {"type": "integer", "minimum": 1, "maximum": 200, "default": 20},
             "outputs": _OUTPUTS,
         }
@@ -335,6 +351,16 @@ RUNS: Final = Tool(
                 },
             },
             "run": _RUN_OUTPUT,
+            "page": {
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string"},
+                    "characters": {"type": "integer"},
+                    "offset": {"type": "integer"},
+                    "text": {"type": "string"},
+                    "next_offset": {"type": ["integer", "null"]},
+                },
+            },
         },
     },
     annotations=ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False),
