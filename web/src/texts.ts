@@ -20,6 +20,8 @@ export const texts = {
     in_doubt: 'In doubt',
   } as Record<string, string>,
   common: {
+    token: 'Token, or the address with it',
+    enter: 'Sign in',
     close: 'Close',
     copy: 'Copy',
     copied: 'Copied',
@@ -154,6 +156,11 @@ export const texts = {
     } as Record<string, string>,
   },
   run: {
+    copy: 'Copy',
+    copied: 'Copied.',
+    notCopied: 'Not copied: the browser does not allow it.',
+    take: (label: string) => `Take away: ${label}`,
+    moreFacts: (count: number) => `${count} more values are not shown here; the tree shows all.`,
     title: 'Run',
     graph: 'The run as a graph',
     answer: 'Answer',

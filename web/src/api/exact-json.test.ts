@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compare, pictureOf, tableOf, textOf } from '../parts/data';
+import { compare, partsOf, pictureOf, textOf } from '../parts/data';
 import { at, isObject, parseText, printPlan, refsOf } from '../plan/plan';
 import { ExactNumber, parseJson } from './exact-json';
 
@@ -36,7 +36,7 @@ describe('numbers', () => {
   });
 
   it('make a table and a picture', () => {
-    const table = tableOf(parseJson('[{"name":"a","size":1.0},{"name":"b","size":9007199254740993}]'));
+    const table = partsOf(parseJson('[{"name":"a","size":1.0},{"name":"b","size":9007199254740993}]')).tables[0];
     expect(table?.rows[1]?.map(textOf)).toEqual(['b', '9007199254740993']);
     expect(table && pictureOf(table)?.ys).toEqual([1, 9007199254740992]);
   });

@@ -4,13 +4,15 @@ import { texts } from '../texts';
 import { compare, textOf, type Table } from './data';
 import { Exact } from './exact';
 
-const PAGE = 100;
+/** Cells that are shown at once: a table with many columns shows fewer rows. */
+const MOST_CELLS = 6_000;
 const LONG = 48;
 
 /** Records as a table that sorts by any column; long ones show more on demand. */
 export function DataTable({ table, label }: { table: Table; label: string }) {
   const [order, setOrder] = useState<{ column: number; down: boolean }>();
-  const [most, setMost] = useState(PAGE);
+  const page = Math.min(100, Math.max(5, Math.floor(MOST_CELLS / Math.max(1, table.columns.length))));
+  const [most, setMost] = useState(page);
   const [wanted, setWanted] = useState('');
   const rows = useMemo(() => {
     const needle = wanted.trim().toLowerCase();
@@ -66,8 +68,8 @@ export function DataTable({ table, label }: { table: Table; label: string }) {
         </table>
       </div>
       {rows.length > most && (
-        <button type="button" className="quiet" onClick={() => setMost(most + 5 * PAGE)}>
-          {texts.run.more(Math.min(rows.length - most, 5 * PAGE))}
+        <button type="button" className="quiet" onClick={() => setMost(most + 5 * page)}>
+          {texts.run.more(Math.min(rows.length - most, 5 * page))}
         </button>
       )}
     </div>

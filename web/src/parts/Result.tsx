@@ -5,12 +5,16 @@ import { texts } from '../texts';
 import { Chart } from './Chart';
 import { DataTable } from './DataTable';
 import { JsonTree } from './JsonTree';
-import { pictureOf, tableOf } from './data';
-import { plain } from './exact';
+import { Take } from './Take';
+import { partsOf, pictureOf, saidOf, textOf, type Fact } from './data';
+import { Exact, plain } from './exact';
+
+const MOST_FACTS = 200;
 
 /** A result: as a table and a picture where it is one, always as JSON. */
 export function Result({ value, label }: { value: Json; label: string }) {
-  const table = useMemo(() => tableOf(value), [value]);
+  const { tables, facts } = useMemo(() => partsOf(value), [value]);
+  const table = tables[0];
   const picture = useMemo(() => (table ? pictureOf(table) : undefined), [table]);
   const [wanted, setWanted] = useState('table');
   const kinds = [table && 'table', picture && 'chart', 'tree'].filter((each): each is 'table' | 'chart' | 'tree' => Boolean(each));
@@ -24,14 +28,28 @@ export function Result({ value, label }: { value: Json; label: string }) {
           </Tabs.Trigger>
         ))}
       </Tabs.List>
+      <Take value={value} table={table} label={label} />
       {table && (
-        <Tabs.Content value="table">
-          <DataTable table={table} label={label} />
+        <Tabs.Content value="table" className="stack">
+          <Facts facts={facts} />
+          {tables.map((each) => (
+            <section key={each.path}>
+              {(tables.length > 1 || facts.length > 0) && (
+                <p className="muted">
+                  <Exact text={each.path} />
+                </p>
+              )}
+              <DataTable table={each} label={each.path || label} />
+            </section>
+          ))}
         </Tabs.Content>
       )}
       {picture && (
         <Tabs.Content value="chart">
-          <Chart picture={picture} label={`${plain(picture.y, 60)} / ${plain(picture.x, 60)}`} />
+          <Chart picture={picture} label={plain(saidOf(picture), 400)} />
+          <p className="muted">
+            <Exact text={saidOf(picture)} />
+          </p>
         </Tabs.Content>
       )}
       <Tabs.Content value="tree">
@@ -40,5 +58,27 @@ export function Result({ value, label }: { value: Json; label: string }) {
         </div>
       </Tabs.Content>
     </Tabs.Root>
+  );
+}
+
+/** The values beside the tables: a warning or an error there may say more than all rows. */
+function Facts({ facts }: { facts: Fact[] }) {
+  if (facts.length === 0) return null;
+  return (
+    <>
+    <dl className="facts">
+      {facts.slice(0, MOST_FACTS).map((each) => (
+        <div key={each.path} className="row">
+          <dt className="muted">
+            <Exact text={each.path} />
+          </dt>
+          <dd>
+            <Exact text={each.value === null ? 'null' : textOf(each.value)} most={400} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+    {facts.length > MOST_FACTS && <p className="muted">{texts.run.moreFacts(facts.length - MOST_FACTS)}</p>}
+    </>
   );
 }

@@ -1,23 +1,61 @@
 import { expect, it } from 'vitest';
-import { compare, pictureOf, tableOf } from './data';
+import type { Json } from '../plan/plan';
+import { compare, csvOf, partsOf, pictureOf, saidOf } from './data';
 
-it('the largest list of records is the table, with every key as a column', () => {
-  const table = tableOf({ meta: [{ a: 1 }], shipments: { data: [{ id: 'x', kg: 1 }, { id: 'y', t: 2 }] } });
-  expect(table).toEqual({ columns: ['id', 'kg', 't'], rows: [['x', 1, null], ['y', null, 2]] });
+const tableOf = (value: Json) => partsOf(value).tables[0];
+
+it('each list of records is a table with every key as a column, and all other values are there', () => {
+  const { tables, facts } = partsOf({ meta: [{ a: 1 }], warning: 'old', shipments: { data: [{ id: 'x', kg: 1 }, { id: 'y', t: 2 }], errors: [], next: null } });
+  expect(tables).toEqual([
+    { path: 'shipments.data', columns: ['id', 'kg', 't'], rows: [['x', 1, null], ['y', null, 2]] },
+    { path: 'meta', columns: ['a'], rows: [[1]] },
+  ]);
+  expect(facts).toEqual([{ path: 'warning', value: 'old' }, { path: 'shipments.errors', value: [] }, { path: 'shipments.next', value: null }]);
+});
+
+it('no column is dropped', () => {
+  const wide = Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`c${at}`, at]));
+  expect(tableOf([wide])?.columns).toHaveLength(200);
 });
 
 it.each([null, 3, 'x', [], {}, [1, 2], { a: [] }, [[{}]]])('%j is no table', (value) => {
   expect(tableOf(value)).toBeUndefined();
 });
 
-it('numbers over days are a line, with the sum of each day in order', () => {
+it('rows of one day are points, and are not added up', () => {
   const table = tableOf([
-    { date: '2026-11-03', kg: 5 },
-    { date: '2026-11-01', kg: 1 },
-    { date: '2026-11-03', kg: 2 },
+    { date: '2026-11-03', rate: 0.3 },
+    { date: '2026-11-01', rate: null },
+    { date: '2026-11-03', rate: 0.4 },
   ]);
   const picture = table && pictureOf(table);
-  expect(picture).toMatchObject({ kind: 'line', labels: ['2026-11-01', '2026-11-03'], ys: [1, 7] });
+  expect(picture).toMatchObject({ kind: 'points', labels: ['2026-11-01', '2026-11-03', '2026-11-03'], ys: [null, 0.3, 0.4] });
+  expect(picture && saidOf(picture)).toBe('rate by date. Each point is a row: several rows have the same date, and nothing is added up. 1 row has no value and is not drawn.');
+});
+
+it('one row for each day is a line, in order, with a gap for null', () => {
+  const table = tableOf([
+    { date: '2026-11-03', kg: null },
+    { date: '2026-11-01', kg: 1 },
+  ]);
+  expect(table && pictureOf(table)).toMatchObject({ kind: 'line', labels: ['2026-11-01', '2026-11-03'], ys: [1, null] });
+});
+
+it('rows without numbers are counted for each time, and that is said', () => {
+  const table = tableOf([{ date: '2026-11-03' }, { date: '2026-11-01' }, { date: '2026-11-03' }]);
+  const picture = table && pictureOf(table);
+  expect(picture).toMatchObject({ kind: 'line', counts: true, ys: [1, 2] });
+  expect(picture && saidOf(picture)).toBe('Number of rows for each date.');
+});
+
+it('a group without a number has no bar', () => {
+  const table = tableOf([{ city: 'Berlin', count: 3 }, { city: 'Bremen', count: null }]);
+  expect(table && pictureOf(table)).toMatchObject({ kind: 'bars', ys: [3, null] });
+});
+
+it('CSV keeps text as it is, also with quotes and lines', () => {
+  const table = tableOf([{ a: 'x,"y"', b: 1 }, { a: 'one\ntwo', b: null }, { a: '', b: [1, 2] }]);
+  expect(table && csvOf(table)).toBe('a,b\r\n"x,""y""",1\r\n"one\ntwo",\r\n,"[1,2]"\r\n');
 });
 
 it('numbers of groups are bars', () => {
