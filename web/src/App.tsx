@@ -86,6 +86,14 @@ function useSession(): boolean | Error {
   const token = useRef(/^#token=(.+)$/.exec(window.location.hash)?.[1]);
   const [isDone, setDone] = useState<boolean | Error>(token.current === undefined);
   useEffect(() => {
+    // an address with a token that is pasted into an open page is only a change of its fragment
+    const pasted = (): void => {
+      if (window.location.hash.startsWith('#token=')) window.location.reload();
+    };
+    window.addEventListener('hashchange', pasted);
+    return () => window.removeEventListener('hashchange', pasted);
+  }, []);
+  useEffect(() => {
     if (token.current === undefined) return;
     const given = decodeURIComponent(token.current);
     token.current = undefined;

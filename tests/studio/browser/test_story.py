@@ -304,3 +304,17 @@ def test_large_numbers_and_names_of_objects_reach_a_tool_and_come_back(looks: Lo
     assert "1.0" in shown
     assert "__proto__" in shown
     assert not visit.faults
+
+
+def test_a_browser_without_a_session_signs_in_and_stays_where_it_was(looks: Looks) -> None:
+    visit = looks()
+    link = visit.enter().url
+    page = visit.page
+    page.context.clear_cookies()
+    page.goto("about:blank")
+    page.goto(link.partition("#")[0] + "#/runs")
+    page.get_by_role("button", name="Sign in").first.wait_for()
+    page.get_by_label("Token, or the address with it").first.fill("not-the-token")
+    page.get_by_role("button", name="Sign in").first.click()
+    page.get_by_text("The token is not valid").first.wait_for()
+    assert page.url.endswith("#/runs")

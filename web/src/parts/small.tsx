@@ -1,6 +1,6 @@
 // Small parts that several pages share.
-import type { ReactNode } from 'react';
-import { ApiError } from '../api/client';
+import { useState, type FormEvent, type ReactNode } from 'react';
+import { ApiError, client } from '../api/client';
 import type { Diagnostic, Difference, Failure } from '../api/types';
 import type { Json } from '../plan/plan';
 import { texts } from '../texts';
@@ -40,8 +40,33 @@ export function Trouble({ error, children }: { error: unknown; children?: ReactN
           <Exact text={error.help} />
         </p>
       )}
+      {error instanceof ApiError && error.code === 'unauthorised' && <SignIn />}
       {children}
     </div>
+  );
+}
+
+/** A field for the token, or for the whole address that has it; the page that was wanted stays. */
+function SignIn() {
+  const [given, setGiven] = useState('');
+  const [fault, setFault] = useState('');
+  const enter = (event: FormEvent): void => {
+    event.preventDefault();
+    const token = given.trim().replace(/^.*#token=/, '');
+    client.login(token).then(
+      () => window.location.reload(),
+      (error: unknown) => setFault(error instanceof Error ? error.message : String(error)),
+    );
+  };
+  return (
+    <form className="row" onSubmit={enter}>
+      <label className="inline-field">
+        <span>{texts.common.token}</span>
+        <input type="password" autoComplete="off" required value={given} onChange={(event) => setGiven(event.target.value)} />
+      </label>
+      <button type="submit">{texts.common.enter}</button>
+      {fault && <Exact text={fault} />}
+    </form>
   );
 }
 
