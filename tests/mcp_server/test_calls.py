@@ -278,11 +278,24 @@ def test_a_tool_that_is_not_allowed_is_refused(tmp_path: Path) -> None:
     assert "tool-not-allowed" in [each["code"] for each in result["diagnostics"]]
 
 
-def test_a_failed_run_is_a_result_that_says_which_step_failed(tmp_path: Path) -> None:
-    toolbox = scripted(Raises(ToolError("no luck"))).toolbox
-    result = call(tmp_path, "run", {"plan": READS}, toolbox=toolbox)
+def test_a_failed_run_is_an_error_that_says_which_step_failed_and_what_is_done(
+    tmp_path: Path,
+) -> None:
+    toolbox = scripted(Gives({"data": []}), Raises(ToolError("no luck"))).toolbox
+    steps: list[Any] = [
+        {"id": name, "tool": "people", "args": {"team": "red"}, "after": after}
+        for name, after in (("one", []), ("two", ["one"]), ("three", ["two"]))
+    ]
+    plan: Json = {"toolplan": 1, "steps": steps}
+
+    async def work() -> Any:
+        async with serving(tmp_path, toolbox) as served:
+            return await served.refused("run", plan=plan)
+
+    result = in_loop(work)
     assert result["status"] == "failed"
-    assert result["steps"]["people"]["error"]["message"].endswith("no luck")
+    assert result["steps"]["two"]["error"]["message"].endswith("no luck")
+    assert result["help"].startswith("Failed: two. Done: one (")
 
 
 def test_outputs_of_steps_are_returned_only_where_they_are_wanted(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from mcp import Client
 from mcp.client import ClientRequestContext
 from mcp.types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult
 
-from tests.mcp_server.served import WRITES, content, error, in_loop, scripted, serving
+from tests.mcp_server.served import WRITES, error, in_loop, scripted, serving
 from toolplan.app.resume import resume
 from toolplan.consent import Consent
 from toolplan.mcp_server._terminal_command import terminal_command
@@ -57,7 +57,10 @@ def run_with(
         async with serving(folder, tools.toolbox, approve="values", elicit=elicit) as served:
             client = Client(served.server, mode=era, elicitation_callback=person)
             async with client:
-                return content(await client.call_tool("run", {"plan": plan}))
+                result = await client.call_tool("run", {"plan": plan})
+                assert result.structured_content is not None
+                assert result.is_error == (result.structured_content["status"] == "failed")
+                return result.structured_content
 
     return in_loop(work), [*tools.args_of("send")]
 

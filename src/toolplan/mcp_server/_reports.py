@@ -12,7 +12,7 @@ from toolplan.approval import effect_steps
 from toolplan.compiler import output_schemas
 from toolplan.diagnostics import Diagnostic
 from toolplan.diagnostics import to_json as diagnostic_to_json
-from toolplan.events import Run, RunState
+from toolplan.events import Run, RunState, StepState
 from toolplan.events import to_json as run_to_json
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._errors import CallRefused
@@ -239,7 +239,9 @@ def help_(run: Run) -> str | None:
             return values_help(short, steps) if steps else approval_help(short)
         case RunState.IN_DOUBT:
             return _doubt_help(run, short)
-        case RunState.SUCCEEDED | RunState.FAILED:
+        case RunState.FAILED:
+            return _failed_help(run)
+        case RunState.SUCCEEDED:
             return None
 
 
@@ -264,6 +266,20 @@ def values_help(run: str, steps: Sequence[str]) -> str:
 def _afterwards(run: str) -> str:
     return (
         f"Then `runs` with run {run!r} has the result; `resume` with `wait_s` waits for the person."
+    )
+
+
+def _failed_help(run: Run) -> str:
+    """Return which steps failed by themselves, and what a corrected plan would do twice."""
+    failed, done = (
+        ", ".join([name for name, step in run.steps.items() if step.state is state][:_MOST_STEPS])
+        for state in (StepState.FAILED, StepState.SUCCEEDED)
+    )
+    cause = f"Failed: {failed}." if failed else "No step failed."
+    known = f" Done: {done} (`outputs` returns their results)." if done else ""
+    return (
+        f"{cause}{known} A corrected plan makes all its calls again: leave out those with effects"
+        " that were made, also by items of a step that failed."
     )
 
 

@@ -247,7 +247,8 @@ class _Calls:
                 run, plan = await self._backend.runs.decided(run.run, until - loop.time())
         if isinstance(run, InputRequiredResult):
             return run
-        return _result(self._run_report(run, plan, arguments))
+        report = self._run_report(run, plan, arguments)
+        return _result(report, is_error=run.status is RunState.FAILED)
 
     async def _run_of(
         self,
