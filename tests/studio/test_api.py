@@ -269,6 +269,26 @@ def test_bad_requests_get_a_problem(tmp_path: Path, path: str, body: Any, code: 
     in_loop(work)
 
 
+def test_a_run_that_failed_differs_from_one_that_succeeded(tmp_path: Path) -> None:
+    async def work() -> None:
+        tools = scripted(Gives({"data": ["ann"]}), Raises(ToolError("down")))
+        async with browsing(tmp_path, tools=tools) as browser:
+            runs = [(await browser.start(READS))["run"] for _ in range(2)]
+            for run in runs:
+                await browser.until(run, "succeeded", "failed")
+            found = await browser.get(f"runs/{runs[0]}/diff/{runs[1]}")
+            assert found["difference"]["same"]
+            changed = {
+                each["pointer"]: (each["before"], each["after"]) for each in found["results"]
+            }
+            assert changed["/status"] == ("succeeded", "failed")
+            assert changed["/steps/people/output"] == ({"data": ["ann"]}, None)
+            assert "/steps/people/error" in changed
+            assert "/decisions" not in changed
+
+    in_loop(work)
+
+
 def test_two_plans_are_compared(tmp_path: Path) -> None:
     async def work() -> None:
         async with browsing(tmp_path) as browser:

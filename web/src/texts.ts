@@ -238,8 +238,10 @@ export const texts = {
     compareHint: 'Select two runs to compare them.',
     select: (run: string) => `Select ${run}`,
     side: 'Side by side',
-    differences: 'What differs',
-    same: 'Both are equal.',
+    results: 'What differs in the results',
+    sameResults: 'States, times, outputs, errors and decisions are equal.',
+    differences: 'What differs in the plans',
+    same: 'The plans are equal.',
     more: 'Older runs',
   },
   decisionKinds: {

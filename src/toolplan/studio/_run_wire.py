@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field, JsonValue
 from toolplan.studio._wire import (
     MOST_QUESTION,
     MOST_TEXT,
+    Change,
     Difference,
     Digest,
     EffectKind,
@@ -316,8 +317,12 @@ class Decided(Shown):
 
 
 class RunDiff(Shown):
-    """Two runs side by side."""
+    """Two runs side by side: `difference` is that of their plans.
+
+    `results` are what differs in states, seconds, outputs, errors and decisions.
+    """
 
     before: RunLine
     after: RunLine
     difference: Difference
+    results: list[Change]

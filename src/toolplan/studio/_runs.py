@@ -45,7 +45,7 @@ from toolplan.studio._run_wire import (
     StrandedOut,
 )
 from toolplan.studio._views import effects_view, flows_view, forecast_view, graph_view
-from toolplan.studio._wire import FailureOut
+from toolplan.studio._wire import Change, FailureOut
 
 MOST_SEARCHED: Final = 2_000
 """The most runs that a filter looks at, the latest ones."""
@@ -330,3 +330,49 @@ def limited(value: Json) -> tuple[Json, bool]:
     if len(json.dumps(value, ensure_ascii=False)) > MOST_OUTPUT:
         return None, True
     return value, False
+
+
+def result_changes(app: App, before: str, after: str) -> list[Change]:
+    """Return what differs between the results of two runs, each by its place.
+
+    A value that is too large to be shown is compared whole, and shown as null.
+
+    Raises:
+        JournalError: there is no such run.
+    """
+    one, other = _results(app, before), _results(app, after)
+    return [
+        Change(
+            pointer=place,
+            has_before=place in one,
+            before=limited(one.get(place))[0],
+            has_after=place in other,
+            after=limited(other.get(place))[0],
+        )
+        for place in {**one, **other}
+        if (place in one) != (place in other) or _text(one.get(place)) != _text(other.get(place))
+    ]
+
+
+def _text(value: Json) -> str:
+    return json.dumps(value, sort_keys=True)  # for Python 1, 1.0 and true are equal
+
+
+def _results(app: App, run: str) -> dict[str, Json]:
+    events = app.needed_journal().events(run)
+    kept = app.result(run, events)
+    found: dict[str, Json] = {
+        "/status": kept.status.value,
+        "/took_s": kept.took_s,
+        "/error": None if kept.error is None else asdict(kept.error),
+        "/output": kept.output,
+        "/decisions": [
+            each.model_dump(include={"kind", "by", "step", "item", "reason"})
+            for each in _decisions(events)
+        ],
+    }
+    for name, step in kept.steps.items():
+        found[f"/steps/{name}/state"] = step.state.value
+        found[f"/steps/{name}/error"] = None if step.error is None else asdict(step.error)
+        found[f"/steps/{name}/output"] = step.output
+    return found

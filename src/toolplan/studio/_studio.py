@@ -56,7 +56,7 @@ from toolplan.studio._run_wire import (
     RunLine,
 )
 from toolplan.studio._run_wire import Approve as ApprovePlan
-from toolplan.studio._runs import failure_view, known_run, run_line
+from toolplan.studio._runs import failure_view, known_run, result_changes, run_line
 from toolplan.studio._views import (
     checked_view,
     difference_view,
@@ -222,6 +222,7 @@ class Studio:
             before=await self.line(before),
             after=await self.line(after),
             difference=difference_view(compare_plans(one, other)),
+            results=await in_thread(result_changes, self.app, before, after),
         )
 
     # Decisions

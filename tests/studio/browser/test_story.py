@@ -80,7 +80,7 @@ def test_a_question_without_effects_runs_and_answers(looks: Looks) -> None:
         box.check()
     page.reload()  # what was chosen stands in the address
     page.get_by_role("link", name="Compare two runs").click()
-    page.get_by_text("Both are equal.").wait_for()
+    page.get_by_text("The plans are equal.").wait_for()
     assert not visit.foreign
     assert not visit.faults
 
@@ -122,7 +122,7 @@ def test_a_reload_loses_no_question_no_edit_and_no_reason(looks: Looks) -> None:
         page.get_by_role("heading", name="A new plan").wait_for()
         page.reload()
         page.get_by_role("heading", name="A new plan").wait_for()
-    page.get_by_text("Both are equal.").wait_for()
+    page.get_by_text("The plans are equal.").wait_for()
     page.get_by_role("link", name="Open the plan").click()
     page.get_by_text("The plan can run.").wait_for()
     assert page.get_by_role("textbox", name="Question").input_value() == EFFECT

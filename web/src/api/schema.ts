@@ -1076,12 +1076,16 @@ export interface components {
         };
         /**
          * RunDiff
-         * @description Two runs side by side.
+         * @description Two runs side by side: `difference` is that of their plans.
+         *
+         *     `results` are what differs in states, seconds, outputs, errors and decisions.
          */
         RunDiff: {
             before: components["schemas"]["RunLine"];
             after: components["schemas"]["RunLine"];
             difference: components["schemas"]["Difference"];
+            /** Results */
+            results: components["schemas"]["Change"][];
         };
         /**
          * RunGiven

@@ -3,7 +3,7 @@ import { client } from '../api/client';
 import type { RunLine } from '../api/types';
 import { PlanGraph } from '../graph/PlanGraph';
 import { Exact } from '../parts/exact';
-import { DifferenceView, State, Trouble } from '../parts/small';
+import { Changes, DifferenceView, State, Trouble } from '../parts/small';
 import { href } from '../router';
 import { runQuery } from '../run/useRun';
 import { moment, seconds, texts } from '../texts';
@@ -20,6 +20,10 @@ export function Compare({ before, after }: { before: string; after: string }) {
             <Side line={difference.data.before} name={texts.diff.before} />
             <Side line={difference.data.after} name={texts.diff.after} />
           </div>
+          <section className="pane pad">
+            <h2>{texts.runs.results}</h2>
+            {difference.data.results.length === 0 ? <p className="notice ok">{texts.runs.sameResults}</p> : <Changes changes={difference.data.results} />}
+          </section>
           <section className="pane pad">
             <h2>{texts.runs.differences}</h2>
             <DifferenceView difference={difference.data.difference} />

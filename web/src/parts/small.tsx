@@ -167,7 +167,7 @@ export function DifferenceView({ difference }: { difference: Difference }) {
   );
 }
 
-function Changes({ changes }: { changes: Difference['output'] }) {
+export function Changes({ changes }: { changes: Difference['output'] }) {
   if (changes.length === 0) return null;
   return (
     <table className="facts">
