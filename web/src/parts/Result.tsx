@@ -28,7 +28,7 @@ export function Result({ value, label }: { value: Json; label: string }) {
           </Tabs.Trigger>
         ))}
       </Tabs.List>
-      <Take value={value} table={table} label={label} />
+      <Take value={value} tables={tables} label={label} />
       {table && (
         <Tabs.Content value="table" className="stack">
           <Facts facts={facts} />

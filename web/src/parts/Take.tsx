@@ -1,10 +1,11 @@
 import { useState } from 'react';
 import type { Json } from '../plan/plan';
 import { texts } from '../texts';
-import { csvOf, type Table } from './data';
+import { plain } from './exact';
+import { csvOf, type NamedTable } from './data';
 
 /** What takes a result away: copied or as a file, always whole. */
-export function Take({ value, table, label }: { value: Json; table: Table | undefined; label: string }) {
+export function Take({ value, tables, label }: { value: Json; tables: NamedTable[]; label: string }) {
   const [said, setSaid] = useState('');
   const copy = (): void => {
     const done = navigator.clipboard?.writeText(JSON.stringify(value, null, 2)) ?? Promise.reject(new Error());
@@ -18,11 +19,11 @@ export function Take({ value, table, label }: { value: Json; table: Table | unde
       <button type="button" className="quiet" onClick={() => save(JSON.stringify(value, null, 2), 'json')}>
         JSON
       </button>
-      {table && (
-        <button type="button" className="quiet" onClick={() => save(csvOf(table), 'csv')}>
-          CSV
+      {tables.map((each) => (
+        <button key={each.path} type="button" className="quiet" onClick={() => save(csvOf(each), 'csv')}>
+          {tables.length > 1 ? `CSV: ${plain(each.path, 60)}` : 'CSV'}
         </button>
-      )}
+      ))}
       <span role="status" className="muted">
         {said}
       </span>
