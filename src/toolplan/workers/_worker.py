@@ -11,7 +11,7 @@ from typing import Final
 
 from toolplan.app.app import App
 from toolplan.engines import Leaving
-from toolplan.storage.journal import JournalError
+from toolplan.storage.journal import JournalError, NotReached
 from toolplan.storage.queue import Dispatch, lock_of
 from toolplan.threads import in_thread
 from toolplan.workers._job_runner import JobRunner
@@ -52,10 +52,10 @@ async def work(
 
     Raises:
         ToolplanError: the tools are no toolbox.
-        JournalError: the journal is not in Postgres, or cannot be used at the start.
+        JournalError: the journal is not in Postgres, or refuses to be used at the start.
     """
     leaving = Leaving() if leaving is None else leaving
-    queue, dispatch = app.workers.queue, await in_thread(app.workers.dispatch)
+    queue, dispatch = app.workers.queue, await _reached(app, leaving)
     journal = dispatch.journal
     limits = {name: Slots(name, most, journal.locks) for name, most in (everywhere or {}).items()}
     runner = JobRunner(app, dispatch, queue, leaving, limits)
@@ -83,6 +83,21 @@ async def work(
         with suppress(JournalError):
             await in_thread(dispatch.leave, life.name)
             await dispatch.queue.close()
+
+
+async def _reached(app: App, leaving: Leaving) -> Dispatch:
+    """Return the runs that workers take, when the server of the journal can be reached."""
+    is_told = False
+    while True:
+        try:
+            return await in_thread(app.workers.dispatch)
+        except NotReached as error:
+            if leaving.is_asked:
+                raise
+            if not is_told:
+                _LOG.warning("%s The worker waits for it.", error)
+                is_told = True
+            await asyncio.sleep(_PAUSE_S)
 
 
 class _Life:

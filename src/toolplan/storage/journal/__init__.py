@@ -1,7 +1,7 @@
 """The journal: the events of runs in SQLite, from which runs are resumed."""
 
 from toolplan.storage.journal._entries import RunEntry, RunRecord
-from toolplan.storage.journal._errors import JournalError, LeaseHeld, LeaseLost
+from toolplan.storage.journal._errors import JournalError, LeaseHeld, LeaseLost, NotReached
 from toolplan.storage.journal._following import follow
 from toolplan.storage.journal._journal import Journal
 from toolplan.storage.journal._leases import Lease
@@ -22,6 +22,7 @@ __all__ = [
     "Lease",
     "LeaseHeld",
     "LeaseLost",
+    "NotReached",
     "Place",
     "Pruning",
     "Recovered",

@@ -38,6 +38,10 @@ class RecordsLost(LeaseLost):
         super().__init__(run, f"The journal has lost {missing} records of run {run!r}")
 
 
+class NotReached(JournalError):
+    """The server of the journal does not answer, or is starting: nothing says that it refuses."""
+
+
 class LeaseHeld(JournalError):
     """Another process may be at work on a run.
 

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import psycopg
 
+from toolplan.storage.journal._errors import NotReached
 from toolplan.storage.journal._processes import since_boot
 from toolplan.storage.journal.postgres._address import Address
 from toolplan.storage.journal.postgres._faults import all_in_use, fault
@@ -45,7 +46,10 @@ class Connections:
         try:
             return psycopg.connect(self.address.conninfo, autocommit=True, prepare_threshold=1)
         except psycopg.Error as error:
-            raise fault(error, self.address) from None
+            found = fault(error, self.address)
+            if "FATAL" in str(error) and "the database system is" not in str(error):
+                raise found from None  # the server has answered, and refuses
+            raise NotReached(found.code, found.message, found.help) from None
 
     @contextmanager
     def one(self) -> Generator[Connection]:

@@ -18,6 +18,7 @@ _KINDS: Final[dict[str, FaultKind]] = {
     "53300": "locked",  # too many connections
     "53100": "full",
     "25006": "read-only",
+    "55000": "read-only",  # a standby, asked where it writes
     "42501": "read-only",
     "XX001": "damaged",
     "XX002": "damaged",
