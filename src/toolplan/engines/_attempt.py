@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 NOTHING_SAID: Final[Mapping[str, Json]] = MappingProxyType({})
 
 
-class InFlightCall:
+class InFlightCall(Struct, eq=False):
     """One attempt of one call. It is open until its outcome is known; a later result is discarded.
 
     `first` is the number of the first attempt in this process, `made` says that the tool was
@@ -33,53 +33,23 @@ class InFlightCall:
     page that it asks for, of a step with `pages`. `size` is about the bytes of its arguments.
     """
 
-    __slots__ = (
-        "args",
-        "attempt",
-        "began",
-        "deadline",
-        "first",
-        "index",
-        "late",
-        "made",
-        "owner",
-        "page",
-        "position",
-        "said",
-        "size",
-        "stated",
-        "step",
-        "task",
-        "tool",
-    )
-
-    def __init__(
-        self,
-        owner: InFlightCalls,
-        position: int,
-        index: int | None,
-        step: Step,
-        tool: Tool,
-        args: Arguments,
-        size: int = 0,
-    ) -> None:
-        self.owner = owner
-        self.size = size
-        self.position = position
-        self.index = index
-        self.step = step
-        self.tool = tool
-        self.args = args
-        self.attempt = 1
-        self.first = 1
-        self.made = False
-        self.began = 0.0
-        self.page: int | None = None
-        self.said: Mapping[str, Json] = NOTHING_SAID
-        self.late: Late | None = None
-        self.stated: StatedLabel | None = None
-        self.deadline = inf
-        self.task: Task[None] | None = None
+    owner: InFlightCalls
+    position: int
+    index: int | None
+    step: Step
+    tool: Tool
+    args: Arguments
+    size: int = 0
+    attempt: int = 1
+    first: int = 1
+    made: bool = False
+    began: float = 0.0
+    page: int | None = None
+    said: Mapping[str, Json] = NOTHING_SAID
+    late: Late | None = None
+    stated: StatedLabel | None = None
+    deadline: float = inf
+    task: Task[None] | None = None
 
     def identity(self) -> ToolCall:
         """Return which call it is, for `current_call`."""

@@ -359,9 +359,11 @@ class InFlightCalls:
 
     def _take(self, call: InFlightCall, answer: object) -> None:
         outcome = self._accepted(call, answer)
-        if isinstance(outcome, Failure) and not call.tool.may_repeat:
-            return self._doubt(call, Doubtful(outcome, kept_result(answer)))
-        return self._end(call, outcome)
+        if not isinstance(outcome, Failure):
+            return self._steps.call_ended(call, outcome)
+        if call.tool.may_repeat:
+            return self._end(call, outcome)
+        return self._doubt(call, Doubtful(outcome, kept_result(answer)))
 
     def _outcome(self, call: InFlightCall, late: Late) -> Json | Failure | Doubtful:
         """Return the outcome of a call: of one that may not be repeated it may be in doubt."""

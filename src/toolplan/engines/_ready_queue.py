@@ -167,7 +167,7 @@ class ReadyQueue:
             *self._shared.values(),
         ]
         self.is_limited = bool(self._gates)
-        """Whether tools or sources have limits, so that entries may wait beside `entries`."""
+        """Whether tools or sources have limits: entries may wait, and calls are counted."""
         self._gates_of: dict[int, Sequence[_Gate]] = {}
 
     def more(self) -> bool:
@@ -222,17 +222,15 @@ class ReadyQueue:
 
     def take(self, position: int) -> None:
         """Count a call of the step at `position` against the limits of its tool and source."""
-        if self._gates:
-            for gate in self._gates_before(position):
-                gate.take()
+        for gate in self._gates_before(position):
+            gate.take()
 
     def release(self, position: int) -> None:
         """Release the limits of a call that ended, and let in what waits for them."""
-        if self._gates:
-            for gate in self._gates_before(position):
-                gate.release()
-                if gate.free > 0:
-                    self._let_in(gate)
+        for gate in self._gates_before(position):
+            gate.release()
+            if gate.free > 0:
+                self._let_in(gate)
 
     def _park(self, key: int, position: int) -> bool:
         """Set an entry aside if a limit blocks it; say whether it did."""

@@ -220,9 +220,7 @@ class Scheduler:
     def _start_up_to_limits(self) -> None:
         ready, log, most, ending = self._ready, self._log, self._options.run_size, self.ending
         while ready.entries or ready.is_limited:  # asked here: nearly always there is one or none
-            if not self._free or self._closed or ending.leaving:
-                return
-            if log is not None and log.full:
+            if not self._free or self._closed or ending.leaving or (log is not None and log.full):
                 return
             if self._held > most and self._free < self._concurrency:
                 return
@@ -305,14 +303,16 @@ class Scheduler:
         """Make a call, which counts towards the concurrency."""
         self._free -= 1
         self._held += call.size
-        self._ready.take(call.position)
+        if self._ready.is_limited:
+            self._ready.take(call.position)
         self.in_flight.make(call)
 
     def call_ended(self, call: InFlightCall, outcome: Json | Failure) -> None:
         """Take the result of a call, or why it failed."""
         self._free += 1
         self._held -= call.size
-        self._ready.release(call.position)
+        if self._ready.is_limited:
+            self._ready.release(call.position)
         if call.page is not None:
             self._paged.ended(call, call.page, outcome)
         else:
@@ -340,7 +340,8 @@ class Scheduler:
         """Leave a step open: its call is in doubt, or another process makes it."""
         self._free += 1
         self._held -= call.size
-        self._ready.release(call.position)
+        if self._ready.is_limited:
+            self._ready.release(call.position)
         if call.index is not None:
             fan = self._fans[call.position]
             fan.running -= 1
