@@ -17,6 +17,7 @@ import httpx2
 import pytest
 
 from tests.cli.calls import Call, Said
+from tests.sources.mcp.scripts import Scripted, listed_tool, one_page
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "mcp.json"
 QUESTION = "Get contaminated shipments from last week"
@@ -182,3 +183,20 @@ def test_documents_that_cannot_be_used_say_why(
     said = call("tools", "--tools", str(file))
     assert said.code == 2
     assert message in said.err
+
+
+def test_a_tool_that_never_could_be_used_is_marked_and_has_not_changed(
+    home: Path, call: Call
+) -> None:
+    bad = {"type": "object", "properties": {"q": {"type": "str"}}}
+    pages = one_page(listed_tool("good"), listed_tool("bad", inputSchema=bad))
+    server = Scripted(home, pages=pages).server()
+    servers = {"it": {"command": server.command, "args": [*server.args]}}
+    (home / "mcp.json").write_text(json.dumps({"mcpServers": servers}), "utf-8")
+    for _ in range(2):
+        said = call("tools", "--tools", str(home / "mcp.json"))
+        rows = dict(line.split("  ", 1) for line in said.out.splitlines() if line.startswith("it."))
+        assert rows["it.bad"].strip().startswith("cannot be used")
+        assert not rows["it.good"].strip().startswith("cannot be used")
+        assert "/properties/q/type is not valid JSON Schema" in said.err
+        assert "changed since" not in said.out + said.err

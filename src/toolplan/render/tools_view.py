@@ -60,6 +60,8 @@ def _rows(rows: Sequence[tuple[str, str, str]], screen: Screen) -> Iterator[Line
 
 def _effects(tool: Tool) -> str:
     claim = tool.claim
+    if tool.unusable is not None:
+        return "cannot be used"
     if claim is None or claim.effects is tool.effects:
         return tool.effects.value
     return f"{tool.effects.value} (says {claim.effects.value})"

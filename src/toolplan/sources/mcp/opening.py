@@ -31,7 +31,7 @@ from toolplan.sources.mcp.servers import (
 from toolplan.sources.mcp.sign_ins import SignIns, standing
 from toolplan.sources.mcp.source import McpSource, connected
 from toolplan.sources.modules import insights_in, load_attribute
-from toolplan.sources.pins import FILE_NAME, Change, Pins, pin_of
+from toolplan.sources.pins import FILE_NAME, Change, Pins, RefusedTool, pin_of
 from toolplan.sources.tool_files import json_in, path_of
 from toolplan.storage.shared_file import locked, write_whole
 from toolplan.tools import Toolbox, ToolObjectError
@@ -97,7 +97,7 @@ class McpToolSource:
             lock = path.parent / FILE_NAME
             shown = shown_changes(context.data, lock)
             pinned = _pinned(tools, path, context)
-            changed = sum(tool.unusable is not None for tool in pinned.values())
+            changed = sum(isinstance(tool, RefusedTool) for tool in pinned.values())
             since = f", {changed} changed since" if changed else ""
             pins = f"{len(tools)} pinned in {lock}{since}"
             accept = partial(_accept, tools, lock, shown)
