@@ -39,10 +39,8 @@ class Caller:
         words = [token.low for token in split(question)]
         said = self._words.get(words[0], ()) if words else ()
         names = any(category != "VR" for category, _ in said)  # of a thing, or of things
-        return (self._lex.begins(words) and not names) or self._destroys(words)
-
-    def _destroys(self, words: list[str]) -> bool:
-        return bool(words) and words[0] in ENGLISH.classes["delete"] and words[0] not in self._words
+        destroys = bool(words) and words[0] in ENGLISH.classes["delete"]
+        return not names if self._lex.begins(words) else destroys and words[0] not in self._words
 
     def plan(self, question: Question) -> Proposal:
         """Return the plan of a question that begins with a verb, or what is asked back."""

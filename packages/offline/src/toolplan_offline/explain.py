@@ -79,6 +79,8 @@ def _listed(words: Sequence[str]) -> str:
 
 # --- meanings in words
 
+_FIGURES: Final = {"count": "number", "total": "number", "sum": "total", "avg": "average"}
+
 
 def described(lex: Lexicon, said: Meaning) -> str:
     """Return a meaning in words that tell it from others."""
@@ -87,11 +89,9 @@ def described(lex: Lexicon, said: Meaning) -> str:
             return ", then ".join(_set(lex, s) for s in sets)
         case Agg(set=s):
             groups = " and ".join(_group(lex, g) for g in said.by)
-            what = {"count": "the number of", "total": "the number of"}.get(
-                said.fn, f"the {said.fn} of {_field(said.field)}"
-            )
-            what = "the share of " + _condition(said.cond) + " among" if said.cond else what
-            text = f"{what} {_set(lex, s)}".replace("of  ", "of ")
+            figure = f"the {_FIGURES.get(said.fn, said.fn)} {_field(said.field)}".rstrip() + " of"
+            what = f"the share of {_condition(said.cond)} among" if said.cond else figure
+            text = f"{what} {_set(lex, s)}"
             return text + (f" per {groups}" if groups else "")
         case Rank(set=s):
             share = f" as a share of {_field(said.of)}" if said.of else ""
@@ -102,10 +102,10 @@ def described(lex: Lexicon, said: Meaning) -> str:
 
 def _set(lex: Lexicon, s: Set) -> str:
     first = f"the first {s.limit} " if s.limit else ""
-    said = [_condition(c) for c in s.conditions]
-    said += [f"{'not ' if k.negated else ''}of ({_set(lex, k.to)})" for k in s.links]
+    said = " and ".join(_condition(c) for c in s.conditions)
+    links = "".join(f"{' not' if k.negated else ''} of {_set(lex, k.to)}" for k in s.links)
     things = plural(lex.entities[s.entity].nouns[0])
-    return f"{first}{things}" + (f" with {' and '.join(said)}" if said else "")
+    return f"{first}{things}" + (f" ({said})" if said else "") + links
 
 
 def _condition(c: Cond) -> str:

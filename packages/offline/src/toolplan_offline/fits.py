@@ -63,9 +63,7 @@ def condition(v: Val) -> Cond:
 def _when(w: World, s: Set, e: Entity, m: When) -> Out:
     day = m.field.field if m.field and m.field.entity == s.entity else "" if m.field else e.day
     if not day:
-        days = [f.words[0] for f in e.fields.values() if f.kind == "date"]
-        if len(days) > 1 and not m.field:
-            w.refuse(f"Which date is meant: {' or '.join(days)}?")
+        undated(w, s, m)
         return
     lo, hi = m.lo, m.hi
     if m.ahead and e.plans_ahead(day):
@@ -96,7 +94,7 @@ def _to(w: World, s: Set, e: Entity, m: To) -> Out:
     if not target.hole and not m.negated and target == Set(s.entity):
         yield s, 0  # of things of the kind that they are already
         return
-    if not target.hole and not _suits(w, s.entity, target, m):
+    if undated(w, s, m.np.last) or not (target.hole or _suits(w, s.entity, target, m)):
         return
     flag = e.fields.get(f"has_{plural(target.entity)}")
     if flag and target == Set(target.entity) and m.word == "with":
@@ -164,9 +162,7 @@ def _both(w: World, s: Set, e: Entity, m: Both) -> Out:
             if isinstance(old, Cond):
                 yield put(s, Cond(old.field, "in", (m.one.text, m.other.text))) or s, cost
     elif m.word == "and":
-        for first, cost in apply(w, s, m.one):
-            for second, more in apply(w, first, m.other):
-                yield second, cost + more
+        yield from _each(w, s, m)
 
 
 def _values(w: World, s: Set, e: Entity, m: Both, values: list[Val]) -> Out:
@@ -243,6 +239,17 @@ def _none_of(s: Set, values: list[Val]) -> Out:
 def names_kinds(e: Entity) -> bool:
     """Return whether the noun names kinds as well: then a negated place says nothing sure."""
     return any({*f.words} & {*e.nouns} for f in e.fields.values())
+
+
+def undated(w: World, s: Set, m: Part) -> bool:
+    """Return whether the period `m` may be about these things, in a way that is not known."""
+    e = w.lex.entities.get(s.entity)
+    if e is None or e.day or not isinstance(m, When) or m.field:
+        return False
+    dates = [f.words[0] for f in e.fields.values() if f.kind == "date"]
+    if dates:
+        w.refuse(f"Which date is meant: {' or '.join(dates)} of the {many(w, s)}, or another?")
+    return bool(dates)
 
 
 def tails(w: World, np: NP, m: Part) -> Out:

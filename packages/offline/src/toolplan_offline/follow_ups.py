@@ -165,16 +165,10 @@ def _edited(w: World, s: Set, m: Part) -> list[Set]:
         if not isinstance(m, Val):
             got = [x for x, _ in apply(w, one.without(*old), m)]
             return [_replaced(s, one, x) for x in got]
-        return [  # of two that fit, each: then it is asked
-            _replaced(s, one, x)
-            for c in old
-            for x, _ in apply(w, one.without(c), _moved(m, one, c))
-        ]
+        # of two that fit, each: then it is asked
+        moved = [(c, m._replace(cued=True, entity=one.entity, field=c.field)) for c in old]
+        return [_replaced(s, one, x) for c, v in moved for x, _ in apply(w, one.without(c), v)]
     return [x for x, _ in apply(w, s, m) if x != s]
-
-
-def _moved(v: Val, s: Set, c: Cond) -> Val:
-    return v._replace(cued=True, entity=s.entity, field=c.field)
 
 
 def _speaks(w: World, s: Set, c: Cond, m: Part) -> bool:

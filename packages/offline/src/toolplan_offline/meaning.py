@@ -163,10 +163,11 @@ class Free(NamedTuple):
 
 
 class Show(NamedTuple):
-    """Show sets; `post`: a phrase stood behind the last noun."""
+    """Show sets; `post`: a phrase stood behind the last noun, `field`: it is asked for."""
 
     sets: tuple[Set, ...]
     post: bool = True
+    field: Word | None = None
 
 
 class Agg(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolplan_offline.fits import apply, tails
+from toolplan_offline.fits import apply, tails, undated
 from toolplan_offline.lexicon import Val, Word
 from toolplan_offline.meaning import (
     NP,
@@ -81,14 +81,9 @@ def by_name(w: World, v: Val) -> Out:
         yield v._replace(cued=True), 0
 
 
-def and_(w: World, a: Part, b: Part) -> Out:
-    """Join two modifiers."""
-    yield Both(a, b, "and"), 0
-
-
-def or_(w: World, a: Part, b: Part) -> Out:
-    """Join two modifiers of which one holds."""
-    yield Both(a, b, "or"), 0
+def join(w: World, a: Part, b: Part, word: str) -> Out:
+    """Join two modifiers, by "and" or by "or"."""
+    yield Both(a, b, word), 0
 
 
 def to(w: World, np: NP, word: str = "of") -> Out:
@@ -210,13 +205,9 @@ def value_nouns(w: World, a: Val, b: Val, op: str) -> Out:
         yield NP(Set(a.entity, frozenset({Cond(a.field, op, (a.value, b.value))}))), 1
 
 
-def _one_record(identity: Identity) -> Set:
-    return Set(identity[0], frozenset({Cond("id", "=", identity[1])}))
-
-
 def record(w: World, identity: Identity) -> Out:
     """Mean the thing with an identity."""
-    yield NP(_one_record(identity)), 0
+    yield NP(Set(identity[0], frozenset({Cond("id", "=", identity[1])}))), 0
 
 
 def named_record(w: World, e: str, identity: Identity) -> Out:
@@ -251,8 +242,8 @@ def pre(w: World, m: Part, np: NP) -> Out:
 
 def post(w: World, np: NP, m: Part) -> Out:
     """Restrict a noun by a phrase behind it; to reach past a nearer noun costs."""
-    if np.set.is_record:
-        return  # it is one thing already
+    if np.set.is_record or (np.tail and undated(w, np.tail.set, m)):
+        return  # it is one thing already, or the period may be that of the nearer one
     far = int(np.tail is not None and any(True for _ in tails(w, np.tail, m)))
     if np.had and isinstance(m, When):
         far = 0  # behind "with …" both are meant as often
@@ -274,15 +265,9 @@ def typed_hole(w: World, np: NP) -> Out:
         yield np._replace(set=np.set._replace(hole=True), closed=True), 0
 
 
-def their(w: World, np: NP) -> Out:
-    """Tie a noun to what was named before, which "their" leaves more open than "in them"."""
-    for tied, cost in pre(w, To(NP(_HOLE._replace(limit=0))), np):
-        yield tied._replace(closed=True), cost
-
-
-def its(w: World, np: NP) -> Out:
-    """Tie a noun to the one thing that was named before."""
-    for tied, cost in pre(w, To(NP(_HOLE._replace(limit=1))), np):
+def their(w: World, np: NP, most: str) -> Out:
+    """Tie a noun to what was named before; `most`: 1 for "its", 0 for "their", which is open."""
+    for tied, cost in pre(w, To(NP(_HOLE._replace(limit=int(most)))), np):
         yield tied._replace(closed=True), cost
 
 

@@ -40,7 +40,7 @@ def show(w: World, np: NP) -> Out:
 def show_field(w: World, f: Word, np: NP) -> Out:
     """Show the things whose field is asked for."""
     if f.entity == np.set.entity:
-        yield Show((np.set,)), 0
+        yield Show((np.set,), field=f if w.lex.field(f).kind == "number" else None), 0
     elif np.set.is_record and w.lex.reach(np.set.entity, f.entity):
         for s, cost in apply(w, Set(f.entity), To(np)):
             yield Show((s,)), cost
@@ -74,10 +74,8 @@ def field_of_record(w: World, unit: Word, np: NP) -> Out:
 
 
 def values(w: World, f: Word) -> Out:
-    """Show each value of a field, with the number of things."""
-    for g, cost in by_field(w, f):
-        for a, more in by(w, Show((Set(f.entity),)), g):
-            yield a._replace(said=False), cost + more
+    """Show each value of a field, with the number of all things that have it."""
+    yield from show_fields(w, f, NP(Set(f.entity)))
 
 
 def check(w: World, np: NP, m: Part) -> Out:
@@ -215,16 +213,24 @@ def restrict(w: World, a: Part, m: Part) -> Out:
     denies = isinstance(m, Not) or (isinstance(m, Val) and m.value is False)
     if a.said or (is_own and not (a.by and denies)):
         for s, cost in apply(w, a.set, m):
-            yield a._replace(set=s), cost
+            yield a._replace(set=s, said=a.said or isinstance(m, To)), cost
 
 
 # --- groups
 
 
+def _figures(w: World, a: Show) -> list[Agg]:
+    """Return the total and the average of a number that is asked for, or how many things it is."""
+    s = a.sets[0]
+    if a.field:
+        return [got for fn in ("sum", "avg") for got, _ in measure(w, fn, a.field, NP(s))]
+    return [Agg("count", "", s)] if len(a.sets) == 1 and not (s.has_hole or s.limit) else []
+
+
 def by(w: World, a: Part, g: Group) -> Out:
     """Compute a figure for each group."""
-    if isinstance(a, Show) and len(a.sets) == 1 and not a.sets[0].has_hole and not a.sets[0].limit:
-        a = Agg("count", "", a.sets[0])
+    for figure in _figures(w, a) if isinstance(a, Show) else ():
+        yield from by(w, figure, g)
     if not isinstance(a, Agg):
         return
     if g[0] == "pair":

@@ -357,6 +357,8 @@ def _read_argument(entity: Entity, name: str, node: Node) -> None:
     role, about = _role(name, node), str(node.get("x-field") or "")
     if role == "limit":
         entity.limit = name
+    elif not role and re.fullmatch(r"\w+_(after|since|before|until)", name):
+        return  # whether that day counts is not said, and the rows have their dates
     elif role.startswith("range"):
         days = [f.name for f in entity.fields.values() if f.kind == "date"]
         about = about or (days[0] if len(days) == 1 else "date" if not days else "")

@@ -1,0 +1,102 @@
+"""Questions over plain functions, where a period or a number could belong to two things."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from typing import Literal
+
+import pytest
+from typing_extensions import TypedDict
+
+import toolplan
+from toolplan.planners import Clarification, Draft, Question
+from toolplan.sources.sql import sql_tool
+from toolplan_offline import OfflinePlanner
+
+
+class Boat(TypedDict):
+    boat_id: str
+    kind: Literal["sail", "motor"]
+    berth_fee: float
+    registered_at: date
+
+
+class Repair(TypedDict):
+    repair_id: str
+    boat_id: str
+    severity: Literal["minor", "major"]
+    hours: float
+    opened_at: date
+
+
+class Survey(TypedDict):
+    survey_id: str
+    boat_id: str
+    ordered_at: date
+    closed_at: date
+
+
+@toolplan.tool(effects="read")
+def list_boats(kind: Literal["sail", "motor"] | None = None) -> list[Boat]:
+    """Return the boats."""
+    return []
+
+
+@toolplan.tool(effects="read")
+def list_repairs(
+    severity: Literal["minor", "major"] | None = None,
+    opened_after: date | None = None,
+    opened_before: date | None = None,
+) -> list[Repair]:
+    """Return the repairs."""
+    return []
+
+
+@toolplan.tool(effects="read")
+def list_surveys() -> list[Survey]:
+    """Return the surveys."""
+    return []
+
+
+TOOLS = toolplan.Toolbox([list_boats, list_repairs, list_surveys]).with_tools(sql_tool())
+
+
+async def proposed(question: str) -> Draft | Clarification:
+    asked = Question(question, today="2025-10-12")
+    proposal = await OfflinePlanner().propose(asked, TOOLS, ())
+    assert isinstance(proposal, Draft | Clarification)
+    return proposal
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("repairs on motor boats last month", ("opened at", "registered at")),
+        ("boats with major repairs this month", ("registered at", "opened at")),
+        ("boats with surveys last month", ("ordered at or closed at",)),
+        ("surveys of motor boats last month", ("ordered at or closed at",)),
+        ("hours of repairs by severity", ("average hours", "total hours")),
+        ("berth fee of boats by kind", ("average berth fee", "total berth fee")),
+    ],
+)
+async def test_what_could_belong_to_either_is_asked(question: str, words: tuple[str, ...]) -> None:
+    asked = await proposed(question)
+    assert isinstance(asked, Clarification), question
+    assert [word for word in words if word not in asked.question] == []
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("repairs last month", "opened_at >= '2025-09-01' AND opened_at <= '2025-09-30'"),
+        ("total hours of repairs per severity", "sum(repairs.hours)"),
+        ("average berth fee of boats per kind", "avg(boats.berth_fee)"),
+    ],
+)
+async def test_what_says_it_is_computed(question: str, first: str) -> None:
+    draft = await proposed(question)
+    assert isinstance(draft, Draft), question
+    steps = json.loads(draft.text)["steps"]
+    assert first in steps[-1]["args"]["sql"]
+    assert "opened_after" not in json.dumps(steps)
