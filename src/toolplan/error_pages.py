@@ -45,6 +45,14 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "unknown-tool": ("No tool has this name.", "`toolplan tools` lists the tools."),
     "unknown-step": ("The plan has no step of this name.", "take the id of a step of the plan."),
+    "unknown-path": (
+        "The run has no value at this path.",
+        "the message says what is there instead; take a `path` of `omitted`.",
+    ),
+    "bad-offset": (
+        "The value ends before this offset.",
+        "begin at 0, and go on at `next_offset` until it is null.",
+    ),
     "unknown-run": (
         "The journal has no such run.",
         "`toolplan runs` lists the runs; `--journal` names another journal.",
