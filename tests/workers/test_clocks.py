@@ -14,7 +14,7 @@ from tests.workers._office import office, over, plan_of, until, working
 from tests.workers.crew import crew
 from toolplan.events import RunState
 from toolplan.storage.journal.postgres import PostgresJournal
-from toolplan.storage.queue import Again, prune_shared
+from toolplan.storage.queue import Again, Job, prune_shared
 from toolplan.workers._job_runner import JobRunner
 
 _FAKETIME: Final = [*Path("/usr/lib").glob("*/faketime/libfaketime.so.1")]
@@ -36,12 +36,12 @@ async def test_a_job_is_put_back_for_now(
     """One that is tried again, and one whose worker hangs, are taken within seconds."""
     whole, tries = JobRunner.work, 0
 
-    async def work(*args: object) -> None:
+    async def work(runner: JobRunner, job: Job) -> None:
         nonlocal tries
         tries += 1
         if tries < 3:
             raise Again(0.2)
-        await whole(*args)  # type: ignore[arg-type]
+        await whole(runner, job)
 
     monkeypatch.setattr(JobRunner, "work", work)
     async with working(postgres.schema()) as app:

@@ -282,7 +282,7 @@ def _workers(journal: Store) -> Iterator[Finding]:
 
 
 def _replication(synchronous: str, standbys: int) -> Finding:
-    """Return whether a failover can lose what was acknowledged."""
+    """Return a finding on whether a failover can lose acknowledged commits."""
     if synchronous:
         text = f"Commits wait for standbys: {synchronous}."
         return Finding("replication", State.FINE, text)

@@ -52,7 +52,7 @@ class Worked(Struct, frozen=True):
 
 
 class Placed(NamedTuple):
-    """Where a run was put: its queue, why it was parked (empty if it was not), and its workers."""
+    """The queue of a run, the reason why it is parked ("" if it is not), and its workers."""
 
     queue: str
     parked: str
@@ -126,7 +126,7 @@ class Workers:
         return stranded_texts(found, dispatch.worked()) if dispatch and found else []
 
     def placed(self, run: str) -> Placed | None:
-        """Return where workers take `run` from; None if it was not given to workers.
+        """Return the placement of `run`; None if it was not submitted to workers.
 
         Raises:
             JournalError: the journal cannot be used.

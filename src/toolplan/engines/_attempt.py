@@ -21,7 +21,7 @@ NOTHING_SAID: Final[Mapping[str, Json]] = MappingProxyType({})
 
 
 class CallOwner(Protocol):
-    """What calls are in flight for: their run."""
+    """The calls in flight of a run, as far as one of them needs it."""
 
     def identity(self, call: InFlightCall) -> ToolCall:
         """Return which call it is."""

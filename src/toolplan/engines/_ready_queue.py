@@ -167,7 +167,7 @@ class ReadyQueue:
             *self._shared.values(),
         ]
         self.is_limited = bool(self._gates)
-        """Whether tools or sources have limits: entries may wait, and calls are counted."""
+        """Whether tools or sources have limits, so that entries wait and calls are counted."""
         self._gates_of: dict[int, Sequence[_Gate]] = {}
 
     def more(self) -> bool:

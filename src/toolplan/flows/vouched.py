@@ -79,7 +79,7 @@ class Vouched:
         self._needs: dict[str, Mapping[str, Need] | None] = {}
 
     def outputs(self, tool: str) -> Outputs:
-        """Return what is said of the outputs of a tool: by the policy, else by the tool itself."""
+        """Return the labels of a tool's outputs: the policy's, else the tool's own."""
         if tool not in self._own:
             own, stated = _own_outputs(self._tools.get(tool)), self._read[0].get(tool)
             # a policy says what is trusted instead of the tool, and what is secret besides it

@@ -18,6 +18,7 @@ from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._errors import CallRefused
 from toolplan.mcp_server._terminal_command import terminal_command
 from toolplan.path import Json
+from toolplan.plan import escape_pointer, split_pointer
 from toolplan.plan_json import dump
 from toolplan.render.approval_view import approval_json
 from toolplan.render.doubt_view import call_text
@@ -161,8 +162,7 @@ def page_report(report: Json, path: str, offset: int) -> dict[str, Json]:
         CallRefused: there is no such value, or its text ends before `offset`.
     """
     value, place = report, ""
-    for token in path.split("/")[1:]:
-        key = token.replace("~1", "/").replace("~0", "~")
+    for key in split_pointer(path):
         if isinstance(value, dict) and key in value:
             value = value[key]
         elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
@@ -173,7 +173,7 @@ def page_report(report: Json, path: str, offset: int) -> dict[str, Json]:
                 f"The run has nothing at {path!r}.",
                 f"At {place!r} there is: {_shape(value)}.",
             )
-        place = f"{place}/{token}"
+        place = f"{place}/{escape_pointer(key)}"
     text = json.dumps(value, ensure_ascii=False)
     if offset >= len(text):
         raise CallRefused("bad-offset", f"The value at {path!r} has {len(text)} characters.")
@@ -270,7 +270,7 @@ def _afterwards(run: str) -> str:
 
 
 def _failed_help(run: Run) -> str:
-    """Return which steps failed by themselves, and what a corrected plan would do twice."""
+    """Name the failed and the completed steps, and warn that a new plan repeats their calls."""
     failed, done = (
         ", ".join([name for name, step in run.steps.items() if step.state is state][:_MOST_STEPS])
         for state in (StepState.FAILED, StepState.SUCCEEDED)

@@ -125,6 +125,19 @@ _CHECKED: Final[dict[str, Json]] = {
     },
     "unchecked_references": {"type": "integer"},
 }
+
+
+def _object(properties: dict[str, Json], *required: str) -> dict[str, Json]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+_TEXT: Final[Json] = {"type": "string"}
+_SIZED: Final[dict[str, Json]] = {"path": _TEXT, "characters": {"type": "integer"}}
 _RUN_OUTPUT: Final[Json] = {
     "type": "object",
     "properties": {
@@ -144,29 +157,12 @@ _RUN_OUTPUT: Final[Json] = {
         "help": {"type": ["string", "null"], "description": "What to do if the run has stopped."},
         "omitted": {
             "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "path": {"type": "string"},
-                    "characters": {"type": "integer"},
-                    "shape": {"type": "string"},
-                    "beginning": {"type": "string"},
-                },
-            },
+            "items": _object({**_SIZED, "shape": _TEXT, "beginning": _TEXT}, *_SIZED),
             "description": "The values that are too large; `runs` has pages of each by its path.",
         },
     },
     "required": ["run", "status", "steps", "output", "answer", "help"],
 }
-
-
-def _object(properties: dict[str, Json], *required: str) -> dict[str, Json]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(required),
-        "additionalProperties": False,
-    }
 
 
 PLAN: Final = Tool(
@@ -351,16 +347,16 @@ RUNS: Final = Tool(
                 },
             },
             "run": _RUN_OUTPUT,
-            "page": {
-                "type": "object",
-                "properties": {
-                    "path": {"type": "string"},
-                    "characters": {"type": "integer"},
+            "page": _object(
+                {
+                    **_SIZED,
                     "offset": {"type": "integer"},
-                    "text": {"type": "string"},
+                    "text": _TEXT,
                     "next_offset": {"type": ["integer", "null"]},
                 },
-            },
+                "text",
+                "next_offset",
+            ),
         },
     },
     annotations=ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, cast
 
 from toolplan.path import Json
+from toolplan.plan import split_pointer
 
 MOST_DEPTH: Final = 16
 MOST_NODES: Final = 5_000
@@ -54,8 +55,7 @@ class _Flat:
         found: Json = self._root
         if not reference.startswith("#"):
             return None
-        for key in reference[1:].split("/")[1:]:
-            key = key.replace("~1", "/").replace("~0", "~")
+        for key in split_pointer(reference[1:]):
             found = found.get(key) if isinstance(found, dict) else None
         return found
 

@@ -1,4 +1,4 @@
-"""Sample numbers and texts that fit a schema; those of a pattern are made by rstr."""
+"""Sample numbers and texts that fit a schema; rstr generates texts for a pattern."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from _typeshed import SupportsLenAndGetItem
 
 MAX_STEPS: Final = 2_000
-"""The longest pattern and the longest text of one, in characters, and the work for it."""
+"""Maximum length of a pattern and of its sample text, and maximum number of steps for it."""
 
 _T = TypeVar("_T")
 _USUAL: Final = ascii_lowercase + ascii_uppercase + digits + " -_.:/#"
@@ -91,11 +91,11 @@ def _texts(parts: Sequence[dict[str, Json]], number: int, least: int) -> Iterato
 
 
 class _Unsupported(Exception):
-    """No text is made for the pattern: it would take too long, or nothing fits a part of it."""
+    """The pattern has no sample text: the work bound is exceeded, or a part matches nothing."""
 
 
 class _Choices(Random):
-    """Choices without chance: `turn` selects, `extra` is how often parts repeat beyond the least.
+    """A deterministic `Random`: `turn` selects options, `extra` adds repeats to the minimum.
 
     Raises:
         _Unsupported: the text takes more than `MAX_STEPS`, or there is nothing to choose from.
@@ -108,13 +108,13 @@ class _Choices(Random):
         self._left = MAX_STEPS
 
     def spend(self, steps: int) -> None:
-        """Count work, so that no pattern takes long."""
+        """Charge `steps` to the work bound."""
         self._left -= steps
         if self._left < 0:
             raise _Unsupported
 
     def choice(self, seq: SupportsLenAndGetItem[_T]) -> _T:
-        """Return one of `seq`; letters, whose order may be that of a set, are sorted before."""
+        """Select an option; characters are sorted first, since rstr may pass them unordered."""
         self.spend(1 + len(seq) // 100)
         options = [seq[at] for at in range(len(seq))]
         if not options:
@@ -122,14 +122,14 @@ class _Choices(Random):
         return sorted(options, key=_rank)[self._turn % len(options)]
 
     def randint(self, a: int, b: int) -> int:
-        """Return how often a part is repeated: at least `a`, at most `b` unless `b` is rstr's."""
+        """Return a repeat count from `a` to `b`; rstr's bound for `*` and `+` does not apply."""
         count = a + self._extra if b >= STAR_PLUS_LIMIT else max(a, min(b, a + self._extra))
         self.spend(1 + count)
         return count
 
 
 class _Texts(Xeger):
-    """Texts of a pattern, with bounded ranges of characters."""
+    """A generator of texts for patterns, with bounded character ranges."""
 
     def __init__(self, choices: _Choices) -> None:
         super().__init__(choices, printable=ascii_lowercase)

@@ -93,7 +93,7 @@ class Mask:
 
 
 def json_object(content: bytes) -> dict[str, object]:
-    """Return the object that an answer is; empty where it is none."""
+    """Parse a JSON object; return an empty one if `content` is anything else."""
     try:
         found = cast("object", json.loads(content))
     except (ValueError, RecursionError):

@@ -181,7 +181,7 @@ _NO_PLAN: Final = "The plan does not pass its check with these tools: it cannot 
 
 
 def _workers(placed: Placed) -> str:
-    """Return who continues a run that was given to workers, and what is wrong."""
+    """Describe the workers of a run, and the problem if none will continue it."""
     toolbox = placed.queue.partition("@")[0]
     if not placed.has_worker:
         return (
@@ -333,7 +333,7 @@ def limited(value: Json) -> tuple[Json, bool]:
 
 
 def result_changes(app: App, before: str, after: str) -> list[Change]:
-    """Return what differs between the results of two runs, each by its place.
+    """Compare the results of two runs; each change has the pointer of its value.
 
     A value that is too large to be shown is compared whole, and shown as null.
 

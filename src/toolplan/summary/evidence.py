@@ -21,7 +21,7 @@ from toolplan.answer import Answer
 from toolplan.answer.sections import Section
 from toolplan.events import Run, StepState
 from toolplan.path import Json
-from toolplan.plan import Literal, Plan, Value
+from toolplan.plan import Literal, Plan, Value, escape_pointer
 from toolplan.summary.numbers import Figure, figures
 from toolplan.summary.spans import blanked, dates, identities, years
 
@@ -289,5 +289,4 @@ def _finite(value: Json) -> float | None:
 
 
 def _pointer(path: _Path) -> str:
-    tokens = (str(key).replace("~", "~0").replace("/", "~1") for key in path)
-    return "".join(f"/{token}" for token in tokens)
+    return "".join(f"/{escape_pointer(str(key))}" for key in path)

@@ -43,9 +43,9 @@ from toolplan.workers._inbox import Answer, Read, read_messages
 MOST_LIVES: Final = 10
 """After so many workers in a row that ended without progress, a run is parked."""
 _SUSPECT_LIVES: Final = 2
-"""A run with which so many workers in a row ended has a worker for itself."""
+"""Number of consecutive worker deaths from which on a run is a suspect, and runs alone."""
 _RESERVED_PAUSE_S: Final = 0.5
-"""How long a run waits that a worker cannot take beside a suspect."""
+"""Seconds before a run is offered again that a worker refused because of a suspect."""
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -153,7 +153,7 @@ class JobRunner:
 
     @asynccontextmanager
     async def _room(self, *, alone: bool) -> AsyncGenerator[None]:
-        """Let a run be resumed beside others, or alone where it may end its worker.
+        """Admit a run to this worker: beside others, or alone if it is a suspect.
 
         Raises:
             Again: a suspect has this worker for itself, or waits for it.

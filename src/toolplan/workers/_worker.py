@@ -86,7 +86,7 @@ async def work(
 
 
 async def _reached(app: App, leaving: Leaving) -> Dispatch:
-    """Return the runs that workers take, when the server of the journal can be reached."""
+    """Connect to the journal, retrying while its server cannot be reached."""
     is_told = False
     while True:
         try:

@@ -235,7 +235,7 @@ class Builder:
         return found
 
     def _tie(self, e: Entity, to: Set, args: Step, each: str) -> Step | None:
-        """Give the list of `e` the identities of `to` as an argument; None: only SQL can do it.
+        """Pass the identities of `to` to the list tool of `e`; return None if only SQL can do it.
 
         The result says whether the one record is asked for, or the list that is run for each.
         """

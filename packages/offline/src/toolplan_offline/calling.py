@@ -26,10 +26,10 @@ _RULES: Final = "deeds.txt"
 
 
 class Caller:
-    """Reads questions that call one tool with values of their own."""
+    """Parser for questions that call a single tool with literal values."""
 
     def __init__(self, tools: Iterable[Tool], reading: Lexicon, weeks: Weeks) -> None:
-        """Know the tools that `reading` does not read."""
+        """Index the tools that `reading` does not cover."""
         self._lex = DeedLexicon(list(tools), reading)
         self._reader = Reader(self._lex, weeks, _RULES)
         self._words = reading.entries

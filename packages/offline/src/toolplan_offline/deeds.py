@@ -162,23 +162,23 @@ def about_given(w: World, tool: str, given: Give, field: Word) -> Out:
 
 
 def give_value(w: World, value: Part, field: Word | None = None) -> Out:
-    """Give a value, perhaps with the field that it is for."""
+    """Parse a value, with its field if one is named."""
     yield Give(value, field), 0
 
 
 def give_name(w: World, text: str) -> Out:
-    """Give a name."""
+    """Parse a name."""
     yield Give(text, kind="name"), 0
 
 
 def give_of_noun(w: World, noun: str, text: Part) -> Out:
-    """Give what stands behind the noun of a kind as its identity."""
+    """Parse the word after an entity noun as an identity."""
     if noun.startswith("of ") and (not isinstance(text, tuple) or noun == f"of {text[0]}"):
         yield Give(text, kind=noun[3:]), 0
 
 
 def with_value(w: World, call: Do, given: Give) -> Out:
-    """Give a call one more value, in each way that fits."""
+    """Add a value to a call; yield every argument that accepts it."""
     for f in w.lex.entities[call.tool].fields.values():
         if f.name in dict(call.args) or f.name == call.about:
             continue
@@ -188,7 +188,7 @@ def with_value(w: World, call: Do, given: Give) -> Out:
 
 
 def with_text(w: World, call: Do, text: Part) -> Out:
-    """Give a call the identity of what it is about, or its one required text."""
+    """Add the identity of the call's object, or its only required text."""
     e = w.lex.entities[call.tool]
     open_ = [e.fields[name] for name in e.required if name not in dict(call.args)]
     if len(open_) == 1 and (value := _plain(open_[0], text)) is not None:

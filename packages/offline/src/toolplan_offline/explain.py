@@ -52,7 +52,7 @@ def called(tool: str, args: Mapping[str, object]) -> str:
 
 
 def not_together(reading: Reading, world: World, reason: str | None) -> Clarification:
-    """Say why no reading of all words has a plan."""
+    """Explain that all words are known but no reading gives a plan."""
     if reason:
         return Clarification(reason if reason[-1] in "?." else f"{reason}.")
     if world.why:
@@ -65,7 +65,7 @@ def not_together(reading: Reading, world: World, reason: str | None) -> Clarific
 
 
 def tried(attempt: Attempt) -> Clarification:
-    """Say why the only plan for a question is not proposed again."""
+    """Explain that the only plan was proposed before and failed."""
     refused = next((each.message for each in attempt.diagnostics if each.blocks), None)
     said = "The only plan for these words has been tried. Please ask in other words."
     if refused is not None:

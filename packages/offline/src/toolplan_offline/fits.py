@@ -242,7 +242,7 @@ def names_kinds(e: Entity) -> bool:
 
 
 def undated(w: World, s: Set, m: Part) -> bool:
-    """Return whether the period `m` may be about these things, in a way that is not known."""
+    """Return whether `m` is a period and these things have dates, none of them the default."""
     e = w.lex.entities.get(s.entity)
     if e is None or e.day or not isinstance(m, When) or m.field:
         return False

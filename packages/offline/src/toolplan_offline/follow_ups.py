@@ -45,7 +45,7 @@ def narrow(w: World, m: Part) -> Out:
 
 
 def edit_name(w: World, text: str) -> Out:
-    """Put a name that no schema knows in place of the one name of the question before."""
+    """Replace the only name of the previous question by an unknown name."""
     names = [(s, each, c) for s in _open(w) for each in s.all() for c in _names(w, each)]
     if len(names) == 1:
         s, inner, c = names[0]

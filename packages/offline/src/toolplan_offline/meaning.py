@@ -163,7 +163,7 @@ class Free(NamedTuple):
 
 
 class Show(NamedTuple):
-    """Show sets; `post`: a phrase stood behind the last noun, `field`: it is asked for."""
+    """Show sets; `post`: a phrase follows the last noun; `field`: the requested number, if any."""
 
     sets: tuple[Set, ...]
     post: bool = True
@@ -229,13 +229,13 @@ class World:
     """
 
     def __init__(self, lex: Lexicon, before: Meaning | None = None) -> None:
-        """Know a lexicon, and the question before."""
+        """Set up for a lexicon and, in a conversation, the previous question."""
         self.lex = lex
         self.before = before
         self.why: dict[str, None] = {}
 
     def refuse(self, reason: str) -> None:
-        """Note why a reading was refused."""
+        """Record the reason for refusing a reading."""
         self.why[reason] = None
 
 

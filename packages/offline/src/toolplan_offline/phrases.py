@@ -51,7 +51,7 @@ def field_value(w: World, f: Word, v: Val) -> Out:
 
 
 def named(w: World, said: Word, text: str) -> Out:
-    """Take a name that no schema knows as it is, behind a cue."""
+    """Accept an unknown name after a cue word, unchanged."""
     f = w.lex.field(said)
     if f.kind not in _NAMES or not f.equal or (f.lower and text[:1].isupper()):
         return
@@ -64,7 +64,7 @@ def named(w: World, said: Word, text: str) -> Out:
 
 
 def free(w: World, text: str) -> Out:
-    """Take a name with capitals inside as one that needs no cue."""
+    """Accept an unknown name in CamelCase without a cue word."""
     if text[1:] != text[1:].lower():
         yield Free(text), 0
 
@@ -266,7 +266,7 @@ def typed_hole(w: World, np: NP) -> Out:
 
 
 def their(w: World, np: NP, most: str) -> Out:
-    """Tie a noun to what was named before; `most`: 1 for "its", 0 for "their", which is open."""
+    """Link a noun to the previous things; `most`: 1 for "its", 0 for "their" (any number)."""
     for tied, cost in pre(w, To(NP(_HOLE._replace(limit=int(most)))), np):
         yield tied._replace(closed=True), cost
 

@@ -220,7 +220,7 @@ def restrict(w: World, a: Part, m: Part) -> Out:
 
 
 def _figures(w: World, a: Show) -> list[Agg]:
-    """Return the total and the average of a number that is asked for, or how many things it is."""
+    """Return total and average of the requested number, or else the count."""
     s = a.sets[0]
     if a.field:
         return [got for fn in ("sum", "avg") for got, _ in measure(w, fn, a.field, NP(s))]

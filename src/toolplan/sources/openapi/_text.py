@@ -27,7 +27,7 @@ KEPT: Final = VALUES | TEXTS | LISTS_OF_TEXTS
 """Keywords whose plain scalars are read with their source text."""
 
 _OF_SCHEMAS: Final = frozenset({"type", "$ref", "properties", "allOf", "anyOf", "oneOf"})
-"""Keywords of a schema, which may be that of a property with the name of one in `VALUES`."""
+"""Keywords that tell a property named like a member of `VALUES` from the keyword itself."""
 _FRACTION: Final = re.compile(r"[-+]?(?:[0-9]+\.|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _HEX: Final = re.compile(r"0x[0-9a-fA-F]{1,16}")
 _BOOLEANS: Final = {"yes": True, "on": True, "no": False, "off": False}

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import Json, Path
-from toolplan.plan import escape_pointer
+from toolplan.plan import escape_pointer, split_pointer
 from toolplan.schema import Schema, SchemaError
 from toolplan.sources.sql._binding import Binding, Table, bind, unreadable
 from toolplan.sources.sql._database import Database, Stopwatch, result_fault
@@ -262,11 +262,11 @@ def _given_tables(literal: Json, schemas: Mapping[str, Schema | None]) -> dict[s
             else:
                 tables[name] = _Given()
     for pointer, schema in schemas.items():
-        tokens = pointer.split("/")
-        if len(tokens) < 3 or tokens[1] != "tables":
+        keys = split_pointer(pointer)
+        if len(keys) < 2 or keys[0] != "tables":
             continue
-        name = tokens[2].replace("~1", "/").replace("~0", "~")
-        whole = len(tokens) == 3 and schema is not None
+        name = keys[1]
+        whole = len(keys) == 2 and schema is not None
         tables[name] = _Given(row=row_type(schema) if whole and schema is not None else None)
     return tables
 

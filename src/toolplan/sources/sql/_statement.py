@@ -243,7 +243,7 @@ def _table(name: str, tables: Collection[str] | None) -> str | None:
 
 
 def no_table(name: str, tables: Collection[str]) -> str:
-    """Return what is said of a table that `tables` does not name."""
+    """Return the error message for an unknown table, with a suggestion if one is near."""
     hint = did_you_mean(near(name, tables))
     return f"There is no table {name!r} in 'tables'." + (f" {hint}" if hint else "")
 

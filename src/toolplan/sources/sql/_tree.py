@@ -74,7 +74,7 @@ def string_of(expression: Json) -> str | None:
 
 
 def operands_of(node: Node) -> list[Json]:
-    """Return what an expression is applied to."""
+    """Return the operands of an expression."""
     found = [node.get(key) for key in ("left", "right", "input", "lower", "upper", "child")]
     children = node.get("children")
     return [*found, *(children if isinstance(children, list) else ()), *arguments_of(node)]

@@ -339,12 +339,12 @@ def clashing(names: Iterable[str]) -> tuple[str, str] | None:
 
 
 def same_table(one: str, other: str) -> str:
-    """Return what is said of two tables whose names SQL cannot distinguish."""
+    """Return the error message for two tables whose names differ in letter case only."""
     return f"The tables {one!r} and {other!r} differ in letter case only: rename one of them."
 
 
 def same_column(one: str, other: str, of: str = "") -> str:
-    """Return what is said of two columns whose names SQL cannot distinguish."""
+    """Return the error message for two columns whose names differ in letter case only."""
     return (
         f"columns {one!r} and {other!r}{of} differ in letter case only, which SQL cannot"
         " distinguish."

@@ -30,7 +30,7 @@ from toolplan.sources.sql._types import (
 
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 MOST_IN_DOUBLE: Final = 2**53
-"""Up to here a double holds each integer."""
+"""Largest integer up to which a double represents every integer."""
 
 _BIGINT: Final = range(-(2**63), 2**63)
 _HUGEINT: Final = range(-(2**127) + 1, 2**127)

@@ -32,14 +32,14 @@ class LeaseLost(JournalError):
 
 
 class RecordsLost(LeaseLost):
-    """The server does not know records that it had acknowledged: what they say was done."""
+    """The server lost acknowledged records, for example in an asynchronous failover."""
 
     def __init__(self, run: str, missing: int) -> None:
         super().__init__(run, f"The journal has lost {missing} records of run {run!r}")
 
 
 class NotReached(JournalError):
-    """The server of the journal does not answer, or is starting: nothing says that it refuses."""
+    """The server of the journal cannot be reached, or is still starting."""
 
 
 class LeaseHeld(JournalError):

@@ -69,6 +69,12 @@ _FENCED: Final = (
     " this run."
 )
 
+_WAITING: Final = """
+    coalesce(nullif(fence, ''), parked), number, kind, content, who, answer
+    FROM placements AS p LEFT JOIN inbox AS i ON i.run = p.run AND i.answer IS NULL
+    WHERE p.run = %s ORDER BY number
+"""
+
 _WITHOUT_JOB: Final = """
     SELECT run FROM placements AS p JOIN runs AS r USING (run)
     WHERE status IN ('running', 'waiting', 'in_doubt') AND queue = %s AND parked = '' AND fence = ''
@@ -96,7 +102,7 @@ class SharedJournal(Store, Protocol):
     conninfo: str
     """How another client connects to the database."""
     records_lost: dict[str, str]
-    """Runs of this process of which the server lost records that it had acknowledged; why."""
+    """The reason, by run, why this process gave a run up: the server lost acknowledged records."""
 
     def transaction(self) -> AbstractContextManager[Any]:
         """Commit all of the block or nothing."""
@@ -266,13 +272,7 @@ class Dispatch:
 
     def waiting_for(self, run: str) -> tuple[str, list[Message]]:
         """Return why `run` was parked, and its messages without an answer, in one question."""
-        query = (
-            f"SELECT {_LATEST} <> {self._identity},"  # noqa: S608 — of this file
-            " coalesce(nullif(fence, ''), parked), number,"
-            " kind, content, who, answer FROM placements AS p"
-            " LEFT JOIN inbox AS i ON i.run = p.run AND i.answer IS NULL"
-            " WHERE p.run = %s ORDER BY number"
-        )
+        query = f"SELECT {_LATEST} <> {self._identity}, {_WAITING}"
         rows = self.journal.rows(query, (run,))
         if rows and rows[0][0]:
             self.look_for_failover()
@@ -342,7 +342,7 @@ class Dispatch:
         return int(rows[0][0]) if rows else 1
 
     def lives(self, run: str) -> int:
-        """Return how many workers in a row ended while they had `run`, without progress."""
+        """Return the number of consecutive workers that died while holding `run`."""
         rows = self.journal.rows("SELECT lives FROM placements WHERE run = %s", (run,))
         return int(rows[0][0]) if rows else 0
 
@@ -359,7 +359,7 @@ class Dispatch:
     # Failover
 
     def look_for_failover(self) -> list[str]:
-        """Fence the open runs where the database is of another server than before; return them."""
+        """Fence the open runs if the server or its timeline has changed; return these runs."""
         with self.journal.transaction() as connection:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             query = f"SELECT {_LATEST}, {self._identity}"
@@ -378,11 +378,11 @@ class Dispatch:
         return [str(row[0]) for row in rows]
 
     def fence(self, run: str, reason: str) -> None:
-        """Let no worker take `run` before a person has looked at it after a failover."""
+        """Fence `run`: workers skip it until `continue_after_failover`."""
         self.journal.rows("UPDATE placements SET fence = %s WHERE run = %s", (reason, run))
 
     def fenced(self) -> list[str]:
-        """Return the open runs that wait for a person after a failover, oldest first."""
+        """Return the open runs with a fence, oldest first."""
         rows = self.journal.rows(
             "SELECT run FROM placements JOIN runs USING (run) WHERE fence <> ''"
             " AND status IN ('running', 'waiting', 'in_doubt') ORDER BY created_at, run",
@@ -391,7 +391,7 @@ class Dispatch:
         return [str(row[0]) for row in rows]
 
     def continue_after_failover(self, run: str) -> bool:
-        """Let workers continue `run`, at which a person has looked; return if it was fenced."""
+        """Remove the fence of `run` and queue it; return whether there was a fence."""
         with self.journal.transaction() as connection:
             row = connection.execute(
                 "UPDATE placements AS p SET fence = '' FROM (SELECT run, fence FROM placements"
@@ -404,7 +404,7 @@ class Dispatch:
         return True
 
     def replication(self) -> tuple[str, int]:
-        """Return the standbys that commits wait for, and how many standbys are connected."""
+        """Return the synchronous standbys, as configured, and the number of connected standbys."""
         ((names, count),) = self.journal.rows(
             "SELECT current_setting('synchronous_standby_names'),"
             " (SELECT count(*) FROM pg_stat_replication)",

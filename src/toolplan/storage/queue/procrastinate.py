@@ -236,15 +236,16 @@ class _Jobs(JobManager):
         self,
         job_id: int,
         retry_at: datetime,
-        *args: Any,  # noqa: ANN401
-        **named: Any,  # noqa: ANN401
+        priority: int | None = None,
+        queue: str | None = None,
+        lock: str | None = None,
     ) -> None:
         # a job that is to be aborted would fail; who takes it next reads the message to the run
         await self.connector.execute_query_async(_NO_ABORT, number=job_id)
         # the clock of this machine may be wrong: it only says how long the pause is
         pause = retry_at - utils.utcnow()
         row = await self.connector.execute_query_one_async("SELECT clock_timestamp() AS now")
-        await super().retry_job_by_id_async(job_id, row["now"] + pause, *args, **named)
+        await super().retry_job_by_id_async(job_id, row["now"] + pause, priority, queue, lock)
 
 
 async def _kept(work: Callable[[], Awaitable[None]]) -> None:

@@ -23,7 +23,7 @@ MOST: Final = 4
 """The most connections that are lent at the same time: each is a process of the server."""
 _PATIENCE_S: Final = 30.0
 _CLOCK_READ_S: Final = 60.0
-"""Seconds after which the clock of the server is read again."""
+"""Maximum age, in seconds, of a reading of the server's clock."""
 
 
 class Connections:
@@ -121,8 +121,8 @@ class Connections:
     def now(self) -> float:
         """Return the time of the server in seconds since the epoch.
 
-        The clock of this machine does not count: only what passed since the last reading does,
-        which an earlier statement of `do` or `transaction` has made.
+        It is the server's time at the last reading, made by `do` or `transaction`, plus the
+        monotonic time since then; the wall clock of this machine is not used.
         """
         seconds, read_at = self._server_time
         return seconds + since_boot() - read_at

@@ -311,7 +311,7 @@ class PostgresJournal(Readings):
 
 
 def _clock_notes(ahead_s: float) -> tuple[str, ...]:
-    """Return what to say of a clock of this machine that is `ahead_s` ahead of the server's."""
+    """Return a warning about clock skew; `ahead_s` is this machine's time minus the server's."""
     if abs(ahead_s) <= _CLOCK_TOLERANCE_S:
         return ()
     direction = "ahead of" if ahead_s > 0 else "behind"
