@@ -146,3 +146,44 @@ async def test_a_cursor_that_is_an_object_leads_through_all_pages() -> None:
     assert isinstance(output, dict)
     assert output["Items"] == ROWS
     assert asked == [None, {"id": 49}, {"id": 99}]
+
+
+def text(default: Json = "") -> dict[str, Json]:
+    return {"type": "string", "default": default}
+
+
+@pytest.mark.parametrize(
+    ("argument", "key"),
+    [
+        ("bookmark", "bookmark"), ("scroll", "scroll_id"), ("resume_from", "resume_from"),
+        ("anchor", "anchor"), ("position", "position"), ("token", "token"),
+        ("after", "continuation"),
+        ("iteratorToken", "iterator"), ("checkpoint", "new_checkpoint"), ("seek_to", "seek"),
+    ],
+)  # fmt: skip
+def test_a_text_that_an_argument_takes_is_a_cursor(argument: str, key: str) -> None:
+    said = "the first 30 rows of 'a'; the tool may have more"
+    assert part({"things": ROWS[:30], key: "a7"}, {}, **{argument: text()}) == said
+    assert part({"things": ROWS[:30], key: "a7"}, {argument: "a6"}, **{argument: text()})
+
+
+@pytest.mark.parametrize("link", ["/things?page=2", "?page=2", "https://api.example.org/2"])
+def test_a_link_next_is_one_without_arguments(link: str) -> None:
+    assert part({"things": ROWS[:30], "next": link}, {})
+
+
+@pytest.mark.parametrize(
+    ("argument", "key", "value"),
+    [
+        ("region", "region", "eu"), ("units", "units", "metric"), ("name", "title", "x"),
+        ("since", "since", "2026-01-01"), ("after", "after", ""), ("token", "total_text", "x"),
+        ("q", "next", "call the office"), ("currency", "currency", "EUR"),
+    ],
+)  # fmt: skip
+def test_other_texts_beside_a_list_are_none(argument: str, key: str, value: str) -> None:
+    assert part({"things": ROWS[:30], key: value}, {}, **{argument: text()}) == ""
+
+
+def test_what_was_sent_and_comes_back_is_none() -> None:
+    assert part({"things": ROWS[:30], "token": "t"}, {"token": "t"}, token=text()) == ""
+    assert part({"things": ROWS[:30], "start": "a"}, {}, start=text("a")) == ""

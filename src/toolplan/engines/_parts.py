@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from toolplan.events import Partial
-from toolplan.paging import begins_later, is_cut, page_of, verdict_on
+from toolplan.paging import begins_later, is_cut, names_next, page_of, verdict_on
 from toolplan.path import Json, Path
 from toolplan.plan import Ref, Step, Value, located_refs, refs
 from toolplan.tools import Arguments, Tool
@@ -31,6 +31,8 @@ def own_part(
         return (Partial(step, page.rows, page.total, verdict.reason, page.total_path),)
     if verdict.more is False and is_cut(output, page, tool.raw_input, args):
         return (Partial(step, page.rows, None, "limit"),)
+    if verdict.more is False and names_next(output, page, tool.raw_input, args):
+        return (Partial(step, page.rows, None, "cursor"),)
     if begins_later(paging, args):
         return (Partial(step, page.rows, None, "start"),)
     return NO_PARTS

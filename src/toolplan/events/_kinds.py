@@ -55,9 +55,9 @@ class Partial(Struct, frozen=True):
 
     `step` made it; `rows` is how many are there, and `total` how many there are, None where that is
     not known. `reason` is a kebab-case name: `limit` (as many rows as were asked for), `total`,
-    `at-least` (the total is a lower bound), `has-more`, `next-page`, `pages`, `max-pages`, `round`,
-    `start`, `unknown`. `total_path` leads to the total in the result of the step: it counts all
-    rows.
+    `at-least` (the total is a lower bound), `has-more`, `next-page`, `cursor` (a text resembles
+    one), `pages`, `max-pages`, `round`, `start`, `unknown`. `total_path` leads to the total in the
+    result of the step: it counts all rows.
     """
 
     step: str

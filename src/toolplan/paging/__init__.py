@@ -6,11 +6,11 @@ from toolplan.paging._results import (
     Page,
     Verdict,
     begins_later,
-    is_cut,
     next_link,
     page_of,
     verdict_on,
 )
+from toolplan.paging._unnamed import is_cut, names_next
 
 __all__ = [
     "Argument",
@@ -22,6 +22,7 @@ __all__ = [
     "begins_later",
     "is_cut",
     "may_give_pages",
+    "names_next",
     "next_link",
     "page_of",
     "paging_of",

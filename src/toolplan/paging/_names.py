@@ -64,6 +64,10 @@ CURSORS: Final = _table(
 WEAK_CURSORS: Final = _table(
     "after start offset next token key continue marker bookmark scroll position page from since"
 )
+CURSOR_WORDS: Final = (WEAK_CURSORS - {"key", "from"}) | _table(
+    "cursor continuation anchor resume seek iterator checkpoint"
+)
+"""Words in the name of an argument that takes a place in a list."""
 ENDS: Final = _table(
     """
     to end until stop finish before endtime enddate todate totime endat stoptime endindex

@@ -235,19 +235,15 @@ def _of_object(output: dict[str, Json], paging: Paging | None) -> Page:
     facts = facts_of(value_fields(output), is_paged=is_paged, names=known)
     stated = None if paging is None else paging.facts
     path = facts.rows
-    if (
-        stated is not None
-        and stated.rows is not None
-        and isinstance(_at(output, stated.rows), list)
-    ):
+    if stated is not None and stated.rows is not None and isinstance(at(output, stated.rows), list):
         path = stated.rows
-    rows = _at(output, path) if path is not None else None
+    rows = at(output, path) if path is not None else None
     count = len(rows) if isinstance(rows, list) else None
     if count is None and not is_paged:
         return Page()
     both = facts if stated is None or not stated.shows_end else _merged(stated, facts)
     total, is_sure, is_at_least, total_path = _total(output, both, count)
-    nexts = [_at(output, each) for each in both.nexts]
+    nexts = [at(output, each) for each in both.nexts]
     cursor = _preferred(nexts, both.nexts, known)
     declares_next = stated is not None and bool(stated.nexts)
     return Page(
@@ -278,9 +274,9 @@ def _total(
 ) -> tuple[int | None, bool, bool, tuple[str, ...]]:
     """Return the number of all rows; whether it is sure, or may be more; and where it stands."""
     for path in facts.totals:
-        total = _whole(_at(output, path))
+        total = whole(at(output, path))
         if total is not None and total >= (rows or 0):  # less than the rows counts something else
-            if _at(output, (*path[:-1], "relation")) == "gte":
+            if at(output, (*path[:-1], "relation")) == "gte":
                 return total, False, True, ()
             return total, True, False, tuple(map(str, path))
     remaining = _first_integer(output, facts.remainders)
@@ -291,10 +287,10 @@ def _total(
 
 def _more(output: dict[str, Json], facts: Facts) -> bool | None:
     for path in facts.more:
-        if isinstance(found := _at(output, path), bool):
+        if isinstance(found := at(output, path), bool):
             return found
     for path in facts.last:
-        if isinstance(found := _at(output, path), bool):
+        if isinstance(found := at(output, path), bool):
             return not found
     return None
 
@@ -313,11 +309,11 @@ def _preferred(found: list[Json], paths: tuple[Path, ...], known: frozenset[str]
 
 
 def _first_integer(output: dict[str, Json], paths: tuple[Path, ...]) -> int | None:
-    found = (_whole(_at(output, path)) for path in paths)
+    found = (whole(at(output, path)) for path in paths)
     return next((each for each in found if each is not None and each >= 0), None)
 
 
-def _at(value: Json, path: Path) -> Json:
+def at(value: Json, path: Path) -> Json:
     for key in path:
         value = value.get(key) if isinstance(value, dict) and isinstance(key, str) else None
     return value
@@ -370,45 +366,13 @@ def _by_limit(rows: int, paging: Paging | None, args: Mapping[str, Json]) -> Ver
     return Verdict(None, "round") if rows and rows % step == 0 else Verdict(False)
 
 
-def is_cut(
-    output: Json, page: Page, raw_input: Json, args: Mapping[str, Json], fewest: int = 2
-) -> bool:
-    """Return whether a result has as many rows as a whole number among its arguments says.
-
-    The number may be sent or be a default, under any name: `batch_size: int = 50` cuts a list of
-    120 rows without a word. A number that each row repeats is a filter, and one of a name as `id`
-    or `year` counts no rows.
-    """
-    rows = _at(output, page.path or ()) if page.path is not None else None
-    if not isinstance(rows, list) or len(rows) < fewest or page.shows_end:
-        return False
-    properties = raw_input.get("properties") if isinstance(raw_input, dict) else None
-    for name, node in properties.items() if isinstance(properties, dict) else ():
-        default = node.get("default") if isinstance(node, dict) else None
-        value = _whole(args.get(name, default))
-        about = _WORDS.findall(name)[-1:] or [name]
-        if value != len(rows) or about[0].lower() in names.OTHER_NUMBERS:
-            continue
-        if not _is_repeated(len(rows), rows):
-            return True
-    return False
-
-
-def _whole(value: Json) -> int | None:
+def whole(value: Json) -> int | None:
     """Return a whole number, also one that is written as text or as a float."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
         return int(value)
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value if type(value) is int else None
-
-
-_WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-
-
-def _is_repeated(value: int, rows: list[Json]) -> bool:
-    """Return whether each row has a field with this value."""
-    return all(isinstance(row, dict) and value in row.values() for row in rows)
 
 
 def _before(page: Page, paging: Paging | None, args: Mapping[str, Json]) -> int:
