@@ -92,6 +92,13 @@ async def test_what_could_belong_to_either_is_asked(question: str, words: tuple[
         ("repairs last month", "opened_at >= '2025-09-01' AND opened_at <= '2025-09-30'"),
         ("total hours of repairs per severity", "sum(repairs.hours)"),
         ("average berth fee of boats per kind", "avg(boats.berth_fee)"),
+        ("total hours per boat", "SELECT repairs.boat_id, sum(repairs.hours)"),
+        ("repairs per boat", "SELECT repairs.boat_id, count(*)"),
+        ("repairs per boat, fewest first", "ORDER BY count ASC"),
+        ("average repair", "avg(repairs.hours)"),
+        ("total of all major repairs", "sum(repairs.hours)"),
+        ("largest repair", "ORDER BY hours DESC"),
+        ("smallest repairs", "ORDER BY hours ASC"),
     ],
 )
 async def test_what_says_it_is_computed(question: str, first: str) -> None:
@@ -100,3 +107,43 @@ async def test_what_says_it_is_computed(question: str, first: str) -> None:
     steps = json.loads(draft.text)["steps"]
     assert first in steps[-1]["args"]["sql"]
     assert "opened_after" not in json.dumps(steps)
+
+
+@pytest.mark.parametrize(
+    ("question", "condition"),
+    [
+        ("boats registered in 2024", "registered_at >= '2024-01-01'"),
+        ("boats that were registered before May 2024", "registered_at <= '2024-04-30'"),
+        ("surveys closed in 2024", "closed_at >= '2024-01-01' AND closed_at <= '2024-12-31'"),
+        ("surveys ordered after 1 September 2025", "ordered_at >= '2025-09-02'"),
+        ("show me boat B7", "lower(boat_id) = 'b7'"),
+        ("repairs of boat B7", "boat_id IN ('B7')"),
+        ("boats without repairs", "boat_id NOT IN (SELECT boat_id FROM repairs"),
+    ],
+)
+async def test_conditions_of_plain_rows(question: str, condition: str) -> None:
+    draft = await proposed(question)
+    assert isinstance(draft, Draft), question
+    assert condition in json.loads(draft.text)["steps"][-1]["args"]["sql"]
+
+
+async def test_the_plural_of_a_value_names_its_things() -> None:
+    draft = await proposed("motors")
+    assert isinstance(draft, Draft)
+    (step,) = json.loads(draft.text)["steps"]
+    assert (step["tool"], step["args"]) == ("list_boats", {"kind": "motor"})
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("total repairs", "how they go together"),  # their number, or their hours?
+        ("largest surveys", "how they go together"),  # they have no number
+        ("boats never repaired in 2024", "Which is meant"),  # the boats of 2024, or repairs then?
+        ("surveys of boats in 2024", "Which date is meant"),
+    ],
+)
+async def test_what_two_things_can_be_meant_by_is_asked(question: str, asked: str) -> None:
+    proposal = await proposed(question)
+    assert isinstance(proposal, Clarification), question
+    assert asked in proposal.question

@@ -237,6 +237,8 @@ class Builder:
     def _tie(self, e: Entity, to: Set, args: Step, each: str) -> Step | None:
         """Pass the identities of `to` to the list tool of `e`; return None if only SQL can do it.
 
+        Once the argument of the closest identity is taken, one further away means something else.
+
         The result says whether the one record is asked for, or the list that is run for each.
         """
         there = self.lex.entities[to.entity]
@@ -248,7 +250,9 @@ class Builder:
             argument, mine = route.mine.equal, route.mine
             given = _identities(to, route.ref)
             fits = argument and given and (len(given) == 1 or mine.many)
-            if fits and argument not in args:
+            if argument in args:
+                return None
+            if fits:
                 alone = len(given) == 1 and not mine.lists_only
                 args[argument] = given[0] if alone else given
                 return {"each": each}
@@ -257,12 +261,12 @@ class Builder:
             single = self._is_single(to)
             if route.ref == f"{e.name}.id" and single and e.get_tool and not args:
                 return {"record": self.rows(to).column(route.theirs.name)}
-            if not argument or argument in args or mine.literal:
+            if not argument or mine.literal:
                 continue
             if mine.many or single:
                 args[argument] = self.rows(to).column(route.theirs.name)
                 return {"each": each}
-            unique = route.ref == f"{to.entity}.id" and route.theirs.name == "id"
+            unique = route.theirs is there.fields.get("id")
             if unique and not each and e.rows is not None:
                 args[argument] = "${item}"
                 return {"each": self.rows(to).column(route.theirs.name)}
@@ -372,9 +376,9 @@ class Builder:
             day = sql.name(e.day)
             return f"CAST(date_trunc('{field}', {table}.{day}) AS DATE) AS {field}", "", None
         if entity == e.name:
-            return f"{table}.{sql.name(field)}", "", None
-        routes = self._checked(e, self.lex.entities[entity])
-        route = next((r for r in routes if r.theirs.name == "id" and r.mine.column), None)
+            return f"{table}.{sql.name(e.fields[field].name)}", "", None
+        routes, own = self._checked(e, (there := self.lex.entities[entity])), there.fields.get("id")
+        route = next((r for r in routes if r.theirs is own and r.mine.column), None)
         if route is None:
             raise Cannot(f"Nothing ties {e.name}s to one {entity}")
         mine = f"{table}.{sql.name(route.mine.name)}"

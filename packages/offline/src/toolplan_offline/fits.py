@@ -156,12 +156,7 @@ def _both(w: World, s: Set, e: Entity, m: Both) -> Out:
         yield from _values(w, s, e, m, values)
     if values or (isinstance(m.one, Val) and isinstance(m.other, Val)):
         return
-    if isinstance(m.one, Free) and isinstance(m.other, Free):
-        for one, cost in apply(w, s, m.one):
-            old = next(iter(one.parts - s.parts))
-            if isinstance(old, Cond):
-                yield put(s, Cond(old.field, "in", (m.one.text, m.other.text))) or s, cost
-    elif m.word == "and":
+    if m.word == "and" and not isinstance(m.one, Free):
         yield from _each(w, s, m)
 
 

@@ -101,7 +101,7 @@ class Lexicon:
         if found.ref and found.ref != f"{entity.name}.id":
             self._enter_names(found)
             return
-        if found.name == "id" or found.kind == "list":
+        if found is entity.fields.get("id") or found.kind == "list":
             return
         word = Word(entity.name, found.name)
         if found.kind == "date" and (dated := re.fullmatch(r"(\w+?)_(on|at|date)", found.name)):
@@ -151,16 +151,16 @@ class Lexicon:
         values = dict(found.values)
         if found.kind == "bool" and not values:
             values = _said_of_flag(found.name)
+        kinds = found.kind == "enum" and "_" not in found.name  # "x_type" says of what
         nouns = found.name in ENGLISH.classes["nouns"] or bool({*found.words} & {*entity.nouns})
         for value, texts in values.items():
             meaning = Val(entity.name, found.name, value)
             for text in texts:
                 behind = text.split()[0] in ENGLISH.classes["behind"]
                 self.add(text, "VP" if behind else "V", meaning)
-                if nouns:
-                    one, many = singular(text), plural(text)
-                    for form in (one, many, text):
-                        self.add(form, "VN1" if form == one != many else "VN", meaning)
+                one, many = singular(text), plural(text)
+                for form in (one, many, text) if nouns else (many,) if kinds else ():
+                    self.add(form, "VN1" if form == one != many else "VN", meaning)
                 if found.kind == "enum" or value is True:
                     self._enter_rate(text, meaning)
         if found.kind == "bool" and True in values:
@@ -179,4 +179,4 @@ def _said_of_flag(name: str) -> dict[Any, list[str]]:
     if name.startswith("has_"):
         yes = [f"with {said}", f"with a {said}", f"that have {said}"]
         return {True: yes, False: [f"without {said}", f"without a {said}", f"no {said}"]}
-    return {True: [said], False: [f"not {said}", f"non {said}"]}
+    return {True: [said], False: [f"not {said}", f"non {said}", f"un{said}"]}

@@ -62,6 +62,13 @@ class Set(NamedTuple):
         return len(self.parts) == len(conditions) == 1 and conditions[0].field == "id"
 
     @property
+    def is_one(self) -> bool:
+        """Whether the set is named by identities, or by a name of its own."""
+        conditions = self.conditions
+        name = conditions[0].field if len(self.parts) == len(conditions) == 1 else ""
+        return name in ("id", "name", "title", f"{self.entity}_name") and conditions[0].op != "!="
+
+    @property
     def has_hole(self) -> bool:
         """Whether a word in it stands for something that was said before."""
         return self.hole or any(link.to.has_hole for link in self.links)

@@ -23,10 +23,10 @@ from toolplan_offline.meaning import (
 )
 from toolplan_offline.words import near
 
-Identity = tuple[str, str]
+Identity = tuple[str, str | int]
 Group = Part
 Amount = tuple[float, frozenset[Word]]
-_HOLE: Final = Set("", hole=True)
+HOLE: Final = Set("", hole=True)
 _NAMES: Final = ("place", "person", "organisation", "name", "")
 
 
@@ -50,9 +50,11 @@ def field_value(w: World, f: Word, v: Val) -> Out:
         yield v._replace(cued=True), 0
 
 
-def named(w: World, said: Word, text: str) -> Out:
-    """Accept an unknown name after a cue word, unchanged."""
+def named(w: World, said: Word, text: str, noun: Word | None = None) -> Out:
+    """Accept an unknown name after a cue word, unchanged; the name of the field may follow."""
     f = w.lex.field(said)
+    if noun and noun[:2] != said[:2]:
+        return
     if f.kind not in _NAMES or not f.equal or (f.lower and text[:1].isupper()):
         return
     if f.kind == "place" and text[1:] != text[1:].lower() and " " not in text:
@@ -75,6 +77,12 @@ def not_(w: World, m: Part) -> Out:
         yield Not(m), 0
 
 
+def to_two(w: World, a: NP, b: NP, word: str) -> Out:
+    """Tie a thing to two others."""
+    if not (a.set.is_record and b.set.is_record):
+        yield Both(To(a, word=word), To(b, word=word), "and"), 0
+
+
 def by_name(w: World, v: Val) -> Out:
     """Read the name of somebody behind any preposition."""
     if w.lex.field(v).kind in ("organisation", "person") and not v.cued:
@@ -89,12 +97,6 @@ def join(w: World, a: Part, b: Part, word: str) -> Out:
 def to(w: World, np: NP, word: str = "of") -> Out:
     """Tie a thing to another behind a preposition."""
     yield To(np, word=word), 0
-
-
-def to_two(w: World, a: NP, b: NP, word: str) -> Out:
-    """Tie a thing to two others."""
-    if not (a.set.is_record and b.set.is_record):
-        yield Both(To(a, word=word), To(b, word=word), "and"), 0
 
 
 def to_all(w: World, np: NP, word: str) -> Out:
@@ -115,35 +117,25 @@ def without(w: World, np: NP) -> Out:
 
 def inside(w: World) -> Out:
     """Tie a thing to those that were named before."""
-    yield To(NP(_HOLE)), 0
-
-
-def neighbours(w: World, a: When, b: When) -> Out:
-    """Join two periods of which one follows the other."""
-    if a.hi and b.lo and (b.lo - a.hi).days == 1:
-        yield When(a.lo, b.hi), 0
+    yield To(NP(HOLE)), 0
 
 
 def dated(w: World, said: Word, when: When) -> Out:
-    """Read a period behind the verb that says which date it is about."""
-    yield when._replace(field=said), 0
+    """Read a period behind the verb or the field that says which date it is about."""
+    if w.lex.field(said).kind == "date":
+        yield when._replace(field=said), 0
 
 
-def done(w: World, e: str) -> Out:
-    """Restrict to what a deed was done to: there is a record of it."""
-    yield To(NP(Set(e))), 0
-
-
-def done_more(w: World, e: str, m: Part) -> Out:
-    """Restrict to what a deed was done to at a place or time."""
-    for s, cost in apply(w, Set(e), m):
-        if s != Set(e):
+def done(w: World, e: str, m: Part = None) -> Out:
+    """Restrict to what a deed was done to, perhaps at a place or time: there is a record of it."""
+    for s, cost in [(Set(e), 0)] if m is None else apply(w, Set(e), m):
+        if m is None or s != Set(e):
             yield To(NP(s)), cost
 
 
 def done_not(w: World, e: str, m: Part = None) -> Out:
     """Restrict to what a deed was never done to."""
-    for t, cost in done(w, e) if m is None else done_more(w, e, m):
+    for t, cost in done(w, e, m):
         yield t._replace(negated=True), cost
 
 
@@ -174,11 +166,6 @@ def between(w: World, a: Amount, b: Amount, f: Word | None = None) -> Out:
     for low, _ in num(w, ">=", (a[0], b[1]), f):
         for high, _ in num(w, "<=", b, f):
             yield Both(low, high, "and"), 0
-
-
-def equal(w: World, n: float, unit: Word) -> Out:
-    """Read an exact amount."""
-    yield Num(frozenset(), "=", n, frozenset({unit})), 0
 
 
 # --- things
@@ -216,13 +203,21 @@ def named_record(w: World, e: str, identity: Identity) -> Out:
         yield from record(w, identity)
 
 
-def numbered(w: World, e: str, n: float) -> Out:
-    """Mean the thing with a number behind its noun, where things have numbers."""
+def named_thing(w: World, v: Val) -> Out:
+    """Mean the thing with a name of its own."""
+    if v.field in ("name", "title", f"{v.entity}_name") and not v.cued:
+        yield NP(Set(v.entity, frozenset({Cond(v.field, "=", v.value)}))), 1
+
+
+def coded(w: World, e: str, code: str | float) -> Out:
+    """Mean the thing with an identity behind its noun, where no schema says what they look like."""
     found = w.lex.entities[e].fields.get("id")
-    numbers = found and not w.lex.entities[e].prefix and found.json in ("integer", "string")
-    if found and numbers and n == int(n):
-        number = int(n) if found.json == "integer" else str(int(n))
-        yield NP(Set(e, frozenset({Cond("id", "=", number)}))), 0
+    if not found or w.lex.entities[e].prefix or found.json not in ("integer", "string"):
+        return
+    if isinstance(code, float) and code.is_integer():
+        code = int(code) if found.json == "integer" else str(int(code))
+    if isinstance(code, int if found.json == "integer" else str):
+        yield from record(w, (e, code))
 
 
 def two_records(w: World, a: NP, identity: Identity) -> Out:
@@ -242,11 +237,12 @@ def pre(w: World, m: Part, np: NP) -> Out:
 
 def post(w: World, np: NP, m: Part) -> Out:
     """Restrict a noun by a phrase behind it; to reach past a nearer noun costs."""
-    if np.set.is_record or (np.tail and undated(w, np.tail.set, m)):
+    if np.set.is_one or (np.tail and undated(w, np.tail.set, m)):
         return  # it is one thing already, or the period may be that of the nearer one
     far = int(np.tail is not None and any(True for _ in tails(w, np.tail, m)))
-    if np.had and isinstance(m, When):
-        far = 0  # behind "with …" both are meant as often
+    never = isinstance(np.last, To) and np.last.negated
+    if np.had and (never or isinstance(m, When)):
+        far = 0  # behind "with …" or "never …" both are meant as often
     tail, had = np.tail, np.had
     if isinstance(m, To) and not m.np.set.hole:
         tail, had = m.np, m.word not in ("of", "in")
@@ -256,7 +252,7 @@ def post(w: World, np: NP, m: Part) -> Out:
 
 def hole(w: World) -> Out:
     """Mean the things that were named before."""
-    yield NP(_HOLE), 0
+    yield NP(HOLE), 0
 
 
 def typed_hole(w: World, np: NP) -> Out:
@@ -267,7 +263,7 @@ def typed_hole(w: World, np: NP) -> Out:
 
 def their(w: World, np: NP, most: str) -> Out:
     """Link a noun to the previous things; `most`: 1 for "its", 0 for "their" (any number)."""
-    for tied, cost in pre(w, To(NP(_HOLE._replace(limit=int(most)))), np):
+    for tied, cost in pre(w, To(NP(HOLE._replace(limit=int(most)))), np):
         yield tied._replace(closed=True), cost
 
 

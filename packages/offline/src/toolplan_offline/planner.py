@@ -18,7 +18,7 @@ from toolplan.planners.conversation import FOLLOW_UP_OF, Conversation, Turn, rea
 from toolplan.tools import Toolbox
 from toolplan_offline import answers, explain, written
 from toolplan_offline.builder import SQL, Builder, Step
-from toolplan_offline.calling import Caller
+from toolplan_offline.calling import NAME, Caller
 from toolplan_offline.chart import TooMany
 from toolplan_offline.examples import example_questions
 from toolplan_offline.lexicon import Lexicon
@@ -28,7 +28,6 @@ from toolplan_offline.reading import Reader, Reading
 from toolplan_offline.schemas import Schemas
 from toolplan_offline.sql import Cannot
 
-NAME: Final = "offline"
 MAX_CHARACTERS: Final = 2_000
 """Maximum number of characters of a question."""
 _UNREADABLE: Final = (TypeError, ValueError, KeyError, AttributeError, StopIteration)

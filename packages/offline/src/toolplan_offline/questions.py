@@ -7,7 +7,6 @@ from toolplan_offline.lexicon import Val, Word
 from toolplan_offline.meaning import (
     NP,
     Agg,
-    Both,
     Call,
     Cond,
     Not,
@@ -22,11 +21,7 @@ from toolplan_offline.meaning import (
     World,
     sets_of,
 )
-from toolplan_offline.phrases import by_field
-
-Group = Part
-_HOLE = NP(Set("", hole=True))
-
+from toolplan_offline.phrases import HOLE, Group, by_field
 
 # --- lists
 
@@ -54,33 +49,31 @@ def field_of(w: World, f: Word, q: Part) -> Out:
         yield q, 0
 
 
-def count_by(w: World, np: NP, g: Group) -> Out:
-    """Count things for each group."""
-    for a, _ in count(w, np):
-        yield from by(w, a, g)
-
-
-def show_fields(w: World, f: Word, np: NP) -> Out:
-    """Show each value of a field, with the number of things."""
-    if f.entity == np.set.entity:
+def show_fields(w: World, f: Word, np: NP | None = None) -> Out:
+    """Show each value of a field, with the number of these things, or of all."""
+    things = np.set if np else Set(f.entity)
+    if f.entity == things.entity:
         for g, _ in by_field(w, f):
-            yield from ((a._replace(said=False), c) for a, c in by(w, Show((np.set,)), g))
+            yield from ((a._replace(said=False), c) for a, c in by(w, Show((things,)), g))
 
 
-def field_of_record(w: World, unit: Word, np: NP) -> Out:
+def of_one(w: World, np: NP) -> Out:
     """Show the record whose amount is asked for."""
-    if np.set.is_record:
-        yield from show_field(w, unit, np)
+    if np.set.is_one:
+        yield Show((np.set,)), 0
 
 
-def values(w: World, f: Word) -> Out:
-    """Show each value of a field, with the number of all things that have it."""
-    yield from show_fields(w, f, NP(Set(f.entity)))
+def dated_one(w: World, q: Part) -> Out:
+    """Show the one thing whose date is asked for."""
+    sets = sets_of(q)
+    one = sets and (sets[0].limit == 1 or sets[0].is_one or getattr(q, "top", None) == 1)
+    if one and w.lex.entities[sets[0].entity].day:
+        yield q, 0
 
 
 def check(w: World, np: NP, m: Part) -> Out:
     """Show the record that tells whether something holds of it."""
-    if np.set.is_record and isinstance(m, Val | Num) and any(True for _ in apply(w, np.set, m)):
+    if np.set.is_one and isinstance(m, Val | Num) and any(True for _ in apply(w, np.set, m)):
         yield Show((np.set,)), 0
 
 
@@ -88,14 +81,6 @@ def about(w: World, a: NP, b: NP) -> Out:
     """Show the things to which others belong."""
     for s, cost in apply(w, a.set, To(b)):
         yield Show((s,)), cost
-
-
-def bare(w: World, m: Part) -> Out:
-    """Show the things of which several values can be said, where one kind has them all."""
-    said = m.values() if isinstance(m, Both) else []
-    if said and len({v.entity for v in said}) == 1:
-        for s, cost in apply(w, Set(said[0].entity), m):
-            yield Show((s,)), cost + 3
 
 
 # --- several sets
@@ -146,7 +131,7 @@ def then(w: World, a: Part, np: NP) -> Out:
     if isinstance(a, Show) and np.set.has_hole:
         yield from more(w, a, np)
     elif isinstance(a, Show):
-        for s, _ in apply(w, np.set, To(_HOLE)):
+        for s, _ in apply(w, np.set, To(NP(HOLE))):
             yield from more(w, a, np._replace(set=s))
 
 
@@ -156,7 +141,7 @@ def topic(w: World, a: NP, b: Part) -> Out:
         return
     out: tuple[Set, ...] = (a.set,)
     for s in b.sets:
-        tied = s if s.has_hole else next((t for t, _ in apply(w, s, To(_HOLE))), None)
+        tied = s if s.has_hole else next((t for t, _ in apply(w, s, To(NP(HOLE)))), None)
         got = fill(w, tied, out[-1] if s.has_hole else a.set) if tied else None
         if got is None:
             return
@@ -186,6 +171,21 @@ def measure(w: World, fn: str, f: Word, np: NP | None = None) -> Out:
     elif w.lex.reach(f.entity, np.set.entity):  # of the things that belong to those
         for s, cost in apply(w, Set(f.entity), To(np)):
             yield Agg(fn, f.field, s, unit=unit), cost + 1
+
+
+def measure_only(w: World, fn: str, np: NP, bare: str = "") -> Out:
+    """Compute a figure of the one number that things have; a bare total may be their number."""
+    word = _only_number(w, np)
+    if word and fn in (("avg", "median") if bare else ("sum", "avg", "median")):
+        yield from measure(w, fn, word, np)
+
+
+def _only_number(w: World, np: NP) -> Word | None:
+    e = w.lex.entities.get(np.set.entity)
+    numbers = [f for f in e.fields.values() if f.kind == "number" and not f.ref] if e else []
+    if e and any(c == "F" for noun in e.nouns for c, _ in w.lex.entries[noun]):
+        return None  # "the largest load" may be that of something else
+    return Word(numbers[0].entity, numbers[0].name) if len(numbers) == 1 else None
 
 
 def rate(w: World, v: Val, np: NP | None = None) -> Out:
@@ -258,13 +258,6 @@ def top(w: World, g: Group, order: str, a: Part, n: float | str | None = "") -> 
         yield a._replace(by=(g[:2],), order=order, top=first), int(g[0] != a.set.entity)
 
 
-def top_fn(w: World, g: Group, order: str, fn: str, f: Word) -> Out:
-    """Show the groups with the greatest figure of a field."""
-    for a, cost in measure(w, fn, f):
-        for one, extra in top(w, g, order, a):
-            yield one, cost + extra
-
-
 def more_than(w: World, g: Group, op: str, n: float, np: NP) -> Out:
     """Show the groups with more than a number of things."""
     if op in (">", ">=") and n == int(n) and n > 0:
@@ -291,6 +284,12 @@ def rank(w: World, np: NP, order: str, f: Word, n: float | None = None) -> Out:
         yield Rank(np.set._replace(limit=None), f.field, order, first), 0
 
 
+def largest(w: World, order: str, np: NP) -> Out:
+    """Sort things by the one number that they have."""
+    if word := _only_number(w, np):
+        yield from rank(w, np, order, word)
+
+
 def newest(w: World, order: str, np: NP, n: float | None = None) -> Out:
     """Sort things by their date; the list of a tool that is sorted so is only cut."""
     e = w.lex.entities.get(np.set.entity)
@@ -303,10 +302,10 @@ def newest(w: World, order: str, np: NP, n: float | None = None) -> Out:
         yield Rank(np.set._replace(limit=None), e.day, order, first), 0
 
 
-def first(w: World, np: NP) -> Out:
-    """Show the earliest of things; of several it is not known how many."""
-    if np.one:
-        yield from newest(w, "asc", np)
+def ordered(w: World, q: Part, order: str) -> Out:
+    """Sort the groups of a figure."""
+    if isinstance(q, Agg) and q.by and not q.order:
+        yield q._replace(order=order), 0
 
 
 def nearest(w: World, np: NP, whole: Word) -> Out:
@@ -345,14 +344,3 @@ def front(w: World, m: Part, q: Part) -> Out:
             yield Show((s,)), cost + 1
     else:
         yield from restrict(w, q, m)
-
-
-def front_bare(w: World, m: Part, q: Part) -> Out:
-    """Restrict a question by a period or a thing that stands before it without a comma."""
-    if isinstance(m, When | To):
-        yield from front(w, m, q)
-
-
-def never(w: World, *parts: Part) -> Out:
-    """Read a form that is understood and yet says too little."""
-    yield from ()

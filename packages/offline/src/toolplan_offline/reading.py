@@ -103,7 +103,10 @@ class Reading:
         self.asked: dict[str, None] = {}
         self.notes: dict[str, None] = {}
         self.running = False
-        found = [*self._phrases(), *self._numbers(), *self._times(today)]
+        times = list(self._times(today))
+        dated = {k for e in times for k in range(e.start, e.end)}
+        numbers = [e for e in self._numbers() if e.start not in dated]
+        found = [*self._phrases(), *numbers, *times]
         skipped = {k for e in found if e.category == "SKIP" for k in range(e.start, e.end)}
         found += self._names({k for e in found for k in range(e.start, e.end)} | skipped)
         self._drop_commas(skipped)
@@ -199,6 +202,7 @@ class Reading:
                 yield Edge(at, end, "UNK", self._text(at, end))
             elif at not in covered and t.kind == "id":
                 yield Edge(at, end, "UNK", t.text, 1)
+                yield Edge(at, end, "CODE", t.text)
             elif at not in covered:
                 self.unknown.append(t.text)
             at = end

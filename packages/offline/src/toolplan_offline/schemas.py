@@ -106,6 +106,7 @@ class Entity:
         day: the field that a date without a verb is about; "" where several are as likely.
         prefix: the letters with which identities begin.
         arguments: the arguments of the list tool, in their order; `required`: those it requires.
+        fields: by their names; its own identity is "id", whatever the name.
         order: the field by which its rows are sorted, and asc or desc.
     """
 
@@ -162,6 +163,9 @@ class Schemas:
         for entity in self.entities.values():
             _refer(entity, self.entities)
             entity.day = entity.day or _only_day(entity)
+            own = [f.name for f in entity.fields.values() if f.ref == f"{entity.name}.id"]
+            if own and "id" not in entity.fields:
+                entity.fields["id"] = entity.fields.pop(own[0])
 
     def _tool(self, tool: Tool) -> None:
         schema = as_node(flat(tool.raw_input))

@@ -45,7 +45,7 @@ def where(e: Entity, c: Cond) -> str:
     found = e.fields.get(c.field)
     if not found or not found.column:
         raise Cannot(f"No column tells {c.field.replace('_', ' ')} of {e.name}s")
-    column, given = name(c.field), c.values
+    column, given = name(found.name), c.values
     if found.kind in _TEXT and c.op in ("=", "!=", "in", "each", "not in"):
         column, texts = f"lower({column})", [literal(str(v).lower()) for v in given]
     else:

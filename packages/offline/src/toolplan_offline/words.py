@@ -124,7 +124,7 @@ def participles(noun: str) -> list[str]:
         return [last[:-3] + "ed"]
     if last.endswith("ment"):
         return [last[:-4] + "ed", last[:-4] + last[-5] + "ed"]
-    return [last + "ed"]
+    return [last + ("d" if last.endswith("e") else "ed")]
 
 
 def phrase(text: str) -> str:
