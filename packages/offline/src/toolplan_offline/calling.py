@@ -11,7 +11,7 @@ from toolplan.dates import Weeks
 from toolplan.path import Json
 from toolplan.planners import Clarification, Draft, Proposal, Question, Refusal
 from toolplan.tools import Tool
-from toolplan_offline import explain
+from toolplan_offline import explain, written
 from toolplan_offline.chart import TooMany
 from toolplan_offline.deeds import DeedLexicon, Do
 from toolplan_offline.lexicon import Lexicon
@@ -94,4 +94,4 @@ class Caller:
             "provenance": provenance(question.text, [step], said_values(reading, "S", call)),
         }
         plan = {"toolplan": 1, "steps": [step], "metadata": metadata}
-        return json.dumps(plan, ensure_ascii=False, indent=2)
+        return written.text_of(plan)

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from toolplan_offline.grammar import Grammar, Rule
+from toolplan_offline.grammar import Grammar, Node, Rule
 
 MOST_MEANINGS: Final = 60
 """Maximum number of meanings of one category in one cell."""
@@ -19,7 +19,7 @@ MOST_STEPS: Final = 25_000
 MOST_WORDS: Final = 80
 """Maximum number of words that mean something."""
 
-Calls: TypeAlias = Callable[[str, tuple[Any, ...]], Iterable[tuple[Any, int]]]
+Calls: TypeAlias = Callable[[str, list[Any]], Iterable[tuple[Any, int]]]
 
 
 class Edge(NamedTuple):
@@ -55,7 +55,7 @@ class Chart:
         self.steps = 0
         self._grammar, self._call = grammar, call
         self._cells: dict[tuple[int, int], dict[str, dict[Any, Found]]] = {}
-        self._open: dict[tuple[int, int], dict[tuple[Rule, tuple[Any, ...]], Found]] = {}
+        self._open: dict[tuple[int, int], dict[tuple[Node, tuple[Any, ...]], Found]] = {}
         given: dict[tuple[int, int], list[tuple[str, Any, Found]]] = defaultdict(list)
         for edge in edges:
             found = Found(edge.cost, None, (), ())
@@ -86,13 +86,16 @@ class Chart:
             at = to
 
     def _fill(self, start: int, end: int, queue: list[tuple[str, Any, Found]]) -> None:
-        open_here: dict[tuple[Rule, tuple[Any, ...]], Found] = {}
+        open_here: dict[tuple[Node, tuple[Any, ...]], Found] = {}
         for middle in range(start + 1, end):
-            right = self._cells.get((middle, end))
-            for (rule, got), found in self._open.get((start, middle), {}).items() if right else ():
-                for meaning, other in (right or {}).get(rule.parts[len(got)], {}).items():
-                    cost, ends = found.cost + other.cost, (*found.ends, end)
-                    self._advance(rule, (*got, meaning), ends, cost, open_here, queue)
+            right = self._cells.get((middle, end), {}).items()
+            for (node, got), found in self._open.get((start, middle), {}).items() if right else ():
+                for category, meanings in right:
+                    if after := node.children.get(category):
+                        for meaning, other in meanings.items():
+                            cost, ends = found.cost + other.cost, (*found.ends, end)
+                            so_far = Found(cost, None, (*got, meaning), ends)
+                            self._advance(after, so_far, open_here, queue)
         cell: dict[str, dict[Any, Found]] = {}
         while queue:
             category, meaning, found = queue.pop()
@@ -102,8 +105,9 @@ class Chart:
             if len(known) >= MOST_MEANINGS or self.steps > MOST_STEPS:
                 raise TooMany
             known[meaning] = found
-            for rule in self._grammar.first.get(category, ()):
-                self._advance(rule, (meaning,), (end,), found.cost, open_here, queue)
+            if after := self._grammar.root.children.get(category):
+                so_far = Found(found.cost, None, (meaning,), (end,))
+                self._advance(after, so_far, open_here, queue)
         if cell:
             self._cells[start, end] = cell
         if open_here:
@@ -111,19 +115,19 @@ class Chart:
 
     def _advance(
         self,
-        rule: Rule,
-        got: tuple[Any, ...],
-        ends: tuple[int, ...],
-        cost: int,
-        open_here: dict[tuple[Rule, tuple[Any, ...]], Found],
+        node: Node,
+        found: Found,
+        open_here: dict[tuple[Node, tuple[Any, ...]], Found],
         queue: list[tuple[str, Any, Found]],
     ) -> None:
         self.steps += 1
-        if len(got) < len(rule.parts):
-            old = open_here.get((rule, got))
-            if old is None or old.cost > cost:
-                open_here[rule, got] = Found(cost, rule, got, ends)
-            return
-        given = tuple(got[n] if isinstance(n, int) else n for n in rule.takes)
-        for meaning, more in self._call(rule.function, given):
-            queue.append((rule.category, meaning, Found(cost + more, rule, got, ends)))
+        got = found.got
+        if node.children:
+            old = open_here.get((node, got))
+            if old is None or old.cost > found.cost:
+                open_here[node, got] = found
+        for rule in node.rules:
+            given = [got[n] if isinstance(n, int) else n for n in rule.takes]
+            for meaning, more in self._call(rule.function, given):
+                whole = Found(found.cost + more, rule, got, found.ends)
+                queue.append((rule.category, meaning, whole))

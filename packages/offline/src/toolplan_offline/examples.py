@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Final
 
 from toolplan_offline.lexicon import Lexicon
@@ -10,7 +11,7 @@ from toolplan_offline.schemas import Entity, Field
 from toolplan_offline.words import plural
 
 MOST: Final = 3
-_MOST_TRIED: Final = 12
+_MOST_TRIED: Final = 6
 
 
 def example_questions(lex: Lexicon, answers: Callable[[str], bool]) -> tuple[str, ...]:
@@ -18,18 +19,11 @@ def example_questions(lex: Lexicon, answers: Callable[[str], bool]) -> tuple[str
 
     `answers` says whether there is a plan for a question.
     """
-    found: list[str] = []
-    tried = 0
-    for at, entity in enumerate(e for e in lex.entities.values() if e.list_tool):
-        texts = list(_of(entity))
-        for text in texts[at % len(texts) :] + texts[: at % len(texts)]:
-            tried += 1
-            if answers(text):
-                found.append(text)
-                break
-        if len(found) == MOST or tried >= _MOST_TRIED:
-            break
-    return tuple(found)
+    things = [list(_of(e)) for e in lex.entities.values() if e.list_tool][:_MOST_TRIED]
+    turned = (
+        texts[at % len(texts) :] + texts[: at % len(texts)] for at, texts in enumerate(things)
+    )
+    return tuple(islice(filter(None, (next(filter(answers, t), None) for t in turned)), MOST))
 
 
 def _of(entity: Entity) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 
@@ -20,6 +20,14 @@ class Rule:
     takes: tuple[int | str | None, ...]
 
 
+@dataclass(slots=True, eq=False)
+class Node:
+    """A state in the middle of rules: the rules that end here, and what can follow."""
+
+    children: dict[str, Node] = field(default_factory=lambda: defaultdict(Node))
+    rules: list[Rule] = field(default_factory=list[Rule])
+
+
 class Grammar:
     """A grammar as it was written.
 
@@ -27,7 +35,7 @@ class Grammar:
         skip: words that may stand anywhere and mean nothing.
         classes: what each phrase of a class can be: the class, and its meaning.
         rules: all rules; an optional part makes two of one.
-        first: the rules by their first part.
+        root: the state before the first part of all rules; what begins alike is one state.
         words: all words of the grammar.
     """
 
@@ -43,9 +51,12 @@ class Grammar:
         for number, line in enumerate(text.splitlines(), 1):
             if line.strip() and not line.startswith("#"):
                 self._line(line.partition("  #")[0].strip(), number)
-        self.first: dict[str, list[Rule]] = defaultdict(list)
+        self.root = Node()
         for rule in self.rules:
-            self.first[rule.parts[0]].append(rule)
+            node = self.root
+            for part in rule.parts:
+                node = node.children[part]
+            node.rules.append(rule)
         self.words = {word for text in (*self.classes, *self.skip) for word in text.split()}
 
     def _line(self, line: str, number: int) -> None:

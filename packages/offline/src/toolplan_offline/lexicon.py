@@ -105,19 +105,16 @@ class Lexicon:
             return
         word = Word(entity.name, found.name)
         if found.kind == "date" and (dated := re.fullmatch(r"(\w+?)_(on|at|date)", found.name)):
-            self._enter_deed(entity, found, spoken(dated[1]))
+            # the verb that says which date is meant; of the only one it says nothing
+            dates = [f for f in entity.fields.values() if f.kind == "date"]
+            if len(dates) > 1 or found.nullable:
+                self.add(spoken(dated[1]), "F", word)
+            else:
+                self.light.add(spoken(dated[1]))
         self._enter_words(entity, found, word)
         for cue in found.cues or ENGLISH.cues.get(found.name, []):
             self.add(cue, "C", word)
         self._enter_values(entity, found)
-
-    def _enter_deed(self, entity: Entity, found: Field, deed: str) -> None:
-        """Enter the verb that says which date is meant; of the only one it says nothing."""
-        dates = [f for f in entity.fields.values() if f.kind == "date"]
-        if len(dates) > 1 or found.nullable:
-            self.add(deed, "DID", Word(entity.name, found.name))
-        else:
-            self.light.add(deed)
 
     def _enter_names(self, found: Field) -> None:
         """Enter the names by which people know the identities of another thing."""

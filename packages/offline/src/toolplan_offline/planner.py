@@ -208,7 +208,7 @@ class OfflinePlanner:
         if earlier is not None:
             whole = explain.described(lex, way.meaning)
             metadata[FOLLOW_UP_OF] = {"query": earlier, "read_as": whole}
-        return json.dumps(_document(way.steps, metadata), ensure_ascii=False, indent=2)
+        return written.text_of(_document(way.steps, metadata))
 
 
 def _document(steps: list[Step], metadata: dict[str, Json] | None = None) -> dict[str, Any]:
@@ -219,7 +219,7 @@ def _relabelled(plan: dict[str, Any], question: Question) -> str:
     """Return the plan of an option that was chosen, as the plan for what was said."""
     metadata = {**plan.get("metadata", {}), "query": question.text}
     metadata.pop("provenance", None)  # its places are those in another text
-    return json.dumps({**plan, "metadata": metadata}, ensure_ascii=False, indent=2)
+    return written.text_of({**plan, "metadata": metadata})
 
 
 def offline(context: PlannerContext) -> OfflinePlanner:

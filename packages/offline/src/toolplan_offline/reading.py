@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from datetime import date
 from functools import cached_property
+from itertools import takewhile
 from typing import Any, Final
 
 from toolplan.dates import NUMBERS, Weeks, read_dates, vocabulary
@@ -19,7 +20,7 @@ from toolplan_offline.words import Token, near, split
 _COUNTS: Final = {k: v for k, v in NUMBERS.items() if v > 1 and " " not in k}
 _POLITE: Final = frozenset(["please", "pls", "plz", "kindly"])
 FUNCTIONS: Final[dict[str, Callable[..., Out]]] = {
-    name.strip("_"): function
+    name: function
     for module in (phrases, questions, follow_ups, deeds)
     for name, function in vars(module).items()
     if getattr(function, "__module__", "") == module.__name__ and not name.startswith("_")
@@ -116,7 +117,7 @@ class Reading:
             edges = self._placed(found)
             self.chart = Chart(
                 reader.grammar,
-                lambda name, got: FUNCTIONS[name.strip("_")](world, *got),
+                lambda name, got: FUNCTIONS[name](world, *got),
                 edges,
                 len(self.kept),
             )
@@ -220,12 +221,7 @@ class Reading:
     def _drop_commas(self, skipped: set[int]) -> None:
         """Skip commas at the two ends, where all beyond them means nothing."""
         for order in (range(len(self.tokens)), reversed(range(len(self.tokens)))):
-            for k in order:
-                if k in skipped:
-                    continue
-                if self.tokens[k].low != ",":
-                    break
-                skipped.add(k)
+            skipped.update(takewhile(lambda k: k in skipped or self.tokens[k].low == ",", order))
 
     def _placed(self, found: list[Edge]) -> list[Edge]:
         """Return the edges over the words that mean something."""

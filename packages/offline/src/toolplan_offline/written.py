@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import date
 from typing import Any, Final, cast
+
+import msgspec
 
 from toolplan.path import Json
 from toolplan_offline.lexicon import Word
@@ -15,6 +18,11 @@ FIELD: Final = "meaning"
 _KINDS: Final[dict[str, type[Any]]] = {
     kind.__name__: kind for kind in (Agg, Call, Cond, Link, Rank, Set, Show, When, Word)
 }
+
+
+def text_of(plan: Mapping[str, object]) -> str:
+    """Return the text of a plan."""
+    return msgspec.json.format(msgspec.json.encode(plan), indent=2).decode()
 
 
 def to_json(x: object) -> Json:
