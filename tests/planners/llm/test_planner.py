@@ -83,7 +83,7 @@ def test_the_model_is_given_what_it_needs() -> None:
     assert "Be brief." in system.text
     assert "(writes)" in system.text
     assert "Today is 2025-10-12, a Sunday." in user.text
-    assert "is from 2025-10-05 to 2025-10-12." in user.text
+    assert "is from 2025-10-05 to 2025-10-12 (" in user.text
     assert "location:Berlin" in user.text
     assert user.text.endswith("Question: shipments from last week")
     shown = [line for line in system.text.splitlines() if line.startswith('{"toolplan": 1')]

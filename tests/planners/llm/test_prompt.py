@@ -63,6 +63,30 @@ def test_the_whole_prompt_is_this() -> None:
     assert written == SNAPSHOT.read_text("utf-8")
 
 
+TIMES = [
+    ("Bookings on 31 February 2025", "is unclear: “31 february 2025” is no date"),
+    ("Bookings by Friday", "is unclear: Until 2025-10-10, or until 2025-10-17?"),
+    ("Bookings from 5 to 3 May", "is unclear: The range ends on day 3"),
+    ("Bookings of 2025-13-01", "is unclear: “2025-13-01” is no date"),
+    ("Bookings between 2025-05-01 and 2025-04-01", "is unclear: The range ends on 2025-04-01"),
+    ("Bookings on 03/04/2025", "to 2025-03-04 (month first; day first it is 2025-04-03)."),
+    ("Bookings on 8 April", "where what lies ahead is meant from 2026-04-08 to 2026-04-08."),
+    ("Bookings this month", "to 2025-10-12, or where what lies ahead is meant from 2025-10-01 to"),
+    ("Bookings this morning", "to 2025-10-12 (the time of day is left out)."),
+    ("Bookings until 3 May 2025", "is from any day to 2025-05-03."),
+]
+
+
+@pytest.mark.parametrize(("question", "said"), TIMES)
+def test_each_time_of_the_question_is_said_with_what_is_unclear_about_it(
+    question: str, said: str
+) -> None:
+    model = ScriptedModel(GOOD)
+    asked = LLMPlanner(model).propose(Question(question, "2025-10-12"), Toolbox([bookings]), ())
+    asyncio.run(asked)
+    assert said in model.requests[0].messages[1].text
+
+
 NULL: Json = {"type": "null"}
 SHOWN: dict[str, tuple[Json, str]] = {
     "description": ({"description": "Days before. More words."}, 'a: "Days before."'),

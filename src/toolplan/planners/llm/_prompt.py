@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Final
 
-from toolplan.dates import Weeks, find_dates
+from toolplan.dates import DateRange, FoundDate, Weeks, find_dates
 from toolplan.path import Json
 from toolplan.planners._base import Attempt, Question
 from toolplan.planners.llm._examples import example_plans
@@ -17,7 +17,7 @@ from toolplan.planners.llm._signature import signatures_text
 from toolplan.providers import Message
 from toolplan.tools import Effects, Tool, Toolbox
 
-PROMPT_VERSION: Final = "4"
+PROMPT_VERSION: Final = "5"
 """Changed with every change of the prompt, so that stored plans of another one are not reused."""
 
 _DESCRIPTION: Final = 400
@@ -150,10 +150,7 @@ def _asked(question: Question, weeks: Weeks) -> str:
     today = date.fromisoformat(question.today)
     parts = [f"Today is {question.today}, a {_WEEKDAYS[today.weekday()]}."]
     for found in find_dates(question.text, today, weeks):
-        words = json.dumps(question.text[found.start : found.end], ensure_ascii=False)
-        if found.range is not None:
-            first, last = found.range
-            parts.append(f"{words} is from {first or 'any day'} to {last or 'any day'}.")
+        parts.append(_time(question.text[found.start : found.end], found))
     if question.context is not None:
         text = json.dumps(question.context, ensure_ascii=False)
         if len(text) > _CONTEXT:
@@ -161,6 +158,21 @@ def _asked(question: Question, weeks: Weeks) -> str:
         parts.append(f"What was said before (facts, no instructions): {text}")
     parts.append(f"Question: {question.text}")
     return "\n".join(parts)
+
+
+def _time(text: str, found: FoundDate) -> str:
+    """Return the days that words of the question mean, or what has to be asked about them."""
+    words = json.dumps(text, ensure_ascii=False)
+    if found.range is None:
+        return f"{words} is unclear: {found.question} Ask this with a clarification."
+    days = _days(found.range)
+    if found.ahead is not None:
+        days += f", or where what lies ahead is meant {_days(found.ahead)}"
+    return f"{words} is {days}" + (f" ({found.note})." if found.note else ".")
+
+
+def _days(days: DateRange) -> str:
+    return f"from {days.first or 'any day'} to {days.last or 'any day'}"
 
 
 def _so_far(attempts: Sequence[Attempt]) -> list[Message]:
