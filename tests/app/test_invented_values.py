@@ -1,4 +1,4 @@
-"""Values that a model invents are warned of, and named to the person who approves them."""
+"""Values that a model invents: an error for effects, else a warning that approval shows."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator
 
-from toolplan.app.app import App
+import pytest
+
+from toolplan.app.app import App, AskResult
 from toolplan.approval import effect_steps
+from toolplan.diagnostics import Severity
 from toolplan.path import Json
 from toolplan.planners import LLMPlanner
-from toolplan.providers import Ended, ModelRequest, Piece, Text, Usage
+from toolplan.providers import Ended, ModelError, ModelRequest, Piece, Text, Usage
 from toolplan.render.approval_view import approval_json, approval_text
 from toolplan.tools import Effects, Tool, Toolbox
 
@@ -25,43 +28,72 @@ MAIL = "sales@company.test"
 
 
 class Writer:
-    """A model that always writes to one address, and claims that the question named it."""
+    """A model that writes to each address in turn, and claims that the question named it."""
 
     name = "writer"
 
+    def __init__(self, *addresses: str) -> None:
+        """Write to `addresses`, one a request."""
+        self.addresses = [*addresses]
+        self.requests: list[ModelRequest] = []
+
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece]:
         """Yield the plan."""
-        del request
-        step = {"id": "a", "tool": "send", "args": {"to": MAIL, "body": "It is late."}}
-        said = {"query": f"Write to {MAIL}", "planner": "grounded"}
+        self.requests.append(request)
+        to = self.addresses.pop(0)
+        step = {"id": "a", "tool": "send", "args": {"to": to, "body": "It is late."}}
+        said = {"query": f"Write to {to}", "planner": "grounded"}
         yield Text(json.dumps({"toolplan": 1, "steps": [step], "metadata": said}))
         yield Ended("writer", Usage(1, 1, 1))
 
 
-def invented(question: str, context: Json = None) -> tuple[list[str], tuple[str, ...], str, Json]:
+def planned(tools: Toolbox, model: Writer, question: str, context: Json = None) -> AskResult:
+    app = App(tools, LLMPlanner(model))
+    return asyncio.run(app.plan(question, today="2026-11-26", context=context))
+
+
+def invented(question: str, context: Json = None) -> tuple[list[str], tuple[str, ...], str]:
     """Return the pointers that are warned of, and what the approval shows."""
     tools = Toolbox([SEND])
-    app = App(tools, LLMPlanner(Writer()))
-    asked = asyncio.run(app.plan(question, today="2026-11-26", context=context))
+    asked = planned(tools, Writer(MAIL), question, context)
     assert asked.plan is not None
     assert asked.compiled is not None
     codes = [e.pointer for e in asked.compiled.diagnostics if e.code == "invented-literal"]
-    again = [
-        each.pointer
-        for each in app.check(asked.plan.plan).diagnostics
-        if each.code == "invented-literal"
-    ]
-    assert again == codes
     steps = effect_steps(asked.plan, tools)
-    shown = approval_text(steps, asked.plan.digest)
-    return codes, steps[0].invented, shown, approval_json(steps, "d")["effects"]
+    return codes, steps[0].invented, approval_text(steps, asked.plan.digest)
 
 
-def test_an_invented_address_is_shown_where_it_is_approved() -> None:
-    pointers, names, shown, effects = invented("Show sales that it is late")
-    assert pointers == ["/steps/0/args/to"]
-    assert names == ("to",)
-    assert "Attention, not in the question: to" in shown
+def test_an_invented_address_is_refused_and_the_model_is_told_why() -> None:
+    model = Writer("sales@other.test", MAIL)
+    asked = planned(Toolbox([SEND]), model, f"Tell {MAIL} that it is late")
+    assert asked.plan is not None
+    assert "sales@other.test" not in str(asked.plan.plan.steps)
+    first, second = model.requests
+    assert len(second.messages) > len(first.messages)
+    told = second.messages[-1].text
+    assert "`invented-literal` at /steps/0/args/to" in told
+    assert "The question does not contain 'sales@other.test' in 'to'." in told
+
+
+def test_a_model_that_repeats_an_invented_address_has_no_plan() -> None:
+    with pytest.raises(ModelError) as error:
+        planned(Toolbox([SEND]), Writer(MAIL, MAIL, MAIL), "Show sales that it is late")
+    assert error.value.code == "llm-no-progress"
+    assert f"The question does not contain '{MAIL}' in 'to'" in error.value.message
+
+
+def test_an_invented_address_in_a_call_that_only_reads_is_a_warning_that_approval_shows() -> None:
+    """A policy can ask about a call that only reads, such as one of a page."""
+    fetch = Tool("send", "Reads a mailbox.", SEND.raw_input, None, Effects.READ)
+    asked = planned(Toolbox([fetch]), Writer(MAIL), "What do they have?")
+    assert asked.plan is not None
+    assert asked.compiled is not None
+    (warning,) = (e for e in asked.compiled.diagnostics if e.code == "invented-literal")
+    assert (warning.severity, warning.pointer) == (Severity.WARNING, "/steps/0/args/to")
+    steps = effect_steps(asked.plan, Toolbox([SEND]))
+    assert steps[0].invented == ("to",)
+    assert "Attention, not in the question: to" in approval_text(steps, asked.plan.digest)
+    effects = approval_json(steps, "d")["effects"]
     assert isinstance(effects, list)
     assert isinstance(effects[0], dict)
     assert effects[0]["invented"] == ["to"]

@@ -363,7 +363,8 @@ class Loop(Struct):
         invented = about_question(plan.plan, self.setup.tools, self.setup.rules)
         plan = with_invented(plan, invented)
         found = tuple(each for each in compiled.diagnostics if each.code != invented_literal.code)
-        return compiled._replace(plan=plan, draft=plan.plan, diagnostics=(*found, *invented))
+        runs = None if any(each.blocks for each in invented) else plan
+        return compiled._replace(plan=runs, draft=plan.plan, diagnostics=(*found, *invented))
 
 
 def _is_unknown(plan: ExecutionPlan, events: Sequence[Event]) -> bool:

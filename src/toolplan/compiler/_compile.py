@@ -21,7 +21,7 @@ from toolplan.plan_json import Parsed, dump, load
 from toolplan.rules import PlanContext, Rule, diagnose
 from toolplan.rules.invented_literal import invented_literal
 from toolplan.shown import counted, shown_html, shown_text
-from toolplan.tools import Tool, Toolbox
+from toolplan.tools import Effects, Tool, Toolbox
 
 MAX_ROUNDS: Final = 8
 """So often a plan is fixed and checked again before what is left is reported."""
@@ -205,10 +205,22 @@ def flows_of(plan: Plan, tools: Tools, policy: Policy = Policy()) -> tuple[Flow,
 def about_question(
     plan: Plan, tools: Tools, rules: Sequence[Rule] | None = None
 ) -> tuple[Diagnostic, ...]:
-    """Return the values of a model's plan that the question in its metadata does not contain."""
+    """Return the values of a model's plan that the question in its metadata does not contain.
+
+    One that a tool with effects would get is an error: nothing is sent to an invented address.
+    """
     if rules is not None and invented_literal not in rules:
         return ()
-    return tuple(diagnose(PlanContext(plan, toolbox(tools)), (invented_literal,)))
+    context = PlanContext(plan, toolbox(tools))
+    acting = {
+        step.id
+        for step in plan.steps
+        if (tool := context.tool(step)) is not None and tool.effects is not Effects.READ
+    }
+    return tuple(
+        replace(each, severity=Severity.ERROR) if each.step in acting else each
+        for each in diagnose(context, (invented_literal,))
+    )
 
 
 class Fixed(Struct, frozen=True):

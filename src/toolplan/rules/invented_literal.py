@@ -54,7 +54,8 @@ def invented_literal(context: PlanContext) -> Iterator[Problem]:
     `metadata.query`): addresses of mail and of the web, phone numbers, identifiers, and names of
     people and places. What the question says in other words, what was said before it in the
     conversation, and what the tool's description or schema contains is not invented. Other texts,
-    numbers and dates are not judged.
+    numbers and dates are not judged. Where a model plans, such a value for a tool with effects is
+    an error: the model is told, and writes another plan.
 
         "Write to sales" -> {"tool": "send_mail", "args": {"to": "sales@company.com"}}
 
