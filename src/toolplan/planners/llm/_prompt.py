@@ -151,8 +151,8 @@ def _quoted(text: str) -> str:
 def _asked(question: Question, weeks: Weeks) -> str:
     today = date.fromisoformat(question.today)
     parts = [f"Today is {question.today}, a {_WEEKDAYS[today.weekday()]}."]
-    for found in find_dates(question.text, today, weeks):
-        parts.append(_time(question.text[found.start : found.end], found))
+    times = find_dates(question.text, today, weeks)
+    parts += [_time(question.text[each.start : each.end], each) for each in times]
     if question.context is not None:
         text = json.dumps(question.context, ensure_ascii=False)
         if len(text) > _CONTEXT:
