@@ -39,13 +39,13 @@ def missing() -> str:
     """Return why there can be no server; empty if there can."""
     if programs() is None:
         return "PostgreSQL is not installed (Debian: apt-get install postgresql)"
-    if os.geteuid() == 0 and not _as_user():
+    if os.geteuid() == 0 and not as_user():
         return "PostgreSQL does not run as root, and there is no other user to run it"
     return ""
 
 
 @cache
-def _as_user() -> tuple[str, ...]:
+def as_user() -> tuple[str, ...]:
     """Return what a command begins with to run as another user than root."""
     if os.geteuid():
         return ()
@@ -71,7 +71,7 @@ class Server:
         self._data = self.folder / "data"
         self._end = self._ends_with_this_process()
         if os.geteuid() == 0:
-            user = next(each for each in _as_user() if each.startswith("--reuid="))
+            user = next(each for each in as_user() if each.startswith("--reuid="))
             os.chown(self.folder, int(user.partition("=")[2]), -1)
         if primary is None:
             self._call(
@@ -143,7 +143,7 @@ class Server:
         """
         stop = (str(self._bin / "pg_ctl"), "-D", str(self._data), "-m", "immediate", "-w", "stop")
         return subprocess.Popen(
-            ["sh", "-c", 'cat; "$@"; rm -rf "$0"', str(self.folder), *_as_user(), *stop],
+            ["sh", "-c", 'cat; "$@"; rm -rf "$0"', str(self.folder), *as_user(), *stop],
             cwd="/",
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
@@ -155,7 +155,7 @@ class Server:
         # its output goes to a file: the server would keep a pipe open
         with tempfile.TemporaryFile("w+") as output:
             done = subprocess.run(
-                [*_as_user(), str(self._bin / program), *words],
+                [*as_user(), str(self._bin / program), *words],
                 cwd="/",
                 stdout=output,
                 stderr=output,

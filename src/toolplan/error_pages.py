@@ -286,6 +286,10 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         "The journal cannot be opened or used.",
         "check the path or address, and that it can be written.",
     ),
+    "journal-pooled": (
+        "Between toolplan and Postgres is a pool that shares sessions between clients.",
+        "name the server itself in the address.",
+    ),
     "journal-locked": ("Another program keeps the journal locked.", "wait, or end that program."),
     "journal-full": ("There is no room for the journal.", "make room, then `toolplan resume`."),
     "journal-read-only": (

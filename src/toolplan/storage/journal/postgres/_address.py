@@ -33,7 +33,12 @@ _DEFAULTS: Final = {
 _OPTIONS: Final = (
     "-c synchronous_commit=on -c lock_timeout=5s -c idle_in_transaction_session_timeout=20s"
     " -c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3"
+    " -c toolplan.session=own"
 )
+OWN_SESSION: Final = (
+    "SELECT coalesce(current_setting('toolplan.session', true), ''), pg_backend_pid()"
+)
+"""Reads back the last option, which a pool may have dropped, and the process of the server."""
 
 
 @dataclass(frozen=True)

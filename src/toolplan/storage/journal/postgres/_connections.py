@@ -11,8 +11,8 @@ import psycopg
 
 from toolplan.storage.journal._errors import NotReached
 from toolplan.storage.journal._processes import since_boot
-from toolplan.storage.journal.postgres._address import Address
-from toolplan.storage.journal.postgres._faults import all_in_use, fault
+from toolplan.storage.journal.postgres._address import OWN_SESSION, Address
+from toolplan.storage.journal.postgres._faults import OPTIONS_REFUSED, all_in_use, fault, pooled
 
 Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
 
@@ -41,11 +41,19 @@ class Connections:
         """Open a connection, which the caller closes. Each statement is a transaction.
 
         Raises:
-            JournalError: it cannot be opened.
+            JournalError: it cannot be opened, or is behind a pool that shares sessions.
         """
         try:
-            return psycopg.connect(self.address.conninfo, autocommit=True, prepare_threshold=1)
+            opened = psycopg.connect(self.address.conninfo, autocommit=True, prepare_threshold=1)
+            # two transactions: a pool may answer the second one with another session
+            seen = {opened.execute(OWN_SESSION).fetchone() for _ in range(2)}
+            if len(seen) > 1 or not all(row and row[0] == "own" for row in seen):
+                opened.close()
+                raise pooled(self.address)
+            return opened
         except psycopg.Error as error:
+            if OPTIONS_REFUSED in str(error):
+                raise pooled(self.address) from None
             found = fault(error, self.address)
             if "FATAL" in str(error) and "the database system is" not in str(error):
                 raise found from None  # the server has answered, and refuses

@@ -31,6 +31,9 @@ _BUSY: Final = (
     "remaining connection slots",
 )
 
+# what a pool says of options that it does not pass on
+OPTIONS_REFUSED: Final = "unsupported startup parameter"
+
 _AGAIN: Final = "and try again; a run that had started can be resumed."
 _HELP: Final[dict[FaultKind, str]] = {
     "locked": f"The server is starting, or busy. Wait, {_AGAIN}",
@@ -46,6 +49,16 @@ def kind_of(error: psycopg.Error) -> FaultKind:
     if error.sqlstate is not None:
         return _KINDS.get(error.sqlstate, "unavailable")
     return "locked" if any(words in str(error) for words in _BUSY) else "unavailable"
+
+
+def pooled(address: Address) -> JournalError:
+    """Return the error of an address behind which clients share sessions."""
+    return JournalError(
+        "journal-pooled",
+        f"The journal {address.place} is behind a pool that shares sessions between clients, or"
+        " drops the options of a session: its tables and locks would be lost or shared.",
+        "Name the server itself in the address, without the pool (PgBouncer and the like).",
+    )
 
 
 def all_in_use(address: Address) -> JournalError:
