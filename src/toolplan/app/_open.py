@@ -88,7 +88,9 @@ def open(
         opened = opening.enter_context(given)
         # what is learned here, other machines do not know
         learns, closing = None if toolbox else data, opening.pop_all()
-        user = User(known, learns, opened.advice, weeks, how.tracker, toolbox or "", closing)
+        user = User(
+            known, learns, opened.advice, weeks, how.tracker, toolbox or "", opened.faults, closing
+        )
     return App(
         _in_zone(opened.tools, known.models.zone), how.planner, insights=opened.insights,
         policy=policy, limits=limits, rules=rules, attempts=how.attempts,

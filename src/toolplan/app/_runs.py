@@ -50,6 +50,7 @@ class User(Struct, frozen=True):
         weeks: what *last week* is: the last 7 days, or Monday to Sunday.
         tracker: what models have used.
         toolbox: the name of the toolbox in the settings that the tools are; empty for none.
+        faults: which servers or operations cannot be used, and why.
         resources: closed with the app.
     """
 
@@ -59,6 +60,7 @@ class User(Struct, frozen=True):
     weeks: Literal["rolling", "calendar"] = "rolling"
     tracker: UsageTracker = field(default_factory=UsageTracker)
     toolbox: str = ""
+    faults: tuple[str, ...] = ()
     resources: ExitStack = field(default_factory=ExitStack)
 
 

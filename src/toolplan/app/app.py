@@ -128,6 +128,11 @@ class App:
         given = self._setup, self._kept, self._user, self._metadata, self.run_options
         return machines.Workers(*given)
 
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Which servers or operations were left out when the tools were opened, and why."""
+        return self._user.faults
+
     def __repr__(self) -> str:
         return f"App({len(self.tools)} tools)"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Final, Self, TypeAlias
@@ -69,6 +69,7 @@ _INSTRUCTIONS: Final = (
 _MOST_NAMES: Final = 60
 _MOST_NAME: Final = 64
 _MOST_FAULTS: Final = 8
+_MOST_FAULT: Final = 300
 _BETWEEN_REPORTS_S: Final = 0.05
 
 Request: TypeAlias = ServerRequestContext[str, Any]
@@ -128,7 +129,7 @@ def make_server(backend: Backend) -> Server[str]:
         "toolplan",
         version=own_version(),
         title="toolplan",
-        instructions=f"{_INSTRUCTIONS} {_names(backend.app.tools)}",
+        instructions=f"{_INSTRUCTIONS} {_names(backend.app.tools)}{_left_out(backend.app.faults)}",
         lifespan=_connection,
         on_list_tools=_list_tools,
         on_call_tool=calls.call,
@@ -151,6 +152,13 @@ def _names(toolbox: Toolbox) -> str:
     names = [cut(printable(name), _MOST_NAME) for name in list(toolbox)[:_MOST_NAMES]]
     more = f" and {len(toolbox) - len(names)} more" if len(toolbox) > len(names) else ""
     return f"Plans can call these tools: {', '.join(names)}{more}."
+
+
+def _left_out(faults: Sequence[str]) -> str:
+    """Return what cannot be used: its tools would be missing without a word."""
+    shown = [json.dumps(cut(printable(each), _MOST_FAULT)) for each in faults[:_MOST_FAULTS]]
+    more = f" and {len(faults) - len(shown)} more" if len(faults) > len(shown) else ""
+    return f" Not available (tell the user): {', '.join(shown)}{more}." if shown else ""
 
 
 class _Calls:
@@ -194,7 +202,9 @@ class _Calls:
 
     async def _tools(self, arguments: Arguments) -> dict[str, Json]:
         limit = int(arguments.get("limit", DEFAULT_TOOLS))
-        return tools_report(self._app.tools, arguments.get("query"), limit)
+        found = tools_report(self._app.tools, arguments.get("query"), limit)
+        left_out: list[Json] = [cut(printable(each), _MOST_FAULT) for each in self._app.faults]
+        return {**found, "unavailable": left_out[:_MOST_FAULTS]} if left_out else found
 
     async def _check(self, arguments: Arguments) -> dict[str, Json]:
         checked = await self._checked_plan(arguments)

@@ -254,6 +254,11 @@ FIND_TOOLS: Final = Tool(
                 "description": "Names of further tools.",
             },
             "omitted": {"type": "integer", "description": "The number of names left out."},
+            "unavailable": {
+                "type": "array",
+                "items": _TEXT,
+                "description": "The servers that cannot be used, and why: their tools are missing.",
+            },
         },
         "required": ["tools", "others", "omitted"],
     },
