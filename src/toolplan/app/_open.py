@@ -88,14 +88,12 @@ def open(
         opened = opening.enter_context(given)
         # what is learned here, other machines do not know
         learns, closing = None if toolbox else data, opening.pop_all()
-        user = User(
-            known, learns, opened.advice, weeks, how.tracker, toolbox or "", opened.faults, closing
-        )
+        about = weeks, how.tracker, toolbox or "", opened.faults
+        user = User(known, learns, opened.advice, *about, closing)
     return App(
         _in_zone(opened.tools, known.models.zone), how.planner, insights=opened.insights,
-        policy=policy, limits=limits, rules=rules, attempts=how.attempts,
-        journal=_journal(journal, known), model=how.model, user=user,
-        on_note=note, clock=clock, new_id=new_id,
+        policy=policy, limits=limits, rules=rules, attempts=how.attempts, model=how.model,
+        user=user, journal=_journal(journal, known), on_note=note, clock=clock, new_id=new_id,
     )  # fmt: skip
 
 

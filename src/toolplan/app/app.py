@@ -114,6 +114,7 @@ class App:
         self.policy, self.limits, self.insights = policy, limits, tuple(insights)
         self._user = User() if user is None else user
         self.thresholds, self.tracker = self._user.settings.thresholds, self._user.tracker
+        self.faults = self._user.faults
         self._setup = Setup(
             self.tools, self.insights, policy, limits, rules, attempts, assess, clock, new_id,
             self.thresholds, self._user.settings,
@@ -127,11 +128,6 @@ class App:
         """Runs that other processes carry out."""
         given = self._setup, self._kept, self._user, self._metadata, self.run_options
         return machines.Workers(*given)
-
-    @property
-    def faults(self) -> tuple[str, ...]:
-        """Which servers or operations were left out when the tools were opened, and why."""
-        return self._user.faults
 
     def __repr__(self) -> str:
         return f"App({len(self.tools)} tools)"
