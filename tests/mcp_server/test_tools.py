@@ -60,7 +60,9 @@ def test_a_client_that_knows_only_what_the_server_says_plans_and_runs(tmp_path: 
             form = the_form(offered["check"])
             assert not form.violations(example)
             found = content(await client.call_tool("tools", {"query": "people"}))["tools"]
-            other = content(await client.call_tool("tools", {"query": "age of"}))["tools"]
+            other = content(await client.call_tool("tools", {"query": "age of", "schemas": True}))[
+                "tools"
+            ]
             plan = written(other[0], found[0], "red")
             assert set(plan) <= set(example)
             assert not form.violations(plan)
@@ -104,7 +106,7 @@ def test_the_example_is_a_plan() -> None:
         ({"query": "FACILITIES"}, "facilities_"),
     ],
 )
-def test_tools_are_found_with_their_schemas(
+def test_tools_are_found_with_signatures_and_schemas_on_demand(
     tmp_path: Path, arguments: dict[str, Any], first: str
 ) -> None:
     async def work() -> None:
@@ -114,9 +116,14 @@ def test_tools_are_found_with_their_schemas(
             best = found["tools"][0]
             assert best["name"].startswith(first)
             tool = DEMO[best["name"]]
-            assert best["input_schema"] == tool.raw_input
-            assert best["output_schema"] == tool.raw_output
+            assert best["signature"].startswith(f"{tool.name}(")
             assert best["effects"] == tool.effects.value
+            assert ("input_schema" in best) is (arguments.get("query") == tool.name)
+            whole = await served.call("tools", **arguments, limit=3, schemas=True)
+            assert whole["tools"][0]["input_schema"] == tool.raw_input
+            assert whole["tools"][0]["output_schema"] == tool.raw_output
+            if len(found["tools"]) == 3:
+                assert 4 * len(json.dumps(found)) < len(json.dumps(whole))
             assert set(found["others"]) <= set(DEMO)
             if not arguments:
                 assert len(found["others"]) == len(DEMO) - 3

@@ -20,13 +20,14 @@ from toolplan.mcp_server._terminal_command import terminal_command
 from toolplan.path import Json
 from toolplan.plan import escape_pointer, split_pointer
 from toolplan.plan_json import dump
+from toolplan.planners.llm import argument_lines, signatures_text
 from toolplan.render.approval_view import approval_json
 from toolplan.render.doubt_view import call_text
 from toolplan.render.printable import cut, printable
 from toolplan.render.runs_view import SHORT
 from toolplan.storage.journal import RunEntry
 from toolplan.tool_search import search_tools
-from toolplan.tools import Toolbox
+from toolplan.tools import Tool, Toolbox
 
 MOST_OUTPUT: Final = 20_000
 """The maximum size of all values of one answer, in characters of JSON; `runs` has the others."""
@@ -70,27 +71,40 @@ def diagnostics_report(diagnostics: Sequence[Diagnostic]) -> dict[str, Json]:
     return report
 
 
-def tools_report(toolbox: Toolbox, query: str | None, limit: int) -> dict[str, Json]:
-    """Return the tools that match `query`, at most `limit`, and the names of further ones."""
+def tools_report(
+    toolbox: Toolbox, query: str | None, limit: int, *, schemas: bool = False
+) -> dict[str, Json]:
+    """Return the tools that match `query`, at most `limit`, and the names of further ones.
+
+    A tool is a signature, with what is known of its arguments; with `schemas`, or where `query` is
+    its name, it has its JSON Schemas, too.
+    """
     if query is None:
         found = list(toolbox.values())
     elif (tool := toolbox.get(toolbox.alias(query) or query)) is not None:
-        found = [tool]
+        found, schemas = [tool], True
     else:
         found = [each.tool for each in search_tools(toolbox, query, len(toolbox))]
     names = [tool.name for tool in found[limit:]]
+    types, signatures = signatures_text(found[:limit])
+    about = argument_lines(found[:limit])
+
+    def reported(tool: Tool) -> dict[str, Json]:
+        given: dict[str, Json] = {
+            "name": tool.name,
+            "description": tool.description,
+            "effects": tool.effects.value,
+            "signature": signatures[tool.name],
+        }
+        if about[tool.name]:
+            given["arguments"] = [*about[tool.name]]
+        if schemas:
+            given |= {"input_schema": tool.raw_input, "output_schema": tool.raw_output}
+        return given if tool.unusable is None else {**given, "unusable": tool.unusable}
+
     return {
-        "tools": [
-            {
-                "name": tool.name,
-                "description": tool.description,
-                "effects": tool.effects.value,
-                "input_schema": tool.raw_input,
-                "output_schema": tool.raw_output,
-                **({} if tool.unusable is None else {"unusable": tool.unusable}),
-            }
-            for tool in found[:limit]
-        ],
+        "tools": [reported(tool) for tool in found[:limit]],
+        **({"types": {**types}} if types else {}),
         "others": [*names[:MOST_NAMES]],
         "omitted": max(0, len(names) - MOST_NAMES),
     }

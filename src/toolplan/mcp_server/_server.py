@@ -61,7 +61,7 @@ PAGES: Final = {**ERROR_PAGES, **SYNTAX_PAGES, **{rule.code: rule.text for rule 
 _INSTRUCTIONS: Final = (
     "Turns questions into plans of tool calls, checks a whole plan before anything runs, and runs "
     "exactly that plan. Use `plan` with a question. Or write a plan yourself: `tools` has the "
-    "schemas of the tools, the input schema of `check` is the form of a plan. `check` it, then "
+    "signatures of the tools, the input schema of `check` is the form of a plan. `check` it, then "
     "`run` it with its digest. A plan with effects runs only after a person has approved it "
     "outside of this conversation; show them the effects and the command of the error. Runs "
     "continue without you: `runs` shows their progress, `resume` continues one that stopped."
@@ -202,7 +202,8 @@ class _Calls:
 
     async def _tools(self, arguments: Arguments) -> dict[str, Json]:
         limit = int(arguments.get("limit", DEFAULT_TOOLS))
-        found = tools_report(self._app.tools, arguments.get("query"), limit)
+        schemas = bool(arguments.get("schemas"))
+        found = tools_report(self._app.tools, arguments.get("query"), limit, schemas=schemas)
         left_out: list[Json] = [cut(printable(each), _MOST_FAULT) for each in self._app.faults]
         return {**found, "unavailable": left_out[:_MOST_FAULTS]} if left_out else found
 

@@ -209,9 +209,9 @@ PLAN: Final = Tool(
 FIND_TOOLS: Final = Tool(
     name="tools",
     title="Tools for plans",
-    description="The tools that plans can call, with the JSON Schemas of their arguments and "
-    "outputs: all, or those that match `query`, the best first. Tools that are not among the first "
-    "`limit` are named in `others`; ask for one of them by its name.",
+    description="The tools that plans can call, as signatures `name(argument: type, optional?: "
+    "type) -> result`: all, or those that match `query`, the best first. Tools that are not among "
+    "the first `limit` are named in `others`; ask for one by its name for its JSON Schemas, too.",
     input_schema=_object(
         {
             "query": {
@@ -226,6 +226,11 @@ FIND_TOOLS: Final = Tool(
                 "maximum": MOST_TOOLS,
                 "default": DEFAULT_TOOLS,
             },
+            "schemas": {
+                "type": "boolean",
+                "default": False,
+                "description": "Whether to return the JSON Schemas of all of them.",
+            },
         }
     ),
     output_schema={
@@ -239,14 +244,28 @@ FIND_TOOLS: Final = Tool(
                         "name": {"type": "string"},
                         "description": {"type": "string"},
                         "effects": {"enum": ["read", "write", "destructive", "unknown"]},
+                        "signature": {
+                            "type": "string",
+                            "description": "`[T]` is a list, `{a: T}` an object, `|` a choice.",
+                        },
+                        "arguments": {
+                            "type": "array",
+                            "items": _TEXT,
+                            "description": "What their provider says of them.",
+                        },
                         "input_schema": {"description": "The JSON Schema of its arguments."},
                         "output_schema": {
                             "description": "The JSON Schema of its output; null where the tool "
                             "declares none. References into the output use its keys."
                         },
                     },
-                    "required": ["name", "description", "effects", "input_schema"],
+                    "required": ["name", "description", "effects", "signature"],
                 },
+            },
+            "types": {
+                "type": "object",
+                "additionalProperties": _TEXT,
+                "description": "The types that signatures share, by name.",
             },
             "others": {
                 "type": "array",

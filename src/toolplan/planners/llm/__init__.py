@@ -1,8 +1,17 @@
 """Planning with a model: one request, one plan, and precise words about what is wrong with it."""
 
+from toolplan.planners.llm._facts import argument_lines
 from toolplan.planners.llm._planner import LLMPlanner, Style
 from toolplan.planners.llm._prompt import PROMPT_VERSION
 from toolplan.planners.llm._reply import read_reply
-from toolplan.planners.llm._signature import signature_text
+from toolplan.planners.llm._signature import signature_text, signatures_text
 
-__all__ = ["PROMPT_VERSION", "LLMPlanner", "Style", "read_reply", "signature_text"]
+__all__ = [
+    "PROMPT_VERSION",
+    "LLMPlanner",
+    "Style",
+    "argument_lines",
+    "read_reply",
+    "signature_text",
+    "signatures_text",
+]
