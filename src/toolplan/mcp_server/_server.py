@@ -66,6 +66,10 @@ _INSTRUCTIONS: Final = (
     "outside of this conversation; show them the effects and the command of the error. Runs "
     "continue without you: `runs` shows their progress, `resume` continues one that stopped."
 )
+_WRITE_IT: Final = (
+    "This is about words that the planner of this server does not know; the user need not answer "
+    "it. Write the plan yourself: `tools` has the signatures, `check` says what is wrong."
+)
 _MOST_NAMES: Final = 60
 _MOST_NAME: Final = 64
 _MOST_FAULTS: Final = 8
@@ -422,6 +426,8 @@ def _proposal_report(asked: AskResult, toolbox: Toolbox) -> dict[str, Json]:
         case Clarification() as clarification:
             return {
                 "outcome": "clarification",
+                # words that the planner does not know are known to who asks
+                **({"help": _WRITE_IT} if clarification.unexplained else {}),
                 "clarification": {
                     "question": clarification.question,
                     "options": [*clarification.options],

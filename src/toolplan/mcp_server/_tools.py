@@ -186,6 +186,7 @@ PLAN: Final = Tool(
         "type": "object",
         "properties": {
             "outcome": {"enum": ["plan", "clarification", "refusal"]},
+            "help": {"type": "string", "description": "What to do without an answer of the user."},
             **_CHECKED,
             "clarification": {
                 "type": "object",
