@@ -127,16 +127,6 @@ def test_a_clarification_and_a_refusal_are_results_and_no_errors(tmp_path: Path)
     assert refused["refusal"] == {"reason": "Never."}
 
 
-def test_words_that_the_planner_does_not_know_are_not_a_question_to_the_user(
-    tmp_path: Path,
-) -> None:
-    unknown = Clarification('I did not understand: "Tokyo".', unexplained=("Tokyo",))
-    planner = ScriptedPlanner(unknown, Clarification("Which team?", ("red", "blue")))
-    asked = call(tmp_path, "plan", {"question": "people in Tokyo"}, planner=planner)
-    assert "Write the plan yourself" in asked["help"]
-    assert "help" not in call(tmp_path, "plan", {"question": "people"}, planner=planner)
-
-
 def test_a_draft_that_does_not_pass_the_check_is_an_error_with_its_diagnostics(
     tmp_path: Path,
 ) -> None:

@@ -15,7 +15,9 @@ from toolplan.demo import TOOLS as DEMO
 from toolplan.mcp_server._tools import EXAMPLE
 from toolplan.path import Json
 from toolplan.plan_json import load
+from toolplan.planners import Clarification
 from toolplan.schema import Schema
+from toolplan.testing import ScriptedPlanner
 from toolplan.tools import Tool, Toolbox
 
 
@@ -146,5 +148,20 @@ def test_many_tools_are_bounded_and_wrong_arguments_refused(tmp_path: Path) -> N
             assert nothing == {"tools": [], "others": [], "omitted": 0}
             for wrong in ({"limit": 0}, {"query": ""}, {"name": "x"}, {"limit": 101}):
                 assert (await served.refused("tools", **wrong))["error"]["code"] == "bad-arguments"
+
+    in_loop(work)
+
+
+def test_words_that_the_planner_does_not_know_are_not_a_question_to_the_user(
+    tmp_path: Path,
+) -> None:
+    unknown = Clarification('I did not understand: "Tokyo".', unexplained=("Tokyo",))
+    planner = ScriptedPlanner(unknown, Clarification("Which team?", ("red", "blue")))
+
+    async def work() -> None:
+        async with serving(tmp_path, scripted().toolbox, planner=planner) as served:
+            asked = await served.call("plan", question="people in Tokyo")
+            assert "Write the plan yourself" in asked["help"]
+            assert "help" not in await served.call("plan", question="people")
 
     in_loop(work)

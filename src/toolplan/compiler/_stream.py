@@ -12,7 +12,7 @@ from toolplan.dialects import known_dialect
 from toolplan.flows import Policy, Verdict
 from toolplan.plan import Limits, Plan, Step, step_refs
 from toolplan.rules import Rule
-from toolplan.rules.part_of_list import may_get_pages
+from toolplan.rules.pages import may_get_pages
 
 _MOST_LOOKED_AT = 64
 """So many steps at most are looked at to say whether one is right: what it refers to, and so on."""

@@ -12,46 +12,39 @@ from toolplan.extensions import Extensions
 from toolplan.rules import _guarded, _syntax
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Rule
-from toolplan.rules.argument_type import argument_type
-from toolplan.rules.argument_value import argument_value
-from toolplan.rules.cannot_page import cannot_page
-from toolplan.rules.cycle import cycle
+from toolplan.rules.arguments import (
+    argument_type,
+    argument_value,
+    missing_argument,
+    pattern_not_checked,
+    retry_unsafe,
+)
 from toolplan.rules.duplicate_call import duplicate_call
 from toolplan.rules.ellipsis import ellipsis
-from toolplan.rules.fan_out_large import fan_out_large
-from toolplan.rules.flow_refused import flow_refused
 from toolplan.rules.invented_literal import invented_literal
-from toolplan.rules.item_outside_for_each import item_outside_for_each
 from toolplan.rules.learned_output import learned_output
-from toolplan.rules.list_into_scalar import list_into_scalar
+from toolplan.rules.lists import fan_out_large, item_outside_for_each, list_into_scalar
 from toolplan.rules.maybe_null import maybe_null
-from toolplan.rules.maybe_skipped import maybe_skipped
-from toolplan.rules.missing_argument import missing_argument
-from toolplan.rules.not_a_list import not_a_list
-from toolplan.rules.output_schema import output_schema
-from toolplan.rules.part_of_list import part_of_list
-from toolplan.rules.pattern_not_checked import pattern_not_checked
-from toolplan.rules.policy_argument import policy_argument
-from toolplan.rules.policy_output import policy_output
-from toolplan.rules.policy_tool import policy_tool
+from toolplan.rules.order import cycle, maybe_skipped, redundant_after, self_reference, unused_step
+from toolplan.rules.outputs import not_a_list, unknown_output
+from toolplan.rules.pages import cannot_page, part_of_list
+from toolplan.rules.policies import (
+    flow_refused,
+    policy_argument,
+    policy_output,
+    policy_tool,
+    tool_not_allowed,
+    untrusted_argument,
+    untrusted_condition,
+    untrusted_count,
+)
 from toolplan.rules.ratio_over_filtered import ratio_over_filtered
-from toolplan.rules.redundant_after import redundant_after
 from toolplan.rules.reference_type import reference_type
-from toolplan.rules.retry_unsafe import retry_unsafe
 from toolplan.rules.secret_literal import secret_literal
-from toolplan.rules.self_reference import self_reference
-from toolplan.rules.tool_alias import tool_alias
-from toolplan.rules.tool_not_allowed import tool_not_allowed
-from toolplan.rules.tool_schema import tool_schema
+from toolplan.rules.tool_names import output_schema, tool_alias, tool_schema, unknown_tool
 from toolplan.rules.unknown_argument import unknown_argument
-from toolplan.rules.unknown_output import unknown_output
 from toolplan.rules.unknown_step import unknown_step
-from toolplan.rules.unknown_tool import unknown_tool
 from toolplan.rules.unread_reference import unread_reference
-from toolplan.rules.untrusted_argument import untrusted_argument
-from toolplan.rules.untrusted_condition import untrusted_condition
-from toolplan.rules.untrusted_count import untrusted_count
-from toolplan.rules.unused_step import unused_step
 from toolplan.rules.when_schema import when_schema
 
 # The called tool first, then its arguments, then the references between steps: whoever corrects a

@@ -9,7 +9,7 @@ from toolplan.diagnostics import Edit, Fix
 from toolplan.plan_json import dump_value
 from toolplan.rules._context import PlanContext, Use
 from toolplan.rules._rule import Problem, rule
-from toolplan.rules.list_into_scalar import is_list_into_scalar
+from toolplan.rules.lists import is_list_into_scalar
 
 
 @rule()

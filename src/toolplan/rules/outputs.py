@@ -1,4 +1,4 @@
-"""The rule `unknown-output`."""
+"""The rules of references into outputs: what is not there, and what is no list."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from toolplan import schema as schemas
 from toolplan.diagnostics import Edit, Fix, available, did_you_mean
 from toolplan.path import Path
-from toolplan.plan import Ref, located_refs, map_refs, value_at
+from toolplan.plan import Ref, Value, located_refs, map_refs, value_at
 from toolplan.plan_json import dump_value
 from toolplan.rules._context import PlanContext, Use
 from toolplan.rules._rule import Problem, rule
-from toolplan.rules.list_into_scalar import is_list_into_scalar
+from toolplan.rules.lists import is_list_into_scalar
 
 WRAPPERS: Final = frozenset(
     ("data", "result", "results", "output", "response", "body", "payload", "content", "items")
@@ -131,3 +131,46 @@ def _help(absent: schemas.Absent) -> str | None:
     if absent.is_a_list:
         return "Select from the list first: `[*]` for every element, `[0]` for the first."
     return available("fields", absent.names)
+
+
+@rule()
+def not_a_list(context: PlanContext) -> Iterator[Problem]:
+    """`[*]` or `for_each` is used on something that is never a list.
+
+    `[*]` stands for every element of a list, and `for_each` makes one call for each element.
+
+        "for_each": "${shipments}"     the list is at ${shipments.data}
+
+    Where the output has exactly one list, as that of `sql`, the reference is corrected to it.
+
+    How to fix: name the field that is a list.
+    """
+    for use in context.doubtful:
+        if isinstance(use.given, schemas.Absent) and use.given.not_a_list:
+            yield Problem(
+                f"`[*]` in {use.text} is not on a list: {use.given.message}.",
+                use.pointer,
+                use.step.id,
+                "Remove the `[*]`, or name the field that is a list.",
+                redirect(context, use),
+            )
+    for position, step in context.elaborate:
+        if step.for_each is None:
+            continue
+        listed = context.type_of_value(step.for_each, None)
+        if listed is not None and "array" not in schemas.types_of(listed):
+            yield Problem(
+                f"`for_each` is {schemas.describe(listed)}, not a list.",
+                f"/steps/{position}/for_each",
+                step.id,
+                available("lists", list_fields(listed)) or "Refer to a list.",
+                _at_the_list(step.for_each, listed, f"/steps/{position}/for_each"),
+            )
+
+
+def _at_the_list(value: Value, listed: schemas.Schema, pointer: str) -> Fix | None:
+    """Return the fix that takes the only list in what `for_each` refers to."""
+    name = only_list(listed)
+    if name is None or not isinstance(value, Ref):
+        return None
+    return Fix(True, (Edit(pointer, dump_value(Ref(value.step, (*value.path, name)))),))

@@ -1,4 +1,4 @@
-"""The rule `list-into-scalar`."""
+"""The rules of lists: one call for each item, and lists where one value stands."""
 
 from __future__ import annotations
 
@@ -9,9 +9,19 @@ from typing import Final
 from msgspec.structs import replace
 
 from toolplan import schema as schemas
-from toolplan.diagnostics import Edit, Fix
+from toolplan.diagnostics import Edit, Fix, Severity
 from toolplan.path import EVERY
-from toolplan.plan import ITEM, Ref, located_refs, map_refs, value_at
+from toolplan.plan import (
+    ITEM,
+    RESERVED_IDS,
+    Limits,
+    Literal,
+    Ref,
+    Step,
+    located_refs,
+    map_refs,
+    value_at,
+)
 from toolplan.plan_json import dump_value
 from toolplan.rules._context import PlanContext, Use
 from toolplan.rules._rule import Problem, rule
@@ -111,3 +121,91 @@ def _readers(context: PlanContext, step_id: str) -> Iterator[Edit]:
         value = value_at(plan, pointer)
         if value is not None:
             yield Edit(pointer, dump_value(map_refs(value, spread)))
+
+
+@rule()
+def item_outside_for_each(context: PlanContext) -> Iterator[Problem]:
+    """`${item}` or `${index}` is used where there is no item.
+
+    They exist only in the arguments of a step with `for_each`. Its `when` is decided once, before
+    there is any item.
+
+    How to fix: give the step a `for_each`, or refer to a step.
+    """
+    reported: set[str] = set()
+    for use in _of_items(context):
+        if use.step.for_each and use.in_arguments:
+            continue
+        if use.pointer not in reported:
+            reported.add(use.pointer)
+            yield Problem(
+                f"There is no {use.ref.step!r} here.",
+                use.pointer,
+                use.step.id,
+                "`item` and `index` exist only in the arguments of a step with `for_each`."
+                if use.step.for_each is None
+                else "`when` and `for_each` are decided before there is an item.",
+            )
+    if context.plan.output is not None:
+        for pointer, ref in located_refs(context.plan.output, "/output"):
+            if ref.step in RESERVED_IDS:
+                yield Problem(
+                    f"There is no {ref.step!r} here.",
+                    pointer,
+                    None,
+                    "`item` and `index` exist only in the arguments of a step with `for_each`.",
+                )
+
+
+def _of_items(context: PlanContext) -> list[Use]:
+    """Return the references to `item` and `index`, in the order of reading."""
+    if RESERVED_IDS.isdisjoint(context.readers):
+        return []
+    return [use for use in context.uses if use.ref.step in RESERVED_IDS]
+
+
+LIMITS: Final = Limits()
+
+
+@rule(Severity.WARNING)
+def fan_out_large(context: PlanContext) -> Iterator[Problem]:
+    """The steps with `for_each` may make more calls than a run is allowed to make.
+
+    The limits of all steps (`max_items`) are added up before anything runs. The engine stops at the
+    limit in any case, but then part of the work is done and part is not. A list that is written out
+    and longer than `max_items` is reported too: its step would fail.
+
+    How to fix: set `max_items` to the number that you expect.
+    """
+    for position, step in context.elaborate:
+        listed = step.for_each
+        if isinstance(listed, Literal) and isinstance(listed.value, list):
+            most = min(step.max_items, LIMITS.items)
+            if len(listed.value) > most:
+                yield Problem(
+                    f"The list has {len(listed.value)} items; the step takes at most {most}.",
+                    f"/steps/{position}/for_each",
+                    step.id,
+                    f"Set `max_items` (at most {LIMITS.items}), or write a shorter list.",
+                )
+    fans = [step for _, step in context.elaborate if step.for_each is not None]
+    total = sum(_items(context, step) for step in fans) + len(context.plan.steps) - len(fans)
+    if total > LIMITS.calls:
+        largest = max(fans, key=lambda step: _items(context, step), default=None)
+        yield Problem(
+            f"The steps may make {total} calls; a run may make {LIMITS.calls}.",
+            "/steps",
+            None if largest is None else largest.id,
+            "Set `max_items` on the steps with `for_each`.",
+        )
+
+
+def _items(context: PlanContext, step: Step) -> int:
+    """Return the most calls of a step with `for_each`: `max_items` or the length of the list."""
+    listed = None if step.for_each is None else context.type_of_value(step.for_each, None)
+    node = None if listed is None else listed.node
+    longest = node.get("maxItems") if isinstance(node, dict) else None
+    if isinstance(step.for_each, Literal) and isinstance(step.for_each.value, list):
+        longest = len(step.for_each.value)
+    most = min(step.max_items, LIMITS.items)
+    return min(most, longest) if isinstance(longest, int) else most

@@ -1,0 +1,171 @@
+"""The rules of the policy: its names, the tools it allows, and where values may go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolplan.diagnostics import Severity
+from toolplan.flows import Verdict
+from toolplan.rules._context import PlanContext
+from toolplan.rules._flows import asked, faults, origin, place
+from toolplan.rules._rule import Problem, rule
+
+
+@rule()
+def policy_tool(context: PlanContext) -> Iterator[Problem]:
+    """The policy names a tool that is not there.
+
+    A rule about a tool that does not exist protects nothing, so no plan runs under it.
+
+    How to fix: correct the name in the policy, or open the tools that it is made for.
+    """
+    yield from faults(context, "policy-tool")
+
+
+@rule()
+def policy_argument(context: PlanContext) -> Iterator[Problem]:
+    """The policy says what an argument needs that the tool does not have.
+
+    A misspelt name would leave the real argument without its rule, so no plan runs under it.
+
+    How to fix: correct the name in the policy; `toolplan tools NAME` shows the arguments.
+    """
+    yield from faults(context, "policy-argument")
+
+
+@rule()
+def policy_output(context: PlanContext) -> Iterator[Problem]:
+    """The policy names an output that no tool has, or says two things of one.
+
+    The path is followed through the output schema of the tool. For a tool without one any path is
+    taken. What a tool such as `sql` gives follows from what it is given, and cannot be trusted by
+    name.
+
+    How to fix: correct the path in the policy; `toolplan tools NAME` shows the schema.
+    """
+    yield from faults(context, "policy-output")
+
+
+@rule()
+def tool_not_allowed(context: PlanContext) -> Iterator[Problem]:
+    """A step calls a tool that is not allowed here.
+
+    A policy may list the tools that plans may use (`allow`). The list holds for every plan, whoever
+    wrote it, and is part of what an approval covers.
+
+    How to fix: use another tool, or add this one to `allow`.
+    """
+    if context.allowed is None:
+        return
+    for position, step in enumerate(context.plan.steps):
+        if step.tool and step.tool not in context.allowed:
+            yield Problem(
+                f"The tool {step.tool!r} is not allowed here.",
+                f"/steps/{position}/tool",
+                step.id,
+                "Add it to `allow`, or use another tool.",
+            )
+
+
+_MOST_NAMED = 5
+
+
+@rule()
+def flow_refused(context: PlanContext) -> Iterator[Problem]:
+    """A value reaches a place where the policy does not let it go.
+
+    Either an argument needs a better source (`else = "refuse"` in the policy), or something secret
+    would reach a tool whose calls somebody outside can read (`egress`).
+
+    How to fix: write the value in the plan, or take it from another output. The policy is changed
+    by whoever is responsible for it.
+    """
+    for flow in context.flows:
+        if flow.verdict is not Verdict.REFUSE:
+            continue
+        if flow.kind == "secret":
+            names = ", ".join(map(str, flow.label.secrets))
+            yield Problem(
+                f"The secret {names} would reach a tool whose calls somebody outside can read.",
+                flow.pointer,
+                flow.step,
+                "Leave it out, or use another tool.",
+            )
+        else:
+            yield Problem(
+                f"The policy refuses {place(flow)!r}: it needs to be {flow.needs}, and"
+                f" {origin(flow.label)}.",
+                flow.pointer,
+                flow.step,
+                _way_out(context.policy.trusted),
+            )
+
+
+def _way_out(trusted: tuple[str, ...]) -> str:
+    """Return what may stand there instead, with the outputs that the policy trusts."""
+    help = "Write the value in the plan, or take it from an output that the policy trusts"
+    if not trusted:
+        return f"{help}; it trusts none yet."
+    more = len(trusted) - _MOST_NAMED
+    rest = f" and {more} more" if more > 0 else ""
+    return f"{help}: {', '.join(map(repr, trusted[:_MOST_NAMED]))}{rest}."
+
+
+@rule(Severity.WARNING)
+def untrusted_argument(context: PlanContext) -> Iterator[Problem]:
+    """A value from a source that nobody vouched for reaches an argument that needs a better one.
+
+    Whoever can write that source chooses the value: the address of a mail, the account of a
+    payment. The plan may run, and a person is asked before the call, unless the plan is approved as
+    it stands.
+
+    How to fix: write the value in the plan, take it from an output that the policy trusts, or say
+    in the policy that the output is trusted or that the argument takes any value.
+    """
+    for flow in asked(context, "argument"):
+        yield Problem(
+            f"{place(flow)!r} needs to be {flow.needs}; {origin(flow.label)}.",
+            flow.pointer,
+            flow.step,
+            "A person is asked before the call.",
+        )
+
+
+@rule(Severity.WARNING)
+def untrusted_condition(context: PlanContext) -> Iterator[Problem]:
+    """Data that nobody vouched for decides whether a call is made that may do harm.
+
+    The arguments of the call may all be trusted: whoever can write the data still chooses whether
+    it happens. The condition may stand in this step, or in one that this step refers to.
+
+    How to fix: decide by an output that the policy trusts, or say in `[decide]` of the policy what
+    the tool needs.
+    """
+    for flow in asked(context, "condition"):
+        yield Problem(
+            f"What decides whether the step is made needs to be {flow.needs};"
+            f" {origin(flow.label)}.",
+            flow.pointer,
+            flow.step,
+            "A person is asked before the call.",
+        )
+
+
+@rule(Severity.WARNING)
+def untrusted_count(context: PlanContext) -> Iterator[Problem]:
+    """Data that nobody vouched for decides how often a call is made that may do harm.
+
+    Each item of `for_each` is a call, so that whoever can write the list chooses how many there
+    are, and for which of the items.
+
+    How to fix: take the list from an output that the policy trusts, or say in `[decide]` of the
+    policy what the tool needs.
+    """
+    for flow in asked(context, "count"):
+        yield Problem(
+            f"What decides how often the step is made needs to be {flow.needs};"
+            f" {origin(flow.label)}.",
+            flow.pointer,
+            flow.step,
+            "A person is asked before the calls.",
+        )

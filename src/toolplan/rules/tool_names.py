@@ -1,0 +1,140 @@
+"""The rules of the tools that steps call: their names and their schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+from toolplan.diagnostics import Edit, Fix, Severity, available, did_you_mean
+from toolplan.rules._context import PlanContext
+from toolplan.rules._rule import Problem, rule
+
+
+@rule()
+def unknown_tool(context: PlanContext) -> Iterator[Problem]:
+    """A step calls a tool that is not in the toolbox.
+
+    Planners that see many tools invent names that are like existing ones, so near names are
+    offered. Where one name was surely meant and its tool only reads, the name is corrected; a tool
+    that may change something is only offered. A name that tools of several sources have, as `send`
+    of `mail.send` and `chat.send`, is ambiguous, and none of them is called.
+
+        {"id": "a", "tool": "shipment_list"}     There is no tool 'shipment_list'.
+
+    How to fix: use a name that `toolplan tools` prints, or load the tools with `--tools`. For `sql`
+    install the extra `sql` (`toolplan doctor` prints the command), for `extract` name a model with
+    `--model`.
+    """
+    if context.tools is None or context.has_only_sound_tools:
+        return
+    for position, step in enumerate(context.plan.steps):
+        if (
+            step.tool == ""
+            or step.tool in context.tools
+            or context.tools.alias(step.tool) is not None
+        ):
+            continue
+        pointer = f"/steps/{position}/tool"
+        if (ambiguity := context.tools.ambiguity(step.tool)) is not None:
+            yield Problem(ambiguity, pointer, step.id, "Write one of these names.")
+            continue
+        offers = context.suggest(step.tool, context.tools)
+        fix = None
+        if offers.sure is not None:
+            is_safe = not context.tools[offers.sure].has_effects
+            fix = Fix(is_safe, (Edit(pointer, offers.sure),))
+        yield Problem(
+            f"There is no tool {_visible(step.tool)}.",
+            pointer,
+            step.id,
+            _missing(step.tool) or did_you_mean(offers.near) or available("tools", context.tools),
+            fix,
+        )
+
+
+def _missing(name: str) -> str | None:
+    """Return what the built-in tool `name` needs; None where it is there, and for other names."""
+    if name == "extract":
+        return "It is built in, and needs a model, and none is named."
+    if name != "sql" or find_spec("duckdb") is not None:
+        return None
+    return f"It is built in, and what it needs is not installed: the extra {name!r}."
+
+
+def _visible(name: str) -> str:
+    """Return the name with characters that are invisible or ambiguous as code points."""
+    return ascii(name) if not name.isascii() else repr(name)
+
+
+@rule(Severity.WARNING)
+def tool_alias(context: PlanContext) -> Iterator[Problem]:
+    """A step calls a tool by one of its other names.
+
+    A tool may keep its former names (`x-aliases` at the root of its input schema). They are
+    replaced by the current name before anything else is checked, so that a plan is approved and run
+    under that name.
+
+        {"id": "a", "tool": "shipments"}     'shipments' is another name of 'shipments_list'.
+
+    How to fix: nothing; the name is corrected.
+    """
+    if context.tools is None or context.has_only_sound_tools:
+        return
+    for position, step in enumerate(context.plan.steps):
+        name = context.tools.alias(step.tool)
+        if name is not None and step.tool not in context.tools:
+            pointer = f"/steps/{position}/tool"
+            yield Problem(
+                f"{step.tool!r} is another name of the tool {name!r}.",
+                pointer,
+                step.id,
+                f"Write {name!r}.",
+                Fix(True, (Edit(pointer, name),)),
+            )
+
+
+@rule()
+def tool_schema(context: PlanContext) -> Iterator[Problem]:
+    """A step calls a tool whose input schema cannot be used.
+
+    It is not a valid JSON Schema, has a reference that leads nowhere or to itself without end, or
+    would take exponential work. Nothing outside of the schema is ever fetched. Other tools of the
+    same source stay usable. A tool that differs from the one that was accepted
+    (`toolplan.lock.json`) is not used either.
+
+    How to fix: correct the tool where it is defined, accept its change, or use another tool.
+    """
+    if context.tools is None or context.has_only_sound_tools:
+        return
+    for position, step in enumerate(context.plan.steps):
+        tool = context.tools.get(step.tool)
+        if tool is not None and tool.unusable is not None:
+            yield Problem(
+                f"The tool {tool.name!r} cannot be used: {tool.unusable}.",
+                f"/steps/{position}/tool",
+                step.id,
+                tool.remedy,
+            )
+
+
+@rule(Severity.WARNING)
+def output_schema(context: PlanContext) -> Iterator[Problem]:
+    """A step calls a tool whose output schema cannot be used.
+
+    It is not a valid JSON Schema, has a reference that leads nowhere, or would take too much work.
+    The tool can still be called. References to its output are not checked before the run, and its
+    results are not checked during the run.
+
+    How to fix: correct the schema where the tool is defined.
+    """
+    if context.tools is None or context.has_only_sound_tools:
+        return
+    for position, step in enumerate(context.plan.steps):
+        tool = context.tools.get(step.tool)
+        if tool is not None and tool.output_fault is not None:
+            yield Problem(
+                f"The output schema of {tool.name!r} cannot be used: {tool.output_fault}.",
+                f"/steps/{position}/tool",
+                step.id,
+                "Correct the schema where the tool is defined.",
+            )
