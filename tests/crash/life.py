@@ -120,7 +120,7 @@ def _opened(place: str, points: Points) -> Store:
     journal = open_journal(place)
     if isinstance(journal, Journal):
         folder = Path(f"{place}-blobs")
-        journal._blobs = _Blobs(folder, points)  # pyright: ignore[reportPrivateUsage]
+        journal._driver.blobs = _Blobs(folder, points)  # pyright: ignore[reportPrivateUsage]
     return cast("Store", _Watched(journal, points))
 
 

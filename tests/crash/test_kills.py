@@ -280,7 +280,7 @@ def test_a_disk_that_is_full_or_read_only_is_named_and_the_run_can_be_resumed(
 
     class Starved(Journal):
         def pragma(self, text: str) -> None:
-            self._connection.execute(text)
+            self._driver.connection.execute(text)
 
     journal = Starved(tmp_path / "runs.sqlite")
 

@@ -330,9 +330,9 @@ class _Lossy(Connections):
 
 def test_what_was_committed_unseen_is_not_written_twice(tables: Tables) -> None:
     journal = opened(tables)
-    lossy = _Lossy(journal._connections.address)  # pyright: ignore[reportPrivateUsage]
-    journal._connections.close()  # pyright: ignore[reportPrivateUsage]
-    journal._connections = lossy  # pyright: ignore[reportPrivateUsage]
+    lossy = _Lossy(journal._driver.connections.address)  # pyright: ignore[reportPrivateUsage]
+    journal._driver.connections.close()  # pyright: ignore[reportPrivateUsage]
+    journal._driver.connections = lossy  # pyright: ignore[reportPrivateUsage]
     lease = journal.accept("r", "digest", RECORD, first())
     large = to_record(StepSucceeded("a", "x" * 100_000, 1, None, 3.0))
     journal.append(lease, STARTED, 1, sync=True)

@@ -152,7 +152,7 @@ import time
 sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from tests.journal.test_retention import Journal, RunState, keep_run
 journal = Journal({str(path)!r})
-journal._connection.execute("PRAGMA busy_timeout = 20000")  # a run retries by itself
+journal._driver.connection.execute("PRAGMA busy_timeout = 20000")  # a run retries by itself
 for at in range(40):
     keep_run(journal, f"{{sys.argv[1]}}{{at}}", RunState.SUCCEEDED, size=40_000)
 """

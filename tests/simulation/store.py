@@ -142,21 +142,23 @@ class SimulatedJournal(Journal):
 
     def lose_unsynced(self, run: str) -> None:
         """Lose what was not synced."""
-        self._connection.execute(
+        self._driver.connection.execute(
             "DELETE FROM events WHERE run = ? AND seq >= ?", (run, self.last_sync)
         )
-        self._connection.execute(
+        self._driver.connection.execute(
             "UPDATE runs SET next_seq = min(next_seq, ?) WHERE run = ?", (self.last_sync, run)
         )
         self.written = set(self.synced)
 
     def end_lease(self, run: str) -> None:
         """Let the run belong to nobody."""
-        self._connection.execute("UPDATE runs SET beat = -1e9 WHERE run = ?", (run,))
+        self._driver.connection.execute("UPDATE runs SET beat = -1e9 WHERE run = ?", (run,))
 
     def token_of(self, run: str) -> tuple[str, int] | None:
         """Return the process that the run belongs to and its fencing token, None for no run."""
-        found = self._connection.execute("SELECT owner, token FROM runs WHERE run = ?", (run,))
+        found = self._driver.connection.execute(
+            "SELECT owner, token FROM runs WHERE run = ?", (run,)
+        )
         row = found.fetchone()
         return None if row is None else (str(row[0]), int(row[1]))
 

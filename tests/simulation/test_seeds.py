@@ -102,7 +102,7 @@ def test_a_journal_that_does_not_look_at_the_token_is_found_out(
         sync: bool,
         status: RunState | None = None,
     ) -> None:
-        rows = journal._connection.execute(  # pyright: ignore[reportPrivateUsage]
+        rows = journal._driver.connection.execute(  # pyright: ignore[reportPrivateUsage]
             "SELECT token, next_seq FROM runs WHERE run = ?", (lease.run,)
         ).fetchall()
         token, end = rows[0]
@@ -128,7 +128,7 @@ def test_a_journal_that_does_not_miss_what_was_lost_is_found_out(
         sync: bool,
         status: RunState | None = None,
     ) -> None:
-        ((end,),) = journal._connection.execute(  # pyright: ignore[reportPrivateUsage]
+        ((end,),) = journal._driver.connection.execute(  # pyright: ignore[reportPrivateUsage]
             "SELECT next_seq FROM runs WHERE run = ?", (lease.run,)
         ).fetchall()
         whole(journal, lease, texts, min(at, end), sync=sync, status=status)

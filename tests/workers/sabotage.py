@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from toolplan.engines import _runs
 from toolplan.engines._recorder import EventRecorder
 from toolplan.events import Event
-from toolplan.storage.journal import Recovered
-from toolplan.storage.journal.postgres import _journal
+from toolplan.storage.journal import Recovered, _store
 from toolplan.storage.queue import Dispatch, Job
 from toolplan.workers import _job_runner
 from toolplan.workers._inbox import Read
@@ -62,7 +61,7 @@ def drop_messages() -> None:
 
 def call_before_the_disk_knows() -> None:
     """Workers do not wait until the intent of a call is written, and write it late."""
-    whole = _journal.add_group
+    whole = _store.add_group
 
     def add_group(*given: Any, **named: Any) -> None:
         time.sleep(0.3)
@@ -72,7 +71,7 @@ def call_before_the_disk_knows() -> None:
         del self
 
     EventRecorder.synced = synced
-    _journal.add_group = add_group
+    _store.add_group = add_group
 
 
 def look_at_nobody() -> None:

@@ -28,7 +28,6 @@ from toolplan.engines import resume
 from toolplan.events import CallIntended, RunEnded, RunState, StepStarted, StepSucceeded
 from toolplan.storage.journal import JournalError, Lease
 from toolplan.storage.journal.postgres import PostgresJournal
-from toolplan.storage.journal.postgres._rows import Holder
 from toolplan.storage.queue import COUNTED, Dispatch, lock_of
 from toolplan.storage.queue import procrastinate as queues
 
@@ -176,7 +175,8 @@ async def test_a_worker_that_was_taken_for_dead_calls_nothing_more(
     ) -> None:
         query = "SELECT owner, token, greatest(next_seq, %s) FROM runs WHERE run = %s"
         ((owner, token, end),) = journal.rows(query, (at, lease.run))
-        monkeypatch.setattr(journal, "_holder", Holder(owner, journal.lease_s))
+        driver = journal._driver  # pyright: ignore[reportPrivateUsage]
+        monkeypatch.setattr(driver, "owner", owner)
         whole(journal, replace(lease, token=token), texts, end, **named)
 
     if is_trusting:

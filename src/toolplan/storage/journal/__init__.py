@@ -10,7 +10,7 @@ from toolplan.storage.journal._records import BadRecord, from_record, record_fie
 from toolplan.storage.journal._recovery import Recovered, Slot, recover
 from toolplan.storage.journal._retention import Pruning, backup, prune
 from toolplan.storage.journal._rows import KEPT_DURATIONS
-from toolplan.storage.journal._store import Store
+from toolplan.storage.journal._store import SharedJournal, Store
 from toolplan.storage.journal._worker import Worker, WriterThread, settle
 from toolplan.storage.journal._writer import Writer
 
@@ -28,6 +28,7 @@ __all__ = [
     "Recovered",
     "RunEntry",
     "RunRecord",
+    "SharedJournal",
     "Slot",
     "Store",
     "Worker",

@@ -7,13 +7,15 @@ lasts whether the owner still writes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Final
 
 from msgspec import Struct
 
 from toolplan.storage.journal import _processes
-from toolplan.storage.journal._errors import LeaseHeld
+from toolplan.storage.journal._errors import JournalError, LeaseHeld
 
 LEASE_S: Final = 10.0
 """Seconds after its last write for which a process has the lease of a run."""
@@ -47,30 +49,73 @@ class Held(Struct, frozen=True):
     beat: float
 
 
-class Leases:
-    """The leases of one process: its name, its clock, and when it renewed each of them."""
+class Claims:
+    """The runs of one process, each with the moment of the last write that renewed its lease.
+
+    A run is claimed here before its row is written, and given up after the row: otherwise two
+    tasks of one process could both take it. `now` returns seconds of a clock that nobody sets.
+    """
+
+    def __init__(self, lease_s: float, now: Callable[[], float]) -> None:
+        self.now = now
+        self.lease_s = lease_s
+        self._beats: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def add(self, run: str) -> bool:
+        """Claim `run` for this process, unless it has it; nobody relies on that yet."""
+        with self._lock:
+            if run in self._beats:
+                return False
+            self._beats[run] = float("-inf")
+            return True
+
+    @contextmanager
+    def claimed(self, run: str, held: JournalError) -> Generator[None]:
+        """Claim `run` for the block, and keep the claim unless the block fails.
+
+        Raises:
+            JournalError: `held`; this process has the run already.
+        """
+        if not self.add(run):
+            raise held
+        try:
+            yield
+        except BaseException:
+            self.drop(run)
+            raise
+
+    def has(self, run: str) -> bool:
+        """Return whether `run` is claimed for this process."""
+        with self._lock:
+            return run in self._beats
+
+    def renew(self, run: str, beat: float) -> None:
+        """Note that a write that began at `beat` has renewed the lease of `run`, if it is ours."""
+        with self._lock:
+            if run in self._beats:
+                self._beats[run] = beat
+
+    def drop(self, run: str) -> None:
+        """Release the claim on `run`."""
+        with self._lock:
+            self._beats.pop(run, None)
+
+    def is_current(self, run: str) -> bool:
+        """Return whether no other process can have taken `run` over until now."""
+        beat = self._beats.get(run)
+        return beat is not None and 0 <= self.now() - beat < _OWN_SHARE * self.lease_s
+
+
+class Leases(Claims):
+    """The leases of one process in a file: its name, and the clock by which it renewed them."""
 
     def __init__(
         self, owner: str, lease_s: float, age_clock: Callable[[], float] | None, boot: str | None
     ) -> None:
+        super().__init__(lease_s, age_clock or _processes.since_boot)
         self.owner = owner or _processes.this_process()
         self.boot = _processes.this_boot() if boot is None else boot
-        self.lease_s = lease_s
-        self.now = _processes.since_boot if age_clock is None else age_clock
-        self._renewed: dict[str, float] = {}
-
-    def renew(self, run: str, beat: float) -> None:
-        """Note that a write that began at `beat` has renewed the lease."""
-        self._renewed[run] = beat
-
-    def forget(self, run: str) -> None:
-        """Note that this process does not work on the run any more."""
-        self._renewed.pop(run, None)
-
-    def is_current(self, run: str) -> bool:
-        """Return whether no other process can have taken the run over until now."""
-        beat = self._renewed.get(run)
-        return beat is not None and 0 <= self.now() - beat < _OWN_SHARE * self.lease_s
 
     def check_free(self, run: str, held: Held, watched: tuple[int, float] | None) -> str:
         """Check that the lease of `run` is free, and return the process that had it, if it lives.
@@ -80,8 +125,7 @@ class Leases:
         Raises:
             LeaseHeld: it is not, or it is not known.
         """
-        mine = held.owner == self.owner and run not in self._renewed
-        if not held.owner or mine or _processes.is_gone(held.owner):
+        if held.owner in ("", self.owner) or _processes.is_gone(held.owner):
             return ""
         mark = (held.token, held.beat)
         age = self.age_of(held)

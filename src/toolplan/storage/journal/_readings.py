@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import ClassVar, Final
+from typing import Final
 
 from toolplan.events import Event, Run, fold
 from toolplan.path import Json
 from toolplan.storage.journal import _results
+from toolplan.storage.journal._driver import Driver
 from toolplan.storage.journal._entries import RunEntry, RunRecord, read_cursor
 from toolplan.storage.journal._errors import JournalError
 from toolplan.storage.journal._reading import (
     Query,
-    Row,
     find_name,
     groups_from,
     read_entry,
@@ -24,6 +23,7 @@ from toolplan.storage.journal._reading import (
     unknown,
 )
 from toolplan.storage.journal._recovery import Whole
+from toolplan.storage.journal._statements import HAS_MORE
 
 _SEARCHED_RUNS: Final = 20
 """The number of latest runs that are searched for results of tools."""
@@ -37,32 +37,19 @@ _USERS: Final = (
 _HELD: Final = "SELECT run, owner FROM runs WHERE owner <> '' AND status IN ('running', 'waiting')"
 
 
-class Readings(ABC):
-    """Reads the runs of a journal.
+class Readings:
+    """Reads the runs of a journal."""
 
-    `entries` is a query for `read_entry`, of the run with a name, or of the latest for no name.
-    """
-
-    entries: ClassVar[str]
-
-    @abstractmethod
-    def _read(self, query: str, values: Row, run: str = "") -> list[Row]:
-        """Return the rows of `query`, whose values stand at question marks, about `run`."""
-
-    @abstractmethod
-    def _blob(self, name: str) -> str:
-        """Return the text of a blob."""
-
-    @abstractmethod
-    def _is_free(self, held: Row) -> bool:
-        """Return whether nobody works for certain on a run with these columns."""
-
-    @abstractmethod
-    def _damage(self) -> str:
-        """Return what is wrong with the place of the journal; empty if nothing is."""
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._read = driver.read
 
     def runs(self, limit: int = 50, after: str = "") -> list[RunEntry]:
-        """Return the latest runs, newest first; with the cursor of a run, those after it."""
+        """Return the latest runs, newest first; with the cursor of a run, those after it.
+
+        Raises:
+            ToolplanError: `after` is no cursor.
+        """
         return self._entries("", limit, after)
 
     def entry(self, run: str) -> RunEntry:
@@ -86,7 +73,10 @@ class Readings(ABC):
         return [str(run) for (run,) in self._read(_USERS, (f"{digest}/%",))]
 
     def held(self) -> dict[str, str]:
-        """Return the owner of the lease of each run that is not over and has one."""
+        """Return the owner of the lease of each run that is not over and has one.
+
+        A lease may have expired, and its owner may be gone.
+        """
         return {str(run): str(owner) for run, owner in self._read(_HELD, ())}
 
     def find(self, start: str) -> str:
@@ -119,7 +109,7 @@ class Readings(ABC):
             JournalError: there is no such run, or a record cannot be read.
         """
         groups = read_groups(run, self._reader_of(run))
-        events = list(map(Whole().add, read_events(run, groups, self._blob)))
+        events = list(map(Whole().add, read_events(run, groups, self._driver.blob)))
         if not events:
             raise self._unknown(run)
         return events
@@ -131,7 +121,7 @@ class Readings(ABC):
             JournalError: there is no such run, or a record cannot be read.
         """
         record, groups = read_whole(run, self._reader_of(run))
-        events = list(map(Whole().add, read_events(run, groups, self._blob)))
+        events = list(map(Whole().add, read_events(run, groups, self._driver.blob)))
         if record is None or not events:
             raise self._unknown(run)
         return record, events
@@ -139,10 +129,17 @@ class Readings(ABC):
     def tail(self, run: str, at: int) -> list[Event]:
         """Return the events of `run` from position `at` on; empty where there are none yet.
 
+        A step with `for_each` succeeds with the output None here: its `ItemEnded` have it.
+        `follow` puts the two together.
+
         Raises:
             JournalError: a record cannot be read.
         """
-        return list(read_events(run, groups_from(run, at, self._reader_of(run)), self._blob))
+        return list(read_events(run, groups_from(run, at, self._reader_of(run)), self._driver.blob))
+
+    def wait(self, run: str, at: int, timeout_s: float) -> None:
+        """Return when `run` may have events from position `at` on, at the latest after a while."""
+        self._driver.wait(run, lambda: bool(self._read(HAS_MORE, (run, at))), timeout_s)
 
     def load(self, run: str) -> Run:
         """Return the state of `run`.
@@ -151,6 +148,10 @@ class Readings(ABC):
             JournalError: there is no such run, or a record cannot be read.
         """
         return fold(self.events(run))
+
+    def durations(self, tools: Iterable[str]) -> dict[str, list[float]]:
+        """Return the durations of the latest calls of each of `tools` in seconds, latest first."""
+        return {tool: self._driver.durations(tool) for tool in tools}
 
     def recordings(self, tools: Iterable[str], most: int = 3) -> dict[str, list[Json]]:
         """Return at most `most` different results of each of `tools`, latest first.
@@ -170,11 +171,11 @@ class Readings(ABC):
         return self.record(run).plan, [line for _, lines in groups for line in lines]
 
     def _entries(self, run: str, limit: int, after: str = "") -> list[RunEntry]:
-        rows = self._read(self.entries, (run, *read_cursor(after), limit))
-        return [read_entry(row, self._is_free) for row in rows]
+        rows = self._read(self._driver.sql.entries, (run, *read_cursor(after), limit))
+        return [read_entry(row, self._driver.is_free) for row in rows]
 
     def _unknown(self, run: str) -> JournalError:
-        return unknown(run, self._reader_of(""), self._damage)
+        return unknown(run, self._reader_of(""), self._driver.damage)
 
     def _reader_of(self, run: str) -> Query:
         """Return `_read` for queries about `run`."""

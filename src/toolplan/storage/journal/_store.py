@@ -1,62 +1,66 @@
-"""What a journal is, whatever keeps it: a file of one machine, or a database of many."""
+"""The journal, whatever keeps it: a file of one machine, or a database of many."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
 
-from toolplan.events import Event, Run, RunApproved, RunState
-from toolplan.path import Json
-from toolplan.storage.journal._entries import RunEntry, RunRecord
+from toolplan.events import Event, RunApproved, RunState
+from toolplan.storage.journal import _statements as sql
+from toolplan.storage.journal._driver import Driver
+from toolplan.storage.journal._entries import RunRecord
+from toolplan.storage.journal._errors import LeaseHeld, LeaseLost, RecordsLost
 from toolplan.storage.journal._leases import Lease
-from toolplan.storage.journal._worker import Worker
+from toolplan.storage.journal._reading import Query, record_text
+from toolplan.storage.journal._readings import Readings
+from toolplan.storage.journal._records import to_record
+from toolplan.storage.journal._rows import group_of
+from toolplan.storage.journal._worker import Worker, WriterThread
+from toolplan.storage.journal._writing import (
+    add_group,
+    add_run,
+    is_written,
+    new_run,
+    run_exists,
+    take_lease,
+    use_approvals,
+)
 
 
-class Locks(Protocol):
-    """Names that one process at a time holds, at most as long as it lives."""
-
-    def hold(self, name: str) -> bool:
-        """Hold `name`, unless it is held already, here or elsewhere; return whether that worked."""
-        ...
-
-    def release(self, name: str) -> None:
-        """Release `name`."""
-
-
-@runtime_checkable
-class Store(Protocol):
+class Store(Readings):
     """A journal: the events of runs, and which process may write them.
 
     Its methods block and are thread-safe. Event loops give them to `worker`. All of them raise
     `JournalError` when the journal cannot be read or written.
+
+    Attributes:
+        lease_s: seconds after its last write for which a process has the lease of a run.
+        owner: the name under which this object has leases, different for each process.
+        worker: does blocking work for event loops.
+        place: where the journal is, in messages: without a password.
+        locks: names for what only one process on this journal does at a time.
+        notes: sentences that the user should know when the journal is opened.
+        records_lost: the reason, by run, why this process gave a run up: acknowledged records
+            were lost.
     """
 
-    lease_s: float
-    """Seconds after its last write for which a process has the lease of a run."""
-    worker: Worker
-    """Does blocking work for event loops."""
-    notes: tuple[str, ...]
-    """Sentences that the user should know when the journal is opened."""
-
-    @property
-    def place(self) -> str:
-        """Where the journal is, in messages: without a password."""
-        ...
-
-    @property
-    def locks(self) -> Locks:
-        """Names for what only one process on this journal does at a time."""
-        ...
-
-    @property
-    def owner(self) -> str:
-        """The name under which this object has leases, different for each process."""
-        ...
+    def __init__(self, driver: Driver, clock: Callable[[], float], worker: Worker) -> None:
+        super().__init__(driver)
+        self.lease_s = driver.claims.lease_s
+        self.owner = driver.owner
+        self.worker = worker
+        self.place, self.locks, self.notes = driver.place, driver.locks, driver.notes
+        self.records_lost: dict[str, str] = {}
+        self._claims = driver.claims
+        self._clock = clock
+        self._unsure: set[str] = set()  # new runs, until it is seen that they are committed
 
     def close(self) -> None:
-        """Close the journal."""
-
-    # Writing
+        """Close the journal, and end its threads."""
+        if isinstance(self.worker, WriterThread):
+            self.worker.stop()
+        self._driver.close()
 
     def accept(self, run: str, digest: str, record: RunRecord, events: Sequence[Event]) -> Lease:
         """Write a new run with its first events, synced, and return its lease.
@@ -64,7 +68,22 @@ class Store(Protocol):
         Raises:
             JournalError: the run exists, or its approval was used.
         """
-        ...
+        beat = self._claims.now()
+        new = new_run(run, self._clock(), digest, record_text(record), events)
+        self._driver.prepare_blobs(new.group)
+
+        def work(query: Query) -> None:
+            if add_run(query, self._driver, new, beat):
+                self._unsure.add(run)
+            elif run not in self._unsure or not is_written(query, self._driver, new):
+                raise run_exists(run)
+
+        with self._claims.claimed(run, run_exists(run)):
+            self._driver.do(work)
+        self._unsure.discard(run)
+        self._claims.renew(run, beat)
+        self._driver.notify(run)
+        return Lease(run, 1, len(events))
 
     def append(
         self,
@@ -77,13 +96,22 @@ class Store(Protocol):
     ) -> None:
         """Write records of `to_record`, the first of them at position `at`, and renew the lease.
 
-        With `sync` they survive a power cut when this returns. A journal may sync all of them.
-        Records that were written although a failure was reported are not written twice: retry with
-        the same records at the same position.
+        With `sync` they survive a power cut when this returns, otherwise the end of the process. A
+        journal may sync all of them. Records that were written although a failure was reported are
+        not written twice: retry with the same records at the same position.
 
         Raises:
             LeaseLost: the run belongs to another process; nothing was written.
         """
+        self._write(lease, texts, at, status, sync=sync)
+
+    def approve(self, lease: Lease, event: RunApproved, at: int) -> None:
+        """Write an approval, synced, at position `at`; no other run can use it.
+
+        Raises:
+            JournalError: it was used.
+        """
+        self._write(lease, [to_record(event)], at, RunState.RUNNING, [event])
 
     def take(self, run: str, watched: tuple[int, float] | None = None) -> Lease:
         """Take the lease of a run, to resume it.
@@ -92,134 +120,103 @@ class Store(Protocol):
 
         Raises:
             LeaseHeld: a running process works on it, or may do so.
-            JournalError: there is no such run.
+            JournalError: there is no such run, or the journal is older than it was.
         """
-        ...
-
-    def approve(self, lease: Lease, event: RunApproved, at: int) -> None:
-        """Write an approval, synced, at position `at`; no other run can use it.
-
-        Raises:
-            JournalError: it was used.
-        """
+        beat = self._claims.now()
+        with self._claims.claimed(run, LeaseHeld(run, "this process", self.lease_s, None)):
+            lease = self._driver.take_free(run, beat) or self._driver.do(
+                lambda query: take_lease(query, self._driver, run, watched, beat)
+            )
+            if lease is None:
+                raise self._unknown(run)
+        self._claims.renew(run, beat)
+        return lease
 
     def release(self, lease: Lease) -> None:
         """Release the lease. If this fails, the lease expires by itself."""
+        self._driver.release(lease)
+        self._claims.drop(lease.run)  # not before: another task could take it, and then lose it
 
     def forget(self, lease: Lease) -> None:
         """Allow this process to take the run again, even if `release` failed. It does not block."""
+        self._claims.drop(lease.run)
 
     def revoke(self, run: str, owner: str) -> bool:
         """End the lease that `owner`, which is gone for certain, has of `run`.
 
         What it would still write is refused from then on. Return whether it had the lease.
         """
-        ...
+        return bool(self._driver.do(lambda query: query(sql.REVOKE, (run, owner)), is_one=True))
 
     def is_current(self, lease: Lease) -> bool:
         """Return whether no other process can have taken the run over until now.
 
-        It is asked right before each call with effects, and does not block.
+        It is asked right before each call with effects, and does not block: a process that stood
+        still does not know.
         """
-        ...
+        return self._claims.is_current(lease.run)
 
     def keep_durations(self, run: str, seconds: Iterable[tuple[str, float]]) -> None:
         """Keep durations of calls of `run`: pairs of a tool's name and seconds."""
+        self._driver.keep_durations(run, self._clock(), seconds)
 
-    # Reading
+    def _write(
+        self,
+        lease: Lease,
+        texts: Sequence[str],
+        at: int,
+        status: RunState | None,
+        approved: Sequence[RunApproved] = (),
+        *,
+        sync: bool = True,
+    ) -> None:
+        """Write records to the run of `lease`, with approvals that it uses, and renew the lease."""
+        group, beat = group_of(lease.run, texts, at), self._claims.now()
+        self._driver.prepare_blobs(group)
 
-    def held(self) -> Mapping[str, str]:
-        """Return the owner of the lease of each run that is not over and has one.
+        def work(query: Query) -> None:
+            use_approvals(query, lease.run, approved)
+            add_group(query, self._driver, lease, group, status, beat)
 
-        A lease may have expired, and its owner may be gone.
-        """
-        ...
+        try:
+            self._driver.do(work, sync=sync, is_one=not group.large and not approved)
+        except LeaseLost as error:
+            if isinstance(error, RecordsLost):
+                self.records_lost[lease.run] = str(error)
+            self._claims.drop(lease.run)
+            raise
+        self._claims.renew(lease.run, beat)
+        self._driver.notify(lease.run)
 
-    def runs(self, limit: int = 50, after: str = "") -> list[RunEntry]:
-        """Return the latest runs, newest first; with the cursor of a run, those after it.
 
-        Raises:
-            ToolplanError: `after` is no cursor.
-        """
-        ...
+class SharedJournal(Store):
+    """A journal in a database that queues can share.
 
-    def entry(self, run: str) -> RunEntry:
-        """Return the entry of one run.
+    Attributes:
+        conninfo: how another client connects to the database.
+        transaction: commits all of its block, which has a connection, or nothing.
+        rows: returns the rows of one statement, whose values stand at `%s`; it may be done twice.
+    """
 
-        Raises:
-            JournalError: there is no such run.
-        """
-        ...
+    locks: Any
+    conninfo: str
+    transaction: Callable[[], AbstractContextManager[Any]]
+    rows: Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
+    _query_of: Callable[[Any], Query]
 
-    def waiting(self, digest: str) -> str | None:
-        """Return the first run of the plan `digest` that waits for a person, or None."""
-        ...
-
-    def users(self, digest: str) -> list[str]:
-        """Return the runs that an approval by `digest` was used for, in the order of use."""
-        ...
-
-    def find(self, start: str) -> str:
-        """Return the name of the one run whose name begins with `start`.
-
-        Raises:
-            JournalError: there is none or more than one.
-        """
-        ...
-
-    def record(self, run: str) -> RunRecord:
-        """Return what `run` was started with.
-
-        Raises:
-            JournalError: there is no such run.
-        """
-        ...
-
-    def events(self, run: str) -> list[Event]:
-        """Return the events of `run`, in order.
-
-        Raises:
-            JournalError: there is no such run, or a record cannot be read.
-        """
-        ...
-
-    def whole(self, run: str) -> tuple[RunRecord, list[Event]]:
-        """Return what `run` was started with, and its events in order, at one moment.
+    def submit(
+        self,
+        connection: Any,  # noqa: ANN401 — of the database
+        run: str,
+        digest: str,
+        record: RunRecord,
+        events: Sequence[Event],
+    ) -> None:
+        """Write a new run that nobody has, for another process to take; in `transaction`.
 
         Raises:
-            JournalError: there is no such run, or a record cannot be read.
+            JournalError: the run exists, or its approval was used.
         """
-        ...
-
-    def tail(self, run: str, at: int) -> list[Event]:
-        """Return the events of `run` from position `at` on; empty where there are none yet.
-
-        A step with `for_each` succeeds with the output None here: its `ItemEnded` have it.
-        `follow` puts the two together.
-
-        Raises:
-            JournalError: a record cannot be read.
-        """
-        ...
-
-    def wait(self, run: str, at: int, timeout_s: float) -> None:
-        """Return when `run` may have events from position `at` on, at the latest after a while."""
-
-    def load(self, run: str) -> Run:
-        """Return the state of `run`.
-
-        Raises:
-            JournalError: there is no such run, or a record cannot be read.
-        """
-        ...
-
-    def durations(self, tools: Iterable[str]) -> dict[str, list[float]]:
-        """Return the durations of the latest calls of each of `tools` in seconds, latest first."""
-        ...
-
-    def recordings(self, tools: Iterable[str], most: int = 3) -> dict[str, list[Json]]:
-        """Return at most `most` different results of each of `tools`, latest first.
-
-        They are from the latest runs, without large ones. Tools without results are left out.
-        """
-        ...
+        new = new_run(run, self._clock(), digest, record_text(record), events)
+        if not add_run(self._query_of(connection), self._driver, new, None):
+            raise run_exists(run)

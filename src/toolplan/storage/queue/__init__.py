@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from toolplan.extras import install_command
-from toolplan.storage.journal import JournalError, Store
+from toolplan.storage.journal import JournalError, SharedJournal, Store
 from toolplan.storage.queue._dispatch import (
     COUNTED,
     Dispatch,
     Message,
     Placement,
-    SharedJournal,
     has_table,
     lock_of,
 )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from typing import Any, Final, NamedTuple, Protocol, cast, runtime_checkable
+from typing import Any, Final, NamedTuple, cast
 
 from msgspec import Struct
 
 from toolplan.events import Event
 from toolplan.path import Json
-from toolplan.storage.journal import JournalError, RunRecord, Store
+from toolplan.storage.journal import JournalError, RunRecord, SharedJournal
 from toolplan.storage.queue._queue import Queue
 
 COUNTED: Final = "counted"
@@ -82,45 +81,6 @@ _WITHOUT_JOB: Final = """
         AND (status = 'running' OR status IN ('waiting', 'in_doubt') AND EXISTS (
             SELECT 1 FROM inbox AS i WHERE i.run = p.run AND answer IS NULL
         )) AND NOT EXISTS (SELECT 1 FROM """
-
-
-class Locks(Protocol):
-    """Names that end with the session of who holds them."""
-
-    def hold(self, name: str) -> bool: ...
-    def release(self, name: str) -> None: ...
-    def lost(self) -> frozenset[str]: ...
-    def free(self, names: Sequence[str]) -> frozenset[str]: ...
-    def end_sessions(self, names: Sequence[str]) -> None: ...
-
-
-@runtime_checkable
-class SharedJournal(Store, Protocol):
-    """A journal in a database that queues can share."""
-
-    locks: Any
-    conninfo: str
-    """How another client connects to the database."""
-    records_lost: dict[str, str]
-    """The reason, by run, why this process gave a run up: the server lost acknowledged records."""
-
-    def transaction(self) -> AbstractContextManager[Any]:
-        """Commit all of the block or nothing."""
-        ...
-
-    def rows(self, query: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
-        """Return the rows of one statement; it may be done twice."""
-        ...
-
-    def submit(
-        self,
-        connection: Any,  # noqa: ANN401 — of the database
-        run: str,
-        digest: str,
-        record: RunRecord,
-        events: Sequence[Event],
-    ) -> None:
-        """Write a new run that nobody has, in `transaction`."""
 
 
 class Message(NamedTuple):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from toolplan.storage.journal import Pruning
-from toolplan.storage.queue._dispatch import SharedJournal, has_table
+from toolplan.storage.journal import Pruning, SharedJournal
+from toolplan.storage.queue._dispatch import has_table
 
 # Locked: a run that is cancelled could be resumed just now.
 _PRUNABLE: Final = """
