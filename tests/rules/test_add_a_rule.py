@@ -65,8 +65,8 @@ def test_what_contributing_says_is_all_there_is_to_do(tmp_path: Path) -> None:
     rules = tmp_path / "src/toolplan/rules"
     (rules / "no_shouting.py").write_text(RULE, "utf-8")
     table = (rules / "_all.py").read_text("utf-8")
-    imported = "from toolplan.rules.no_shouting import no_shouting\nfrom toolplan.rules.not_a_list"
-    table = table.replace("from toolplan.rules.not_a_list", imported, 1)
+    imported = "from toolplan.rules.no_shouting import no_shouting\nfrom toolplan.rules.order"
+    table = table.replace("from toolplan.rules.order", imported, 1)
     table = table.replace("    fan_out_large,\n)", "    fan_out_large,\n    no_shouting,\n)", 1)
     (rules / "_all.py").write_text(table, "utf-8")
     pair = tmp_path / "tests/rules/no-shouting"
