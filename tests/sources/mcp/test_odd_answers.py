@@ -115,6 +115,10 @@ ODD: Final = {
     ),
     "NaN": Odd(result('{"content":[],"structuredContent":{"a":NaN}}'), words="NaN"),
     "Infinity": Odd(result('{"content":[],"structuredContent":{"a":-Infinity}}'), words="NaN"),
+    "a key twice in a text": Odd(
+        result('{"content":[{"type":"text","text":"{\\"a\\":1,\\"a\\":2}"}]}'),
+        value='{"a":1,"a":2}',
+    ),
     "cut off": Odd('{"jsonrpc":"2.0","id":ID,"result":{"content":[{"ty', words="not JSON"),
     "single quotes": Odd("{\"id\":ID,'result':{}}", words="not JSON"),
     "a comma too many": Odd('{"jsonrpc":"2.0","id":ID,"result":{},}', words="not JSON"),
@@ -159,6 +163,21 @@ LINES: Final = {
     "answered twice": Odd(result(FINE) + "\n" + result('"again"'), "fine"),
 }
 """More lines over stdio, and more events over HTTP."""
+
+TWICE: Final = {
+    "a key twice": Odd(
+        result('{"content":[],"structuredContent":{"a":1,"a":2}}'), words="the key 'a' twice"
+    ),
+    "a key twice inside": Odd(
+        result('{"content":[],"structuredContent":{"a":[{"b":1,"b":1}]}}'),
+        words="the key 'b' twice",
+    ),
+    "two results": Odd(
+        '{"jsonrpc":"2.0","id":ID,"result":{"content":[]},"result":{}}',
+        words="the key 'result' twice",
+    ),
+}
+"""More bodies and events over HTTP: over stdio the SDK has read the line before us."""
 
 
 def given(written: str | bytes, asked: Any) -> bytes:
@@ -294,15 +313,15 @@ def remote() -> Iterator[Remote]:
         yield Remote(answers, source.toolbox())
 
 
-@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("name", [*ODD, *TWICE])
 def test_a_body_ends_its_call(name: str, remote: Remote) -> None:
-    odd = ODD[name]
+    odd = {**ODD, **TWICE}[name]
     remote.gives(odd, lambda asked: (200, JSON_TYPE, given(odd.written, asked)))
 
 
-@pytest.mark.parametrize("name", [*ODD, *LINES])
+@pytest.mark.parametrize("name", [*ODD, *LINES, *TWICE])
 def test_an_event_ends_its_call(name: str, remote: Remote) -> None:
-    odd = {**ODD, **LINES}[name]
+    odd = {**ODD, **LINES, **TWICE}[name]
 
     def give(asked: Any) -> Answer:
         lines = given(odd.written, asked).split(b"\n")

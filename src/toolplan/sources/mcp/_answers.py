@@ -24,6 +24,7 @@ from mcp.types import (
 )
 
 from toolplan.sources._base import page_title
+from toolplan.sources._json import InexactJson, read_json
 from toolplan.sources.mcp._texts import clean
 
 Waiting: TypeAlias = Mapping[RequestId, str]
@@ -52,10 +53,10 @@ def read_messages(text: str, waiting: Waiting) -> list[JSONRPCMessage]:
     if not text.startswith(("{", "[")):
         return []
     try:
-        sent: object = json.loads(text)
-    except (ValueError, RecursionError):
+        sent: object = read_json(text)
+    except (ValueError, RecursionError) as error:
         asked = _asked_in(text, waiting)
-        why = "Its answer is not JSON"
+        why = f"Its answer is {error if isinstance(error, InexactJson) else 'not JSON'}"
         return [] if asked is None else [_failure(asked, f"{why}: {words_of(text)}")]
     return messages_in(sent, waiting)
 

@@ -22,6 +22,7 @@ from mcp.types import (
 from msgspec import Struct
 
 from toolplan.path import Json
+from toolplan.sources._json import read_json
 from toolplan.sources.mcp._answers import why_unsound
 from toolplan.sources.mcp._texts import clean
 from toolplan.tools import StatedLabel, ToolError
@@ -200,13 +201,9 @@ def _read(text: str) -> Json:
     if not text.lstrip(" \t\r\n").startswith(("{", "[")):
         return text
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return read_json(text)
     except (ValueError, RecursionError):
         return text
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _described(what: str, kind: str | None, encoded: str) -> dict[str, Json]:

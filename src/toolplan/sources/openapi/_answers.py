@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.sources._base import page_title
+from toolplan.sources._json import InexactJson, read_json
 from toolplan.sources.openapi._bodies import is_json
 from toolplan.sources.openapi._request import Request
 from toolplan.tools import OutcomeUnknown, ToolError
@@ -72,6 +73,8 @@ def _value(response: Response, media: tuple[str, ...]) -> Json:
     if is_json(kind) or is_open or (declared and not is_declared):
         try:
             value = _json(response.content, charset)
+        except InexactJson as error:
+            raise ValueError(f"what it sent is {error}") from None
         except (ValueError, RecursionError):
             if is_json(kind):
                 page = page_title(response.content.decode(errors="replace"))
@@ -90,9 +93,9 @@ def _value(response: Response, media: tuple[str, ...]) -> Json:
 
 def _json(content: bytes, charset: str) -> Json:
     try:
-        return json.loads(content, parse_constant=_refuse_constant)  # in any encoding of Unicode
+        return read_json(content)
     except UnicodeDecodeError:
-        return json.loads(_text(content, "", charset), parse_constant=_refuse_constant)
+        return read_json(_text(content, "", charset))
 
 
 def _text(content: bytes, kind: str, charset: str) -> str:
@@ -110,10 +113,6 @@ def _no_problem(kind: str, media: tuple[str, ...], value: Json) -> Json:
     if is_problem and media and _PROBLEM not in media:
         raise ValueError(f"what it sent describes a problem: {_message_in(value)}")
     return value
-
-
-def _refuse_constant(name: str) -> Json:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _content_type(response: Response) -> tuple[str, str]:
