@@ -124,31 +124,6 @@ def test_an_event_that_is_no_json_is_not_written() -> None:
             to_record(event)
 
 
-def test_damage_is_named_and_not_passed_on(tmp_path: Path) -> None:
-    path = tmp_path / "j.sqlite"
-    journal = Journal(path)
-    lease = journal.accept("r", "digest", RECORD, [RunStarted("r", "digest", ("a",), 1.0)])
-    journal.append(
-        lease, [to_record(StepSucceeded("a", "x" * 100_000, 1, None, 3.0))], lease.at, sync=True
-    )
-    (blob,) = blobs_of(path)
-    whole = blob.read_bytes()
-    for spoil in (lambda: blob.write_bytes(whole[:-1]), blob.unlink):
-        spoil()
-        with pytest.raises(JournalError) as caught:
-            journal.events("r")
-        assert caught.value.code == "journal-damaged"
-    journal.close()
-    other = sqlite3.connect(path)
-    other.execute("DELETE FROM events WHERE seq = 0")
-    other.commit()
-    other.close()
-    journal = Journal(path)
-    with pytest.raises(JournalError, match="missing"):
-        journal.events("r")
-    journal.close()
-
-
 def test_a_file_of_a_newer_version_and_one_of_another_program_are_refused(tmp_path: Path) -> None:
     newer = tmp_path / "newer.sqlite"
     Journal(newer).close()

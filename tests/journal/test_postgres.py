@@ -214,25 +214,6 @@ def test_large_records_are_rows(tables: Tables, home: Path) -> None:
 # Its leases
 
 
-def test_a_run_belongs_to_one_task_of_a_process(tables: Tables) -> None:
-    """Pitfall 4: the claim in memory comes before the row, and goes after it."""
-    journal = opened(tables)
-    journal.release(journal.accept("r", "digest", RECORD, first()))
-    barrier = threading.Barrier(8)
-
-    def take(run: str) -> bool:
-        barrier.wait()
-        try:
-            journal.take(run)
-        except LeaseHeld:
-            return False
-        return True
-
-    with ThreadPoolExecutor(8) as threads:
-        taken = [*threads.map(take, ["r"] * 8)]
-    assert sum(taken) == 1
-
-
 def test_a_release_that_is_not_written_yet_gives_nothing_up(tables: Tables) -> None:
     journal = opened(tables)
     lease = journal.accept("r", "digest", RECORD, first())
@@ -376,24 +357,6 @@ def test_a_server_that_restarts_between_two_calls_is_not_noticed(
         postgres.start()
         journal.append(lease, STARTED, at, sync=True)
     assert len(journal.events("r")) == 4
-
-
-def test_a_server_that_lost_records_loses_the_run_to_what_is_there(
-    postgres: Server, tables: Tables
-) -> None:
-    """Pitfall 2: as after a failover to a standby that was behind."""
-    journal = opened(tables)
-    lease = journal.accept("r", "digest", RECORD, first())
-    journal.append(lease, STARTED * 3, 1, sync=True)
-    tables.execute("DELETE FROM events WHERE seq > 0")
-    tables.execute("UPDATE runs SET next_seq = 1")
-    with pytest.raises(LeaseLost, match=r"has lost \d records"):
-        journal.append(lease, STARTED, 4, sync=True)
-    assert not journal.is_current(lease)
-    again = journal.take("r")
-    assert again.at == 1
-    journal.append(again, STARTED, again.at, sync=True)
-    assert len(journal.events("r")) == 2
 
 
 def test_each_commit_is_synced_whatever_the_server_is_set_to(postgres: Server) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
@@ -25,6 +26,8 @@ from toolplan.events import (
 from toolplan.plan import Literal, Plan, Ref, Step
 from toolplan.storage.journal import (
     JournalError,
+    Lease,
+    LeaseHeld,
     LeaseLost,
     RunRecord,
     Store,
@@ -83,6 +86,46 @@ def test_who_was_taken_over_writes_nothing_more(stores: Stores) -> None:
         one.append(lease, [], lease.at, sync=True)
     two.release(newer)
     assert one.take("r").token > newer.token  # nobody has it: there is nothing to wait for
+
+
+def test_a_run_belongs_to_one_task_of_a_process(stores: Stores) -> None:
+    """Pitfall 4: the claim in memory comes before the row, and goes after it."""
+    journal = stores.open()
+    begun(journal)
+    with pytest.raises(LeaseHeld):
+        journal.take("r")
+    journal.forget(Lease("r", 1, 1))
+    barrier = threading.Barrier(8)
+
+    def take(run: str) -> bool:
+        barrier.wait()
+        try:
+            journal.take(run)
+        except LeaseHeld:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as threads:
+        taken = [*threads.map(take, ["r"] * 8)]
+    assert sum(taken) == 1
+
+
+def test_a_journal_that_lost_records_loses_the_run_to_what_is_there(stores: Stores) -> None:
+    """Pitfall 2: as after a failover to a standby that was behind."""
+    journal = stores.open()
+    texts = [to_record(StepStarted("a", None, 2.0))]
+    lease = journal.accept("r", "digest", RECORD, [RunStarted("r", "digest", ("a",), 1.0)])
+    journal.append(lease, texts * 3, 1, sync=True)
+    stores.execute("DELETE FROM events WHERE seq > 0")
+    stores.execute("UPDATE runs SET next_seq = 1")
+    with pytest.raises(LeaseLost, match=r"has lost \d records"):
+        journal.append(lease, texts, 4, sync=True)
+    assert "has lost" in journal.records_lost["r"]
+    assert not journal.is_current(lease)
+    again = journal.take("r")
+    assert again.at == 1
+    journal.append(again, texts, again.at, sync=True)
+    assert len(journal.events("r")) == 2
 
 
 def test_an_approval_is_used_by_one_run_whatever_process_asks(stores: Stores) -> None:
@@ -245,14 +288,16 @@ def test_damage_to_large_results_is_named(stores: Stores) -> None:
 
 def test_damage_to_records_and_plans_is_named(stores: Stores) -> None:
     journal = stores.open()
-    begun(journal)
+    lease = journal.accept("r", "digest", RECORD, [RunStarted("r", "digest", ("a",), 1.0)])
+    journal.append(lease, [to_record(StepStarted("a", None, 2.0))], lease.at, sync=True)
     stores.execute("UPDATE events SET event = replace(event, 'digest', 'digits')")
     with pytest.raises(JournalError, match="does not fit its checksum") as caught:
         journal.events("r")
     assert caught.value.code == "journal-damaged"
-    stores.execute("DELETE FROM events")
-    with pytest.raises(JournalError, match="missing"):
-        journal.events("r")
+    for lost in ("seq = 0", "seq > 0"):  # the first of two groups, then all
+        stores.execute(f"DELETE FROM events WHERE {lost}")
+        with pytest.raises(JournalError, match="missing"):
+            journal.events("r")
     stores.execute("UPDATE runs SET record = replace(record, 'steps', 'stepz')")
     with pytest.raises(JournalError, match="does not fit its checksum"):
         journal.record("r")

@@ -39,7 +39,7 @@ PITFALLS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "2. a server lost what it had acknowledged, while its client lived on": (
         "workers/test_pitfalls.py::test_a_run_of_which_a_server_lost_records_waits_for_a_person",
-        "journal/test_postgres.py::test_a_server_that_lost_records_loses_the_run_to_what_is_there",
+        "journal/test_stores.py::test_a_journal_that_lost_records_loses_the_run_to_what_is_there",
         "journal/test_postgres.py::test_each_commit_is_synced_whatever_the_server_is_set_to",
         "journal/test_restarts.py::test_a_crash_of_the_server_loses_nothing_and_repeats_nothing",
     ),
@@ -48,7 +48,7 @@ PITFALLS: Final[Mapping[str, tuple[str, ...]]] = {
         "workers/test_kills.py::test_workers_that_are_wrong_are_found_out",
     ),
     "4. two tasks of one process took one run": (
-        "journal/test_postgres.py::test_a_run_belongs_to_one_task_of_a_process",
+        "journal/test_stores.py::test_a_run_belongs_to_one_task_of_a_process",
         "journal/test_postgres.py::test_a_release_that_is_not_written_yet_gives_nothing_up",
     ),
     "5. clocks of machines differ, and numbers of processes come again": (

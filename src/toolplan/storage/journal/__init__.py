@@ -2,19 +2,20 @@
 
 from toolplan.storage.journal._entries import RunEntry, RunRecord
 from toolplan.storage.journal._errors import JournalError, LeaseHeld, LeaseLost, NotReached
-from toolplan.storage.journal._following import follow
-from toolplan.storage.journal._journal import Journal
 from toolplan.storage.journal._leases import Lease
 from toolplan.storage.journal._opening import Place, is_address, open_journal
+from toolplan.storage.journal._reading import BLOB, named_blobs
 from toolplan.storage.journal._records import BadRecord, from_record, record_fields, to_record
 from toolplan.storage.journal._recovery import Recovered, Slot, recover
 from toolplan.storage.journal._retention import Pruning, backup, prune
 from toolplan.storage.journal._rows import KEPT_DURATIONS
-from toolplan.storage.journal._store import SharedJournal, Store
+from toolplan.storage.journal._sqlite import Journal
+from toolplan.storage.journal._store import SharedJournal, Store, follow
 from toolplan.storage.journal._worker import Worker, WriterThread, settle
 from toolplan.storage.journal._writer import Writer
 
 __all__ = [
+    "BLOB",
     "KEPT_DURATIONS",
     "BadRecord",
     "Journal",
@@ -38,6 +39,7 @@ __all__ = [
     "follow",
     "from_record",
     "is_address",
+    "named_blobs",
     "open_journal",
     "prune",
     "record_fields",

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from toolplan import extras
 from toolplan.storage.journal._errors import JournalError
-from toolplan.storage.journal._journal import Journal
+from toolplan.storage.journal._sqlite import Journal
 from toolplan.storage.journal._store import Store
 
 Place: TypeAlias = str | os.PathLike[str]

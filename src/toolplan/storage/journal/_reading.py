@@ -172,6 +172,12 @@ def read_entry(row: Row, is_free: Callable[[Row], bool]) -> RunEntry:
     return RunEntry(run, created, state, digest, question, tools, left)
 
 
+def named_blobs(rows: Iterable[Row]) -> set[str]:
+    """Return the names of the large records that `rows` of events refer to."""
+    lines = (line for (text,) in rows for line in str(text).split("\n"))
+    return {str(json.loads(line)[1]) for line in lines if line.startswith(BLOB)}
+
+
 def _subject(plan: Json) -> tuple[str, str]:
     """Return the question in `plan`, and the names of the tools of its first steps."""
     match plan:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sqlite3
 import time
@@ -17,14 +16,15 @@ from toolplan.storage.journal._counter import COUNT, write_count
 from toolplan.storage.journal._database import STORE
 from toolplan.storage.journal._errors import JournalError
 from toolplan.storage.journal._leases import LEASE_S, Held, Leases
+from toolplan.storage.journal._reading import BLOB, named_blobs
 
-_BLOB: Final = '["blob",'
 _PRUNABLE: Final = """
     SELECT run, owner, token, boot, beat FROM runs
     WHERE status IN ('succeeded', 'failed', 'cancelled') AND created_at < ?
     AND run NOT IN (SELECT run FROM runs ORDER BY created_at DESC, run LIMIT ?)
     ORDER BY created_at, run
 """
+_WITH_BLOBS: Final = "SELECT event FROM events WHERE instr(event, ?)"
 _PAGES: Final = 1_000
 
 
@@ -71,7 +71,7 @@ def prune(
             # Another process writes a blob again that it is about to refer to. After a crash
             # before this, the next pruning deletes them.
             with transaction(connection):
-                blobs.sweep(_named_blobs(connection))
+                blobs.sweep(named_blobs(connection.execute(_WITH_BLOBS, (BLOB,))))
             with suppress(sqlite3.OperationalError):  # in use: the next pruning makes it smaller
                 connection.execute("VACUUM")
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -98,7 +98,7 @@ def backup(path: Path, copy: Path) -> None:
             connection.backup(target, pages=_PAGES)
             target.execute("PRAGMA journal_mode = DELETE")  # one file, and nothing beside it
             copied.folder.mkdir(mode=0o700)
-            for name in sorted(_named_blobs(target)):
+            for name in sorted(named_blobs(target.execute(_WITH_BLOBS, (BLOB,)))):
                 shutil.copyfile(blobs.folder / name, copied.folder / name)
             write_count(copied.folder, int(target.execute(COUNT).fetchone()[0]))
         partial.replace(copy)
@@ -125,17 +125,6 @@ def _names(connection: sqlite3.Connection, values: tuple[object, ...]) -> tuple[
     leases = Leases("", LEASE_S, None, None)
     rows = connection.execute(_PRUNABLE, values)
     return tuple(str(run) for run, *held in rows if leases.is_free(Held(*held)))
-
-
-def _named_blobs(connection: sqlite3.Connection) -> set[str]:
-    """Return the names of the blobs that records refer to."""
-    rows = connection.execute("SELECT event FROM events WHERE instr(event, ?)", (_BLOB,))
-    return {
-        str(json.loads(line)[1])
-        for (text,) in rows
-        for line in str(text).split("\n")
-        if line.startswith(_BLOB)
-    }
 
 
 def _blobs_of(path: Path) -> Blobs:

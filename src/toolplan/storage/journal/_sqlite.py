@@ -1,4 +1,4 @@
-"""The journal's driver for a file of SQLite, with a folder beside it for large records."""
+"""The journal in a file of SQLite, with a folder beside it for large records."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
+from toolplan.storage import shared_file
 from toolplan.storage.database_file import is_empty, patiently, transaction
 from toolplan.storage.journal import _counter, _statements
 from toolplan.storage.journal._blobs import Blobs
 from toolplan.storage.journal._database import PATIENCE_S, STORE
 from toolplan.storage.journal._driver import Driver
-from toolplan.storage.journal._leases import Held, Lease, Leases
-from toolplan.storage.journal._locks import FileLocks
+from toolplan.storage.journal._errors import JournalError
+from toolplan.storage.journal._leases import LEASE_S, Held, Lease, Leases
 from toolplan.storage.journal._reading import Query, Row, run_damaged
 from toolplan.storage.journal._rows import KEPT_DURATIONS, Group
+from toolplan.storage.journal._store import Store
+from toolplan.storage.journal._worker import Worker, WriterThread
 
 _T = TypeVar("_T")
 
@@ -33,6 +36,36 @@ _SQL: Final = _statements.Statements(
         held="boot, beat",
     )
 )
+
+
+class Journal(Store):
+    """The events of runs in one SQLite file, large ones in a folder beside it."""
+
+    _driver: FileDriver
+
+    def __init__(
+        self,
+        path: Path | str,
+        *,
+        clock: Callable[[], float] = time.time,
+        owner: str = "",
+        lease_s: float = LEASE_S,
+        worker: Worker | None = None,
+        age_clock: Callable[[], float] | None = None,
+        boot: str | None = None,
+    ) -> None:
+        """Open the journal at `path`; create it if it does not exist.
+
+        `clock` returns seconds since the epoch, and `owner` names this process. Leases are measured
+        with `age_clock`, in seconds since some moment; `boot` names it, and is equal in all
+        processes that see the same clock.
+
+        Raises:
+            JournalError: the file cannot be opened.
+        """
+        self.path = Path(path)
+        driver = FileDriver(self.path, Leases(owner, lease_s, age_clock, boot))
+        super().__init__(driver, clock, WriterThread() if worker is None else worker)
 
 
 class FileDriver(Driver):
@@ -175,6 +208,37 @@ class FileDriver(Driver):
                     self._counter.keep(count)
             except (sqlite3.Error, OSError) as error:
                 raise STORE.fault(error, self.path) from None
+
+
+class FileLocks:
+    """Each name is the lock of a file beside the journal's, which ends with its process."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._held: dict[str, Callable[[], None]] = {}
+
+    def hold(self, name: str) -> bool:
+        """Hold `name`, unless it is held already, here or elsewhere; return whether that worked.
+
+        Raises:
+            JournalError: the file cannot be made.
+        """
+        try:
+            release = shared_file.try_lock(self._path.with_name(f"{self._path.name}-{name}"))
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise JournalError(
+                "journal-unavailable", f"The journal {self._path} cannot be locked: {reason}."
+            ) from None
+        if release is not None:
+            self._held[name] = release
+        return release is not None
+
+    def release(self, name: str) -> None:
+        """Release `name`."""
+        release = self._held.pop(name, None)
+        if release is not None:
+            release()
 
 
 def _held(columns: Row) -> Held:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Final
 
 from toolplan.events import Event, RunApproved, RunState
 from toolplan.storage.journal import _statements as sql
@@ -15,6 +15,7 @@ from toolplan.storage.journal._leases import Lease
 from toolplan.storage.journal._reading import Query, record_text
 from toolplan.storage.journal._readings import Readings
 from toolplan.storage.journal._records import to_record
+from toolplan.storage.journal._recovery import Whole
 from toolplan.storage.journal._rows import group_of
 from toolplan.storage.journal._worker import Worker, WriterThread
 from toolplan.storage.journal._writing import (
@@ -26,6 +27,10 @@ from toolplan.storage.journal._writing import (
     take_lease,
     use_approvals,
 )
+from toolplan.threads import in_thread
+
+_WAIT_S: Final = 1.0
+"""How long a wait for events is at most; a notice of new ones may get lost."""
 
 
 class Store(Readings):
@@ -220,3 +225,23 @@ class SharedJournal(Store):
         new = new_run(run, self._clock(), digest, record_text(record), events)
         if not add_run(self._query_of(connection), self._driver, new, None):
             raise run_exists(run)
+
+
+async def follow(journal: Store, run: str, at: int = 0) -> AsyncGenerator[Event]:
+    """Yield the events of `run` in the journal, and then each one that is written, without end.
+
+    The first `at` of them are left out. Who follows stops at the event that it waits for.
+
+    Raises:
+        JournalError: there is no such run, or the journal cannot be read.
+    """
+    await in_thread(journal.entry, run)
+    whole, seen = Whole(), 0
+    while True:
+        events = await in_thread(journal.tail, run, seen)
+        for event in map(whole.add, events):
+            seen += 1
+            if seen > at:
+                yield event
+        if not events:
+            await in_thread(journal.wait, run, seen, _WAIT_S)

@@ -4,8 +4,7 @@ Everything is kept by session, one for each conversation of each user, and no se
 weighs the words of another. `BestEffortMemory` answers without memory if it fails.
 """
 
-from toolplan.storage.memory._base import Episode, Memory, Recollection
-from toolplan.storage.memory._best_effort import BestEffortMemory
+from toolplan.storage.memory._base import BestEffortMemory, Episode, Memory, Recollection
 from toolplan.storage.memory._database import MemoryFault
 from toolplan.storage.memory._sqlite import MemoryLimits, SqliteMemory
 

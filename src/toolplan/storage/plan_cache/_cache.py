@@ -13,8 +13,8 @@ from msgspec import Struct
 from msgspec.structs import asdict, astuple
 
 from toolplan.path import Json
-from toolplan.storage.database_file import transaction
-from toolplan.storage.plan_cache._database import Unusable, connect, fault
+from toolplan.storage.database_file import ForeignFile, NewerFile, transaction
+from toolplan.storage.plan_cache._database import FILE, reason_of
 
 DEFAULT_SIZE: Final = 100
 DEFAULT_TTL_S: Final = 3600.0
@@ -179,13 +179,11 @@ class PlanCache:
             return otherwise
         try:
             if self._connection is None:
-                self._connection = connect(self._path)
+                self._connection = FILE.connect(self._path)
             return work(self._connection)
-        except Unusable as error:
-            self._unusable = True
-            self._report(fault(error))
-        except (sqlite3.Error, OSError) as error:
-            self._report(fault(error))
+        except (sqlite3.Error, OSError, ForeignFile, NewerFile) as error:
+            self._unusable = isinstance(error, ForeignFile | NewerFile)
+            self._report(reason_of(error))
         return otherwise
 
     def _report(self, reason: str) -> None:

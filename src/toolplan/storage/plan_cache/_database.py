@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from toolplan.storage.database_file import DatabaseFile, FaultKind, ForeignFile, NewerFile, fault_of
 
@@ -59,31 +58,17 @@ _FAULTS: Final[dict[FaultKind, str]] = {
     "damaged": "it is damaged, or not a plan cache; delete it, or name another file",
 }
 
-_FILE: Final = DatabaseFile(APPLICATION_ID, MIGRATIONS, BUSY_S)
+FILE: Final = DatabaseFile(APPLICATION_ID, MIGRATIONS, BUSY_S)
+
+Fault: TypeAlias = sqlite3.Error | OSError | ForeignFile | NewerFile
+"""The errors of opening and using the file."""
 
 
-class Unusable(Exception):
-    """The file cannot be used as a cache, now or later."""
-
-
-def connect(path: Path | None) -> sqlite3.Connection:
-    """Open the cache at `path`, created where there is none; None opens one in memory.
-
-    Raises:
-        Unusable: another program's file, or written by a newer version.
-        sqlite3.Error, OSError: it cannot be opened.
-    """
-    try:
-        return _FILE.connect(path)
-    except NewerFile as newer:
-        raise Unusable(f"{newer}; delete it") from None
-    except ForeignFile:
-        raise Unusable("it belongs to another program; name another file") from None
-
-
-def fault(error: sqlite3.Error | OSError | Unusable) -> str:
+def reason_of(error: Fault) -> str:
     """Return what `error` means for the file, as the end of a sentence."""
-    if isinstance(error, Unusable):
-        return str(error)
+    if isinstance(error, NewerFile):
+        return f"{error}; delete it"
+    if isinstance(error, ForeignFile):
+        return "it belongs to another program; name another file"
     kind, reason = fault_of(error)
     return reason if isinstance(error, OSError) else _FAULTS.get(kind, reason)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, Final
+from typing import Final
 
-from toolplan.storage.journal import Pruning, SharedJournal
+from toolplan.storage.journal import BLOB, Pruning, SharedJournal, named_blobs
 from toolplan.storage.queue._dispatch import has_table
 
 # Locked: a run that is cancelled could be resumed just now.
@@ -28,7 +27,7 @@ _SIZE: Final = (
     " WHERE relkind = 'r'"
     " AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'runs'::regclass)"
 )
-_BLOB: Final = '["blob",'
+_WITH_BLOBS: Final = "SELECT event FROM events WHERE strpos(event, %s) > 0"
 
 
 def prune_shared(
@@ -62,7 +61,8 @@ def prune_shared(
     with journal.transaction() as connection:
         # nobody may refer to a large record between the two statements
         connection.execute("LOCK TABLE blobs IN EXCLUSIVE MODE")
-        connection.execute("DELETE FROM blobs WHERE name <> ALL(%s)", (_named_blobs(connection),))
+        named = named_blobs(connection.execute(_WITH_BLOBS, (BLOB,)))
+        connection.execute("DELETE FROM blobs WHERE name <> ALL(%s)", ([*named],))
     for table in ("events", "blobs", "runs"):
         journal.rows(f"VACUUM {table}", ())
     return Pruning(names, kept, before, _size(journal))
@@ -85,17 +85,6 @@ def _remove(journal: SharedJournal, values: tuple[object, ...]) -> tuple[str, ..
             if has_table(connection, table):
                 connection.execute(delete, ([*names],))
     return names
-
-
-def _named_blobs(connection: Any) -> list[str]:  # noqa: ANN401 — of the database
-    """Return the names of the large records that records refer to."""
-    query = "SELECT event FROM events WHERE strpos(event, %s) > 0"
-    return [
-        str(json.loads(line)[1])
-        for (text,) in connection.execute(query, (_BLOB,))
-        for line in str(text).split("\n")
-        if line.startswith(_BLOB)
-    ]
 
 
 def _size(journal: SharedJournal) -> int:
