@@ -19,6 +19,7 @@ from tests.plans_strategy import execution_plan
 from toolplan.approval import approve
 from toolplan.engines import run
 from toolplan.events import (
+    CallInDoubt,
     CallIntended,
     Event,
     Failure,
@@ -158,6 +159,21 @@ def test_recovery_does_not_hang_on_the_order_of_events() -> None:
     assert wanted.tries == {("a", 0): 1, ("a", 1): 2}
     for _ in range(200):
         assert recover(chance.sample(events, len(events))) == wanted
+
+
+def test_several_doubts_of_one_attempt_recover_the_same_in_any_order() -> None:
+    """Each worker that finds the call without an outcome may write one, in words of its own."""
+    said = [("one", "", None), ("two", "", "some"), ("two", "/x", "some"), ("two", "/x", None)]
+    events: list[Event] = [CallIntended("a", None, 1, "k", 1.0)]
+    for text, pointer, result in said:
+        failure = Failure("in-doubt", text, pointer)
+        events.append(CallInDoubt("a", None, 1, failure, 1.0, result=result))
+    wanted = recover(events)
+    assert wanted.doubts["a", None].failure == Failure("in-doubt", "two", "/x")
+    assert wanted.doubts["a", None].result == "some"
+    for seed in range(50):
+        shuffled = random.Random(seed).sample(events, len(events))
+        assert recover(shuffled) == wanted
 
 
 @given(st.lists(EVENTS, max_size=12), st.randoms(use_true_random=False))

@@ -179,8 +179,9 @@ def _last(event: CallWaiting) -> tuple[float, str]:
 def _add_doubt(doubts: dict[Slot, Doubt], event: CallInDoubt) -> None:
     """Keep the doubt that says most about the last attempt, whatever the order of the events."""
 
-    def weight(doubt: Doubt) -> tuple[int, bool, Failure]:
-        return doubt.attempt, doubt.result is not None, doubt.failure
+    def weight(doubt: Doubt) -> tuple[int, bool, str]:
+        # a failure has no order of its own; as text it has one, with all of its fields
+        return doubt.attempt, doubt.result is not None, repr(doubt.failure)
 
     slot, doubt = (event.step, event.item), Doubt(event.attempt, event.failure, event.result)
     doubts[slot] = max(doubts.get(slot, doubt), doubt, key=weight)
