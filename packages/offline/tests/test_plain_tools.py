@@ -147,3 +147,12 @@ async def test_what_two_things_can_be_meant_by_is_asked(question: str, asked: st
     proposal = await proposed(question)
     assert isinstance(proposal, Clarification), question
     assert asked in proposal.question
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["live boats", "list live boats", "working boats", "boats that work", "how many based boats"],
+)
+async def test_a_verb_of_a_place_is_no_filler(question: str) -> None:
+    """No word is dropped: without a place behind it, the verb restricts."""
+    assert isinstance(await proposed(question), Clarification)
