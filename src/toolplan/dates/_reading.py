@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import cache
 from itertools import accumulate
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 
 from toolplan.dates._table import (
     ATOMS,
@@ -56,6 +56,7 @@ _DENIED: Final = re.compile(
     r"(?: (?:in|on|from|of|for|during|since))?(?: the)?[ -]$",
     re.IGNORECASE,
 )
+_GROUP: Final = re.compile(r"(\(\?P[<=]\w+)")
 _GLUED: Final = re.compile(r"[-/_]?\w")
 _TOKEN: Final = re.compile(
     r"\d{4}[-/.]\d{1,2}(?:[-/.]\d{1,2}(?:t[\d:.]+(?:z|[+-]\d\d:?\d\d)?)?)?(?!\d)"
@@ -64,15 +65,27 @@ _TOKEN: Final = re.compile(
 )
 
 
+class _Table(Generic[_T]):
+    """Compiled patterns with their meanings; `any` matches where one of them does."""
+
+    def __init__(self, rows: Iterable[tuple[str, _T]]) -> None:
+        self.rows = [(compiled(each), meaning) for each, meaning in rows]
+        self.any = re.compile(
+            "|".join(
+                _GROUP.sub(rf"\1_{number}", each.pattern)
+                for number, (each, _) in enumerate(self.rows)
+            )
+        )
+
+
 class _Tables:
     """The tables with compiled patterns, and the words that begin a time."""
 
     def __init__(self) -> None:
-        self.periods = [(compiled(each), meaning) for each, meaning in PERIODS]
-        self.parts = [(compiled(each), meaning) for each, meaning in PARTS]
-        self.bounds = [(compiled(each), bound) for each, bound in BOUNDS]
-        self.suffixes = [(compiled(each), bound) for each, bound in SUFFIXES]
-        texts = " ".join(each.pattern for each, _ in (*self.periods, *self.parts, *self.bounds))
+        self.periods, self.parts = _Table(PERIODS), _Table(PARTS)
+        self.bounds, self.suffixes = _Table(BOUNDS), _Table(SUFFIXES)
+        rows = (*self.periods.rows, *self.parts.rows, *self.bounds.rows)
+        texts = " ".join(each.pattern for each, _ in rows)
         self.words = frozenset(re.findall(r"(?<![<\\])\b[a-z]{2,}\b", texts)) | {"a", "q", "h"}
 
 
@@ -138,10 +151,10 @@ class _Reader:
         """Return the periods that begin at a place, by their ends."""
         return self.periods[at] if at < len(self.periods) else {}
 
-    def _matches(
-        self, table: Sequence[tuple[re.Pattern[str], _T]], first: int
-    ) -> Iterator[tuple[int, _T, dict[str, str]]]:
-        for pattern, meaning in table:
+    def _matches(self, table: _Table[_T], first: int) -> Iterator[tuple[int, _T, dict[str, str]]]:
+        for pattern, meaning in (
+            table.rows if table.any.match(self.text, self.starts[first]) else ()
+        ):
             match = pattern.match(self.text, self.starts[first])
             if match:
                 yield self.ends[match.end()], meaning, match.groupdict()

@@ -41,12 +41,15 @@ class Found(NamedTuple):
     ends: tuple[int, ...]
 
 
+_Item: TypeAlias = tuple[str, Any, Found]
+
+
 class TooMany(Exception):
     """The question can be read in more ways than are worth comparing."""
 
 
 class Chart:
-    """All meanings of all parts of a question."""
+    """All meanings of all parts of a question, filled from its end."""
 
     def __init__(self, grammar: Grammar, call: Calls, edges: Iterable[Edge], size: int) -> None:
         """Fill the chart for `size` tokens; `call` calls a function of the grammar."""
@@ -54,29 +57,29 @@ class Chart:
             raise TooMany
         self.steps = 0
         self._grammar, self._call = grammar, call
-        self._cells: dict[tuple[int, int], dict[str, dict[Any, Found]]] = {}
-        self._open: dict[tuple[int, int], dict[tuple[Node, tuple[Any, ...]], Found]] = {}
-        given: dict[tuple[int, int], list[tuple[str, Any, Found]]] = defaultdict(list)
+        # by first token, category, end and meaning
+        self._cells: list[dict[str, dict[int, dict[Any, Found]]]] = [{} for _ in range(size + 1)]
+        given: list[list[list[_Item]]] = [[[] for _ in range(size + 1)] for _ in range(size)]
         for edge in edges:
             found = Found(edge.cost, None, (), ())
-            given[edge.start, edge.end].append((edge.category, edge.meaning, found))
-        for width in range(1, size + 1):
-            for start in range(size - width + 1):
-                self._fill(start, start + width, given[start, start + width])
+            given[edge.start][edge.end].append((edge.category, edge.meaning, found))
+        for start in reversed(range(size)):
+            for end in range(start + 1, size + 1):
+                if given[start][end]:
+                    self._fill(start, end, given[start])
 
     def meanings(self, start: int, end: int, category: str) -> dict[Any, int]:
         """Return the meanings that a part has as `category`, with their costs."""
-        found = self._cells.get((start, end), {}).get(category, {})
+        found = self._cells[start].get(category, {}).get(end, {})
         return {meaning: each.cost for meaning, each in found.items()}
 
     def has(self, start: int, end: int, categories: Iterable[str]) -> bool:
         """Return whether a part has a meaning as one of `categories`."""
-        cell = self._cells.get((start, end), {})
-        return any(cell.get(each) for each in categories)
+        return any(end in self._cells[start].get(each, ()) for each in categories)
 
     def phrases(self, start: int, end: int, category: str, meaning: object) -> Iterator[Edge]:
         """Yield the phrases of which `meaning` was made, from the left."""
-        found = self._cells[start, end][category][meaning]
+        found = self._cells[start][category][end][meaning]
         if found.rule is None:
             yield Edge(start, end, category, meaning, found.cost)
             return
@@ -85,49 +88,32 @@ class Chart:
             yield from self.phrases(at, to, part, got)
             at = to
 
-    def _fill(self, start: int, end: int, queue: list[tuple[str, Any, Found]]) -> None:
-        open_here: dict[tuple[Node, tuple[Any, ...]], Found] = {}
-        for middle in range(start + 1, end):
-            right = self._cells.get((middle, end), {}).items()
-            for (node, got), found in self._open.get((start, middle), {}).items() if right else ():
-                for category, meanings in right:
-                    if after := node.children.get(category):
-                        for meaning, other in meanings.items():
-                            cost, ends = found.cost + other.cost, (*found.ends, end)
-                            so_far = Found(cost, None, (*got, meaning), ends)
-                            self._advance(after, so_far, open_here, queue)
-        cell: dict[str, dict[Any, Found]] = {}
-        while queue:
-            category, meaning, found = queue.pop()
-            known = cell.setdefault(category, {})
+    def _fill(self, start: int, end: int, waiting: list[list[_Item]]) -> None:
+        """Add the meanings from `start` to `end`; `waiting` has those from `start`, by their end."""
+        cell = self._cells[start]
+        for category, meaning, found in waiting[end]:  # grows meanwhile
+            known = cell.setdefault(category, {}).setdefault(end, {})
             if meaning in known and known[meaning].cost <= found.cost:
                 continue
             if len(known) >= MOST_MEANINGS or self.steps > MOST_STEPS:
                 raise TooMany
             known[meaning] = found
             if after := self._grammar.root.children.get(category):
-                so_far = Found(found.cost, None, (meaning,), (end,))
-                self._advance(after, so_far, open_here, queue)
-        if cell:
-            self._cells[start, end] = cell
-        if open_here:
-            self._open[start, end] = open_here
+                self._advance(after, Found(found.cost, None, (meaning,), (end,)), waiting)
 
-    def _advance(
-        self,
-        node: Node,
-        found: Found,
-        open_here: dict[tuple[Node, tuple[Any, ...]], Found],
-        queue: list[tuple[str, Any, Found]],
-    ) -> None:
+    def _advance(self, node: Node, found: Found, waiting: list[list[_Item]]) -> None:
+        """Apply the rules that end at `node`, and go on to those that can follow it."""
         self.steps += 1
-        got = found.got
-        if node.children:
-            old = open_here.get((node, got))
-            if old is None or old.cost > found.cost:
-                open_here[node, got] = found
+        _, _, got, ends = found
         for rule in node.rules:
             given = [got[n] if isinstance(n, int) else n for n in rule.takes]
             for meaning, more in self._call(rule.function, given):
-                whole = Found(found.cost + more, rule, got, found.ends)
-                queue.append((rule.category, meaning, whole))
+                whole = Found(found.cost + more, rule, got, ends)
+                waiting[ends[-1]].append((rule.category, meaning, whole))
+        right = self._cells[ends[-1]]
+        for category, after in node.children.items() if right else ():
+            for end, meanings in right[category].items() if category in right else ():
+                for meaning, other in meanings.items():
+                    cost = found.cost + other.cost
+                    longer = Found(cost, None, (*got, meaning), (*ends, end))
+                    self._advance(after, longer, waiting)

@@ -165,7 +165,8 @@ def _edited(w: World, s: Set, m: Part) -> list[Set]:
         if not isinstance(m, Val):
             got = [x for x, _ in apply(w, one.without(*old), m)]
             return [_replaced(s, one, x) for x in got]
-        # of two that fit, each: then it is asked
+        # of two that fit, each, in the order of the schema: then it is asked
+        old.sort(key=lambda c: [*w.lex.entities[one.entity].fields].index(c.field))
         moved = [(c, m._replace(cued=True, entity=one.entity, field=c.field)) for c in old]
         return [_replaced(s, one, x) for c, v in moved for x, _ in apply(w, one.without(c), v)]
     return [x for x, _ in apply(w, s, m) if x != s]

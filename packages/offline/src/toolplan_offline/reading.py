@@ -227,7 +227,7 @@ class Reading:
         """Return the edges over the words that mean something."""
         place = {k: n for n, k in enumerate(self.kept)}
         asks = [e for e in found if e.category == "@ask" and e.end > e.start + 1]
-        edges: set[Edge] = set()
+        edges: dict[Edge, None] = {}  # in the order of the schemas, which options keep
         for e in found:
             within = [place[k] for k in range(e.start, e.end) if k in place]
             if e.category == "SKIP" or not within:
@@ -236,5 +236,5 @@ class Reading:
             noun = e.category in ("N", "N1") and any(
                 a.start <= e.start and e.end <= a.end for a in asks
             )
-            edges.add(Edge(within[0], within[-1] + 1, e.category, e.meaning, e.cost + noun))
-        return sorted(edges, key=lambda e: (e.start, e.end, e.category, str(e.meaning)))
+            edges[Edge(within[0], within[-1] + 1, e.category, e.meaning, e.cost + noun)] = None
+        return [*edges]

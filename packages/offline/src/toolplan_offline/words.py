@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 _TOKEN: Final = re.compile(
@@ -40,7 +42,8 @@ class Token(NamedTuple):
     end: int
 
 
-def split(question: str) -> list[Token]:
+@lru_cache(maxsize=16)
+def split(question: str) -> Sequence[Token]:
     """Return the tokens of `question`; marks at its two ends are left out."""
     out: list[Token] = []
     for found in _TOKEN.finditer(question):
