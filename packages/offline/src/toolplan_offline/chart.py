@@ -6,7 +6,6 @@ meaning are one.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -89,7 +88,7 @@ class Chart:
             at = to
 
     def _fill(self, start: int, end: int, waiting: list[list[_Item]]) -> None:
-        """Add the meanings from `start` to `end`; `waiting` has those from `start`, by their end."""
+        """Add the meanings from `start` to `end`; `waiting` has those to add, by their end."""
         cell = self._cells[start]
         for category, meaning, found in waiting[end]:  # grows meanwhile
             known = cell.setdefault(category, {}).setdefault(end, {})

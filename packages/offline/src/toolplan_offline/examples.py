@@ -15,10 +15,7 @@ _MOST_TRIED: Final = 6
 
 
 def example_questions(lex: Lexicon, answers: Callable[[str], bool]) -> tuple[str, ...]:
-    """Return up to three questions, of different things where there are several.
-
-    `answers` says whether there is a plan for a question.
-    """
+    """Return up to three questions for which `answers` returns true, of different things."""
     things = [list(_of(e)) for e in lex.entities.values() if e.list_tool][:_MOST_TRIED]
     turned = (
         texts[at % len(texts) :] + texts[: at % len(texts)] for at, texts in enumerate(things)

@@ -24,7 +24,7 @@ from toolplan_offline.meaning import (
     World,
 )
 from toolplan_offline.schemas import Entity
-from toolplan_offline.words import plural
+from toolplan_offline.words import plural, spoken
 
 _BOUNDS: Final = frozenset({">=", "<=", ">", "<"})
 _INSIDE: Final = ("in", "at", "from", "for", "on", "inside", "within", "under", "during")
@@ -66,6 +66,10 @@ def _when(w: World, s: Set, e: Entity, m: When) -> Out:
         undated(w, s, m)
         return
     lo, hi = m.lo, m.hi
+    whole = lo and hi and (lo, hi) == (date(hi.year, 1, 1), date(hi.year, 12, 31))
+    if whole and e.year and not m.field:
+        w.refuse(f"{hi:%Y}: the {spoken(e.year)}, or by {spoken(day)}? Please say which.")
+        return
     if m.ahead and e.plans_ahead(day):
         if m.ahead.first != lo:
             w.refuse(f"Is {m.ahead} meant, or the last one before today? Please give its date.")

@@ -11,7 +11,7 @@ from collections import defaultdict
 from typing import Any, NamedTuple
 
 from toolplan_offline.schemas import ENGLISH, Entity, Field, Report, Schemas
-from toolplan_offline.words import participles, phrase, plural, singular, spoken
+from toolplan_offline.words import graded, participles, phrase, plural, singular, spoken
 
 
 class Val(NamedTuple):
@@ -131,6 +131,9 @@ class Lexicon:
                 if said & about:
                     self.add(up, "UP", word)
                     self.add(down, "DOWN", word)
+            for more, most in map(graded, found.words):
+                self.add(f"{more} than", "MORE", word)
+                self.add(most, "UP", word)
         names = list(found.words)
         if found.name.startswith(f"{entity.name}_"):
             names.append(spoken(found.name[len(entity.name) + 1 :]))

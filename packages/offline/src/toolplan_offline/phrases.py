@@ -273,7 +273,8 @@ def their(w: World, np: NP, most: str) -> Out:
 def by_field(w: World, f: Word, e: str | None = None, one: str = "") -> Out:
     """Group by a field, perhaps of a thing that is named; `one`: one group is meant."""
     found = w.lex.field(f)
-    groups = found.column and found.kind not in ("number", "text", "date", "list")
+    kind = "year" if f.field == w.lex.entities[f.entity].year else found.kind
+    groups = found.column and kind not in ("number", "text", "date", "list")
     if groups and e in (None, f.entity):
         yield (f.entity, f.field, *one), 0
 

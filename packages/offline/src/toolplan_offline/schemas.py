@@ -43,7 +43,7 @@ def _read_english() -> English:
         elif table == "suffix":
             english.suffixes.update(dict.fromkeys(texts, name))
         elif table == "cue":
-            english.cues[name] = texts
+            english.cues.update(dict.fromkeys(name.split(), texts))
         elif table == "greatest":
             up, down = name.rsplit(", " if ", " in name else " ", 1)
             english.greatest.append((up, down, frozenset(texts)))
@@ -130,6 +130,12 @@ class Entity:
         values = [str(v) for f in self.fields.values() if f.kind == "enum" for v in f.values]
         said = " ".join(map(spoken, [day, self.name, *values])).split()
         return bool(ENGLISH.classes["ahead"] & {*said})
+
+    @property
+    def year(self) -> str:
+        """The field that holds a year as a number; "" where none does."""
+        years = (f for f in self.fields.values() if f.json == "integer" and "year" in f.words)
+        return next((f.name for f in years), "")
 
     @property
     def keys(self) -> list[Field]:

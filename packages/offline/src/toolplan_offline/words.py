@@ -111,6 +111,13 @@ def plural(noun: str) -> str:
     return head + blank + last
 
 
+def graded(adjective: str) -> tuple[str, str]:
+    """Return the two degrees of a short adjective: "warm" has "warmer" and "warmest"."""
+    stem = re.sub(r"^([^aeiou]+[aeiou])([^aeiouwxy])$", r"\1\2\2", adjective)
+    stem = re.sub(r"(?<=[^aeiou])y$", "i", stem.removesuffix("e"))
+    return stem + "er", stem + "est"
+
+
 def singular(word: str) -> str:
     """Return the singular of a word that may be a plural."""
     if word.endswith("ies"):
