@@ -11,8 +11,7 @@ from toolplan.compiler import compile_plan, to_text
 from toolplan.diagnostics import CannotExpress
 from toolplan.integrations.clear import Plan as ClearPlan
 from toolplan.integrations.clear import PlannerError
-from toolplan.integrations.kirha.steps import Step, typed_plan
-from toolplan.integrations.kirha.values import read, shown
+from toolplan.integrations.kirha.steps import Step, read, read_steps, shown
 from toolplan.plan import Plan, Value
 from toolplan.tools import Tool, Toolbox
 
@@ -51,4 +50,5 @@ def test_every_plan_that_passes_its_check_can_be_shown(plan: Plan) -> None:
     adapter = ClearPlan(compiled.plan.plan)
     assert len(json.loads(json.dumps(adapter.to_json()))["steps"]) == len(plan.steps)
     assert adapter.text == to_text(compiled.plan)
-    assert typed_plan([Step(step) for step in plan.steps]).steps == plan.steps
+    typed, unread = read_steps([Step(step) for step in plan.steps])
+    assert (typed.steps, unread) == (plan.steps, ())

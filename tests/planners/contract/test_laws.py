@@ -16,8 +16,8 @@ from toolplan.demo.network import NETWORK_CONTRACTS, NETWORK_TOOLS
 from toolplan.path import Json
 from toolplan.planners import Draft, Question
 from toolplan.planners.contract import ContractError, KnowledgeMode, read_text
-from toolplan.planners.contract.fields import ENTITY_TYPES
-from toolplan.planners.contract.knowledge import KNOWLEDGE_MODES
+from toolplan.planners.contract.files import ENTITY_TYPES
+from toolplan.planners.contract.planner import KNOWLEDGE_MODES
 from toolplan.planners.contract.state import (
     LEAST_CONFIDENCE,
     NEEDS_CLARIFICATION,

@@ -10,7 +10,7 @@ import pytest
 import toolplan.demo.network
 import toolplan.planners.contract
 from toolplan.planners.contract import read_text
-from toolplan.planners.contract.fields import CONTRACT_FIELDS, SKILL_FIELDS
+from toolplan.planners.contract.files import CONTRACT_FIELDS, SKILL_FIELDS
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "contracts.md").read_text("utf-8")

@@ -14,7 +14,7 @@ from toolplan.providers import Ended, Model, ModelError, ModelRequest, Piece, Te
 Sleep: TypeAlias = Callable[[float], Awaitable[object]]
 
 FIRST_DELAY_S: Final = 1.0
-"""The delay before the second attempt; doubled before each further one (F003-20)."""
+"""The delay before the second attempt; doubled before each further one."""
 
 
 @runtime_checkable

@@ -46,7 +46,7 @@ from toolplan.storage.plan_cache import PlanCache
 from toolplan.tools import Tool, Toolbox
 
 _NOT_A_PLAN: Final = frozenset({"llm-ambiguous", "llm-degenerate", "llm-empty"})
-"""Replies that hold no plan: the model is asked again without a delay (C-08)."""
+"""Replies that hold no plan: the model is asked again without a delay."""
 _SHORTEST_TTL_S: Final = 1e-9  # plans expire at once
 _ARGUMENTS: Final = frozenset(
     {"argument-type", "argument-value", "list-into-scalar", "missing-argument"}

@@ -48,7 +48,7 @@ class SettingError(ToolplanError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ToolInfo:
-    """A tool with the names of its parameters only: enough to plan with (F003-8)."""
+    """A tool with the names of its parameters only: enough to plan with."""
 
     name: str
     description: str = ""

@@ -7,8 +7,7 @@ Names are spelled as in Python (`generate_plan`, `step_id`); wire forms are thos
 
 from toolplan.integrations.kirha.errors import PlannerError, PlanParseError
 from toolplan.integrations.kirha.execution import StepResult, execute
-from toolplan.integrations.kirha.plan import Plan, parse_plan
-from toolplan.integrations.kirha.planner import Planner
+from toolplan.integrations.kirha.planner import Plan, Planner, parse_plan
 from toolplan.integrations.kirha.steps import Step
 from toolplan.integrations.kirha.tools import Tool
 from toolplan.integrations.kirha.validation import (

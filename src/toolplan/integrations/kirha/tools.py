@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast, get_args
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from toolplan.engines.lost import may_have_happened
 from toolplan.integrations._calls import call_user
@@ -26,7 +26,7 @@ from toolplan.tools import Tool as TypedTool
 Handler: TypeAlias = Callable[[Any], Any]
 """Takes the arguments, an object, and returns the output; it may be a coroutine function."""
 
-_STATED: Final = frozenset({"read", "write", "destructive"})
+_STATED: Final = frozenset(get_args(StatedEffects))
 
 
 class Tool(Struct, frozen=True):
@@ -53,20 +53,8 @@ class Tool(Struct, frozen=True):
 
     def typed(self) -> TypedTool:
         """Return the tool that plans call."""
-        schemas: dict[str, Json] = {
-            "name": self.name,
-            "description": self.description,
-            "input_schema": self.input_schema,
-            "output_schema": self.output_schema,
-        }
-        known = TypedTool.from_json(schemas)
-        return replace(
-            known,
-            effects=Effects.UNKNOWN if self.effects is None else Effects(self.effects),
-            idempotent=self.idempotent,
-            call=None if self.handler is None else _call(known, self.handler),
-            source="kirha",
-        )
+        fields = asdict(self).items()
+        return _of_mapping({name: value for name, value in fields if value is not None})
 
 
 AnyTool: TypeAlias = Tool | TypedTool | Mapping[str, object]
@@ -85,13 +73,9 @@ def toolbox(tools: Iterable[AnyTool]) -> Toolbox:
 
 
 def _typed(tool: AnyTool) -> TypedTool:
-    match tool:
-        case TypedTool():
-            return tool
-        case Tool():
-            return tool.typed()
-        case _:
-            return _of_mapping(tool)
+    if isinstance(tool, TypedTool):
+        return tool
+    return tool.typed() if isinstance(tool, Tool) else _of_mapping(tool)
 
 
 def _of_mapping(fields: Mapping[str, object]) -> TypedTool:
@@ -104,13 +88,10 @@ def _of_mapping(fields: Mapping[str, object]) -> TypedTool:
             f"Tool {known.name!r}: its effects are {effects!r}, not 'read', 'write'"
             " or 'destructive'."
         )
-    known = replace(
+    return replace(
         known,
         effects=known.effects if effects is None else Effects(str(effects)),
         idempotent=known.idempotent or fields.get("idempotent") is True,
-    )
-    return replace(
-        known,
         call=None if handler is None else _call(known, cast("Handler", handler)),
         source="kirha",
     )

@@ -22,9 +22,8 @@ from msgspec.structs import asdict, replace
 from toolplan.compiler import fix
 from toolplan.diagnostics import ABOUT_KEYS, Diagnostic
 from toolplan.integrations.kirha.errors import missing_step
-from toolplan.integrations.kirha.steps import AnyStep, read_steps
+from toolplan.integrations.kirha.steps import AnyStep, output_key, read_steps
 from toolplan.integrations.kirha.tools import AnyTool, toolbox
-from toolplan.integrations.kirha.values import output_key
 from toolplan.path import Json, Path, Segment
 from toolplan.plan import Array, Literal, Object, Plan, Ref, Value, split_pointer
 from toolplan.rules import PlanContext

@@ -17,14 +17,13 @@ from toolplan.planners.contract.contracts import (
 )
 from toolplan.planners.contract.files import load_contracts, read_text
 from toolplan.planners.contract.intent import IntentReader
-from toolplan.planners.contract.knowledge import KnowledgeMode
-from toolplan.planners.contract.planner import ContractPlanner
-from toolplan.planners.contract.progress import state_of
+from toolplan.planners.contract.planner import ContractPlanner, KnowledgeMode
 from toolplan.planners.contract.state import (
     ClarificationNeeded,
     Intent,
     StateError,
     UnknownIntentError,
+    state_of,
 )
 
 __all__ = [

@@ -140,7 +140,7 @@ def agent_tool(
     """Return the tool of the agent of `contract`.
 
     Missing optional data is listed in `data_gaps` of the outputs, unless the agent lists it itself
-    (F001-24).
+    .
 
     Args:
         contract: of the agent.
@@ -248,34 +248,25 @@ def _require(schema: dict[str, Json], tokens: list[str], leaf: dict[str, Json]) 
 
 
 def _briefing(arguments: Arguments) -> Briefing:
-    scope = arguments.get("scope")
-    upstream = arguments.get("upstream")
-    given = upstream if isinstance(upstream, dict) else {}
+    skill, scope, upstream = map(arguments.get, ("skill", "scope", "upstream"))
     return Briefing(
-        skill=_skill(arguments),
-        required_data=tuple(_dependencies(arguments.get("required_data"))),
+        skill=skill if isinstance(skill, str) else "",
+        required_data=tuple(_needs(arguments.get("required_data"))),
         scope=scope if isinstance(scope, dict) else {},
         upstream={
-            tool: outputs if isinstance(outputs, dict) else None for tool, outputs in given.items()
+            tool: outputs if isinstance(outputs, dict) else None
+            for tool, outputs in (upstream if isinstance(upstream, dict) else {}).items()
         },
     )
 
 
-def _skill(arguments: Arguments) -> str:
-    skill = arguments.get("skill")
-    return skill if isinstance(skill, str) else ""
-
-
-def _dependencies(items: Json) -> Iterator[Need]:
+def _needs(items: Json) -> Iterator[Need]:
     for item in items if isinstance(items, list) else []:
         if isinstance(item, dict) and isinstance(path := item.get("data_path"), str):
             least = item.get("min_count")
             optional = item.get("priority") == Priority.OPTIONAL.value
-            yield Need(
-                path,
-                least if isinstance(least, int) else 1,
-                Priority.OPTIONAL if optional else Priority.REQUIRED,
-            )
+            priority = Priority.OPTIONAL if optional else Priority.REQUIRED
+            yield Need(path, least if isinstance(least, int) else 1, priority)
 
 
 def _at(outputs: Mapping[str, Json], data_path: str) -> Json:

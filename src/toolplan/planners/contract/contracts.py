@@ -56,7 +56,7 @@ class Need(Struct, frozen=True):
         return self.priority is Priority.REQUIRED
 
     def to_json(self, skill: str) -> dict[str, Json]:
-        """Return the item of `required_data` in a task (F001-12)."""
+        """Return the item of `required_data` in a task."""
         return {
             "data_path": self.data_path,
             "skill": skill,

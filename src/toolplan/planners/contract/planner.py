@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, Literal, TypeAlias, get_args
 
 from toolplan.path import Json, copied
 from toolplan.planners._base import Attempt, Clarification, Draft, OnText, Proposal, Question
@@ -17,12 +18,12 @@ from toolplan.planners.contract.drafts import (
     short_of,
 )
 from toolplan.planners.contract.intent import IntentReader
-from toolplan.planners.contract.knowledge import KNOWLEDGE_MODES, KnowledgeMode, reasons
 from toolplan.planners.contract.state import (
     NODE,
     WRITTEN,
     ClarificationNeeded,
     Intent,
+    MetaIntent,
     StateError,
     UnknownIntentError,
     gate,
@@ -33,8 +34,52 @@ from toolplan.planners.contract.state import (
 from toolplan.planners.contract.tasks import Task, make_tasks
 from toolplan.tools import Toolbox
 
-MOST_EPISODES: Final = 10
-"""The most earlier questions that a follow-up may refer to."""
+KnowledgeMode: TypeAlias = Literal["always", "auto", "never"]
+"""When agents with optional knowledge are asked: always, if a predicate is true, or never."""
+
+KNOWLEDGE_MODES: Final[tuple[KnowledgeMode, ...]] = get_args(KnowledgeMode)
+SURE: Final = 0.7
+"""The least confidence of a question that is not ambiguous."""
+
+_SURE_OF_SCOPE: Final = 0.5
+_LINKED: Final = frozenset((MetaIntent.FOLLOW_UP, MetaIntent.REFINEMENT, MetaIntent.EXPLANATION))
+_POLICY_WORDS: Final = re.compile(
+    r"\b(?:polic(?:y|ies)|standards?|guidelines?|exceptions?|exemptions?|waivers?)\b", re.IGNORECASE
+)
+
+
+def _is_about_policy(intent: Intent) -> bool:
+    said = [intent.goal, *intent.named("asset_target"), *intent.named("assessment_type")]
+    is_asked = intent.meta_intent is MetaIntent.POLICY_QUESTION
+    return is_asked or any(_POLICY_WORDS.search(text) for text in said)
+
+
+def _has_ambiguous_scope(intent: Intent) -> bool:
+    named = [each for each in intent.entities if each.type in ("site", "device")]
+    return any(each.confidence < _SURE_OF_SCOPE for each in named)
+
+
+_MOST_EPISODES: Final = 10
+"""Maximum number of earlier questions that a follow-up may refer to."""
+
+PREDICATES: Final[Mapping[str, Callable[[Intent], bool]]] = {
+    "follow_up": lambda intent: intent.meta_intent in _LINKED,
+    "policy": _is_about_policy,
+    "ambiguous_query": lambda intent: intent.confidence < SURE,
+    "ambiguous_scope": _has_ambiguous_scope,
+}
+"""The four reasons to ask for optional knowledge."""
+
+
+def reasons(intent: Intent, mode: KnowledgeMode) -> list[str]:
+    """Return the reasons to ask for optional knowledge.
+
+    >>> reasons(Intent("cbp_assessment", MetaIntent.FOLLOW_UP), "auto")
+    ['follow_up']
+    """
+    if mode == "auto":
+        return [name for name, holds in PREDICATES.items() if holds(intent)]
+    return ["always"] if mode == "always" else []
 
 
 class ContractPlanner:
@@ -59,7 +104,7 @@ class ContractPlanner:
                 `knowledge`.
             parallel_knowledge: data agents do not wait for knowledge agents.
             rounds: how often an agent is asked at most, where its outputs were less than a task
-                requires. 1 is one pass (F001-25); with more, `propose` returns another draft
+                requires. 1 is one pass; with more, `propose` returns another draft
                 after such a run.
 
         Raises:
@@ -107,7 +152,7 @@ class ContractPlanner:
         )
 
     def envelope(self, state: Mapping[str, Json]) -> dict[str, Json]:
-        """Return the plan of a STATE in the dialect `state`, with `routing_detail` (C-24).
+        """Return the plan of a STATE in the dialect `state`, with `routing_detail`.
 
         Raises:
             ClarificationNeeded, UnknownIntentError, StateError: as `plan`.
@@ -194,5 +239,5 @@ class ContractPlanner:
             for each in (episodes if isinstance(episodes, list) else [])
             if isinstance(each, dict) and isinstance(query := each.get("query"), str)
         ]
-        turns: list[Json] = [{"intent": self.reader.read(text)} for text in asked[:MOST_EPISODES]]
+        turns: list[Json] = [{"intent": self.reader.read(text)} for text in asked[:_MOST_EPISODES]]
         return {"history": turns[::-1]}

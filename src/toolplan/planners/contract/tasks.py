@@ -17,8 +17,7 @@ from toolplan.planners.contract.contracts import (
     Role,
     Skill,
 )
-from toolplan.planners.contract.state import Intent, UnknownIntentError
-from toolplan.planners.contract.wording import described
+from toolplan.planners.contract.state import Intent, UnknownIntentError, described
 
 _RANK: Final[Mapping[Role, int]] = {Role.KNOWLEDGE: 0, Role.DATA: 1, Role.DOMAIN: 2}
 
@@ -61,12 +60,12 @@ class Task(Struct, frozen=True):
         return not self.answers and not any(needed.is_required for _, needed in self.requested)
 
     def required_data(self) -> list[Json]:
-        """Return `required_data` of the task (F001-12)."""
+        """Return `required_data` of the task."""
         name = self.contract.agent if self.skill is None else self.skill.name
         return [each.to_json(name) for each in self.contract.needs(self.skill)]
 
     def to_json(self) -> dict[str, Json]:
-        """Return the task of a STATE, pending (F001-11)."""
+        """Return the task of a STATE, pending."""
         depends_on: list[Json] = [*self.depends_on]
         task: dict[str, Json] = {
             "id": self.id,
@@ -100,7 +99,7 @@ def make_tasks(
         intent: an intent that is clear.
         contracts: of all agents.
         enriched: include agents whose outputs are optional knowledge.
-        parallel_knowledge: data agents do not wait for knowledge agents (C-21).
+        parallel_knowledge: data agents do not wait for knowledge agents.
 
     Raises:
         UnknownIntentError: no contract answers the class of the intent.
@@ -171,7 +170,7 @@ def _only_enriches(producer: Contract, needed: Need) -> bool:
 def _before(
     involved: Sequence[Contract], links: Sequence[_Link], *, parallel_knowledge: bool
 ) -> dict[str, set[str]]:
-    """Return the agents that each one waits for: its sources; for data, also knowledge (C-21)."""
+    """Return the agents that each one waits for: its sources; for data, also knowledge."""
     before: dict[str, set[str]] = {each.agent: set() for each in involved}
     for link in links:
         before[link.consumer].add(link.producer)
