@@ -233,7 +233,6 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "unclear-intent": ("The question leaves open what is to be assessed.", "answer the message."),
     "bad-yaml": ("A file is not YAML that is read here.", "correct the line that it names."),
     "bad-reference": ("A reference in a plan cannot be read.", "write `${step.field[*].name}`."),
-    "bad-step": ("A step of a kirha plan cannot be read.", "correct what the message names."),
     "bad-record": (
         "A record of a journal cannot be read.",
         "use the toolplan that wrote it, or restore the journal from a copy.",
