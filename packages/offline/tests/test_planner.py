@@ -188,10 +188,38 @@ def test_what_no_tool_deletes_is_refused() -> None:
             "SELECT shipments.carrier, count(*) AS count FROM shipments"
             " GROUP BY 1 ORDER BY count DESC NULLS LAST, 1",
         ),
+        (
+            "facilities in Berlin other than F2",
+            "SELECT * FROM facilities WHERE id IS DISTINCT FROM 'F2'",
+        ),
+        (
+            "facilities except F2, F3 and F4",
+            "SELECT * FROM facilities WHERE (id IS NULL OR id NOT IN ('F2', 'F3', 'F4'))",
+        ),
     ],
 )
 def test_what_no_argument_can_say_is_one_statement(question: str, sql: str) -> None:
     assert calls(question)[-1][1]["sql"] == sql
+
+
+def test_what_is_left_out_is_of_the_nearest_things() -> None:
+    facilities, others, shipments = calls("shipments of facilities other than F2")
+    assert (facilities[0], shipments[0]) == ("facilities_list", "shipments_list")
+    assert others[1]["sql"] == "SELECT * FROM facilities WHERE id IS DISTINCT FROM 'F2'"
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["facility F2 other than F3", "facilities F1 and F2 but not F2", "facilities outside F2"],
+)
+def test_what_leaves_nothing_out_for_sure_is_asked(question: str) -> None:
+    assert isinstance(ask(question), Clarification)
+
+
+@pytest.mark.parametrize("words", ["in the course of", "over the course of", "in the span of"])
+def test_a_period_can_be_said_in_more_words(words: str) -> None:
+    assert calls(f"shipments {words} September") == calls("shipments in September")
+    assert isinstance(ask(f"shipments {words} inspections"), Clarification)
 
 
 @pytest.mark.parametrize(

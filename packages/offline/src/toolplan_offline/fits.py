@@ -211,6 +211,9 @@ def _not(w: World, s: Set, e: Entity, m: Not) -> Out:
                 old = next((p for p in one.parts - s.parts if isinstance(p, Cond)), None)
                 if old and (got := put(s, old._replace(op="!="))):
                     yield got, cost
+        case NP(set=left) if left.is_record and left.entity == s.entity:
+            op = "not in" if len(left.conditions[0].values) > 1 else "!="
+            yield from _kept(put(s, left.conditions[0]._replace(op=op)))
         case To(negated=False) as link if not names_kinds(e):
             yield from apply(w, s, link._replace(negated=True))
         case Both() as both:
@@ -254,6 +257,8 @@ def undated(w: World, s: Set, m: Part) -> bool:
 def tails(w: World, np: NP, m: Part) -> Out:
     """Yield the nearer things that a phrase could belong to."""
     yield from apply(w, np.set, m)
+    if isinstance(m, Not) and isinstance(m.of, To):  # "other than F2" leaves out one of the nearer
+        yield from apply(w, np.set, Not(m.of.np))
     if np.tail is not None:
         yield from tails(w, np.tail, m)
 

@@ -58,15 +58,15 @@ class Set(NamedTuple):
     @property
     def is_record(self) -> bool:
         """Whether the set is named by identities alone."""
-        conditions = self.conditions
-        return len(self.parts) == len(conditions) == 1 and conditions[0].field == "id"
+        return self.is_one and self.conditions[0].field == "id"
 
     @property
     def is_one(self) -> bool:
         """Whether the set is named by identities, or by a name of its own."""
         conditions = self.conditions
         name = conditions[0].field if len(self.parts) == len(conditions) == 1 else ""
-        return name in ("id", "name", "title", f"{self.entity}_name") and conditions[0].op != "!="
+        named = name in ("id", "name", "title", f"{self.entity}_name")
+        return named and conditions[0].op not in ("!=", "not in")
 
     @property
     def has_hole(self) -> bool:

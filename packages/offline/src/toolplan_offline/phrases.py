@@ -73,7 +73,7 @@ def free(w: World, text: str) -> Out:
 
 def not_(w: World, m: Part) -> Out:
     """Negate a modifier."""
-    if isinstance(m, Val | To | Both | Free):
+    if isinstance(m, Val | To | Both | Free | NP):
         yield Not(m), 0
 
 
