@@ -5,7 +5,7 @@
 Settings may be spelled as in TypeScript (`maxRetries`) or as in Python (`max_retries`).
 """
 
-from toolplan.integrations.clear.analysis import Analysis, Analyzer
+from toolplan.integrations.clear.analysis import Analysis, Analyzer, Summarizer
 from toolplan.integrations.clear.errors import (
     ClarificationNeeded,
     PlanDependencyError,
@@ -14,10 +14,14 @@ from toolplan.integrations.clear.errors import (
     ToolNotFoundError,
 )
 from toolplan.integrations.clear.executor import Execution, ExecutionError, Executor
-from toolplan.integrations.clear.orchestrator import Orchestrator
+from toolplan.integrations.clear.orchestrator import (
+    Orchestrator,
+    Progress,
+    Response,
+    ResponseMetadata,
+)
 from toolplan.integrations.clear.plan import Plan, PlanMetadata, PlanStep
 from toolplan.integrations.clear.planner import PlannerAgent
-from toolplan.integrations.clear.response import Progress, Response, ResponseMetadata
 from toolplan.integrations.clear.settings import (
     AnalyzerConfig,
     ExecutorConfig,
@@ -27,7 +31,6 @@ from toolplan.integrations.clear.settings import (
     SummarizerConfig,
     ToolInfo,
 )
-from toolplan.integrations.clear.summarizer import Summarizer
 from toolplan.integrations.clear.tools import (
     BaseTool,
     MCPServer,

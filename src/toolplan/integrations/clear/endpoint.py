@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from typing import Final, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
+from typing import Final, Protocol, TypeAlias, cast, runtime_checkable
 
 from msgspec import Struct
 
@@ -87,14 +87,10 @@ def as_model(provider: object, tries: int, sleep: Sleep) -> Model:
     """
     if isinstance(provider, Provider):  # first, because a mock has every attribute
         return ProviderModel(provider, tries, sleep)
-    if _is_model(provider):
-        return provider
+    if hasattr(provider, "stream") and hasattr(provider, "name"):
+        return cast("Model", provider)
     kind = type(provider).__name__
     raise TypeError(f"A planner needs a model, or an object with 'generate', not a {kind}.")
-
-
-def _is_model(provider: object) -> TypeGuard[Model]:
-    return hasattr(provider, "stream") and hasattr(provider, "name")
 
 
 def _content(reply: object) -> str:

@@ -82,8 +82,7 @@ class ToolResult(Struct, frozen=True):
         if self.error is None:
             document["data"] = self.data
         else:
-            code, message, details = self.error
-            document["error"] = {"code": code, "message": message, "details": details}
+            document["error"] = self.error._asdict()
         document["metadata"] = {
             "executionTime": self.metadata.execution_time,
             "timestamp": self.metadata.timestamp,
