@@ -9,6 +9,7 @@ from threading import Event, Thread
 from types import TracebackType
 from typing import Final, Self
 
+from tests.doubles.listening import stop_listening
 from tests.doubles.model_replies import (
     Raw,
     Received,
@@ -104,9 +105,7 @@ class ScriptedModelServer:
             self._port = server.sockets[0].getsockname()[1]
             self._ready.set()
             await self._end.wait()
-            server.close()
-            for _ in range(5):  # a connection that was just accepted: its task has to begin,
-                await asyncio.sleep(0)  # or nothing closes its transport
+            await stop_listening(server)
             for conversation in self._conversations:
                 conversation.cancel()
             await asyncio.gather(*self._conversations, return_exceptions=True)

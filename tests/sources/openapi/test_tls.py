@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.doubles.listening import stop_listening
 from toolplan.sources.openapi import Guard, HttpLimits, HttpTransport, Origin, Request
 from toolplan.tools import ToolError
 
@@ -71,7 +72,7 @@ def asked(host: str, certificate: Path, *, trusted: bool = True) -> tuple[int, l
             request = Request("GET", origin, "/", may_repeat=True, has_effects=False)
             return (await transport.send(request)).status
         finally:
-            server.close()
+            await stop_listening(server)
             await asyncio.sleep(0.05)  # the other side of the connection has to notice its end
 
     return asyncio.run(ask()), seen

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TypeAlias
 
+from tests.doubles.listening import stop_listening
 from toolplan.path import Json
 from toolplan.sources.openapi import (
     Guard,
@@ -75,9 +76,7 @@ class Wire:
         trace: TracebackType | None,
     ) -> None:
         if self._server is not None:
-            self._server.close()
-            for _ in range(5):  # a connection that was just accepted has to begin, to be closed
-                await asyncio.sleep(0)
+            await stop_listening(self._server)
         for writer in self._writers:
             writer.close()
         for writer in self._writers:
