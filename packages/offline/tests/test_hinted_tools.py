@@ -92,9 +92,25 @@ def test_conditions_behind_with_and_still(question: str, args: dict[str, Any]) -
     assert last(question) == args
 
 
-@pytest.mark.parametrize("question", ["pictures from 1921", "pictures from last year"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "pictures from 1921",
+        "pictures from last year",
+        "pictures before 1921",
+        "pictures since 1921",
+        "pictures until 1921",
+        "pictures after 1921",
+        "pictures from 1921 to 1930",
+        "baroque pictures between 1921 and 1930",
+    ],
+)
 def test_a_year_that_is_also_a_number_of_the_thing_is_asked(question: str) -> None:
-    assert "the made, or by bought on? Please say which." in asked(question)
+    assert "Is the made meant, or bought on? Please say which." in asked(question)
+
+
+def test_a_year_that_is_a_number_can_be_said() -> None:
+    assert "WHERE made = 1921" in last("pictures with made 1921")["sql"]
 
 
 def test_groups_by_a_year_may_be_those_of_a_number_or_of_a_date() -> None:
@@ -108,6 +124,19 @@ def test_a_verb_says_which_year_is_meant() -> None:
     assert "bought_on >= '2021-01-01'" in sql
 
 
-@pytest.mark.parametrize("question", ["still pictures", "pictures we still have", "still baroque"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "still pictures",
+        "pictures we still have",
+        "still baroque",
+        "show still pictures",
+        "list still baroque pictures",
+        "are still pictures on show?",
+        "which are still pictures?",
+        "which pictures are still?",
+        "how many still pictures",
+    ],
+)
 def test_still_is_not_skipped_where_it_may_mean_something(question: str) -> None:
     assert asked(question)

@@ -156,3 +156,26 @@ async def test_what_two_things_can_be_meant_by_is_asked(question: str, asked: st
 async def test_a_verb_of_a_place_is_no_filler(question: str) -> None:
     """No word is dropped: without a place behind it, the verb restricts."""
     assert isinstance(await proposed(question), Clarification)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "existing boats",
+        "submitted surveys",
+        "the done repairs",
+        "how many recorded surveys",
+        "made boats",
+    ],
+)
+async def test_a_participle_before_a_noun_is_no_filler(question: str) -> None:
+    """Which state it means is in no field; behind the noun it says that there are any."""
+    assert isinstance(await proposed(question), Clarification)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["boats on record", "repairs done so far", "surveys submitted so far", "boats found"],
+)
+async def test_a_participle_behind_a_noun_says_that_it_exists(question: str) -> None:
+    assert isinstance(await proposed(question), Draft)

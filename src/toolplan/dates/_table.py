@@ -219,7 +219,7 @@ def _span(words: Words, now: Now) -> Meaning:
         so_far = words.get("far") or words.get("so") or words.get("ytd")
         return Period(first, today, whole=None if so_far or last == today else last)
     if which == "past":
-        return Period(_shift(today, -1, span), today)
+        return Period(_shift(today, -1, span), today, f"one {span} back from today, and today")
     if span != "week" or back < 0:
         return Period(*_calendar(today, span, -back))
     if now.weeks == "calendar":
@@ -236,10 +236,14 @@ def _window(words: Words, now: Now) -> Meaning:
     if which == "this" or (unit.endswith("s") and not words.get("n")):
         units = unit.removesuffix("s") + "s"
         return Ask(f"How many {units}? Say for example: the last 3 {units}.")
-    note = "hours are rounded up to days" if unit.startswith("hour") else ""
-    if which == "next" or which in _AHEAD:
-        return Period(now.today, _shift(now.today, _count(words.get("n")), unit), note)
-    return Period(_shift(now.today, -_count(words.get("n")), unit), now.today, note)
+    count = _count(words.get("n"))
+    many = f"{count} {unit.removesuffix('s')}{'s' * (count > 1)}"
+    ahead = which == "next" or which in _AHEAD
+    note = f"today, and the {many} after it" if ahead else f"the {many} before today, and today"
+    if unit.startswith("hour"):
+        note = "hours are rounded up to days"
+    found = _shift(now.today, count if ahead else -count, unit)
+    return Period(now.today, found, note) if ahead else Period(found, now.today, note)
 
 
 def _ago(words: Words, now: Now) -> Meaning:

@@ -19,6 +19,7 @@ MOST_WORDS: Final = 80
 """Maximum number of words that mean something."""
 
 Calls: TypeAlias = Callable[[str, list[Any]], Iterable[tuple[Any, int]]]
+_Reached: TypeAlias = "tuple[str, Any, Found]"  # a category, its meaning, and how it was made
 
 
 class Edge(NamedTuple):
@@ -40,9 +41,6 @@ class Found(NamedTuple):
     ends: tuple[int, ...]
 
 
-_Item: TypeAlias = tuple[str, Any, Found]
-
-
 class TooMany(Exception):
     """The question can be read in more ways than are worth comparing."""
 
@@ -58,7 +56,7 @@ class Chart:
         self._grammar, self._call = grammar, call
         # by first token, category, end and meaning
         self._cells: list[dict[str, dict[int, dict[Any, Found]]]] = [{} for _ in range(size + 1)]
-        given: list[list[list[_Item]]] = [[[] for _ in range(size + 1)] for _ in range(size)]
+        given: list[list[list[_Reached]]] = [[[] for _ in range(size + 1)] for _ in range(size)]
         for edge in edges:
             found = Found(edge.cost, None, (), ())
             given[edge.start][edge.end].append((edge.category, edge.meaning, found))
@@ -87,7 +85,7 @@ class Chart:
             yield from self.phrases(at, to, part, got)
             at = to
 
-    def _fill(self, start: int, end: int, waiting: list[list[_Item]]) -> None:
+    def _fill(self, start: int, end: int, waiting: list[list[_Reached]]) -> None:
         """Add the meanings from `start` to `end`; `waiting` has those to add, by their end."""
         cell = self._cells[start]
         for category, meaning, found in waiting[end]:  # grows meanwhile
@@ -100,7 +98,7 @@ class Chart:
             if after := self._grammar.root.children.get(category):
                 self._advance(after, Found(found.cost, None, (meaning,), (end,)), waiting)
 
-    def _advance(self, node: Node, found: Found, waiting: list[list[_Item]]) -> None:
+    def _advance(self, node: Node, found: Found, waiting: list[list[_Reached]]) -> None:
         """Apply the rules that end at `node`, and go on to those that can follow it."""
         self.steps += 1
         _, _, got, ends = found

@@ -66,9 +66,9 @@ def _when(w: World, s: Set, e: Entity, m: When) -> Out:
         undated(w, s, m)
         return
     lo, hi = m.lo, m.hi
-    whole = lo and hi and (lo, hi) == (date(hi.year, 1, 1), date(hi.year, 12, 31))
-    if whole and e.year and not m.field:
-        w.refuse(f"{hi:%Y}: the {spoken(e.year)}, or by {spoken(day)}? Please say which.")
+    of_years = f"{lo}".endswith("-01-01") or f"{hi}".endswith("-12-31")
+    if of_years and e.year and not m.field:
+        w.refuse(f"Is the {spoken(e.year)} meant, or {spoken(day)}? Please say which.")
         return
     if m.ahead and e.plans_ahead(day):
         if m.ahead.first != lo:
@@ -299,7 +299,7 @@ def many(w: World, s: Set) -> str:
 def groups(w: World, e: str, g: tuple[Any, ...]) -> bool:
     """Return whether things can be put into groups."""
     if g[0] == "time":
-        return next((True for _ in apply(w, Set(e), When(date.min, None))), False)
+        return any(True for _ in apply(w, Set(e), When(date(1, 2, 1), None)))  # no Jan 1: see _when
     return g[0] == e or w.lex.reach(e, g[0])
 
 

@@ -131,7 +131,8 @@ class Lexicon:
                 if said & about:
                     self.add(up, "UP", word)
                     self.add(down, "DOWN", word)
-            for more, most in map(graded, found.words):
+            for adjective in {*found.words} - {*spoken(found.name).split()}:  # "long" is a place
+                more, most = graded(adjective)
                 self.add(f"{more} than", "MORE", word)
                 self.add(most, "UP", word)
         names = list(found.words)

@@ -133,9 +133,9 @@ class Entity:
 
     @property
     def year(self) -> str:
-        """The field that holds a year as a number; "" where none does."""
-        years = (f for f in self.fields.values() if f.json == "integer" and "year" in f.words)
-        return next((f.name for f in years), "")
+        """The field that holds a year and no date, as a vintage; "" where none does."""
+        years = (f for f in self.fields.values() if f.kind in ("number", "text"))
+        return next((f.name for f in years if any(w.endswith("year") for w in f.words)), "")
 
     @property
     def keys(self) -> list[Field]:

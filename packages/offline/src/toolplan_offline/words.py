@@ -42,7 +42,7 @@ class Token(NamedTuple):
     end: int
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=16)  # one question is split in several places
 def split(question: str) -> Sequence[Token]:
     """Return the tokens of `question`; marks at its two ends are left out."""
     out: list[Token] = []
