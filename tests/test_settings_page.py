@@ -13,7 +13,10 @@ from toolplan.providers._specs import Spec
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/settings.md").read_text("utf-8")
-SOURCES = [path.read_text("utf-8") for path in (ROOT / "src").rglob("*.py")]
+SOURCES = [
+    path.read_text("utf-8")
+    for path in [*ROOT.glob("src/**/*.py"), *ROOT.glob("packages/*/src/**/*.py")]
+]
 
 
 @pytest.mark.parametrize("variable", VARIABLES)

@@ -60,7 +60,8 @@ def behaviours() -> list[Behaviour]:
 def shown_by() -> dict[str, list[str]]:
     """Return the tests that carry each number, as `path::name`."""
     found = defaultdict[str, dict[str, None]](dict)
-    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+    folders = [ROOT / "tests", *sorted((ROOT / "packages").glob("*/tests"))]
+    for path in [each for folder in folders for each in sorted(folder.rglob("test_*.py"))]:
         place = path.relative_to(ROOT).as_posix()
         for name, text in _tests(path):
             for number in _numbers(text):

@@ -54,7 +54,7 @@ def test_what_contributing_says_is_all_there_is_to_do(tmp_path: Path) -> None:
         shutil.copytree(ROOT / name, tmp_path / name, ignore=ignored)
     for name in (
         "tests/__init__.py",
-        "tests/conftest.py",
+        "conftest.py",
         "tests/postgres.py",
         "tests/slow.py",
         "tests/slow_tests.txt",

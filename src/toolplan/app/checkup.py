@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import platform
 import socket
 import sys
@@ -49,15 +48,8 @@ _GUARDS: Final[Mapping[str, Callable[[EntryPoint, object], object]]] = {
     "toolplan.planners": guarded_factory,
     "toolplan.models": guarded_provider,
 }
-TRIALS: Final[Mapping[str, str]] = {
-    "sql": "toolplan.sources.sql:try_sql",
-    "prices": "toolplan.providers._prices:try_prices",
-    "keyring": "toolplan.sources.mcp.sign_ins:try_key_ring",
-    "langgraph": "toolplan.integrations.langgraph.plan_graph:try_graph",
-    "studio": "toolplan.studio:openapi_text",
-    "distributed": "toolplan.storage.queue.procrastinate:try_queue",
-}
-"""One operation of each extra, named and not imported: some stand above this room."""
+TRIALS: Final[Mapping[str, Callable[[], object]]] = Extensions("toolplan.doctor")
+"""One operation of each extra, by its name."""
 _CONNECT_S: Final = 3.0
 _MOST_NAMED: Final = 3
 _PORTS: Final = {"http": 80, "https": 443}
@@ -137,11 +129,10 @@ def _extras() -> Iterator[Finding]:
 
 def _tried(extra: str, subject: str, found: str) -> Finding:
     """Use an extra once, as the program does: that it is installed does not say that it works."""
-    if (trial := TRIALS.get(extra)) is None:
+    if extra not in TRIALS:
         return Finding(subject, State.FINE, found)
-    module, _, name = trial.partition(":")
     try:
-        said = str(getattr(importlib.import_module(module), name)())
+        said = str(TRIALS[extra]())
     except Exception as error:  # whatever a version of a library breaks
         text = f"{found}: it does not work: {str(error) or type(error).__name__}"
         return Finding(subject, State.FAULTY, text, f"Install it anew: {install_command(extra)}")

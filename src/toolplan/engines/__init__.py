@@ -6,6 +6,7 @@ from toolplan.engines._leaving import Leaving
 from toolplan.engines._ready_queue import SharedLimit
 from toolplan.engines._runs import Decided
 from toolplan.engines._streamed import StepStream, StreamRefused
+from toolplan.engines._values import filled_output
 from toolplan.engines.local import resume, run, run_stream
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "StepStream",
     "StreamRefused",
     "cancel",
+    "filled_output",
     "no_call_in_doubt",
     "no_call_waits",
     "prepare",

@@ -1,0 +1,87 @@
+"""The tool calls of one message, as a plan that is checked, approved and run like any other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Final
+
+from langchain_core.messages import ToolCall, ToolMessage
+
+from toolplan.compiler import Compiled, compile_plan
+from toolplan.diagnostics import Diagnostic
+from toolplan.events import Run, StepRun, StepState
+from toolplan.path import Json
+from toolplan.plan import Limits
+from toolplan.tools import Toolbox
+from toolplan_langgraph._transcript import cut
+
+_MOST_OF_AN_ERROR: Final = 2_000
+
+
+def step_id(position: int) -> str:
+    """Return the id of the step for the call at `position`, counted from 0.
+
+    >>> step_id(0)
+    'c1'
+    """
+    return f"c{position + 1}"
+
+
+def compiled_calls(calls: Sequence[ToolCall], tools: Toolbox, limits: Limits) -> Compiled:
+    """Return the plan of `calls`, checked against `tools`."""
+    steps: list[Json] = [
+        {"id": step_id(at), "tool": call["name"], "args": call["args"]}
+        for at, call in enumerate(calls)
+    ]
+    document: Json = {"toolplan": 1, "steps": steps}
+    return compile_plan(json.dumps(document), tools=tools, limits=limits)
+
+
+def not_called(calls: Sequence[ToolCall], compiled: Compiled) -> list[ToolMessage]:
+    """Return an error for each call of a plan that failed its check."""
+    found: dict[str | None, list[Diagnostic]] = {}
+    for each in compiled.diagnostics:
+        if each.blocks and not each.fixed:
+            found.setdefault(each.step, []).append(each)
+    other = "Not called: another call of the same message is wrong."
+    own = [found.get(step_id(at), found.get(None, [])) for at in range(len(calls))]
+    return [
+        failed(call, " ".join(map(_sentence, wrong)) or other)
+        for call, wrong in zip(calls, own, strict=True)
+    ]
+
+
+def failed(call: ToolCall, why: str) -> ToolMessage:
+    """Return an error as the result of `call`."""
+    return ToolMessage(
+        f"Error: {why}", tool_call_id=call["id"] or "", name=call["name"], status="error"
+    )
+
+
+def results(calls: Sequence[ToolCall], ended: Run) -> list[ToolMessage]:
+    """Return the result of each call."""
+    return [_result(call, ended.steps[step_id(at)], ended) for at, call in enumerate(calls)]
+
+
+def _result(call: ToolCall, step: StepRun, ended: Run) -> ToolMessage:
+    if step.state is StepState.SUCCEEDED and step.error is None:
+        output = step.output
+        text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+        return ToolMessage(text, tool_call_id=call["id"] or "", name=call["name"])
+    if step.state is StepState.IN_DOUBT:
+        return failed(
+            call,
+            "It is unknown whether the call had its effect. Do not repeat it: a person decides"
+            f" (run {ended.run}).",
+        )
+    if step.error is None:
+        return failed(call, "The call was cancelled.")
+    beginning = "Not called: " if step.state is StepState.SKIPPED else ""
+    return failed(call, f"{beginning}{cut(step.error.message, _MOST_OF_AN_ERROR)}")
+
+
+def _sentence(diagnostic: Diagnostic) -> str:
+    place = f" ({diagnostic.pointer})" if diagnostic.pointer else ""
+    help_ = f" {diagnostic.help}" if diagnostic.help else ""
+    return f"{diagnostic.message}{place}{help_}"

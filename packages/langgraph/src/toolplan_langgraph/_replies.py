@@ -1,0 +1,140 @@
+"""Structured replies: a model is asked for JSON with a schema, and its reply is checked."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, cast
+
+from msgspec import Struct
+
+from toolplan.path import Json
+from toolplan.providers import Message, Model, ModelRequest, complete
+from toolplan.schema import Schema
+from toolplan_langgraph._storable import is_storable
+
+_THINKING: Final = re.compile(r"\s*<(think|thinking)>.*?</\1>", re.DOTALL)
+_MOST_READ: Final = 200_000
+_MOST_STARTS: Final = 50
+_MOST_SHOWN: Final = 8
+
+
+class NoUsableReply(Exception):
+    """A model gave no valid reply in several attempts; the message says why."""
+
+
+class Form(Struct, frozen=True):
+    """The form of a role's reply: its schema, and the values of fields that may be absent."""
+
+    role: str
+    schema: Json
+    absent: Mapping[str, Json]
+
+
+def _object(**properties: Json) -> Json:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [*properties],
+        "additionalProperties": False,
+    }
+
+
+_TEXT: Final[Json] = {"type": "string"}
+_TEXT_OR_NULL: Final[Json] = {"type": ["string", "null"]}
+
+PLANNER_FORM: Final = Form(
+    "planner",
+    _object(
+        decision={"enum": ["continue", "replace"]},
+        plan={"type": "array", "items": _object(expert=_TEXT, task=_TEXT)},
+        next_task={"type": "integer"},
+        clarification=_TEXT_OR_NULL,
+        explanation=_TEXT_OR_NULL,
+    ),
+    {"plan": [], "next_task": 0, "clarification": None, "explanation": None},
+)
+STEP_FORM: Final = Form(
+    "expert",
+    _object(
+        kind={"enum": ["tool_calls", "answer", "ask_human", "idk"]},
+        text=_TEXT,  # the answer, the question or the reason
+        tool_calls={"type": "array", "items": _object(name=_TEXT, args={"type": "object"})},
+    ),
+    {"text": "", "tool_calls": []},
+)
+ASSESSMENT_FORM: Final = Form(
+    "assessor",
+    _object(
+        is_completed={"type": "boolean"},
+        explanation=_TEXT,
+        confidence={"type": "number", "minimum": 0, "maximum": 1},
+    ),
+    {"explanation": "", "confidence": 1.0},
+)
+
+
+async def structured_reply(
+    model: Model,
+    messages: Sequence[Message],
+    form: Form,
+    problems: Callable[[dict[str, Json]], Sequence[str]],
+    tries: int,
+) -> dict[str, Json]:
+    """Return a reply that fits `form` and in which `problems` finds nothing.
+
+    The problems of a reply go back to the model, which is asked at most `tries` times.
+
+    Raises:
+        NoUsableReply: no reply was valid.
+        ModelError: there is no reply.
+    """
+    schema = json.dumps(form.schema, ensure_ascii=False, separators=(",", ":"))
+    asked = f"Reply with one JSON object, and nothing else, of this schema:\n{schema}"
+    sent = [*messages, Message("user", asked)]
+    wrong: Sequence[str] = ()
+    for _ in range(tries):
+        reply = await complete(model, ModelRequest(tuple(sent), form.schema))
+        read = _read(reply.text, form)
+        wrong = (read,) if isinstance(read, str) else (_violations(read, form) or problems(read))
+        if not wrong and not isinstance(read, str):
+            return read
+        listed = "\n".join(f"- {each}" for each in wrong[:_MOST_SHOWN])
+        sent += [
+            Message("assistant", reply.text),
+            Message("user", f"The reply is not valid:\n{listed}\nReply with a corrected object."),
+        ]
+    raise NoUsableReply(f"The {form.role} gave no valid reply: {' '.join(wrong)}")
+
+
+def _read(text: str, form: Form) -> dict[str, Json] | str:
+    body = _THINKING.sub("", text, count=1)
+    if len(body) > _MOST_READ:
+        return f"The reply has {len(body)} characters; {_MOST_READ} is the maximum."
+    first = _first_object(body)
+    if first is None:
+        return "There is no JSON object in the reply."
+    if not is_storable(first):
+        return "There is an integer of more than 64 bits in the reply; write it as text."
+    return {**form.absent, **first}
+
+
+def _first_object(text: str) -> dict[str, Json] | None:
+    """Return the first JSON object in `text`; prose and fences are skipped."""
+    decoder = json.JSONDecoder()
+    at = -1
+    for _ in range(_MOST_STARTS):
+        at = text.find("{", at + 1)
+        if at < 0:
+            break
+        try:
+            return cast("dict[str, Json]", decoder.raw_decode(text, at)[0])
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+def _violations(reply: dict[str, Json], form: Form) -> list[str]:
+    violations = Schema.load(form.schema).violations(reply)
+    return [f"{each.pointer or '/'}: {each.message}" for each in violations]

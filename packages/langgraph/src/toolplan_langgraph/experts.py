@@ -1,0 +1,86 @@
+"""Experts: named groups of tools. One group is offered at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Protocol
+
+from toolplan.errors import ToolplanError
+from toolplan.sources.mcp import McpSource, connected
+from toolplan.tools import Toolbox, ToolObjectError
+from toolplan_langgraph.configuration import Configuration
+
+
+class ExpertUnavailable(ToolplanError):
+    """The tools of an expert are not available now."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("expert-unavailable", message)
+
+
+class Experts(Protocol):
+    """The experts, and a way to get their tools."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the experts."""
+        ...
+
+    async def tools(self, expert: str) -> Toolbox:
+        """Return the tools of one expert.
+
+        Raises:
+            ExpertUnavailable: the expert does not exist, or its server cannot be reached.
+        """
+        ...
+
+
+class NamedExperts:
+    """Experts with a toolbox, or an MCP server, for each."""
+
+    def __init__(self, experts: Mapping[str, Toolbox | McpSource]) -> None:
+        self._experts = dict(experts)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the experts."""
+        return tuple(self._experts)
+
+    async def tools(self, expert: str) -> Toolbox:
+        """Return the tools of one expert; a server lists them now, as `server.tool`.
+
+        Raises:
+            ExpertUnavailable: the expert does not exist, or its server cannot be reached.
+        """
+        known = self._experts.get(expert)
+        if known is None:
+            raise ExpertUnavailable(f"There is no expert {expert!r}.")
+        if isinstance(known, Toolbox):
+            return known
+        try:
+            return await known.tools()
+        except ToolObjectError as error:
+            raise ExpertUnavailable(str(error)) from None
+
+
+@contextmanager
+def connected_experts(
+    configuration: Configuration, environment: Mapping[str, str], trusted: Collection[str] = ()
+) -> Generator[NamedExperts, None, None]:
+    """Yield the experts of `configuration`, one MCP server each.
+
+    A server is started when its tools are first needed. It keeps its state from one call, task and
+    conversation to the next, and ends with this context. `trusted` are the servers that are
+    believed when they say that a tool only reads; a person is asked before calls of others.
+
+    Raises:
+        ToolObjectError: an entry of the configuration is not valid.
+    """
+    with ExitStack() as stack:
+        yield NamedExperts(
+            {
+                name: stack.enter_context(connected({name: server}, trusted=trusted))
+                for name, server in configuration.servers(environment).items()
+            }
+        )

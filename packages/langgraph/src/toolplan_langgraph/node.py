@@ -1,0 +1,252 @@
+"""Plan, check and run as one node, or as one tool, of another graph.
+
+The node is a graph with two nodes: the plan is stored before the user is asked to approve it, so
+that exactly the approved plan runs.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from typing import Annotated, Final, Literal, NotRequired, Protocol, TypeAlias, TypedDict, cast
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.tools import BaseTool, StructuredTool
+from langgraph.graph import END, START
+from langgraph.graph.message import add_messages
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Interrupt
+
+from toolplan.app.app import App
+from toolplan.app.results import AskResult
+from toolplan.compiler import to_text
+from toolplan.consent import needs_values
+from toolplan.diagnostics import Diagnostic
+from toolplan.engines import CannotRun
+from toolplan.events import Run, to_json
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.path import Json
+from toolplan.plan_json import dump
+from toolplan.planners import Clarification, Draft, Refusal
+from toolplan_langgraph._runs import is_known, reporter, run_name
+from toolplan_langgraph._storable import storable
+from toolplan_langgraph._wiring import wiring
+from toolplan_langgraph.approval import Refused, ask_approval
+from toolplan_langgraph.values import ask_values, command
+
+Kind: TypeAlias = Literal[
+    "answered", "failed", "clarification", "refusal", "refused", "no-plan", "waiting"
+]
+
+_INTERRUPT: Final = "__interrupt__"
+_NO_JOURNAL: Final = (
+    "Nothing was run: values of tools reach calls with effects, which are approved with these"
+    " values, and the app has no journal to keep the run in meanwhile."
+)
+_WAITS: Final = "Calls wait for a person, who decides in a terminal:"
+_TOOL_DESCRIPTION: Final = (
+    "Answers a question with a plan of tool calls that is checked before anything runs."
+)
+
+
+class Outcome(TypedDict):
+    """The outcome of a question, as plain JSON.
+
+    `kind` is `answered`, `failed` (the run failed), `clarification` (the planner asks), `refusal`
+    (no plan is possible), `refused` (the user refused the plan), `no-plan` (no draft passed its
+    check) or `waiting` (the user left calls waiting with their values). `plan` is canonical, `run`
+    is the wire form; each may be None. Integers of more than 64 bits are text in both.
+    """
+
+    kind: Kind
+    text: str
+    plan: Json
+    run: Json
+
+
+class AskInput(TypedDict):
+    """The input of the node: its question is the last message of the user."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+
+
+class AskState(AskInput):
+    """The output of the node: the answer as a message, and the outcome in `toolplan`."""
+
+    toolplan: NotRequired[Outcome]
+    draft: NotRequired[str]
+
+
+AskGraph: TypeAlias = CompiledStateGraph[AskState, None, AskInput, AskState]
+
+
+def toolplan_node(
+    app: App,
+    *,
+    today: Callable[[], date] | None = None,
+    new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
+    approve: Literal["plan", "values"] = "plan",
+) -> AskGraph:
+    """Return a node for `graph.add_node(name, …)`, or a graph to be called by itself.
+
+    It reads `messages` of the surrounding state and adds its answer to them; if that state has a
+    key `toolplan`, it receives the outcome. Events go to the stream of custom values. A plan with
+    effects interrupts and shows its effects; see `approved` and `refused`. Where values of tools
+    reach these, what only reads runs first, as with `approve="values"`.
+
+    Args:
+        app: plans and runs, from `toolplan.open`; with its journal no call with effects is repeated
+            after a crash.
+        today: returns the date for words like "last week"; by default the app's own.
+        new_id: returns the ids of messages.
+        approve: `values`: what only reads runs, then the node interrupts with each call with
+            effects and its values; see `allowed` and `denied`. This needs the app's journal.
+
+    Raises:
+        ToolplanError: the app has no journal, where calls are approved with their values.
+    """
+    if approve == "values":
+        app.needed_journal()
+    nodes = _AskNodes(app, today, new_id, by_values=approve == "values")
+    graph = wiring(AskState, AskInput)
+    graph.add_node("plan", nodes.plan)
+    graph.add_node("run", nodes.run)
+    graph.add_edge(START, "plan")
+    graph.add_conditional_edges("plan", _decide_plan_edge)
+    graph.add_edge("run", END)
+    return graph.compile(name="toolplan")
+
+
+def toolplan_tool(
+    node: AskGraph, *, name: str = "toolplan", description: str = _TOOL_DESCRIPTION
+) -> BaseTool:
+    """Return a `toolplan_node` as a tool of LangChain, for agents that call tools.
+
+    Inside a graph with a checkpointer it interrupts for approval, as the node does; elsewhere it
+    does not run plans with effects, and its result says so.
+    """
+
+    async def ask(question: str) -> str:
+        """Answer the question."""
+        asked = {"messages": [HumanMessage(question)]}
+        state = await cast("_Node", node).ainvoke(asked)
+        for each in cast("Sequence[Interrupt]", state.get(_INTERRUPT, ())):
+            match cast("object", each.value):
+                case {"help": str(help_)}:
+                    return f"{_WAITS} {help_}"
+                case _:
+                    pass
+        if _INTERRUPT in state:
+            return "Nothing was run: the plan has effects, and it cannot be approved here."
+        return cast("Outcome", state["toolplan"])["text"]
+
+    return StructuredTool.from_function(coroutine=ask, name=name, description=description)
+
+
+class _Node(Protocol):
+    """The method of the node that the tool uses."""
+
+    async def ainvoke(self, given: Mapping[str, object], /) -> Mapping[str, object]: ...
+
+
+class _AskNodes:
+    def __init__(
+        self,
+        app: App,
+        today: Callable[[], date] | None,
+        new_id: Callable[[], str],
+        *,
+        by_values: bool,
+    ) -> None:
+        self._by_values = by_values
+        self._app = app
+        self._today = today
+        self._new_id = new_id
+
+    async def plan(self, state: AskState) -> dict[str, object]:
+        today = None if self._today is None else self._today()
+        asked = await self._app.plan(str(_question(state).text), today=today)
+        if asked.plan is None or not isinstance(asked.proposal, Draft):
+            return self._ended(*_no_plan(asked), None)
+        return {"draft": to_text(asked.plan)}
+
+    async def run(self, state: AskState) -> dict[str, object]:
+        app, question = self._app, _question(state)
+        checked = app.check(state.get("draft", ""))
+        plan = checked.plan
+        if plan is None:  # the tools have changed since the plan was made
+            return self._ended("no-plan", _problems(checked.diagnostics), None)
+        if plan.effects and (self._by_values or needs_values(plan)):
+            if app.journal is None:
+                return self._ended("failed", _NO_JOURNAL, plan)
+            return await self._run_by_values(plan, run_name(str(question.id), plan.digest))
+        approval = ask_approval(plan, app.tools, {"question": str(question.text)})
+        if isinstance(approval, Refused):
+            text = f"The plan was refused; nothing was run. {approval.reason}".strip()
+            return self._ended("refused", text, plan)
+        name = run_name(str(question.id), plan.digest)
+        try:
+            if await is_known(app.journal, name):  # a process died in this node
+                ended = await app.resume(name, approve=approval, on_event=reporter(name))
+            else:
+                ended = await app.run(plan, run_id=name, approve=approval, on_event=reporter(name))
+        except CannotRun as error:
+            return self._ended("failed", f"Nothing was run. {error}", plan)
+        return self._ended("answered" if ended.succeeded else "failed", str(ended), plan, ended)
+
+    async def _run_by_values(self, plan: ExecutionPlan, name: str) -> dict[str, object]:
+        """Run what only reads, and each call with effects once the user has seen its values."""
+        app, report = self._app, reporter(name)
+        try:
+            if await is_known(app.journal, name):  # this node was left for a question, or died
+                ended = await app.resume(name, approve="values", on_event=report)
+            else:
+                ended = await app.run(plan, run_id=name, approve="values", on_event=report)
+            while ended.effects:
+                allow, deny, reason = ask_values(ended)
+                if not allow and not deny:
+                    text = f"{_WAITS} {command(name, ended.effects)}"
+                    return self._ended("waiting", text, plan, ended)
+                ended = await app.resume(
+                    name, allow=allow, deny=deny, reason=reason, approve="values", on_event=report
+                )
+        except CannotRun as error:
+            return self._ended("failed", f"The run does not continue. {error}", plan)
+        return self._ended("answered" if ended.succeeded else "failed", str(ended), plan, ended)
+
+    def _ended(
+        self, kind: Kind, text: str, plan: ExecutionPlan | None, run: Run | None = None
+    ) -> dict[str, object]:
+        shown: Json = None if plan is None else dump(plan.plan)
+        ran: Json = None if run is None else to_json(run)
+        outcome = Outcome(kind=kind, text=text, plan=storable(shown), run=storable(ran))
+        return {"messages": [AIMessage(text, id=self._new_id())], "toolplan": outcome, "draft": ""}
+
+
+def _decide_plan_edge(state: AskState) -> Literal["run", "__end__"]:
+    return "run" if state.get("draft") else "__end__"
+
+
+def _question(state: AskState) -> HumanMessage:
+    people = (each for each in reversed(state["messages"]) if isinstance(each, HumanMessage))
+    found = next(people, None)
+    if found is None:
+        raise ValueError("There is no message of a user to answer.")
+    return found
+
+
+def _no_plan(asked: AskResult) -> tuple[Kind, str]:
+    match asked.proposal:
+        case Clarification(question=question, options=options):
+            return "clarification", "\n".join([question, *(f"- {each}" for each in options)])
+        case Refusal(reason=reason):
+            return "refusal", reason
+        case Draft():
+            found = () if asked.compiled is None else asked.compiled.diagnostics
+            return "no-plan", _problems(found)
+
+
+def _problems(diagnostics: Sequence[Diagnostic]) -> str:
+    lines = [f"- {each.message}" for each in diagnostics if each.blocks]
+    return "\n".join(["No plan passed its check.", *lines])

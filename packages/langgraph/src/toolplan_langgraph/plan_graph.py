@@ -1,0 +1,264 @@
+"""A plan as a graph of LangGraph: a node for each step, an edge for each dependency.
+
+Our engine runs the step of each node, so checks, conditions, items and retries are the same.
+LangGraph adds a checkpoint after each round of steps, streams and drawings.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any, NotRequired, TypeAlias, TypedDict
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import END, START
+from langgraph.graph.state import CompiledStateGraph
+from msgspec.structs import asdict, replace
+
+from toolplan.compiler import compile_plan
+from toolplan.engines import filled_output, run
+from toolplan.events import (
+    Event,
+    Failure,
+    RunState,
+    StepEvent,
+    StepRun,
+    StepStarted,
+    StepState,
+    StepSucceeded,
+    fold,
+)
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.path import Json
+from toolplan.plan import Limits, Plan, Step, sinks, step_refs
+from toolplan.tools import Arguments, Effects, Tool, Toolbox
+from toolplan_langgraph._runs import reporter
+from toolplan_langgraph._storable import is_storable
+from toolplan_langgraph._wiring import wiring
+
+RESULT = "result"
+"""The node of the plan's output."""
+
+_ROUNDS_BESIDE_STEPS = 10
+_NOT_STORABLE = Failure(
+    "result-type", "It has an integer of more than 64 bits, which no checkpointer can store."
+)
+
+
+class StepResult(TypedDict):
+    """The result of a step: its state, its output and its failure, if there is one."""
+
+    state: str
+    output: Json
+    error: dict[str, str] | None
+
+
+Results: TypeAlias = dict[str, StepResult]
+
+
+def _joined(before: Results, after: Results) -> Results:
+    return {**before, **after}
+
+
+class PlanInput(TypedDict):
+    """The input of the graph: a name for the run."""
+
+    run: str
+
+
+class PlanState(PlanInput):
+    """The output of the graph: the results of its steps, and the status and output of the plan."""
+
+    steps: NotRequired[Annotated[Results, _joined]]
+    status: NotRequired[str]
+    output: NotRequired[Json]
+
+
+def to_langgraph(
+    plan: ExecutionPlan,
+    tools: Mapping[str, Tool],
+    *,
+    checkpointer: BaseCheckpointSaver[str] | None = None,
+    limits: Limits = Limits(),
+    timeout_s: float = 60.0,
+) -> CompiledStateGraph[PlanState, None, PlanInput, PlanState]:
+    """Return `plan` as a graph, to be called with `ainvoke({"run": name})`.
+
+    Results are those of our own engine. Steps start in rounds, as all nodes of LangGraph do, and
+    `limits.calls` is for each step. With a checkpointer a step fails if its output has an integer
+    of more than 64 bits, which cannot be stored.
+
+    Raises:
+        ValueError: the plan has effects. LangGraph may run a node again after a crash, so use
+            `toolplan_node` or `toolplan.run`, which make a call with effects once.
+    """
+    if plan.effects or any(tools[step.tool].has_effects for step in plan.plan.steps):
+        names = ", ".join(map(repr, plan.effects))
+        raise ValueError(f"Steps {names} change something; use toolplan_node or toolplan.run.")
+    nodes = _Steps(plan, Toolbox(tools.values()), limits, timeout_s, checkpointer is not None)
+    graph = wiring(PlanState, PlanInput)
+    needed = {each for needs in plan.needs.values() for each in needs}
+    for step in plan.plan.steps:
+        graph.add_node(node_name(step.id), nodes.node(step))
+    graph.add_node(RESULT, nodes.result)
+    for step in plan.plan.steps:
+        needs = [node_name(each) for each in plan.needs[step.id]]
+        graph.add_edge(needs or START, node_name(step.id))
+    ends = [node_name(step.id) for step in plan.plan.steps if step.id not in needed]
+    graph.add_edge(ends, RESULT)
+    graph.add_edge(RESULT, END)
+    most = len(plan.plan.steps) + _ROUNDS_BESIDE_STEPS
+    return graph.compile(checkpointer).with_config({"recursion_limit": most})
+
+
+def node_name(step: str) -> str:
+    """Return the name of a step's node, which is never one of LangGraph's own.
+
+    >>> node_name("__start__")
+    'step.__start__'
+    """
+    return f"step.{step}"
+
+
+class _Steps:
+    """The nodes."""
+
+    def __init__(
+        self,
+        plan: ExecutionPlan,
+        tools: Toolbox,
+        limits: Limits,
+        timeout_s: float,
+        is_stored: bool,
+    ) -> None:
+        self._plan = plan
+        self._tools = tools
+        self._limits = limits
+        self._timeout_s = timeout_s
+        self._is_stored = is_stored
+
+    def node(self, step: Step) -> Callable[[PlanState], Awaitable[dict[str, object]]]:
+        async def node(state: PlanState) -> dict[str, object]:
+            results = state.get("steps", {})
+            failure = self._reason_to_skip(step, results)
+            if failure is not None:
+                return {"steps": {step.id: _result(StepRun(StepState.SKIPPED, error=failure))}}
+            return {"steps": {step.id: _result(await self._run(step, state["run"], results))}}
+
+        return node
+
+    async def result(self, state: PlanState) -> dict[str, object]:
+        results = state.get("steps", {})
+        outputs = {name: each["output"] for name, each in results.items() if _is(each, "succeeded")}
+        output: Json
+        if self._plan.plan.output is None:
+            names = [name for name in sinks(self._plan.plan) if name in outputs]
+            output, wrong = {name: outputs[name] for name in names}, None
+        else:
+            output, wrong = filled_output(self._plan.plan.output, outputs)
+        succeeded = wrong is None and not any(_is(each, "failed") for each in results.values())
+        status = RunState.SUCCEEDED if succeeded else RunState.FAILED
+        return {"status": status.value, "output": output}
+
+    async def _run(self, step: Step, name: str, results: Results) -> StepRun:
+        """Run one step with our engine, after the steps that are done."""
+        before = [each for each in self._plan.needs[step.id] if _is(results[each], "succeeded")]
+        done: list[Event] = []
+        for each in before:
+            done.append(StepStarted(each, None, 0.0))
+            done.append(StepSucceeded(each, results[each]["output"], 0, None, 0.0))
+        events: list[Event] = []
+        report = reporter(name)
+
+        def on_event(event: Event) -> None:
+            events.append(event)
+            if isinstance(event, StepEvent) and event.step == step.id:
+                report(event)
+
+        await run(
+            _alone(self._plan, step, before),
+            self._tools,
+            limits=self._limits,
+            on_event=on_event,
+            run_id=f"{name}.{step.id}",
+            done=done,
+            timeout_s=self._timeout_s,
+        )
+        ended = fold(events).steps[step.id]
+        if self._is_stored and not is_storable(ended.output):
+            return replace(ended, state=StepState.FAILED, output=None, error=_NOT_STORABLE)
+        return ended
+
+    def _reason_to_skip(self, step: Step, results: Results) -> Failure | None:
+        needs = self._plan.needs[step.id]
+        for each in needs:
+            if _is(results[each], "failed"):
+                return Failure("upstream-failed", f"Step {each!r} failed.")
+        referred = {ref.step for _, ref in step_refs(step)}
+        for each in needs:
+            is_skipped = _is(results[each], "skipped")
+            if is_skipped and (each in referred or self._follows_failure(each, results)):
+                return Failure("upstream-skipped", f"Step {each!r} was skipped.")
+        return None
+
+    def _follows_failure(self, name: str, results: Results) -> bool:
+        """Check whether a step was skipped because of a failure, at any distance."""
+        seen: set[str] = set()
+        left = [name]
+        while left:
+            each = left.pop()
+            if _is(results[each], "failed"):
+                return True
+            if each not in seen and _is(results[each], "skipped"):
+                seen.add(each)
+                left.extend(self._plan.needs[each])
+        return False
+
+
+def _alone(plan: ExecutionPlan, step: Step, before: list[str]) -> ExecutionPlan:
+    """Return the part of a checked plan with one step, after steps that are done.
+
+    The part needs no check of its own. Only the outputs of the steps before it are used, so these
+    have no arguments.
+    """
+    before_it = [Step(each, step.tool) for each in before]
+    after = tuple(each for each in step.after if each in before)
+    return replace(
+        plan,
+        plan=Plan((*before_it, replace(step, after=after))),
+        order=(*before, step.id),
+        needs={**dict.fromkeys(before, ()), step.id: tuple(before)},
+    )
+
+
+def _is(result: StepResult, state: str) -> bool:
+    return result["state"] == state
+
+
+def _result(step: StepRun) -> StepResult:
+    error = None if step.error is None else asdict(step.error)
+    return StepResult(state=step.state.value, output=step.output, error=error)
+
+
+def try_graph() -> str:
+    """Run a plan as a graph; return what it says of LangGraph.
+
+    Raises:
+        RuntimeError: the graph gives something else than the plan must.
+    """
+
+    async def call(_: Arguments) -> Json:
+        return {"n": 1}
+
+    tools = Toolbox(
+        [Tool("one", "Gives a number.", {"type": "object"}, effects=Effects.READ, call=call)]
+    )
+    text = '{"toolplan": 1, "steps": [{"id": "a", "tool": "one"}]}'
+    plan = compile_plan(text, tools=tools).plan
+    if plan is None:
+        raise RuntimeError("the plan was refused")
+    graph: Any = to_langgraph(plan, tools)
+    found = asyncio.run(graph.ainvoke({"run": "r"}))
+    if found["steps"]["a"]["output"] != {"n": 1}:
+        raise RuntimeError(f"the graph gave {found}")
+    return "a graph ran"

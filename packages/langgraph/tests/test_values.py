@@ -1,0 +1,157 @@
+"""Calls that wait with their values, through LangGraph's interrupt."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any, Final, cast
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import StateGraph
+from langgraph.types import Command
+
+from packages.langgraph.tests.conversation import Graph
+from packages.langgraph.tests.test_node import CONFIG, TODAY, Around, asking, draft
+from toolplan.app.app import App
+from toolplan.path import Json
+from toolplan.planners import Draft
+from toolplan.storage.journal import Journal
+from toolplan.testing import Gives, ScriptedPlanner, ScriptedTools
+from toolplan.tools import Effects
+from toolplan_langgraph import (
+    allowed,
+    approved,
+    denied,
+    left_waiting,
+    toolplan_node,
+    toolplan_tool,
+)
+
+TWO: Final = draft(
+    {"id": "mails", "tool": "inbox", "args": {}},
+    {"id": "one", "tool": "send", "args": {"to": "${mails.sender}"}},
+    {"id": "two", "tool": "send", "args": {"to": "${one.id}"}},
+)
+
+
+class Office:
+    """A graph with the node, its tools and its journal."""
+
+    def __init__(self, folder: Path, plan: Draft = TWO) -> None:
+        self.tools = ScriptedTools()
+        self.tools.add("inbox", Gives({"sender": "eve@evil.example"}))
+        self.tools.add("send", Gives({"id": "m1"}), effects=Effects.WRITE)
+        self.journal = Journal(folder / "runs.sqlite")
+        self.app = App(self.tools.toolbox, ScriptedPlanner(plan), journal=self.journal)
+        builder: Any = StateGraph(Around)
+        builder.add_node("ask", toolplan_node(self.app, today=lambda: TODAY, approve="values"))
+        builder.set_entry_point("ask")
+        self.graph = cast("Graph", builder.compile(checkpointer=InMemorySaver()))
+
+    @property
+    def sent(self) -> list[Json]:
+        return [args["to"] for args in self.tools.args_of("send")]
+
+    async def asked(self, given: Any) -> tuple[dict[str, Any], Any]:
+        """Return the state, and what the interrupt shows; None where there is none."""
+        state = await self.graph.ainvoke(given, CONFIG)
+        shown = [each.value for each in state.get("__interrupt__", ())]
+        return state, shown[0] if shown else None
+
+
+def test_each_call_is_shown_with_its_values_and_made_once_it_is_allowed(tmp_path: Path) -> None:
+    office = Office(tmp_path)
+
+    async def story() -> dict[str, Any]:
+        _, first = await office.asked(asking())
+        assert (office.sent, len(office.tools.args_of("inbox"))) == ([], 1)
+        (effect,) = first["effects"]
+        assert (effect["step"], effect["tool"]) == ("one", "send")
+        assert effect["args"] == {"to": "eve@evil.example"}
+        assert effect["origins"]["to"]["label"] == "untrusted"
+        assert effect["origins"]["to"]["sources"] == ["mails.sender (inbox)"]
+        assert '! to = "eve@evil.example"' in first["text"]
+        assert first["help"] == f"toolplan resume {first['run'][:8]} --allow one"
+        _, second = await office.asked(Command(resume=allowed(first)))
+        assert office.sent == ["eve@evil.example"]
+        assert second["effects"][0]["args"] == {"to": "m1"}
+        state, none = await office.asked(Command(resume=allowed(second)))
+        assert none is None
+        return state
+
+    state = asyncio.run(story())
+    assert state["toolplan"]["kind"] == "answered"
+    assert office.sent == ["eve@evil.example", "m1"]
+    assert len(office.tools.args_of("inbox")) == 1
+    office.journal.close()
+
+
+def test_refused_calls_are_not_made_and_the_reason_is_kept(tmp_path: Path) -> None:
+    office = Office(tmp_path)
+
+    async def story() -> dict[str, Any]:
+        _, shown = await office.asked(asking())
+        state, _ = await office.asked(Command(resume=denied(shown, "Not to strangers.")))
+        return state
+
+    outcome = asyncio.run(story())["toolplan"]
+    assert outcome["kind"] == "failed"
+    assert "Not to strangers." in str(outcome["run"])
+    assert office.sent == []
+    office.journal.close()
+
+
+@pytest.mark.parametrize(
+    "answer", [True, "yes", {"allow": True}, {"allow": []}, {"allow": ["0" * 64]}, {"deny": []}]
+)
+def test_an_answer_that_is_about_no_shown_call_is_asked_for_again(
+    tmp_path: Path, answer: Any
+) -> None:
+    office = Office(tmp_path)
+
+    async def story() -> None:
+        _, shown = await office.asked(asking())
+        _, again = await office.asked(Command(resume=answer))
+        assert "other calls" in again["note"]
+        assert again["effects"] == shown["effects"]
+
+    asyncio.run(story())
+    assert office.sent == []
+    office.journal.close()
+
+
+def test_calls_may_be_left_waiting_for_a_terminal(tmp_path: Path) -> None:
+    office = Office(tmp_path)
+
+    async def story() -> tuple[dict[str, Any], Any]:
+        _, shown = await office.asked(asking())
+        state, _ = await office.asked(Command(resume=left_waiting()))
+        return state, shown
+
+    state, shown = asyncio.run(story())
+    assert state["toolplan"]["kind"] == "waiting"
+    assert shown["help"] in state["messages"][-1].text
+    assert office.sent == []
+    office.journal.close()
+
+
+def test_where_nobody_can_be_asked_nothing_is_made_and_the_command_is_named(
+    tmp_path: Path,
+) -> None:
+    office = Office(tmp_path)
+    tool = toolplan_tool(toolplan_node(office.app, approve="values"))
+    said = asyncio.run(tool.ainvoke({"question": "Answer the mail."}))
+    assert "toolplan resume" in said
+    assert "--allow one" in said
+    assert office.sent == []
+    office.journal.close()
+
+
+def test_an_approval_of_a_plan_shows_no_calls_and_the_other_way_round(tmp_path: Path) -> None:
+    office = Office(tmp_path)
+    with pytest.raises(ValueError, match="no calls"):
+        allowed({"digest": "0" * 64})
+    with pytest.raises(ValueError, match="no plan"):
+        approved({"kind": "values"})
+    office.journal.close()
