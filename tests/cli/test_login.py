@@ -75,7 +75,7 @@ def test_one_server_without_a_sign_in_leaves_the_others(
     document = json.loads(Path(tools).read_text())
     document["mcpServers"]["demo"] = {
         "command": sys.executable,
-        "args": ["-m", "toolplan.demo", "--mcp"],
+        "args": ["-m", "toolplan", "demo", "--mcp"],
     }
     Path(tools).write_text(json.dumps(document))
     said = call("tools", "--tools", tools)

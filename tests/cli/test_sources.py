@@ -90,10 +90,7 @@ def test_the_demo_over_http_gives_the_same_answer(call: Call, home: Path) -> Non
     here = call("ask", QUESTION, *DAY)
     with served("--mcp-http") as port:
         file = home / "mcp.json"
-        document = {
-            "mcpServers": {"demo": {"url": f"http://127.0.0.1:{port}/mcp"}},
-            "toolplan": {"insights": "toolplan.demo:INSIGHTS"},
-        }
+        document = {"mcpServers": {"demo": {"url": f"http://127.0.0.1:{port}/mcp"}}}
         file.write_text(json.dumps(document), "utf-8")
         (home / "home").mkdir(exist_ok=True)
         (home / "home" / "toolplan.toml").write_text("[sources.demo]\ntrusted = true\n", "utf-8")

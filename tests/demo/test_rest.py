@@ -24,7 +24,7 @@ from toolplan.app.app import App
 from toolplan.app.results import AskResult
 from toolplan.approval import ApprovalRequired, approve
 from toolplan.compiler import compile_plan
-from toolplan.demo import INSIGHTS, demo_tools
+from toolplan.demo import demo_tools
 from toolplan.demo.rest import DOCUMENT_PATH, MAX_BODY, server
 from toolplan.demo.rest_document import openapi_document
 from toolplan.demo.rest_routes import ROUTES
@@ -142,7 +142,7 @@ def call(tools: Toolbox, name: str, arguments: dict[str, Json]) -> Json:
 
 
 def ask(tools: Toolbox, question: str) -> AskResult:
-    app = App(tools, OfflinePlanner(), insights=INSIGHTS)
+    app = App(tools, OfflinePlanner())
     return asyncio.run(app.ask(question, today=TODAY, approve=approve))
 
 

@@ -38,7 +38,7 @@ NOTES: Final = Path(__file__).with_name("notes_server.py")
 SERVERS: Final[dict[str, Json]] = {
     "waste": {
         "command": sys.executable,
-        "args": ["-m", "toolplan.demo", "--mcp", "--today", "2025-10-12", "--rows", "300"],
+        "args": ["-m", "toolplan", "demo", "--today", "2025-10-12", "--rows", "300"],
         "description": "Shipments, facilities and contaminants.",
     },
     "notes": {

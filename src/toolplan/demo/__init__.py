@@ -2,11 +2,10 @@
 
 Shipments go to facilities, some of them contaminated; inspections look at them. `TOOLS` ends today;
 `demo_tools` ends on any day and scales to any number of rows. Importing does no work: the database
-is built when a tool is first called. `INSIGHTS` are sentences that this domain says about rows.
+is built when a tool is first called.
 """
 
 from toolplan.demo.database import open_database
-from toolplan.demo.insights import INSIGHTS, InsightFunction
 from toolplan.demo.tools import TOOLS, demo_tools
 
-__all__ = ["INSIGHTS", "TOOLS", "InsightFunction", "demo_tools", "open_database"]
+__all__ = ["TOOLS", "demo_tools", "open_database"]

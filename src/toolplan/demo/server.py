@@ -6,14 +6,11 @@ server is the plan over the tools themselves.
 
 from __future__ import annotations
 
-import argparse
-import datetime
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, TypeAlias
 
-import anyio
 import uvicorn
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
@@ -29,16 +26,13 @@ from mcp.types import Tool as WireTool
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 
-from toolplan.demo.database import DEFAULT_ROWS
 from toolplan.demo.same_host import SameHost
-from toolplan.demo.tools import MOST_ROWS, demo_tools
 from toolplan.path import Json
 from toolplan.tools import Effects, Tool, Toolbox, ToolError
 
 NAME: Final = "toolplan-demo"
 HTTP_PATH: Final = "/mcp"
 LOOPBACK: Final = "127.0.0.1"
-DEFAULT_PORT: Final = 8765
 
 DemoServer: TypeAlias = Server[dict[str, Any]]
 
@@ -91,60 +85,6 @@ async def serve_http(tools: Toolbox, port: int, host: str = LOOPBACK) -> None:
     await uvicorn.Server(
         uvicorn.Config(app, host=host, port=port, log_level="warning", ws="none")
     ).serve()
-
-
-def main(words: Sequence[str] | None = None) -> int:
-    """Serve the demo's tools as the command line says; give the exit code."""
-    options = _options(words)
-    tools = demo_tools(options.today, options.rows)
-    try:
-        if options.http is None:
-            anyio.run(serve_stdio, tools)
-        else:
-            anyio.run(serve_http, tools, options.http)
-    except KeyboardInterrupt:
-        return 130
-    return 0
-
-
-def _options(words: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m toolplan.demo", description="Serves the demo's tools over MCP."
-    )
-    way = parser.add_mutually_exclusive_group(required=True)
-    way.add_argument("--mcp", action="store_true", help="over stdio")
-    way.add_argument(
-        "--http",
-        type=_port,
-        nargs="?",
-        const=DEFAULT_PORT,
-        metavar="PORT",
-        help=f"over streamable HTTP on {LOOPBACK}, by default at port {DEFAULT_PORT}",
-    )
-    parser.add_argument(
-        "--today",
-        type=datetime.date.fromisoformat,
-        metavar="DATE",
-        help="the day on which the data ends; by default the day of the first call",
-    )
-    parser.add_argument(
-        "--rows", type=_rows, default=DEFAULT_ROWS, metavar="N", help="about how many shipments"
-    )
-    return parser.parse_args(words)
-
-
-def _port(text: str) -> int:
-    return _between(text, 0, 65_535)
-
-
-def _rows(text: str) -> int:
-    return _between(text, 1, MOST_ROWS)
-
-
-def _between(text: str, least: int, most: int) -> int:
-    if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least} to {most}.")
-    return int(text)
 
 
 def _on_the_wire(tool: Tool) -> WireTool:

@@ -18,8 +18,8 @@ import pytest
 from tests.sources.mcp.scripts import call
 from toolplan.app.app import App
 from toolplan.app.results import AskResult
-from toolplan.demo import INSIGHTS, demo_tools
-from toolplan.demo.server import demo_server, main
+from toolplan.demo import demo_tools
+from toolplan.demo.server import demo_server
 from toolplan.sources.mcp import HttpServer, LocalServer, Server, StdioServer, connected
 from toolplan.tools import Tool, Toolbox, ToolError
 from toolplan_offline import OfflinePlanner
@@ -27,11 +27,14 @@ from toolplan_offline import OfflinePlanner
 TODAY: Final = datetime.date(2025, 10, 12)
 ROWS: Final = 2_000
 QUESTION: Final = "Get contaminated shipments from last week"
-ARGUMENTS: Final = ("-m", "toolplan.demo", "--today", TODAY.isoformat(), "--rows", str(ROWS))
+ARGUMENTS: Final = (
+    *("-m", "toolplan", "demo"),
+    *("--today", TODAY.isoformat(), "--rows", str(ROWS)),
+)
 
 
 def asked(tools: Toolbox, question: str = QUESTION) -> AskResult:
-    session = App(tools, OfflinePlanner(), insights=INSIGHTS)
+    session = App(tools, OfflinePlanner())
     return asyncio.run(session.ask(question, today=TODAY))
 
 
@@ -46,7 +49,7 @@ def address() -> Generator[str, None, None]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, *ARGUMENTS, "--http", str(port)]
+    command = [sys.executable, *ARGUMENTS, "--mcp-http", "--port", str(port)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         until_open(port)
@@ -139,22 +142,3 @@ def test_failures_of_the_demo_are_failures_of_calls() -> None:
             call(tools, "demo.facilities_get", id="F999")
         with pytest.raises(ToolError, match="There is no argument 'colour'"):
             call(tools, "demo.facilities_list", colour="red")
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        [],
-        ["--mcp", "--http", "1"],
-        ["--http", "70000"],
-        ["--mcp", "--rows", "0"],
-        ["--mcp", "--today", "x"],
-    ],
-)
-def test_a_command_line_that_cannot_be_is_refused(
-    words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as raised:
-        main(words)
-    assert raised.value.code == 2
-    assert "usage: python -m toolplan.demo" in capsys.readouterr().err

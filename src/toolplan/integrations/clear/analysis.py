@@ -13,7 +13,6 @@ from typing import Final
 from msgspec import Struct
 
 from toolplan.answer import Answer, InsightFunction, answer
-from toolplan.demo.insights import insights as domain_insights
 from toolplan.errors import ToolplanError
 from toolplan.events import Run
 from toolplan.integrations.clear.endpoint import Provider, Sleep, as_model
@@ -70,22 +69,20 @@ class Analyzer:
 
     def __init__(
         self,
-        insights: Sequence[InsightFunction] | None = None,
+        insights: Sequence[InsightFunction] = (),
         config: AnalyzerConfig | Mapping[str, object] | None = None,
     ) -> None:
         """Prepare the analysis.
 
         Args:
-            insights: the functions that know the domain (`toolplan.answer`); by default those of
-                waste management.
+            insights: functions that know the domain (`toolplan.answer`).
             config: settings; a mapping may use either spelling of their names.
 
         Raises:
             SettingError: a setting does not exist, or its value is not valid.
         """
         self.config = AnalyzerConfig.of(config)
-        known = domain_insights(self.config.anomaly_threshold) if insights is None else insights
-        self._insights = tuple(known)
+        self._insights = tuple(insights)
         try:
             self._thresholds = self.config.thresholds
         except ToolplanError as error:
