@@ -256,7 +256,7 @@ def test_no_step_costs_another_reading_of_the_steps_before_it(
 ) -> None:
     """So many characters are read as there are, in whichever dialect."""
     read: list[int] = []
-    for name in ("_json.read", "llmcompiler.checked"):
+    for name in ("json_text.read", "llmcompiler.checked"):
         module, _, function = name.partition(".")
         home = import_module(f"toolplan.dialects.{module}")
         before: Callable[..., object] = getattr(home, function)

@@ -14,8 +14,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from toolplan import compile_plan
+from toolplan import compile_plan, dialects
 from toolplan.demo import TOOLS
+from toolplan.dialects import known_dialect
+from toolplan.errors import ToolplanError
 from toolplan.extras import extra_of, install_command
 from toolplan.sources.modules import load_module_tools
 from toolplan.tools import Toolbox, ToolObjectError
@@ -142,6 +144,18 @@ def test_a_plan_with_sql_names_the_command_where_its_library_is_missing(
     module = importlib.import_module("toolplan.rules.tool_names")
     monkeypatch.setattr(module, "find_spec", dict[str, object]().get)
     assert "what it needs is not installed: the extra 'sql'" in help_()
+
+
+@pytest.mark.parametrize("name", ["clear", "kirha", "state"])
+def test_a_dialect_of_a_distribution_that_is_missing_names_the_command(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    assert known_dialect(name).name == name
+    monkeypatch.setattr(dialects, "DIALECTS", {})
+    with pytest.raises(ToolplanError, match="needs the package toolplan-adapters") as raised:
+        known_dialect(name)
+    assert raised.value.code == "missing-extra"
+    assert install_command("adapters") in str(raised.value.help)
 
 
 def test_each_extra_that_is_named_exists() -> None:

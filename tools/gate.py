@@ -19,7 +19,8 @@ from typing import Final, NamedTuple
 MAX_MODULE: Final = 500
 MAX_FUNCTION: Final = 60
 MAX_CLASS: Final = 400
-OURS: Final = ("toolplan", "toolplan_langgraph", "toolplan_offline", "tests", "benchmarks", "tools")
+PACKAGES: Final = ("toolplan", "toolplan_adapters", "toolplan_langgraph", "toolplan_offline")
+OURS: Final = (*PACKAGES, "tests", "benchmarks", "tools")
 LOCAL_IMPORTS: Final = frozenset({
     "src/toolplan/cli/studio.py",
     "src/toolplan/storage/journal/_opening.py",

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.diagnostics import Diagnostic, Edit, Fix, Severity
-from toolplan.dialects._form import number_of
+from toolplan.dialects.form import number_of
 from toolplan.path import Json, json_type
 from toolplan.plan import Plan, Ref, Step, Value, map_refs, step_refs, value_at
 from toolplan.plan_json import Report, dump_value, shown

@@ -14,11 +14,10 @@ from functools import partial
 from typing import Final
 
 from toolplan.diagnostics import Diagnostic
-from toolplan.dialects import _form, _values
-from toolplan.dialects._base import has_key
-from toolplan.dialects._paths import SEGMENTS, is_plain, read_path, write_plain
-from toolplan.dialects._steps import IdCheck, StepFields, free_id, is_id, read_list
-from toolplan.dialects._stream import JsonSteps, all_steps
+from toolplan.dialects import form, has_key, values
+from toolplan.dialects.paths import SEGMENTS, is_plain, read_path, write_plain
+from toolplan.dialects.steps import IdCheck, StepFields, free_id, is_id, read_list
+from toolplan.dialects.stream import JsonSteps, all_steps
 from toolplan.path import EVERY, Json, PathSyntaxError
 from toolplan.plan import Limits, Literal, Object, Plan, Ref, Step, Value, rename_steps
 from toolplan.plan_json import Parsed, ParsedText, Report, TextProblem, shown
@@ -43,20 +42,20 @@ _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _HELP: Final = "A reference is `$label.field$`, or `$label$` for the whole output."
 
 
-def _unsaid(plan: Plan, _: _form.Signatures | None) -> list[Diagnostic]:
+def _unsaid(plan: Plan, _: form.Signatures | None) -> list[Diagnostic]:
     labels = _labels(plan)
-    found = _form.unsaid(plan, _SAYS, _syntax(labels), labels)
+    found = form.unsaid(plan, _SAYS, _syntax(labels), labels)
     if plan.output is not None and not _is_object(plan.output):
-        found.append(_form.cannot("NESTFUL has no 'output' that is not an object.", "/output"))
+        found.append(form.cannot("NESTFUL has no 'output' that is not an object.", "/output"))
     return found
 
 
 def is_plan(document: Json) -> bool:
     """Return whether `document` is a list of objects that have a `name`."""
-    return _form.objects(document, ("name",))
+    return form.objects(document, ("name",))
 
 
-def load(document: Json, _: _form.Signatures | None, limits: Limits) -> Parsed:
+def load(document: Json, _: form.Signatures | None, limits: Limits) -> Parsed:
     """Return the plan that `document` says. Never raises."""
     report = Report()
     items = read_list(document, "NESTFUL", limits, report)
@@ -74,7 +73,7 @@ class _Steps:
 
     def __init__(self, report: Report, taken: Iterable[str] = ()) -> None:
         self._ids: dict[str, str] = {}  # by label
-        self.syntax = _values.Syntax(partial(_read_text, self._ids), _values.write_none)
+        self.syntax = values.Syntax(partial(_read_text, self._ids), values.write_none)
         self._report = report
         self._check = IdCheck(report)
         self._taken = frozenset(taken)
@@ -101,7 +100,7 @@ class _Steps:
         return Step(fields.step, tool, fields.args(("arguments",), self.syntax))
 
 
-def _output(item: Json, syntax: _values.Syntax, report: Report) -> Value:
+def _output(item: Json, syntax: values.Syntax, report: Report) -> Value:
     call = item if isinstance(item, dict) else {}
     report.unknown_fields(call, _FIELDS, "/output", None, _OTHER_NAMES)
     arguments = call.get("arguments", {})
@@ -129,7 +128,7 @@ def _labels(plan: Plan) -> dict[str, str]:
     return {name: f"var{at + 1}" for at, name in enumerate(ids)}
 
 
-def _write(plan: Plan, _: _form.Signatures | None) -> str:
+def _write(plan: Plan, _: form.Signatures | None) -> str:
     labels = _labels(plan)
     syntax = _syntax(labels)
     calls: list[Json] = [
@@ -142,7 +141,7 @@ def _write(plan: Plan, _: _form.Signatures | None) -> str:
     ]
     if plan.output is not None:
         calls.append({"name": RESULT, "arguments": syntax.dump(plan.output)})
-    return _form.write_list(calls)
+    return form.write_list(calls)
 
 
 def _is_object(value: Value) -> bool:
@@ -151,16 +150,14 @@ def _is_object(value: Value) -> bool:
     )
 
 
-def _syntax(labels: Mapping[str, str]) -> _values.Syntax:
+def _syntax(labels: Mapping[str, str]) -> values.Syntax:
     """Return the syntax of a plan whose steps have these labels, by id."""
     ids = {label: name for name, label in labels.items()}
 
-    def write(value: _values.Written) -> str:
-        return _values.write_parts(
-            value, lambda ref: f"${labels[ref.step]}{write_plain(ref.path)}$"
-        )
+    def write(value: values.Written) -> str:
+        return values.write_parts(value, lambda ref: f"${labels[ref.step]}{write_plain(ref.path)}$")
 
-    return _values.Syntax(partial(_read_text, ids), write)
+    return values.Syntax(partial(_read_text, ids), write)
 
 
 def _read_text(ids: Mapping[str, str], text: str) -> ParsedText:
@@ -170,10 +167,10 @@ def _read_text(ids: Mapping[str, str], text: str) -> ParsedText:
     if unended is not None and unended["label"] in ids:
         said = f"The reference {shown(text)} has no '$' at its end."
         return ParsedText(Literal(text), (TextProblem("reference-syntax", said, _HELP),))
-    return _values.read_parts(text, _REFERENCE, partial(_resolve, ids))
+    return values.read_parts(text, _REFERENCE, partial(_resolve, ids))
 
 
-def _resolve(ids: Mapping[str, str], found: re.Match[str]) -> _values.Resolved:
+def _resolve(ids: Mapping[str, str], found: re.Match[str]) -> values.Resolved:
     label = found["label"]
     if label not in ids and (_LABEL.fullmatch(label) is None or " " in found["path"]):
         return None  # `$10$`, and prose between two dollars
@@ -196,20 +193,20 @@ def _output_place(document: Json) -> str:
     return f"/{len(document) - 1}/arguments" if isinstance(document, list) else ""
 
 
-_PLACES: Final = _form.Places(
+_PLACES: Final = form.Places(
     ("",), {"id": ("label",), "tool": ("name",), "args": ("arguments",)}, output=_output_place
 )
-_FORM: Final = _form.Form(is_plan, load, _PLACES)
-_SAYS: Final = _form.Says("NESTFUL", frozenset({"output"}), _refusal)
+_FORM: Final = form.Form(is_plan, load, _PLACES)
+_SAYS: Final = form.Says("NESTFUL", frozenset({"output"}), _refusal)
 
-DIALECT: Final = _form.FunctionDialect(
+DIALECT: Final = form.FunctionDialect(
     name="nestful",
     json=True,
     read=_FORM.read,
     find=_FORM.find,
     unsaid=_unsaid,
     write=_write,
-    expected=lambda plan: rename_steps(_form.without_after(plan), _labels(plan)),
+    expected=lambda plan: rename_steps(form.without_after(plan), _labels(plan)),
     looks_like=lambda text: has_key(text, "label") and has_key(text, "arguments"),
     steps=lambda _, limits: JsonSteps(None, _Steps, limits),
 )

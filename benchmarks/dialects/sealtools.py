@@ -17,10 +17,9 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from toolplan.diagnostics import Diagnostic
-from toolplan.dialects import _form, _values
-from toolplan.dialects._base import has_key
-from toolplan.dialects._steps import StepFields, read_list
-from toolplan.dialects._stream import JsonSteps, all_steps
+from toolplan.dialects import form, has_key, values
+from toolplan.dialects.steps import StepFields, read_list
+from toolplan.dialects.stream import JsonSteps, all_steps
 from toolplan.path import Json, Path
 from toolplan.plan import Limits, Literal, Plan, Ref, Signature, Step, positional
 from toolplan.plan_json import Parsed, ParsedText, Report, TextProblem
@@ -35,7 +34,7 @@ _OTHER_NAMES: Final = {
     "outputs": "responses",
     "output": "responses",
 }
-_PLACES = _form.Places(("",), {"tool": ("api",), "args": ("parameters",)})
+_PLACES = form.Places(("",), {"tool": ("api",), "args": ("parameters",)})
 
 _PREFIX: Final = "API_call_"
 _NAME = re.compile(r"API_call_(?:0|[1-9][0-9]{0,8})")
@@ -53,24 +52,24 @@ class _Output(Struct, frozen=True):
     doubt: TextProblem | None = None
 
 
-def _numbers(plan: Plan, signatures: _form.Signatures | None) -> dict[tuple[str, Path], int]:
+def _numbers(plan: Plan, signatures: form.Signatures | None) -> dict[tuple[str, Path], int]:
     """Return the number of every output, in the order of the steps and of their fields."""
     keys = ((step.id, path) for step in plan.steps for path in _fields(step.tool, signatures))
     return {key: number for number, key in enumerate(keys)}
 
 
-def _unsaid(plan: Plan, signatures: _form.Signatures | None) -> list[Diagnostic]:
+def _unsaid(plan: Plan, signatures: form.Signatures | None) -> list[Diagnostic]:
     numbers = _numbers(plan, signatures)
     outputs = {f"{_PREFIX}{n}": _Output(Ref(*key)) for key, n in numbers.items()}
-    syntax = _values.Syntax(partial(_read_text, outputs, False), partial(_write_value, numbers))
-    says = _form.Says("Seal-Tools", frozenset(), partial(_refusal, numbers, signatures))
-    return _form.unsaid(plan, says, syntax, [step.id for step in plan.steps])
+    syntax = values.Syntax(partial(_read_text, outputs, False), partial(_write_value, numbers))
+    says = form.Says("Seal-Tools", frozenset(), partial(_refusal, numbers, signatures))
+    return form.unsaid(plan, says, syntax, [step.id for step in plan.steps])
 
 
-def _write(plan: Plan, signatures: _form.Signatures | None) -> str:
+def _write(plan: Plan, signatures: form.Signatures | None) -> str:
     numbers = _numbers(plan, signatures)
-    syntax = _values.Syntax(_values.read_plain, partial(_write_value, numbers))
-    return _form.write_list(
+    syntax = values.Syntax(values.read_plain, partial(_write_value, numbers))
+    return form.write_list(
         {
             "api": step.tool,
             "parameters": {name: syntax.dump(value) for name, value in step.args.items()},
@@ -84,10 +83,10 @@ def _write(plan: Plan, signatures: _form.Signatures | None) -> str:
 
 def is_plan(document: Json) -> bool:
     """Return whether `document` is a list of objects that have an `api`."""
-    return _form.objects(document, ("api",))
+    return form.objects(document, ("api",))
 
 
-def load(document: Json, signatures: _form.Signatures | None, limits: Limits) -> Parsed:
+def load(document: Json, signatures: form.Signatures | None, limits: Limits) -> Parsed:
     """Return the plan that `document` says. Never raises."""
     report = Report()
     items = read_list(document, "Seal-Tools", limits, report)
@@ -100,7 +99,7 @@ def load(document: Json, signatures: _form.Signatures | None, limits: Limits) ->
 class _Steps:
     """Reads the steps of a plan, whose outputs are declared one step after another."""
 
-    def __init__(self, signatures: _form.Signatures | None, report: Report) -> None:
+    def __init__(self, signatures: form.Signatures | None, report: Report) -> None:
         self._report = report
         self._outputs = _Outputs(signatures)
         self._fields: list[StepFields] = []
@@ -118,7 +117,7 @@ class _Steps:
     def step(self, item: Json, at: int) -> Step:
         """Return the step at position `at`."""
         read = partial(_read_text, self._outputs.known, self._outputs.is_partial)
-        args = self._fields[at].args(("parameters",), _values.Syntax(read, _values.write_none))
+        args = self._fields[at].args(("parameters",), values.Syntax(read, values.write_none))
         return Step(f"s{at}", self._tools[at], args)
 
 
@@ -128,7 +127,7 @@ class _Outputs:
     `is_partial` says that some step neither lists its outputs nor has a tool that declares them.
     """
 
-    def __init__(self, signatures: _form.Signatures | None) -> None:
+    def __init__(self, signatures: form.Signatures | None) -> None:
         self.known: dict[str, _Output] = {}
         self.is_partial = False
         self._signatures = signatures
@@ -191,7 +190,7 @@ def _responses(fields: StepFields) -> list[str] | None:
     return good
 
 
-def _fields(tool: str, signatures: _form.Signatures | None) -> list[Path]:
+def _fields(tool: str, signatures: form.Signatures | None) -> list[Path]:
     """Return the paths of the outputs that `tool` declares; one, the whole, where it declares none.
 
     There are none where the tool is not known.
@@ -205,7 +204,7 @@ def _fields(tool: str, signatures: _form.Signatures | None) -> list[Path]:
 def _read_text(outputs: Mapping[str, _Output], is_partial: bool, text: str) -> ParsedText:
     if _PREFIX not in text:
         return ParsedText(Literal(text))
-    read = _values.read_parts(text, _REFERENCE, partial(_resolve, outputs, is_partial))
+    read = values.read_parts(text, _REFERENCE, partial(_resolve, outputs, is_partial))
     if read.problems:
         return read
     names = dict.fromkeys(found[0] for found in _REFERENCE.finditer(text))
@@ -215,7 +214,7 @@ def _read_text(outputs: Mapping[str, _Output], is_partial: bool, text: str) -> P
 
 def _resolve(
     outputs: Mapping[str, _Output], is_partial: bool, found: re.Match[str]
-) -> _values.Resolved:
+) -> values.Resolved:
     name = found[0]
     if name in outputs:
         return (outputs[name].ref,)
@@ -224,11 +223,11 @@ def _resolve(
     return TextProblem("unknown-step", f"No step has the output {name}.", _HELP)
 
 
-def _write_value(numbers: _Number, value: _values.Written) -> str:
-    return _values.write_parts(value, lambda ref: f"{_PREFIX}{numbers[ref.step, ref.path]}")
+def _write_value(numbers: _Number, value: values.Written) -> str:
+    return values.write_parts(value, lambda ref: f"{_PREFIX}{numbers[ref.step, ref.path]}")
 
 
-def _refusal(numbers: _Number, signatures: _form.Signatures | None, ref: Ref) -> str | None:
+def _refusal(numbers: _Number, signatures: form.Signatures | None, ref: Ref) -> str | None:
     if (ref.step, ref.path) in numbers:
         return None
     if signatures is None:
@@ -236,16 +235,16 @@ def _refusal(numbers: _Number, signatures: _form.Signatures | None, ref: Ref) ->
     return "has references to one declared field of an output, and to nothing else"
 
 
-_FORM: Final = _form.Form(is_plan, load, _PLACES)
+_FORM: Final = form.Form(is_plan, load, _PLACES)
 
-DIALECT: Final = _form.FunctionDialect(
+DIALECT: Final = form.FunctionDialect(
     name="sealtools",
     json=True,
     read=_FORM.read,
     find=_FORM.find,
     unsaid=_unsaid,
     write=_write,
-    expected=lambda plan: positional(_form.without_after(plan)),
+    expected=lambda plan: positional(form.without_after(plan)),
     looks_like=lambda text: has_key(text, "api") and has_key(text, "responses", "parameters"),
     steps=lambda signatures, limits: JsonSteps(None, partial(_Steps, signatures), limits),
 )

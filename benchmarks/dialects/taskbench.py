@@ -18,9 +18,8 @@ from msgspec.structs import replace
 
 from benchmarks.dialects.links import read_links, with_links, write_links
 from toolplan.diagnostics import Diagnostic, suggest
-from toolplan.dialects import _form, _json, _values
-from toolplan.dialects._base import has_key
-from toolplan.dialects._steps import StepFields, bounded
+from toolplan.dialects import form, has_key, json_text, values
+from toolplan.dialects.steps import StepFields, bounded
 from toolplan.path import Json, Path, copied, json_type
 from toolplan.plan import Limits, Literal, Plan, Ref, Signature, Step, Value, escape_pointer, needs
 from toolplan.plan_json import Parsed, ParsedText, Report, TextProblem, shown
@@ -55,7 +54,7 @@ _REFERENCE = re.compile(
 _SEGMENT = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\[([0-9]+)\]")
 
 
-def _plan_syntax(plan: Plan) -> _values.Syntax:
+def _plan_syntax(plan: Plan) -> values.Syntax:
     return _References([s.id for s in plan.steps], [s.tool for s in plan.steps]).syntax
 
 
@@ -63,10 +62,10 @@ def is_plan(document: Json) -> bool:
     """Return whether `document` is an object with a list of nodes."""
     if not isinstance(document, dict):
         return False
-    return any(_form.objects(document.get(name), ("task",)) for name in _NODES)
+    return any(form.objects(document.get(name), ("task",)) for name in _NODES)
 
 
-def load(document: Json, signatures: _form.Signatures | None, limits: Limits) -> Parsed:
+def load(document: Json, signatures: form.Signatures | None, limits: Limits) -> Parsed:
     """Return the plan that `document` says. Never raises."""
     report = Report()
     if not isinstance(document, dict):
@@ -100,7 +99,7 @@ class _References:
 
     def __init__(self, ids: Sequence[str], tools: Sequence[str]) -> None:
         self.by_tool = False
-        self.syntax = _values.Syntax(self._read_text, self._write)
+        self.syntax = values.Syntax(self._read_text, self._write)
         self._ids = ids
         self._numbers = {name: at for at, name in enumerate(ids)}
         self._users: dict[str, list[str]] = {}
@@ -110,9 +109,9 @@ class _References:
     def _read_text(self, text: str) -> ParsedText:
         if "<" not in text:
             return ParsedText(Literal(text))
-        return _values.read_parts(text, _REFERENCE, self._resolve)
+        return values.read_parts(text, _REFERENCE, self._resolve)
 
-    def _resolve(self, found: re.Match[str]) -> _values.Resolved:
+    def _resolve(self, found: re.Match[str]) -> values.Resolved:
         if found["tool"] is not None:
             users = self._users.get(_folded(found["tool"]), [])
             if not users:
@@ -126,14 +125,14 @@ class _References:
         name = self._ids[number] if number < len(self._ids) else f"s{number}"
         return (Ref(name, _path(found["path"])),)
 
-    def _write(self, value: _values.Written) -> str:
-        return _values.write_parts(value, lambda ref: f"<node-{self._numbers[ref.step]}>")
+    def _write(self, value: values.Written) -> str:
+        return values.write_parts(value, lambda ref: f"<node-{self._numbers[ref.step]}>")
 
 
 class _Signatures:
     """The signatures of tools, and of those that were surely meant by an unknown name."""
 
-    def __init__(self, signatures: _form.Signatures | None) -> None:
+    def __init__(self, signatures: form.Signatures | None) -> None:
         self.are_known = signatures is not None
         self._signatures = signatures or {}
         self._guesses: dict[str, Signature | None] = {}
@@ -167,7 +166,7 @@ def _field(document: Mapping[str, Json], names: Sequence[str]) -> Json:
 
 
 def _args(
-    node: StepFields, tool: str, signatures: _Signatures, syntax: _values.Syntax
+    node: StepFields, tool: str, signatures: _Signatures, syntax: values.Syntax
 ) -> dict[str, Value]:
     written = node.item.get("arguments")
     if isinstance(written, dict):
@@ -288,8 +287,8 @@ def _dump(plan: Plan) -> dict[str, Json]:
     return document
 
 
-def _unsaid(plan: Plan, _: _form.Signatures | None) -> list[Diagnostic]:
-    found = _form.unsaid(plan, _SAYS, _plan_syntax(plan), [step.id for step in plan.steps])
+def _unsaid(plan: Plan, _: form.Signatures | None) -> list[Diagnostic]:
+    found = form.unsaid(plan, _SAYS, _plan_syntax(plan), [step.id for step in plan.steps])
     return [*found, *_unsaid_order(plan)]
 
 
@@ -299,17 +298,17 @@ def _unsaid_order(plan: Plan) -> Iterator[Diagnostic]:
     is_mixed = any(step.thought is None for step in plan.steps)
     for key in plan.metadata:
         if key != _TASK_STEPS:
-            yield _form.cannot(f"TaskBench has no {key!r} in the metadata.", f"/metadata/{key}")
+            yield form.cannot(f"TaskBench has no {key!r} in the metadata.", f"/metadata/{key}")
     for at, step in enumerate(plan.steps):
         if step.thought is not None and (is_mixed or _TASK_STEPS in plan.metadata):
             said = "TaskBench has a thought for every step, or for none."
-            yield _form.cannot(said, f"/steps/{at}/thought", step.id)
+            yield form.cannot(said, f"/steps/{at}/thought", step.id)
         for each in step.after:
             if each not in ids:
-                yield _form.cannot(f"No step has the id {each!r}.", f"/steps/{at}/after", step.id)
+                yield form.cannot(f"No step has the id {each!r}.", f"/steps/{at}/after", step.id)
             elif each == step.id:
                 said = "TaskBench has no link from a node to itself."
-                yield _form.cannot(said, f"/steps/{at}/after", step.id)
+                yield form.cannot(said, f"/steps/{at}/after", step.id)
 
 
 def _path(text: str) -> Path:
@@ -338,21 +337,21 @@ def _refusal(ref: Ref) -> str | None:
     return "has references to whole outputs only" if ref.path else None
 
 
-_PLACES: Final = _form.Places(
+_PLACES: Final = form.Places(
     tuple(f"/{name}" for name in _NODES),
     {"tool": ("task",), "args": ("arguments",)},
     _argument_place,
 )
-_FORM: Final = _form.Form(is_plan, load, _PLACES)
-_SAYS: Final = _form.Says("TaskBench", frozenset({"after", "thought", "metadata"}), _refusal)
-DIALECT: Final = _form.FunctionDialect(
+_FORM: Final = form.Form(is_plan, load, _PLACES)
+_SAYS: Final = form.Says("TaskBench", frozenset({"after", "thought", "metadata"}), _refusal)
+DIALECT: Final = form.FunctionDialect(
     name="taskbench",
     json=True,
     read=_FORM.read,
     find=_FORM.find,
     unsaid=_unsaid,
-    write=lambda plan, _: _json.write(_dump(plan)),
-    expected=_form.sorted_by_position,
+    write=lambda plan, _: json_text.write(_dump(plan)),
+    expected=form.sorted_by_position,
     looks_like=lambda text: has_key(text, "task_nodes"),
 )
 """Says tools, arguments, order, thoughts, and references to whole outputs.

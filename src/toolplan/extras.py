@@ -13,8 +13,14 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
+from toolplan.errors import ToolplanError
+
 _OURS: Final = "toolplan"
 _NOT_LISTED: Final = ("all", "dev")
+_BESIDE: Final[Mapping[str, str]] = dict.fromkeys(
+    ("clear", "contract", "kirha", "state"), "adapters"
+)
+"""The extras that bring the dialects and planners of the distributions beside the core."""
 
 
 def install_command(extra: str) -> str:
@@ -35,6 +41,17 @@ def install_command(extra: str) -> str:
         beside = [f"{clone}/packages/{_name(each).partition('-')[2]}" for each in _ours(libraries)]
         what = ["-e", f"{clone}[{extra}]", *(word for each in beside for word in ("-e", each))]
     return shlex.join([sys.executable, "-m", "pip", "install", *what])
+
+
+def check_beside(kind: str, name: str) -> None:
+    """Check that `name`, which is not installed, is not of a distribution beside the core.
+
+    Raises:
+        ToolplanError: it is one's; the help is the command that installs it.
+    """
+    if extra := _BESIDE.get(name):
+        said = f"The {kind} {name!r} needs the package {_OURS}-{extra}, which is not installed."
+        raise ToolplanError("missing-extra", said, f"Install it: {install_command(extra)}")
 
 
 def extra_of(module: str) -> str | None:

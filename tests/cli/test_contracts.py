@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
-import toolplan.demo.network as network
+import toolplan_adapters.network as network
 from tests.cli.calls import Call
+from toolplan.app import _planning
+from toolplan.cli import plan
+from toolplan.extras import install_command
 
 CONTRACTS = str(Path(network.__file__).parent / "contracts")
-TOOLS = ("--tools", "toolplan.demo.network:NETWORK_TOOLS")
+TOOLS = ("--tools", "toolplan_adapters.network:NETWORK_TOOLS")
 
 
 @pytest.fixture(autouse=True)
@@ -106,3 +109,16 @@ def test_a_state_needs_contracts_and_no_question(call: Call, tmp_path: Path) -> 
     assert call("plan", "x", "--state", str(file), "--contracts", CONTRACTS).code == 2
     assert call("plan", "--state", str(tmp_path / "no"), "--contracts", CONTRACTS).code == 2
     assert call("plan").code == 2
+
+
+def test_without_their_distribution_the_command_that_installs_it_is_named(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_planning, "PLANNERS", {})
+    monkeypatch.setattr(plan, "_STATES", {})
+    (tmp_path / "state.json").write_text("{}", "utf-8")
+    for words in (("plan", "Assess HQ"), ("plan", "--state", str(tmp_path / "state.json"))):
+        said = call(*words, "--contracts", CONTRACTS)
+        assert said.code == 2
+        assert "The planner 'contract' needs the package toolplan-adapters" in said.err
+        assert install_command("adapters") in said.err

@@ -16,8 +16,8 @@ from toolplan.app.settings import (
     SettingsError,
     read_settings,
 )
-from toolplan.integrations.clear import PlannerConfig
 from toolplan.providers import open_model
+from toolplan_adapters.clear import PlannerConfig
 
 
 @pytest.fixture(autouse=True)

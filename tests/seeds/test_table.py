@@ -43,7 +43,9 @@ def test_each_decision_that_is_named_exists() -> None:
     for name, row in rows():
         for decision in re.findall(r"\bC-\d+|\bF\d{3}-\d+", row.get("why", "")):
             assert re.search(rf"\b{decision}\b", known), (name, decision)
-        for path in re.findall(r"\b(?:docs|tests)/[\w/.-]+\.\w+", row.get("why", "")):
+        for path in re.findall(
+            r"\b(?:packages/\w+/tests|docs|tests)/[\w/.-]+\.\w+", row.get("why", "")
+        ):
             assert (ROOT / path).is_file(), (name, path)
 
 

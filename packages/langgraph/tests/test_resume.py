@@ -38,6 +38,7 @@ def notes(folder: Path, dies: bool = False) -> Toolbox:
         with (folder / "notes.txt").open("a") as file:
             file.write(f"{arguments['text']}\n")
         if dies:
+            await asyncio.sleep(0.5)  # LangGraph writes the decision down in the background
             os._exit(9)
         return {"added": True}
 

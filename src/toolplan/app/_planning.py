@@ -15,6 +15,7 @@ from toolplan.app.settings import ModelSettings, Settings
 from toolplan.dates import Weeks
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.errors import ToolplanError
+from toolplan.extras import check_beside
 from toolplan.flows import Policy
 from toolplan.planners import Planner, fallback
 from toolplan.planners.context import PlannerContext
@@ -202,6 +203,7 @@ def _made(name: str, context: PlannerContext) -> Planner | None:
         help_ = "The planner without a model is 'offline'."
         raise ToolplanError("usage", f"There is no planner {name!r}.", help_)
     if name not in PLANNERS:
+        check_beside("planner", name)
         known = f"There are auto, {', '.join(PLANNERS)}."
         help_ = did_you_mean(near(name, PLANNERS)) or known
         raise ToolplanError("usage", f"There is no planner {name!r}.", help_)

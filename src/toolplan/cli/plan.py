@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Final, TypeAlias, cast
 
 from toolplan.app._open import open
 from toolplan.app._wait import run_to_end
@@ -31,15 +31,16 @@ from toolplan.cli._proposal import clarification_json, print_plan, report_no_pla
 from toolplan.cli._terminal import CommandError, Exit, ask_claim, note, print_json
 from toolplan.cli._thinking import thinking_shown
 from toolplan.dialects import known_dialect
+from toolplan.extensions import Extensions
+from toolplan.extras import check_beside
 from toolplan.path import Json
 from toolplan.planners import Clarification
-from toolplan.planners.contract import (
-    ClarificationNeeded,
-    ContractPlanner,
-    UnknownIntentError,
-    load_contracts,
-)
 from toolplan.render.plan_tree import effect_marks
+
+_CONTRACT: Final = "contract"
+_PlanState: TypeAlias = Callable[[dict[str, Json], Sequence[str]], dict[str, Json] | Clarification]
+_STATES: Final = Extensions[_PlanState]("toolplan.states")
+"""What plans the intent of a STATE by contracts; it asks where the intent is not clear."""
 
 
 def plan_command(
@@ -110,15 +111,14 @@ def _print_state(file: Path, contracts: Sequence[str], *, as_json: bool) -> int:
         raise CommandError("usage", f"{file}: The STATE cannot be read: {reason}.") from None
     if not isinstance(state, dict):
         raise CommandError("usage", f"{file}: A STATE is a JSON object.")
-    planner = ContractPlanner(load_contracts(*contracts))
-    try:
-        planned = planner.plan(state)
-    except (ClarificationNeeded, UnknownIntentError) as unclear:
+    if _CONTRACT not in _STATES:
+        check_beside("planner", _CONTRACT)
+    planned = _STATES[_CONTRACT](state, contracts)
+    if isinstance(planned, Clarification):
         if as_json:
-            asked = Clarification(str(unclear), (*planner.reader.classes,))
-            print_json(clarification_json(asked))
+            print_json(clarification_json(planned))
         else:
-            note(str(unclear))
+            note(planned.question)
         return Exit.FAILED.value
     sys.stdout.write(json.dumps(planned, ensure_ascii=False, indent=2) + "\n")
     return Exit.FINE.value

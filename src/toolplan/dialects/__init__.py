@@ -8,6 +8,7 @@ from toolplan.dialects import _guarded
 from toolplan.dialects._base import Choosing, Dialect, StepStream, has_key
 from toolplan.errors import ToolplanError
 from toolplan.extensions import Extensions
+from toolplan.extras import check_beside
 
 DIALECTS: Final[Mapping[str, Dialect]] = Extensions[Dialect](
     "toolplan.dialects", lambda entry, offered: _guarded.guarded_dialect(entry, offered)
@@ -26,6 +27,7 @@ def known_dialect(name: str) -> Dialect:
     """
     base = base_name(name)
     if base not in DIALECTS:
+        check_beside("dialect", base)
         raise ToolplanError(
             "unknown-dialect", f"There is no dialect {base!r}.", f"There are {', '.join(DIALECTS)}."
         )

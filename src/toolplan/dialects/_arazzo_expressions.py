@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 
-from toolplan.dialects import _values
+from toolplan.dialects import values
 from toolplan.path import EVERY, Json, Path
 from toolplan.plan import (
     Array,
@@ -69,7 +69,7 @@ class Scope(Struct):
             if isinstance(found, TextProblem):
                 return ParsedText(Literal(text), (found,))
             return ParsedText(found)
-        return _values.read_parts(text, _EMBEDDED, self._embedded)
+        return values.read_parts(text, _EMBEDDED, self._embedded)
 
     def value_of(self, expression: str) -> Value | Problem:
         """Return what an expression stands for."""
@@ -89,7 +89,7 @@ class Scope(Struct):
             return self._input(found["name"], found["rest"], expression)
         return _cannot(f"A plan has no {shown(expression)}.")
 
-    def _embedded(self, found: re.Match[str]) -> _values.Resolved:
+    def _embedded(self, found: re.Match[str]) -> values.Resolved:
         if not _EXPRESSION.fullmatch(found[1]):
             return None
         value = self.value_of(found[1])
@@ -182,14 +182,14 @@ def refusal(ref: Ref) -> str | None:
     return None
 
 
-def write_text(value: _values.Written, names: Mapping[Ref, str]) -> str:
+def write_text(value: values.Written, names: Mapping[Ref, str]) -> str:
     """Return a text, with the output that holds each reference in its place."""
 
     def write(ref: Ref) -> str:
         expression = f"$steps.{ref.step}.outputs.{names[ref]}"
         return expression if value == ref else "{" + expression + "}"
 
-    return _values.write_parts(value, write)
+    return values.write_parts(value, write)
 
 
 def _further(value: Value, path: Path, expression: str) -> Value | Problem:

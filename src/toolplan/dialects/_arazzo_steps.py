@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
-from toolplan.dialects import _form
+from toolplan.dialects import form
 from toolplan.dialects._arazzo_places import fields_of, listed
 from toolplan.path import Json
 from toolplan.plan_json import MOST_RETRIES, Report, shown
@@ -32,7 +32,7 @@ class Document(Protocol):
     """What is read: the document, the tools that are known, and where problems go."""
 
     root: Mapping[str, Json]
-    signatures: _form.Signatures | None
+    signatures: form.Signatures | None
     report: Report
 
 

@@ -15,12 +15,12 @@ from typing import Final, cast
 from msgspec.structs import replace
 
 from toolplan.dialects import _arazzo_expressions as expressions
-from toolplan.dialects import _arazzo_steps, _form, _values
+from toolplan.dialects import _arazzo_steps, form, values
 from toolplan.dialects._arazzo_criteria import Condition, criterion
 from toolplan.dialects._arazzo_expressions import Scope
 from toolplan.dialects._arazzo_inputs import default_inputs, input_names, needed_inputs
 from toolplan.dialects._arazzo_places import fields_of, listed
-from toolplan.dialects._steps import IdCheck
+from toolplan.dialects.steps import IdCheck
 from toolplan.path import Json
 from toolplan.plan import (
     Literal,
@@ -66,7 +66,7 @@ class Reading:
     """What the workflows of one document share while they become one plan."""
 
     root: Mapping[str, Json]
-    signatures: _form.Signatures | None
+    signatures: form.Signatures | None
     report: Report
     most_steps: int
     steps: list[Step] = field(default_factory=list[Step])
@@ -93,8 +93,8 @@ class Reading:
         stated = (fields_of(each).get("stepId") for each in items)
         self.taken |= {each for each in stated if isinstance(each, str)}
         inputs = default_inputs(self.workflows[at].get("inputs"), self.root)
-        values: dict[str, Value] = {k: Literal(v) for k, v in {**inputs, **given}.items()}
-        reader = WorkflowReader(self, at, values, "")
+        filled: dict[str, Value] = {k: Literal(v) for k, v in {**inputs, **given}.items()}
+        reader = WorkflowReader(self, at, filled, "")
         outputs = reader.read()
         last = self.steps[-1].id if self.steps else None
         if any(step == last for step, _ in self.conditions):
@@ -122,8 +122,8 @@ class Reading:
             self.report.error("too-many-steps", said, place, step)
             return {}
         defaults = default_inputs(self.workflows[at].get("inputs"), self.root)
-        values = {**{k: Literal(v) for k, v in defaults.items()}, **inputs}
-        outputs = WorkflowReader(self, at, values, prefix).read() or {}
+        filled = {**{k: Literal(v) for k, v in defaults.items()}, **inputs}
+        outputs = WorkflowReader(self, at, filled, prefix).read() or {}
         self.finished[name] = outputs
         return outputs
 
@@ -141,7 +141,7 @@ class WorkflowReader:
         self._place = f"/workflows/{at}"
         self._prefix = prefix
         self._scope = Scope(inputs, workflows=reading.finished, is_chosen=not prefix)
-        self._syntax = _values.Syntax(self._scope.read_text, _values.write_none)
+        self._syntax = values.Syntax(self._scope.read_text, values.write_none)
 
     def read(self) -> dict[str, Value] | None:
         """Add the steps to those that were read, and return the outputs; None where none are."""
@@ -416,11 +416,11 @@ class WorkflowReader:
     def _when(self) -> When | None:
         """Return what the steps before ask of their responses: without it a step does not run."""
         asked = self._reading.conditions
-        values: list[Value] = [Ref(step, found.path) for step, found in asked]
+        asked_of: list[Value] = [Ref(step, found.path) for step, found in asked]
         schemas: list[Json] = [found.schema for _, found in asked]
-        if len(values) == 1:
-            return When(values[0], schemas[0])
-        return When(array(tuple(values)), {"prefixItems": schemas}) if values else None
+        if len(asked_of) == 1:
+            return When(asked_of[0], schemas[0])
+        return When(array(tuple(asked_of)), {"prefixItems": schemas}) if asked_of else None
 
     def _output(self) -> dict[str, Value] | None:
         outputs = self._workflow.get("outputs")

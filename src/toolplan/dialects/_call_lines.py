@@ -14,8 +14,8 @@ from msgspec import Struct, field
 
 from toolplan.diagnostics import Diagnostic
 from toolplan.dialects._characters import syntax
-from toolplan.dialects._form import cannot
 from toolplan.dialects._numbered import Steps
+from toolplan.dialects.form import cannot
 from toolplan.plan import Limits, Plan, split_pointer
 from toolplan.plan_json import Report, TextProblem, shown
 from toolplan.source import ELLIPSIS, Span, begins_with_ellipsis

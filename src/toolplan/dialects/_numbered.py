@@ -14,8 +14,8 @@ from typing import Final
 from msgspec import Struct
 
 from toolplan.diagnostics import Diagnostic, Severity
-from toolplan.dialects import _form
-from toolplan.dialects._form import cannot
+from toolplan.dialects import form
+from toolplan.dialects.form import cannot
 from toolplan.path import Path, PathSyntaxError
 from toolplan.plan import Literal, Plan, Ref, Template, template
 from toolplan.plan_json import MOST_PROBLEMS, ParsedText, ReferenceSyntaxError, TextProblem
@@ -152,8 +152,8 @@ def unsaid(plan: Plan, title: str) -> Iterator[Diagnostic]:
 
     They have tools, arguments and thoughts, and the order that references show; no more.
     """
-    says = _form.Says(title, frozenset({"thought"}))
-    yield from _form.unsaid(plan, says, None, [step.id for step in plan.steps])
+    says = form.Says(title, frozenset({"thought"}))
+    yield from form.unsaid(plan, says, None, [step.id for step in plan.steps])
     if not plan.steps:
         yield cannot(f"{title} has no plan without steps.", "/steps")
     known: set[str] = set()

@@ -16,13 +16,13 @@ from typing import Final
 
 from toolplan.diagnostics import Diagnostic
 from toolplan.dialects import _arazzo_expressions as expressions
-from toolplan.dialects import _form, _json, _values
+from toolplan.dialects import form, json_text, values
 from toolplan.dialects._arazzo_inputs import Choice, given_inputs, input_names, read_choice
 from toolplan.dialects._arazzo_places import fields_of, line_of, native_pointer
 from toolplan.dialects._arazzo_workflow import ROOT_FIELDS, Reading, refuse_unknown
 from toolplan.dialects._base import has_key
 from toolplan.dialects._characters import fits
-from toolplan.dialects._steps import bounded
+from toolplan.dialects.steps import bounded
 from toolplan.path import Json
 from toolplan.plan import (
     Limits,
@@ -48,7 +48,7 @@ def is_plan(document: Json) -> bool:
 
 
 def load(
-    document: Json, signatures: _form.Signatures | None, limits: Limits, choice: Choice
+    document: Json, signatures: form.Signatures | None, limits: Limits, choice: Choice
 ) -> Parsed:
     """Return the plan that a workflow of `document` says. Never raises."""
     report = Report()
@@ -112,27 +112,27 @@ def _named(names: list[str]) -> str:
     return f"There are {', '.join(names[:20])}." if names else "There is none."
 
 
-def _unsaid(plan: Plan, _: _form.Signatures | None) -> list[Diagnostic]:
-    found = _form.unsaid(plan, _SAYS, None, [step.id for step in plan.steps])
+def _unsaid(plan: Plan, _: form.Signatures | None) -> list[Diagnostic]:
+    found = form.unsaid(plan, _SAYS, None, [step.id for step in plan.steps])
     for before, at in zip(plan.steps, range(1, len(plan.steps)), strict=False):
         step = plan.steps[at]
         implied = {ref.step for _, ref in step_refs(step)}
         if step.after != (() if before.id in implied else (before.id,)):
             said = "Arazzo runs each step after the one before it, and says no other order."
-            found.append(_form.cannot(said, f"/steps/{at}/after", step.id))
+            found.append(form.cannot(said, f"/steps/{at}/after", step.id))
     if plan.output is not None:
         fields = dict(plan.output.fields) if isinstance(plan.output, Object) else None
         if fields is None or not all(isinstance(each, Ref) for each in fields.values()):
             said = "The outputs of a workflow are names, each with a reference."
-            found.append(_form.cannot(said, "/output"))
+            found.append(form.cannot(said, "/output"))
     return found
 
 
-def _write(plan: Plan, _: _form.Signatures | None) -> str:
+def _write(plan: Plan, _: form.Signatures | None) -> str:
     every = [ref for step in plan.steps for _, ref in step_refs(step)]
     every += [] if plan.output is None else [*refs(plan.output)]
     names = {ref: f"o{at}" for at, ref in enumerate(dict.fromkeys(every), 1)}
-    syntax = _values.Syntax(_values.read_plain, partial(expressions.write_text, names=names))
+    syntax = values.Syntax(values.read_plain, partial(expressions.write_text, names=names))
     steps: list[Json] = []
     for step in plan.steps:
         item: dict[str, Json] = {"stepId": step.id}
@@ -153,7 +153,7 @@ def _write(plan: Plan, _: _form.Signatures | None) -> str:
     workflow: dict[str, Json] = {"workflowId": "plan", "steps": steps}
     if plan.output is not None:
         workflow["outputs"] = syntax.dump(plan.output)
-    return _json.write(
+    return json_text.write(
         {
             "arazzo": "1.0.1",
             "info": {"title": "A plan", "version": "1"},
@@ -167,10 +167,10 @@ def _is_yaml(text: str) -> bool:
     return not text.lstrip("\ufeff \t\r\n").startswith("{") and _YAML.search(text) is not None
 
 
-def _read(choice: Choice, text: str, signatures: _form.Signatures | None, limits: Limits) -> Parsed:
+def _read(choice: Choice, text: str, signatures: form.Signatures | None, limits: Limits) -> Parsed:
     if not _is_yaml(text):
-        form = _form.Form(is_plan, partial(load, choice=choice))
-        return form.read(text, signatures, limits)
+        reader = form.Form(is_plan, partial(load, choice=choice))
+        return reader.read(text, signatures, limits)
     report = Report()
     if not fits(text, limits, report):
         return Parsed(None, report.diagnostics)
@@ -195,7 +195,7 @@ def _native(document: Json, pointer: str, choice: Choice) -> str:
 
 def _find(choice: Choice, text: str, pointer: str, key: bool) -> Span | None:
     if not _is_yaml(text):
-        block = _json.read(text, is_plan, _form.NO_LIMITS).block
+        block = json_text.read(text, is_plan, form.NO_LIMITS).block
         if block is None:
             return None
         start, end = block.span
@@ -216,12 +216,12 @@ def _find(choice: Choice, text: str, pointer: str, key: bool) -> Span | None:
     return Span(start + len(whole) - len(whole.lstrip()), start + len(whole.rstrip()))
 
 
-_SAYS: Final = _form.Says("Arazzo", frozenset({"after", "output", "thought"}), expressions.refusal)
+_SAYS: Final = form.Says("Arazzo", frozenset({"after", "output", "thought"}), expressions.refusal)
 
 
-def _dialect(choice: str) -> _form.FunctionDialect:
+def _dialect(choice: str) -> form.FunctionDialect:
     chosen = read_choice(choice)
-    return _form.FunctionDialect(
+    return form.FunctionDialect(
         name="arazzo",
         json=True,
         read=partial(_read, chosen),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolplan.dialects import _json, _stream
+from toolplan.dialects import json_text, stream
 from toolplan.dialects._base import has_key
-from toolplan.dialects._form import Form, FunctionDialect, Signatures
+from toolplan.dialects.form import Form, FunctionDialect, Signatures
 from toolplan.path import Json
 from toolplan.plan import Limits, Step
 from toolplan.plan_json import Parsed, Report, dump, load
@@ -54,12 +54,12 @@ DIALECT: Final = FunctionDialect(
     read=_FORM.read,
     find=_FORM.find,
     unsaid=lambda plan, _: [],
-    write=lambda plan, _: _json.write(dump(plan)),
+    write=lambda plan, _: json_text.write(dump(plan)),
     expected=lambda plan: plan,
     is_lenient=True,
     looks_like=lambda text: (
         has_key(text, "steps") and not is_clear(text) and not has_key(text, "arazzo")
     ),
-    steps=lambda _, limits: _stream.JsonSteps("steps", _Steps, limits),
+    steps=lambda _, limits: stream.JsonSteps("steps", _Steps, limits),
 )
 """Says every plan that is made of JSON, with well-formed ids and paths."""

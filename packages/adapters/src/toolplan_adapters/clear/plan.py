@@ -1,0 +1,160 @@
+"""Plans in Clear AI's shape: steps by position, with `params`, `depends_on` and `parallel`.
+
+A `Plan` shows a typed plan in that shape, and an `Executor` runs the typed plan. What the shape
+cannot express (`for_each`, for instance) is in a step's `more`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Final, cast
+
+from msgspec import Struct, field
+
+from toolplan.compiler import parse, to_text
+from toolplan.diagnostics import Diagnostic
+from toolplan.path import Json, copied
+from toolplan.plan import Plan as TypedPlan
+from toolplan.plan import positional
+from toolplan.plan_json import dump
+from toolplan_adapters.clear.errors import PlanValidationError, plan_error
+from toolplan_adapters.dialects import clear
+
+DIALECT: Final = "clear"
+_EXPRESSED: Final = frozenset({"id", "tool", "args", "after", "thought"})
+
+
+class PlanStep(Struct, frozen=True):
+    """One step, as Clear AI writes it.
+
+    Attributes:
+        tool: the tool that is called.
+        params: its arguments; a reference is text such as `${step[0].data.*.id}`.
+        depends_on: the positions of the steps that must be over first, in order, each once.
+        parallel: advice for the reader: whether it can run beside other steps.
+        more: the other fields of the step (`for_each` …), in the canonical form of plans; its
+            references, and those of its params, are in that form too: `${s0.data[*]}`.
+    """
+
+    tool: str
+    params: Mapping[str, Json]
+    depends_on: tuple[int, ...] = ()
+    parallel: bool = False
+    more: Mapping[str, Json] = field(default_factory=dict[str, Json])
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the wire form, without `more` if it is empty."""
+        document: dict[str, Json] = {
+            "tool": self.tool,
+            "params": copied(dict(self.params)),
+            "depends_on": [*self.depends_on],
+            "parallel": self.parallel,
+        }
+        return {**document, "more": copied(dict(self.more))} if self.more else document
+
+
+class PlanMetadata(Struct, frozen=True):
+    """Metadata of a plan.
+
+    Attributes:
+        query: the question.
+        timestamp: the time of planning: ISO 8601 in UTC, with milliseconds.
+        estimated_duration_ms: the estimated duration, 0 or more; None if unknown.
+    """
+
+    query: str = ""
+    timestamp: str = ""
+    estimated_duration_ms: float | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the wire form, without an estimate if there is none."""
+        document: dict[str, Json] = {"query": self.query, "timestamp": self.timestamp}
+        if self.estimated_duration_ms is not None:
+            document["estimated_duration_ms"] = self.estimated_duration_ms
+        return document
+
+
+class Plan(Struct, frozen=True, dict=True):
+    """Steps and metadata. `typed` is the plan that runs.
+
+    `problems` are the diagnostics of a plan that was returned under lax validation.
+    """
+
+    typed: TypedPlan
+    problems: tuple[Diagnostic, ...] = ()
+
+    @cached_property
+    def steps(self) -> tuple[PlanStep, ...]:
+        """The steps, in order; a dependency is a position in this tuple."""
+        plan = positional(self.typed)
+        return tuple(map(_shown, _steps(clear.dump(plan)), _steps(dump(plan))))
+
+    @cached_property
+    def metadata(self) -> PlanMetadata:
+        """The question, and the time of planning."""
+        query, created, takes = map(
+            self.typed.metadata.get, ("query", "created_at", "estimated_duration_ms")
+        )
+        is_estimate = isinstance(takes, int | float) and not isinstance(takes, bool) and takes >= 0
+        return PlanMetadata(
+            query if isinstance(query, str) else "",
+            created if isinstance(created, str) else "",
+            cast("float", takes) if is_estimate else None,
+        )
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the plan in Clear AI's form.
+
+        `from_json` reads it if no step has `more`; it always reads `text`.
+        """
+        return {
+            "steps": [step.to_json() for step in self.steps],
+            "metadata": self.metadata.to_json(),
+        }
+
+    @property
+    def text(self) -> str:
+        """The complete plan, in the canonical form."""
+        return to_text(self.typed)
+
+    @classmethod
+    def from_json(cls, document: object) -> Plan:
+        """Read a plan in Clear AI's form, as text or as an object.
+
+        Raises:
+            PlannerError: it is not a plan; the message names all problems.
+        """
+        if isinstance(document, Plan):
+            return document
+        parsed = parse(_text(document), DIALECT)
+        if parsed.plan is None or any(each.blocks for each in parsed.diagnostics):
+            raise plan_error("The plan cannot be read", parsed.diagnostics, parsed.plan)
+        return cls(parsed.plan)
+
+
+def _text(document: object) -> str:
+    if isinstance(document, str):
+        return document
+    try:
+        return json.dumps(document, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise PlanValidationError(f"The plan is not JSON: {error}") from None
+
+
+def _shown(written: dict[str, Json], canonical: dict[str, Json]) -> PlanStep:
+    """Return a step from Clear AI's form of it, and from the canonical form, which is complete."""
+    more = {name: value for name, value in canonical.items() if name not in _EXPRESSED}
+    params = canonical.get("args", {}) if more else written["params"]
+    return PlanStep(
+        str(written["tool"]),
+        cast("dict[str, Json]", params),
+        tuple(cast("list[int]", written["depends_on"])),
+        written["parallel"] is True,
+        more,
+    )
+
+
+def _steps(document: dict[str, Json]) -> list[dict[str, Json]]:
+    return cast("list[dict[str, Json]]", document["steps"])

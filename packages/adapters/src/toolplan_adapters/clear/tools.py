@@ -1,0 +1,306 @@
+"""Tools as in Clear AI: classes with `execute`, results with `success`, and a server."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import ClassVar, Final, NamedTuple, TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from toolplan.demo import TOOLS
+from toolplan.path import Json, json_type
+from toolplan.sources.python import StatedEffects
+from toolplan.tools import Arguments, Effects, Tool, Toolbox, ToolError, ToolObjectError
+from toolplan_adapters.clear.settings import ToolInfo
+
+FAILED: Final = "EXECUTION_FAILED"
+TIMED_OUT: Final = "TIMEOUT"
+_SPELLINGS: Final = {"requiredParams": "required_params"}
+DATA: Final = "data"
+SOURCE: Final = "clear"
+"""The source of tools whose output is the wire form of a `ToolResult`."""
+
+_OF_RESULTS: Final[Mapping[str, Json]] = {
+    "success": {"const": True},
+    "tool": {"type": "string"},
+    "metadata": {
+        "type": "object",
+        "properties": {
+            "executionTime": {"type": "number"},
+            "timestamp": {"type": "string"},
+            "retries": {"type": "integer"},
+        },
+    },
+}
+"""The schemas of what a `ToolResult` has beside its data."""
+
+
+class ToolProblem(NamedTuple):
+    """Why a call failed: a code (`EXECUTION_FAILED`, `TIMEOUT` …), a sentence and details."""
+
+    code: str
+    message: str
+    details: Json = None
+
+
+class ResultMetadata(NamedTuple):
+    """Metadata of a call: milliseconds, the time of its end (ISO 8601), and the retries."""
+
+    execution_time: float = 0.0
+    timestamp: str = ""
+    retries: int = 0
+
+
+class ToolResult(Struct, frozen=True):
+    """The result of one step.
+
+    Attributes:
+        success: whether the step succeeded.
+        tool: the tool's name.
+        data: the tool's output, without the envelope.
+        error: why there is no data.
+        metadata: duration, end and retries.
+        step_index: the position of the step in the plan, counted from 0.
+        resolved_params: the arguments of the call, references filled in; a list of objects if the
+            step made a call for each item of a list.
+    """
+
+    success: bool
+    tool: str
+    data: Json = None
+    error: ToolProblem | None = None
+    metadata: ResultMetadata = field(default_factory=ResultMetadata)
+    step_index: int | None = None
+    resolved_params: Json = None
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the wire form."""
+        document: dict[str, Json] = {"success": self.success, "tool": self.tool}
+        if self.error is None:
+            document["data"] = self.data
+        else:
+            document["error"] = self.error._asdict()
+        document["metadata"] = {
+            "executionTime": self.metadata.execution_time,
+            "timestamp": self.metadata.timestamp,
+            "retries": self.metadata.retries,
+        }
+        if self.step_index is not None:
+            document["step_index"] = self.step_index
+            document["resolved_params"] = self.resolved_params
+        return document
+
+
+class ToolFailed(ToolError):
+    """A tool returned a result without success."""
+
+    def __init__(self, problem: ToolProblem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+
+
+class BaseTool(ABC):
+    """A tool as a class: name, description, schema, and an `execute` that returns a `ToolResult`.
+
+    `schema` is `{"params": …, "returns": …}`. `params` is a JSON Schema of an object, or a schema
+    for each parameter by its name, with `"required": true` if it is required. `returns` is the
+    schema of the data. `effects` is `"read"`, `"write"` or `"destructive"`; a tool without it
+    counts as destructive, and plans that call it need an approval.
+    """
+
+    name: ClassVar[str] = ""
+    description: ClassVar[str] = ""
+    schema: ClassVar[Mapping[str, Json]] = {}
+    effects: ClassVar[StatedEffects | None] = None
+    idempotent: ClassVar[bool] = False
+
+    def __init__(self, api_url: str = "") -> None:
+        self.api_url = api_url
+
+    @abstractmethod
+    async def execute(self, params: Arguments) -> ToolResult:
+        """Make the call; `params` are valid."""
+        ...
+
+    def success(self, data: Json, execution_time: float = 0.0) -> ToolResult:
+        """Return a result with `data`; `execution_time` is in milliseconds."""
+        return ToolResult(True, self.name, data, metadata=_metadata(execution_time))
+
+    def failure(
+        self, message: str, code: str = FAILED, details: Json = None, execution_time: float = 0.0
+    ) -> ToolResult:
+        """Return the result of a call that failed."""
+        problem = ToolProblem(code, message, details)
+        return ToolResult(False, self.name, error=problem, metadata=_metadata(execution_time))
+
+    def tool(self) -> Tool:
+        """Return the tool that plans call; its output is the wire form of a `ToolResult`.
+
+        So `${step[0]}` is the whole result, and `${step[0].data}` its data.
+        """
+
+        async def call(arguments: Arguments) -> Json:
+            result = await self.execute(arguments)
+            if result.success:
+                return replace(result, tool=name, error=None, step_index=None).to_json()
+            raise ToolFailed(result.error or ToolProblem(FAILED, f"{self.name} failed."))
+
+        name = self.name or type(self).__name__
+        returns = self.schema.get("returns")
+        return Tool(
+            name=name,
+            description=self.description,
+            raw_input=_params(self.schema.get("params")),
+            raw_output={
+                "type": "object",
+                "properties": {DATA: {} if returns is None else returns, **_OF_RESULTS},
+                "required": [DATA, *_OF_RESULTS],
+            },
+            effects=Effects.UNKNOWN if self.effects is None else Effects(self.effects),
+            idempotent=self.idempotent,
+            call=call,
+            source=SOURCE,
+        )
+
+
+AnyTool: TypeAlias = BaseTool | ToolInfo | Tool | Mapping[str, Json]
+"""A mapping is a tool object, or has the fields of `ToolInfo` in either spelling."""
+
+
+class MCPServer:
+    """A named set of tools, which planners read each time they plan."""
+
+    def __init__(self, name: str = "toolplan", version: str = "1.0.0") -> None:
+        self.name = name
+        self.version = version
+        self._tools: dict[str, Tool] = {}
+        self._toolbox = Toolbox(())
+
+    def register_tool(self, tool: AnyTool) -> None:
+        """Add `tool`, or replace the one of the same name."""
+        known = as_tool(tool)
+        self._tools[known.name] = known
+        self._toolbox = Toolbox(self._tools.values())
+
+    def register_all_tools(self, tools: Iterable[AnyTool] | str | None = None) -> None:
+        """Register `tools`: see the function `register_all_tools`."""
+        register_all_tools(self, tools)
+
+    def get_tools(self) -> tuple[str, ...]:
+        """Return the names of the tools, in the order of their registration."""
+        return tuple(self._tools)
+
+    @property
+    def toolbox(self) -> Toolbox:
+        """The tools; the same object until another one is registered."""
+        return self._toolbox
+
+
+def register_all_tools(server: MCPServer, tools: Iterable[AnyTool] | str | None = None) -> None:
+    """Register `tools` with `server`: by default those of the waste-management domain.
+
+    For a toolbox pass `toolbox.values()`; for a REST interface
+    `openapi_toolbox(document, base_url="http://localhost:4000/api").values()`.
+
+    Raises:
+        ToolObjectError: a base URL was given in place of tools.
+    """
+    if isinstance(tools, str):
+        raise ToolObjectError(
+            "A base URL does not list its tools. Pass the tools themselves, for a REST interface"
+            " `openapi_toolbox(document, base_url=…).values()`."
+        )
+    for tool in TOOLS.values() if tools is None else tools:
+        server.register_tool(tool)
+
+
+def as_tool(tool: AnyTool) -> Tool:
+    """Return `tool` as a `Tool`.
+
+    Raises:
+        ToolObjectError: a mapping has no name, or fields of another kind.
+    """
+    if isinstance(tool, Mapping):
+        if "params" not in tool:
+            return next(iter(Toolbox.from_json([dict(tool)]).values()))
+        tool = _info(tool)
+    return tool if isinstance(tool, Tool) else tool.tool()
+
+
+def _info(tool: Mapping[str, Json]) -> ToolInfo:
+    match {_SPELLINGS.get(name, name): value for name, value in tool.items()}:
+        case {"name": str(name), "params": list(params), **more}:
+            needed, about = more.pop("required_params", []), more.pop("description", "")
+            if not more and isinstance(needed, list) and isinstance(about, str):
+                names = [each for each in (*params, *needed) if isinstance(each, str)]
+                if len(names) == len(params) + len(needed):
+                    required = names[len(params) :]
+                    return ToolInfo(name, about, tuple(dict.fromkeys(names)), tuple(required))
+        case _:
+            pass
+    raise ToolObjectError(
+        "A tool in a mapping has 'name', 'description', 'params' and 'requiredParams' (lists of"
+        " names), or is a tool object with 'input_schema'."
+    )
+
+
+def unwrapped(output: Json) -> Json:
+    """Return the `data` of an output, or all of it if there is none.
+
+    The lists of a step that made a call for each item are joined, in the order of the items.
+    """
+    if isinstance(output, dict) and DATA in output:
+        return output[DATA]
+    if isinstance(output, list) and output and all(map(_is_envelope, output)):
+        parts = [each[DATA] for each in output if isinstance(each, dict)]
+        if all(isinstance(part, list) for part in parts):
+            return [row for part in parts if isinstance(part, list) for row in part]
+        return parts
+    return output
+
+
+def data_only(output: Json) -> Json:
+    """Return an output in the wire form of a `ToolResult` as an object with its `data` alone."""
+    if isinstance(output, list):  # a call for each item of a list
+        return [data_only(each) for each in output]
+    return {DATA: output[DATA]} if _is_envelope(output) and isinstance(output, dict) else output
+
+
+def iso(seconds: float) -> str:
+    """Return a time (seconds since the epoch) as ISO 8601 in UTC, with milliseconds and `Z`."""
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _is_envelope(value: Json) -> bool:
+    return isinstance(value, dict) and DATA in value
+
+
+def _metadata(execution_time: float) -> ResultMetadata:
+    return ResultMetadata(execution_time, iso(datetime.now(UTC).timestamp()))
+
+
+def _params(params: Json) -> Json:
+    """Return the schema of the arguments, from either form of `params`."""
+    if params is None:
+        return {"type": "object", "properties": {}, "additionalProperties": False}
+    if not isinstance(params, dict):
+        raise ToolObjectError(f"'params' of a tool's schema is {json_type(params)}, not an object.")
+    if params.get("type") == "object" or isinstance(params.get("properties"), dict):
+        return params
+    properties: dict[str, Json] = {}
+    needed: list[Json] = []
+    for name, schema in params.items():
+        keywords = dict(schema) if isinstance(schema, dict) else {}
+        if keywords.pop("required", False) is True:
+            needed.append(name)
+        properties[name] = keywords
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": needed,
+        "additionalProperties": False,
+    }

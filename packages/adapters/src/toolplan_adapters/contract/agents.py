@@ -1,0 +1,287 @@
+"""Agents as tools: a function that gets a briefing, with the input schema of its contract.
+
+What a skill requires is in the tool's input schema, `min_count` as `minItems`. So the check refuses
+a plan in which it is missing, and the engine checks the data before it calls the agent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from toolplan.path import Json
+from toolplan.tools import Arguments, Effects, Tool, ToolError
+from toolplan_adapters.contract.contracts import (
+    Contract,
+    Contracts,
+    Need,
+    Priority,
+    Skill,
+)
+
+TASK_ARGUMENTS: Final = ("skill", "required_data", "scope", "upstream")
+"""The arguments of an agent's tool; a tool may declare some of them only."""
+
+SCOPE_SCHEMA: Final[Json] = {
+    "type": "object",
+    "description": "What the intent names.",
+    "properties": {
+        "sites": {"type": "array", "items": {"type": "string"}},
+        "targets": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"type": {"type": "string"}, "value": {"type": "string"}},
+                "required": ["type", "value"],
+            },
+        },
+        "time_range": {"type": "string"},
+        "environment": {"type": "string"},
+        "goal": {"type": "string"},
+        "round": {"type": "integer", "description": "The number of the round, from 2 on."},
+    },
+}
+_REQUIRED_DATA_SCHEMA: Final[Json] = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {
+            "data_path": {"type": "string"},
+            "skill": {"type": "string"},
+            "min_count": {"type": "integer", "minimum": 0},
+            "priority": {"enum": [each.value for each in Priority]},
+        },
+        "required": ["data_path"],
+    },
+}
+
+
+class Briefing(Struct, frozen=True):
+    """The task of an agent, and the outputs of earlier tasks.
+
+    Attributes:
+        skill: the skill to use, empty for agents that work for others.
+        required_data: what it requires; for an agent that works for others, what they require.
+        scope: what the intent names; the keys are those of `SCOPE_SCHEMA`.
+        upstream: the outputs of earlier tasks, by tool; None where it failed.
+    """
+
+    skill: str
+    required_data: tuple[Need, ...]
+    scope: Mapping[str, Json]
+    upstream: Mapping[str, Mapping[str, Json] | None]
+
+    @property
+    def sites(self) -> list[str]:
+        """The sites that the intent names."""
+        sites = self.scope.get("sites")
+        return [each for each in sites if isinstance(each, str)] if isinstance(sites, list) else []
+
+    def named(self, kind: str) -> list[str]:
+        """Return the names of type `kind` in the intent: `severity`, `device`."""
+        targets = self.scope.get("targets")
+        return [
+            value
+            for each in (targets if isinstance(targets, list) else [])
+            if isinstance(each, dict)
+            and each.get("type") == kind
+            and isinstance(value := each.get("value"), str)
+        ]
+
+    def value(self, data_path: str) -> Json:
+        """Return the value of earlier tasks at `data_path`, or None.
+
+        Objects of several agents are merged.
+        """
+        found = [_at(outputs, data_path) for outputs in self.upstream.values() if outputs]
+        return _merged([each for each in found if each is not None])
+
+    def gaps(self) -> list[Json]:
+        """Return the gaps: agents that failed, and optional data below its `min_count`."""
+        failed: list[Json] = [
+            {"upstream": tool, "reason": "it returned nothing", "priority": Priority.OPTIONAL.value}
+            for tool, outputs in self.upstream.items()
+            if outputs is None
+        ]
+        missing: list[Json] = [
+            {
+                "data_path": each.data_path,
+                "reason": "there is too little data",
+                "priority": each.priority.value,
+            }
+            for each in self.required_data
+            if self.skill and not each.is_required and not self._has(each)
+        ]
+        return [*failed, *missing]
+
+    def _has(self, needed: Need) -> bool:
+        value = self.value(needed.data_path)
+        count = len(value) if isinstance(value, list | dict) else 1
+        return value is not None and count >= needed.min_count
+
+
+Work: TypeAlias = Callable[[Briefing], Mapping[str, Json] | Awaitable[Mapping[str, Json]]]
+"""The work of an agent: it returns the outputs of its task, or raises `ToolError`."""
+
+
+def agent_tool(
+    contract: Contract,
+    work: Work,
+    contracts: Contracts,
+    *,
+    description: str = "",
+    output: Json = None,
+    effects: Effects = Effects.READ,
+) -> Tool:
+    """Return the tool of the agent of `contract`.
+
+    Missing optional data is listed in `data_gaps` of the outputs, unless the agent lists it itself
+    .
+
+    Args:
+        contract: of the agent.
+        work: its function; a coroutine function is awaited, any other runs in a thread.
+        contracts: of all agents, which name the producers of what it requires.
+        description: of the tool.
+        output: the schema of its outputs.
+        effects: of its work.
+    """
+
+    async def call(arguments: Arguments) -> Json:
+        briefing = _briefing(arguments)
+        if inspect.iscoroutinefunction(work):
+            result = await work(briefing)
+        else:
+            result = await asyncio.to_thread(work, briefing)
+        if not isinstance(result, Mapping):
+            raise ToolError(
+                f"The agent {contract.agent!r} returned {type(result).__name__}, not a mapping."
+            )
+        outputs: dict[str, Json] = {**result}
+        gaps = briefing.gaps()
+        if gaps and not outputs.get("data_gaps"):
+            outputs["data_gaps"] = gaps
+        return outputs
+
+    return Tool(
+        name=contract.tool,
+        description=description or f"Runs the {contract.agent}.",
+        raw_input=input_schema(contract, contracts),
+        raw_output=output,
+        effects=effects,
+        call=call,
+        source="agent",
+    )
+
+
+def input_schema(contract: Contract, contracts: Contracts) -> dict[str, Json]:
+    """Return the input schema of an agent's tool: the four arguments, and what its skills require.
+
+    The condition of each skill is `if` the argument `skill` names it, or, in plans of the dialect
+    `state`, which has no such argument, an item of `required_data`.
+    """
+    conditions: list[Json] = [
+        {
+            "if": _asks_for(skill),
+            "then": {"properties": {"upstream": wanted}, "required": ["upstream"]},
+        }
+        for skill in contract.skills
+        if (wanted := _wanted(contract, skill, contracts))
+    ]
+    schema: dict[str, Json] = {
+        "type": "object",
+        "x-aliases": [contract.agent],
+        "properties": {
+            "skill": {"type": "string", "description": "The skill to use."},
+            "required_data": _REQUIRED_DATA_SCHEMA,
+            "scope": SCOPE_SCHEMA,
+            "upstream": {
+                "type": "object",
+                "description": "The outputs of earlier tasks, by tool; null where one failed.",
+                "additionalProperties": {"type": ["object", "null"]},
+            },
+        },
+        "additionalProperties": False,
+    }
+    return {**schema, "allOf": conditions} if conditions else schema
+
+
+def _asks_for(skill: Skill) -> Json:
+    named: Json = {"properties": {"skill": {"const": skill.name}}, "required": ["skill"]}
+    item: Json = {
+        "properties": {"required_data": {"contains": named}},
+        "required": ["required_data"],
+    }
+    return {"anyOf": [named, item]}
+
+
+def _wanted(contract: Contract, skill: Skill, contracts: Contracts) -> dict[str, Json]:
+    """Return the schema of `upstream` for what `skill` requires, or an empty one."""
+    wanted: dict[str, Json] = {}
+    for needed in skill.dependencies:
+        producer = contracts.producer(needed.data_path, contract)
+        if producer is None or not needed.is_required:
+            continue
+        tokens = [producer.tool, *needed.data_path.split(".")]
+        _require(wanted, tokens, {"minItems": needed.min_count, "minProperties": needed.min_count})
+    return wanted
+
+
+def _require(schema: dict[str, Json], tokens: list[str], leaf: dict[str, Json]) -> None:
+    """Add to `schema` that the value at `tokens` is required and fits `leaf`."""
+    if not tokens:
+        schema.update(leaf)
+        return
+    schema["type"] = "object"
+    required = schema.setdefault("required", [])
+    if isinstance(required, list) and tokens[0] not in required:
+        required.append(tokens[0])
+    properties = schema.setdefault("properties", {})
+    if isinstance(properties, dict):
+        inner = properties.setdefault(tokens[0], {})
+        if isinstance(inner, dict):
+            _require(inner, tokens[1:], leaf)
+
+
+def _briefing(arguments: Arguments) -> Briefing:
+    skill, scope, upstream = map(arguments.get, ("skill", "scope", "upstream"))
+    return Briefing(
+        skill=skill if isinstance(skill, str) else "",
+        required_data=tuple(_needs(arguments.get("required_data"))),
+        scope=scope if isinstance(scope, dict) else {},
+        upstream={
+            tool: outputs if isinstance(outputs, dict) else None
+            for tool, outputs in (upstream if isinstance(upstream, dict) else {}).items()
+        },
+    )
+
+
+def _needs(items: Json) -> Iterator[Need]:
+    for item in items if isinstance(items, list) else []:
+        if isinstance(item, dict) and isinstance(path := item.get("data_path"), str):
+            least = item.get("min_count")
+            optional = item.get("priority") == Priority.OPTIONAL.value
+            priority = Priority.OPTIONAL if optional else Priority.REQUIRED
+            yield Need(path, least if isinstance(least, int) else 1, priority)
+
+
+def _at(outputs: Mapping[str, Json], data_path: str) -> Json:
+    value: Json = dict(outputs)
+    for name in data_path.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _merged(values: list[Json]) -> Json:
+    if not values:
+        return None
+    first, *rest = values
+    if not isinstance(first, dict) or not rest:
+        return first
+    objects = [first, *(each for each in rest if isinstance(each, dict))]
+    names = dict.fromkeys(name for each in objects for name in each)
+    return {name: _merged([each[name] for each in objects if name in each]) for name in names}

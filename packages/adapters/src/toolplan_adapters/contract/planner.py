@@ -1,0 +1,243 @@
+"""The contract planner: an intent and contracts become tasks, without a model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, Literal, TypeAlias, get_args
+
+from toolplan.path import Json, copied
+from toolplan.planners import Attempt, Clarification, Draft, OnText, Proposal, Question
+from toolplan.tools import Toolbox
+from toolplan_adapters.contract.contracts import Contract, Contracts
+from toolplan_adapters.contract.drafts import (
+    NAME,
+    NOBODY,
+    Again,
+    draft_of,
+    missing_tools,
+    short_of,
+)
+from toolplan_adapters.contract.intent import IntentReader
+from toolplan_adapters.contract.state import (
+    NODE,
+    WRITTEN,
+    ClarificationNeeded,
+    Intent,
+    MetaIntent,
+    StateError,
+    UnknownIntentError,
+    gate,
+    intent_of,
+    read_intent,
+    written,
+)
+from toolplan_adapters.contract.tasks import Task, make_tasks
+
+KnowledgeMode: TypeAlias = Literal["always", "auto", "never"]
+"""When agents with optional knowledge are asked: always, if a predicate is true, or never."""
+
+KNOWLEDGE_MODES: Final[tuple[KnowledgeMode, ...]] = get_args(KnowledgeMode)
+SURE: Final = 0.7
+"""The least confidence of a question that is not ambiguous."""
+
+_SURE_OF_SCOPE: Final = 0.5
+_LINKED: Final = frozenset((MetaIntent.FOLLOW_UP, MetaIntent.REFINEMENT, MetaIntent.EXPLANATION))
+_POLICY_WORDS: Final = re.compile(
+    r"\b(?:polic(?:y|ies)|standards?|guidelines?|exceptions?|exemptions?|waivers?)\b", re.IGNORECASE
+)
+
+
+def _is_about_policy(intent: Intent) -> bool:
+    said = [intent.goal, *intent.named("asset_target"), *intent.named("assessment_type")]
+    is_asked = intent.meta_intent is MetaIntent.POLICY_QUESTION
+    return is_asked or any(_POLICY_WORDS.search(text) for text in said)
+
+
+def _has_ambiguous_scope(intent: Intent) -> bool:
+    named = [each for each in intent.entities if each.type in ("site", "device")]
+    return any(each.confidence < _SURE_OF_SCOPE for each in named)
+
+
+_MOST_EPISODES: Final = 10
+"""Maximum number of earlier questions that a follow-up may refer to."""
+
+PREDICATES: Final[Mapping[str, Callable[[Intent], bool]]] = {
+    "follow_up": lambda intent: intent.meta_intent in _LINKED,
+    "policy": _is_about_policy,
+    "ambiguous_query": lambda intent: intent.confidence < SURE,
+    "ambiguous_scope": _has_ambiguous_scope,
+}
+"""The four reasons to ask for optional knowledge."""
+
+
+def reasons(intent: Intent, mode: KnowledgeMode) -> list[str]:
+    """Return the reasons to ask for optional knowledge.
+
+    >>> reasons(Intent("cbp_assessment", MetaIntent.FOLLOW_UP), "auto")
+    ['follow_up']
+    """
+    if mode == "auto":
+        return [name for name, holds in PREDICATES.items() if holds(intent)]
+    return ["always"] if mode == "always" else []
+
+
+class ContractPlanner:
+    """Plans by contracts, without a model.
+
+    It reads only the intent and the contracts, so the same intent always has the same plan.
+    """
+
+    def __init__(
+        self,
+        contracts: Iterable[Contract],
+        *,
+        knowledge: KnowledgeMode = "auto",
+        parallel_knowledge: bool = False,
+        rounds: int = 1,
+    ) -> None:
+        """Make a planner of `contracts`.
+
+        Args:
+            contracts: of all agents.
+            knowledge: when agents with optional knowledge are asked: `auto` uses the predicates of
+                `knowledge`.
+            parallel_knowledge: data agents do not wait for knowledge agents.
+            rounds: how often an agent is asked at most, where its outputs were less than a task
+                requires. 1 is one pass; with more, `propose` returns another draft
+                after such a run.
+
+        Raises:
+            ContractError: the contracts do not fit together.
+        """
+        if knowledge not in KNOWLEDGE_MODES:
+            raise ValueError(
+                f"knowledge must be one of {', '.join(KNOWLEDGE_MODES)}, not {knowledge!r}."
+            )
+        self.contracts = contracts if isinstance(contracts, Contracts) else Contracts(contracts)
+        self.knowledge: KnowledgeMode = knowledge
+        self.parallel_knowledge = parallel_knowledge
+        self.rounds = rounds
+        self.reader = IntentReader(self.contracts)
+
+    def plan(self, state: Mapping[str, Json]) -> dict[str, Json]:
+        """Return a copy of a STATE with its plan.
+
+        Raises:
+            ClarificationNeeded: the intent is not clear; `question` is for the user.
+            UnknownIntentError: no contract answers the class of the intent.
+            StateError: the intent, or one of the four paths, is invalid.
+        """
+        intent = read_intent(state)
+        tasks = self.tasks(intent)
+        routing: list[Json] = [task.contract.agent for task in tasks]
+        paths: list[Json] = [*WRITTEN]
+        why: list[Json] = [*reasons(intent, self.knowledge)]
+        note: Json = {"node": NODE, "wrote": paths, "knowledge": why}
+        return written(state, [task.to_json() for task in tasks], routing, note)
+
+    def tasks(self, intent: Intent) -> tuple[Task, ...]:
+        """Return the tasks for an intent, in order.
+
+        Raises:
+            ClarificationNeeded: the intent is not clear.
+            UnknownIntentError: no contract answers its class.
+        """
+        gate(intent)
+        return make_tasks(
+            intent,
+            self.contracts,
+            enriched=bool(reasons(intent, self.knowledge)),
+            parallel_knowledge=self.parallel_knowledge,
+        )
+
+    def envelope(self, state: Mapping[str, Json]) -> dict[str, Json]:
+        """Return the plan of a STATE in the dialect `state`, with `routing_detail`.
+
+        Raises:
+            ClarificationNeeded, UnknownIntentError, StateError: as `plan`.
+        """
+        tasks = self.tasks(read_intent(state))
+        detail: list[Json] = [
+            {
+                "task_id": task.id,
+                "agent": task.contract.agent,
+                "skill": None if task.skill is None else task.skill.name,
+            }
+            for task in tasks
+        ]
+        routing: list[Json] = [task.contract.agent for task in tasks]
+        planned: list[Json] = [task.to_json() for task in tasks]
+        return {"plan": {"tasks": planned, "routing": routing}, "routing_detail": detail}
+
+    async def propose(
+        self,
+        question: Question,
+        tools: Toolbox,
+        attempts: Sequence[Attempt],
+        *,
+        on_text: OnText | None = None,
+    ) -> Proposal:
+        """Return a draft for `question`, or a clarification.
+
+        The intent is that of `question.context["state"]`; without one it is read from the words,
+        and, for a follow-up, from the questions before. The same question gives the same draft. A
+        draft that was tried is not repeated; if its run got too little of an agent, and `rounds`
+        allow it, the next draft asks that agent again.
+        """
+        texts = {attempt.draft.text for attempt in attempts}
+        short = short_of(attempts[-1].events) if attempts else []
+        for turn in range(1, self.rounds + 1):
+            again = dict.fromkeys(short, turn) if turn > 1 else {}
+            proposal = self.proposal(question, tools, again)
+            if not isinstance(proposal, Draft) or proposal.text not in texts:
+                return proposal
+        return Clarification(
+            "The only plan of the contracts for this question was tried already."
+            " What should be assessed instead?"
+        )
+
+    def proposal(self, question: Question, tools: Toolbox, again: Again = NOBODY) -> Proposal:
+        """Return the proposal for `question`; tools in `again` are called once more."""
+        try:
+            fields = self._intent(question)
+            intent = intent_of(fields)
+            tasks = self.tasks(intent)
+        except ClarificationNeeded as error:
+            return Clarification(error.question, self.reader.classes)
+        except UnknownIntentError as error:
+            return Clarification(str(error), self.reader.classes)
+        except StateError as error:
+            return Clarification(f"The STATE is invalid: {error}")
+        if missing := missing_tools(tasks, tools):
+            named = ", ".join(map(repr, missing))
+            return Clarification(
+                f"These tools of agents are missing: {named}. Which tools should replace them?"
+            )
+        metadata: dict[str, Json] = {
+            "query": question.text,
+            "reference_date": question.today,
+            "planner": NAME,
+            "intent": copied(dict(fields)),
+        }
+        return draft_of(tasks, intent, tools, metadata, again)
+
+    def _intent(self, question: Question) -> Mapping[str, Json]:
+        known = question.context if isinstance(question.context, dict) else {}
+        state = known.get("state")
+        if not isinstance(state, dict):
+            return self.reader.read(question.text, self._conversation(known.get("episodic")))
+        intent = state.get("intent")
+        if isinstance(intent, dict) and intent.get("intent_class"):
+            return intent
+        return self.reader.read(question.text, state.get("conversation"))
+
+    def _conversation(self, episodes: Json) -> Json:
+        """Return the earlier questions, the latest last, as the conversation of a STATE."""
+        asked = [
+            query
+            for each in (episodes if isinstance(episodes, list) else [])
+            if isinstance(each, dict) and isinstance(query := each.get("query"), str)
+        ]
+        turns: list[Json] = [{"intent": self.reader.read(text)} for text in asked[:_MOST_EPISODES]]
+        return {"history": turns[::-1]}

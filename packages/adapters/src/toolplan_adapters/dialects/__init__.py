@@ -1,0 +1,1 @@
+"""The dialects of Clear AI, of kirha, and of the STATE of contracts."""

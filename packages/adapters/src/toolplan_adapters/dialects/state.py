@@ -1,0 +1,246 @@
+"""The dialect of the contract planner's STATE.
+
+`{"plan": {"tasks": [{"id", "description", "owner", "depends_on", "required_data", …}], "routing":
+[…]}}`, or what is in it alone. A task is a step, its owner the tool, its description the thought.
+A task that is planned is pending and has no outputs: what a run has done is not part of a plan.
+`routing` repeats the owners in order; `routing_detail`, beside the plan, says whose task is which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Final
+
+from toolplan.diagnostics import Diagnostic
+from toolplan.dialects import form, has_key, json_text, values
+from toolplan.dialects.steps import IdCheck, StepFields, bounded, free_id
+from toolplan.path import Json, copied, json_type
+from toolplan.plan import Limits, Literal, Plan, Ref, Step, escape_pointer
+from toolplan.plan_json import Parsed, ParsedText, Report, shown
+
+ARGS: Final = ("required_data", "scope")
+"""The fields of a task that are arguments of its step."""
+
+STATUSES: Final = ("pending", "in_progress", "completed", "failed", "skipped")
+"""What the status of a task may be; `skipped` is an extension of the source's own."""
+
+_ID: Final = ("id", "task_id")
+_TASK_FIELDS: Final = (
+    *_ID, "description", "owner", "depends_on", *ARGS, "status", "outputs",
+)  # fmt: skip
+_OTHER_NAMES: Final = {
+    "tool": "owner",
+    "agent": "owner",
+    "thought": "description",
+    "after": "depends_on",
+    "dependsOn": "depends_on",
+    "state": "status",
+    "output": "outputs",
+}
+_PLAN_FIELDS: Final = ("tasks", "routing", "routing_detail")
+_STATE_FIELDS: Final = (
+    "plan", "input", "intent", "routing", "schema", "ontology", "trace", "conversation",
+    "routing_detail",
+)  # fmt: skip
+
+
+def _unsaid(plan: Plan, _: form.Signatures | None) -> list[Diagnostic]:
+    return form.unsaid(plan, _SAYS, _SYNTAX, [step.id for step in plan.steps]) + [
+        form.cannot(f"A task has no {name!r}.", f"/steps/{at}/args/{escape_pointer(name)}", step.id)
+        for at, step in enumerate(plan.steps)
+        for name in step.args
+        if name not in ARGS
+    ]
+
+
+def is_plan(document: Json) -> bool:
+    """Return whether `document` is a list of tasks, at most two objects deep."""
+    inner = document.get("plan", document) if isinstance(document, dict) else None
+    return isinstance(inner, dict) and form.objects(inner.get("tasks"), ("owner", *_ID))
+
+
+def dump(plan: Plan) -> dict[str, Json]:
+    """Return the STATE of `plan`, which holds nothing that it cannot say, and its routing."""
+    tasks: list[Json] = [_dump(step) for step in plan.steps]
+    routing: list[Json] = [step.tool for step in plan.steps]
+    detail: list[Json] = [
+        {"task_id": step.id, "agent": step.tool, "skill": _skill(step)} for step in plan.steps
+    ]
+    return {"plan": {"tasks": tasks, "routing": routing}, "routing_detail": detail}
+
+
+def load(document: Json, _: form.Signatures | None, limits: Limits) -> Parsed:
+    """Return the plan that `document` says. Never raises."""
+    report = Report()
+    inner = _inner(document, report)
+    if inner is None:
+        return Parsed(None, report.diagnostics)
+    report.unknown_fields(inner, _PLAN_FIELDS, "", None, {"steps": "tasks"})
+    items = inner.get("tasks")
+    if not isinstance(items, list):
+        if items is None:
+            report.error("missing-field", "The plan has no 'tasks'.", "/steps")
+        else:
+            report.wrong_type("tasks", items, "a list", "/steps")
+        return Parsed(None, report.diagnostics)
+    if bounded(items, document, limits, report) is None:
+        return Parsed(None, report.diagnostics)
+    ids = _ids(items, report)
+    steps = tuple(
+        _step(StepFields(item, f"/steps/{at}", name, report))
+        for at, (item, name) in enumerate(zip(items, ids, strict=True))
+    )
+    _check_routing(inner, [step.tool for step in steps], report)
+    return Parsed(Plan(steps), report.diagnostics)
+
+
+def _inner(document: Json, report: Report) -> Mapping[str, Json] | None:
+    if not isinstance(document, dict):
+        report.error("field-type", f"A plan is an object, not {json_type(document)}.")
+        return None
+    if "plan" not in document:
+        return document
+    report.unknown_fields(document, _STATE_FIELDS, "", None, {})
+    inner = document["plan"]
+    if not isinstance(inner, dict):
+        report.wrong_type("plan", inner, "an object", "")
+        return None
+    others = [name for name in document if name in _STATE_FIELDS[1:-1]]
+    if others:
+        said = f"The plan was read without the rest of the STATE: {', '.join(others)}."
+        report.warning("noise", said, help="Write the plan alone.")
+    return inner
+
+
+def _ids(items: Sequence[Json], report: Report) -> list[str]:
+    written: list[Json] = []
+    for item in items:
+        task = item if isinstance(item, dict) else {}
+        written.append(next((task[name] for name in _ID if name in task), None))
+    taken = {name for name in written if isinstance(name, str)}
+    ids = [name if isinstance(name, str) else free_id(at, taken) for at, name in enumerate(written)]
+    for at, name in enumerate(written):
+        if name is None and isinstance(items[at], dict):
+            report.error("missing-field", "The task has no 'id'.", f"/steps/{at}/id", ids[at])
+        elif name is not None and not isinstance(name, str):
+            report.wrong_type("id", name, "text", f"/steps/{at}/id", ids[at])
+    check = IdCheck(report)
+    for name in ids:
+        check.take(name)
+    return ids
+
+
+def _step(task: StepFields) -> Step:
+    task.only(_TASK_FIELDS, _OTHER_NAMES)
+    task.spelling(_ID, "id")
+    _check_run(task)
+    return Step(
+        task.step,
+        task.tool(("owner",)),
+        {name: Literal(copied(task.item[name])) for name in ARGS if name in task.item},
+        _after(task),
+        thought=task.text("description", "thought"),
+    )
+
+
+def _after(task: StepFields) -> tuple[str, ...]:
+    written = task.item.get("depends_on", [])
+    pointer = f"{task.pointer}/after"
+    if not isinstance(written, list):
+        task.report.wrong_type("depends_on", written, "a list of task ids", pointer, task.step)
+        return ()
+    for at, each in enumerate(written):
+        if not isinstance(each, str):
+            said = f"'depends_on' holds {json_type(each)}, not the id of a task."
+            task.report.error("field-type", said, f"{pointer}/{at}", task.step)
+    return tuple(each for each in written if isinstance(each, str))
+
+
+def _check_run(task: StepFields) -> None:
+    """Report the state of a run in the task: it is not part of the plan."""
+    status, outputs = task.item.get("status", "pending"), task.item.get("outputs", {})
+    if not isinstance(status, str) or status not in STATUSES:
+        said = shown(status) if isinstance(status, str) else json_type(status)
+        said = f"'status' is {said}, not one of {', '.join(STATUSES)}."
+        task.report.error("field-type", said, f"{task.pointer}/status", task.step)
+    elif status != "pending" or outputs != {}:
+        said = "The task is read as one that is still to do; it has been worked on."
+        place = f"{task.pointer}/status"
+        task.report.warning("noise", said, place, task.step, "A plan has no state of a run.")
+
+
+def _check_routing(plan: Mapping[str, Json], owners: Sequence[str], report: Report) -> None:
+    routing = plan.get("routing")
+    if routing is not None and "" not in owners and routing != list(owners):
+        report.error(
+            "contradiction",
+            "'routing' is not the owners of the tasks in order.",
+            "/routing",
+            help=f"By the tasks it is {shown(', '.join(owners))}.",
+        )
+
+
+def _dump(step: Step) -> Json:
+    task: dict[str, Json] = {"id": step.id}
+    if step.thought is not None:
+        task["description"] = step.thought
+    task["owner"] = step.tool
+    depends_on: list[Json] = [*step.after]
+    task["depends_on"] = depends_on
+    for name in ARGS:
+        value = step.args.get(name)
+        if isinstance(value, Literal):
+            task[name] = copied(value.value)
+    task["status"] = STATUSES[0]
+    task["outputs"] = {}
+    return task
+
+
+def _skill(step: Step) -> Json:
+    """Return the skill that all data of the step is required for, None where there is no such."""
+    required = step.args.get("required_data")
+    items = required.value if isinstance(required, Literal) else None
+    skills = [each.get("skill") for each in _dicts(items)]
+    return skills[0] if skills and all(each == skills[0] for each in skills) else None
+
+
+def _dicts(value: Json) -> list[dict[str, Json]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _no_reference(_: Ref) -> str:
+    raise TypeError("a task has no references")
+
+
+def _refusal(_: Ref) -> str | None:
+    return "has order by task, and no reference to an output"
+
+
+_SYNTAX: Final = values.Syntax(
+    lambda text: ParsedText(Literal(text)), partial(values.write_parts, write_ref=_no_reference)
+)
+_PLACES: Final = form.Places(
+    ("/plan/tasks", "/tasks"),
+    {
+        "id": _ID,
+        "tool": ("owner",),
+        "after": ("depends_on",),
+        "thought": ("description",),
+        "args": ("",),  # the arguments stand in the task itself
+        **{f"args/{name}": (name,) for name in ARGS},
+    },
+)
+_FORM: Final = form.Form(is_plan, load, _PLACES)
+_SAYS: Final = form.Says("STATE", frozenset({"after", "thought"}), _refusal)
+DIALECT: Final = form.FunctionDialect(
+    name="state",
+    json=True,
+    read=_FORM.read,
+    find=_FORM.find,
+    unsaid=_unsaid,
+    write=lambda plan, _: json_text.write(dump(plan)),
+    expected=lambda plan: plan,
+    looks_like=lambda text: has_key(text, "tasks") and has_key(text, "owner"),
+)
+"""Says tools, thoughts, order, and the arguments `required_data` and `scope`."""

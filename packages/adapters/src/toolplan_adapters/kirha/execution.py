@@ -1,0 +1,167 @@
+"""Running a plan of the SDK on our engine, with results in the SDK's words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from toolplan.approval import Approver
+from toolplan.compiler import compile_plan
+from toolplan.diagnostics import Diagnostic
+from toolplan.engines import run
+from toolplan.events import (
+    Event,
+    Failure,
+    Run,
+    StepFailed,
+    StepRun,
+    StepSkipped,
+    StepStarted,
+    StepState,
+    StepSucceeded,
+)
+from toolplan.path import Json
+from toolplan.plan import Plan as TypedPlan
+from toolplan.plan import Step as TypedStep
+from toolplan.plan_json import dump
+from toolplan_adapters._calls import CallLog
+from toolplan_adapters.kirha.steps import Status, Step
+from toolplan_adapters.kirha.tools import AnyTool, toolbox
+
+OnStatus: TypeAlias = Callable[[str, Status], None]
+"""Called with the name of a step and its new status."""
+
+UNSATISFIED: Final = "Skipped: dependencies not satisfied"
+_UNRESOLVED: Final = frozenset(
+    {"reference-missing", "argument-type", "argument-value", "missing-argument"}
+    | {"unknown-argument", "not-a-list", "too-many-items", "value-too-large"}
+)
+
+
+class StepResult(Struct, frozen=True):
+    """The result of one step.
+
+    Attributes:
+        step_id: the step's name.
+        tool_name: the tool that it calls.
+        arguments: the arguments of the call, references filled in; a list of objects if the step
+            made a call for each item of a list. A step that is skipped because of another one has
+            them as they were planned. All others that made no call have none.
+        output: the tool's output, or None.
+        error: why there is no output, or None.
+        status: `done`, `failed`, `skipped` or `timeout`.
+    """
+
+    step_id: str
+    tool_name: str
+    arguments: Json
+    output: Json
+    error: str | None = None
+    status: Status = "done"
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the wire form, without `error` if there is none."""
+        document: dict[str, Json] = {
+            "stepId": self.step_id,
+            "toolName": self.tool_name,
+            "arguments": self.arguments,
+            "output": self.output,
+        }
+        return document if self.error is None else {**document, "error": self.error}
+
+
+async def execute(
+    plan: TypedPlan,
+    tools: Iterable[AnyTool],
+    *,
+    approval: Approver | None = None,
+    timeout_s: float = 60.0,
+    on_status: OnStatus | None = None,
+) -> list[StepResult]:
+    """Run `plan` and return a result for each step, in the order of the plan.
+
+    A step starts as soon as its references are available. A plan that does not pass its check makes
+    no call: the results of the faulty steps say why.
+
+    Args:
+        plan: the plan.
+        tools: at least the tools that it calls, with their handlers.
+        approval: called once, before anything runs, with a plan that has effects; None refuses
+            such plans. `toolplan.approve` approves all of them.
+        timeout_s: seconds for each call.
+        on_status: called when a step starts and when it ends.
+
+    Raises:
+        ToolObjectError: one of `tools` is not a tool.
+        ApprovalRequired: the plan has effects and was not approved.
+        CannotRun: a tool has no handler.
+    """
+    known = toolbox(tools)
+    compiled = compile_plan(json.dumps(dump(plan)), tools=known)
+    if compiled.plan is None:
+        return [_refused(step, compiled.diagnostics) for step in plan.steps]
+    log = CallLog()
+    run_ = await run(
+        compiled.plan,
+        log.record(known.values()),
+        approval=approval,
+        timeout_s=timeout_s,
+        on_event=None if on_status is None else _reporter(on_status),
+    )
+    return [
+        _result(planned, step, run_, log)
+        for planned, step in zip(plan.steps, compiled.plan.plan.steps, strict=True)
+    ]
+
+
+def _reporter(on_status: OnStatus) -> Callable[[Event], None]:
+    def report(event: Event) -> None:
+        match event:
+            case StepStarted(step=step):
+                on_status(step, "executing")
+            case StepSucceeded(step=step, failure=None):
+                on_status(step, "done")
+            case StepFailed(step=step, failure=failure):
+                on_status(step, _status(StepState.FAILED, failure)[0])
+            case StepSkipped(step=step):
+                on_status(step, "skipped")
+            case _:
+                pass
+
+    return report
+
+
+def _refused(step: TypedStep, diagnostics: Sequence[Diagnostic]) -> StepResult:
+    found = [each for each in diagnostics if each.blocks and each.step == step.id]
+    if any(each.code == "unknown-tool" for each in found):
+        error = f'Tool "{step.tool}" not found'
+        return StepResult(step.id, step.tool, {}, None, error, "skipped")
+    error = "Skipped: " + " ".join(each.message for each in found) if found else UNSATISFIED
+    return StepResult(step.id, step.tool, _arguments(step), None, error, "skipped")
+
+
+def _arguments(step: TypedStep) -> Json:
+    return {**Step(step).arguments}
+
+
+def _result(planned: TypedStep, step: TypedStep, run_: Run, log: CallLog) -> StepResult:
+    ended, arguments = run_.steps.get(step.id, StepRun()), log.arguments(step.id)
+    given: Json = {} if arguments is None else arguments
+    if ended.state is StepState.SUCCEEDED and ended.error is None:
+        return StepResult(step.id, step.tool, given, ended.output)
+    failure = ended.error or Failure("cancelled", "The step was not over when the run ended.")
+    status, error = _status(ended.state, failure)
+    if arguments is None and error == UNSATISFIED:
+        given = _arguments(planned)
+    return StepResult(step.id, step.tool, given, None, error, status)
+
+
+def _status(state: StepState, failure: Failure) -> tuple[Status, str]:
+    if state is StepState.SKIPPED:
+        return "skipped", UNSATISFIED
+    if failure.code in _UNRESOLVED:
+        return "skipped", f"Failed to resolve arguments: {failure.message}"
+    return "timeout" if failure.code == "timeout" else "failed", failure.message

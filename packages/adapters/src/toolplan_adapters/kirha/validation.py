@@ -1,0 +1,209 @@
+"""Checking a plan against its tools, with the six error codes of the SDK.
+
+    tool_not_found             the tool does not exist
+    schema_parse_error         a tool's schema cannot be used
+    dependency_step_missing    a reference to no step, to its own step, or in a cycle
+    input_key_missing          an unknown argument, or a required one that is missing
+    output_key_missing         a path that the step's output does not have
+    type_mismatch              a value or a reference of the wrong type
+
+All errors are collected. Other diagnostics (such as a secret in an argument) keep their own code,
+with underscores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from toolplan.compiler import fix
+from toolplan.diagnostics import ABOUT_KEYS, Diagnostic
+from toolplan.path import Json, Path, Segment
+from toolplan.plan import Array, Literal, Object, Plan, Ref, Value, split_pointer
+from toolplan.rules import PlanContext
+from toolplan.schema import Absent, Schema, at, types_of
+from toolplan_adapters.kirha.errors import missing_step
+from toolplan_adapters.kirha.steps import AnyStep, output_key, read_steps
+from toolplan_adapters.kirha.tools import AnyTool, toolbox
+
+_CODES: Final[Mapping[str, str]] = {
+    "unknown-tool": "tool_not_found",
+    "tool-not-allowed": "tool_not_found",
+    "tool-schema": "schema_parse_error",
+    "output-schema": "schema_parse_error",
+    "unknown-step": "dependency_step_missing",
+    "self-reference": "dependency_step_missing",
+    "cycle": "dependency_step_missing",
+    "unknown-argument": "input_key_missing",
+    "missing-argument": "input_key_missing",
+    "unknown-output": "output_key_missing",
+    "not-a-list": "output_key_missing",
+    "argument-type": "type_mismatch",
+    "argument-value": "type_mismatch",
+    "list-into-scalar": "type_mismatch",
+    "reference-type": "type_mismatch",
+}
+_WIRE_NAMES: Final[Mapping[str, str]] = {
+    "step_id": "stepId",
+    "tool_name": "toolName",
+    "argument_path": "argumentPath",
+    "from_step_id": "fromStepId",
+    "output_path": "outputPath",
+    "expected_type": "expectedType",
+    "actual_type": "actualType",
+}
+
+
+class PlanValidationError(Struct, frozen=True):
+    """One error of a plan.
+
+    Attributes:
+        code: one of the six codes.
+        message: the error, as a sentence.
+        step_id: the step.
+        tool_name: the tool that the step calls.
+        argument_path: the place in its arguments: `where.city`, `items[0].name`.
+        from_step_id: the step that is referred to.
+        output_path: the part of its output that is referred to.
+        expected_type: the JSON types that the argument takes: `string`, `number | null`.
+        actual_type: the JSON types of the value.
+    """
+
+    code: str
+    message: str
+    step_id: str | None = None
+    tool_name: str | None = None
+    argument_path: str | None = None
+    from_step_id: str | None = None
+    output_path: str | None = None
+    expected_type: str | None = None
+    actual_type: str | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the wire form, without fields that are None."""
+        return {
+            _WIRE_NAMES.get(name, name): value
+            for name, value in asdict(self).items()
+            if value is not None
+        }
+
+
+class PlanValidationResult(Struct, frozen=True):
+    """Whether a plan is valid, and all its errors."""
+
+    valid: bool
+    errors: tuple[PlanValidationError, ...]
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the wire form."""
+        return {"valid": self.valid, "errors": [each.to_json() for each in self.errors]}
+
+
+def is_valid_plan(steps: Sequence[AnyStep], tools: Iterable[AnyTool]) -> PlanValidationResult:
+    """Check `steps` against `tools` and return all errors.
+
+    Errors with a safe fix (`"5"` for a number) are left out, because `execute` applies it.
+
+    Raises:
+        ToolObjectError: one of `tools` is not a tool.
+    """
+    known = toolbox(tools)
+    plan, unread = read_steps(steps)
+    context = PlanContext(plan, known)
+    errors = [
+        PlanValidationError(
+            "type_mismatch", each.message, each.step, each.tool or None, each.argument or None
+        )
+        for each in unread
+    ]
+    # what stands in place of an unread part is wrong by itself; it has been reported already
+    places = tuple(each.pointer for each in unread)
+    errors += (
+        _error(each, context)
+        for each in fix(plan, known).diagnostics
+        if (each.blocks or each.code == "output-schema")
+        and (each.code in ABOUT_KEYS or not _is_within(each.pointer, places))
+    )
+    return PlanValidationResult(not errors, tuple(errors))
+
+
+def _is_within(pointer: str, places: tuple[str, ...]) -> bool:
+    return any(pointer == place or pointer.startswith(f"{place}/") for place in places)
+
+
+def _error(diagnostic: Diagnostic, context: PlanContext) -> PlanValidationError:
+    step = context.steps.get(diagnostic.step or "")
+    tool = None if step is None else step.tool
+    tokens = split_pointer(diagnostic.pointer)
+    path, value = _located(context.plan, tokens)
+    uses = [each for each in context.uses if each.pointer == diagnostic.pointer]
+    uses = [each for each in uses if each.text in diagnostic.message] or uses
+    ref = uses[0].ref if uses else None
+    code = _CODES.get(diagnostic.code, diagnostic.code.replace("-", "_"))
+    error = PlanValidationError(
+        code,
+        _message(diagnostic, tool, ref),
+        diagnostic.step,
+        tool,
+        output_key(path) or None,
+        None if ref is None else ref.step,
+        None if ref is None else output_key(ref.path),
+    )
+    if code != "type_mismatch":
+        return error
+    if uses:
+        taken, given = uses[0].taken, _types(uses[0].given) if uses[0].whole else "string"
+    else:
+        taken = _taken(context, tool, path)
+        is_constant = isinstance(value, Literal)
+        given = _types(Schema.load({"const": value.value})) if is_constant else None
+    return replace(error, expected_type=_types(taken), actual_type=given)
+
+
+def _message(diagnostic: Diagnostic, tool: str | None, ref: Ref | None) -> str:
+    if diagnostic.code == "unknown-tool":
+        return f'Tool "{tool}" not found'
+    if diagnostic.code == "unknown-step" and ref is not None:
+        return missing_step(ref.step)
+    return diagnostic.message
+
+
+def _located(plan: Plan, tokens: tuple[str, ...]) -> tuple[Path, Value | None]:
+    """Return the path to an argument, and what the plan has there; no path for another place."""
+    if tokens[:1] != ("steps",) or tokens[2:3] != ("args",) or len(tokens) < 4:
+        return (), None
+    value = plan.steps[int(tokens[1])].args.get(tokens[3])
+    path: list[Segment] = [tokens[3]]
+    for token in tokens[4:]:
+        match value:
+            case Array(items) if token.isdecimal() and int(token) < len(items):
+                path.append(int(token))
+                value = items[int(token)]
+            case Literal(list(items)) if token.isdecimal() and int(token) < len(items):
+                path.append(int(token))
+                value = Literal(items[int(token)])
+            case Object(fields):
+                path.append(token)
+                value = dict(fields).get(token)
+            case Literal(dict(fields)) if token in fields:
+                path.append(token)
+                value = Literal(fields[token])
+            case _:
+                path.append(token)
+                value = None
+    return tuple(path), value
+
+
+def _taken(context: PlanContext, tool: str | None, path: Path) -> Schema | Absent | None:
+    known = None if tool is None or context.tools is None else context.tools.get(tool)
+    return None if known is None or known.unusable is not None else at(known.input, path)
+
+
+def _types(schema: Schema | Absent | None) -> str | None:
+    if not isinstance(schema, Schema):
+        return None
+    types = {str(each) for each in types_of(schema)}
+    return " | ".join(sorted(types - {"integer"} if "number" in types else types))

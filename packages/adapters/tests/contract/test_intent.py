@@ -1,0 +1,226 @@
+"""The offline intent reader, and the words of intents."""
+
+from __future__ import annotations
+
+import pytest
+
+from packages.adapters.tests.contract.planning import planner
+from toolplan.path import Json
+from toolplan_adapters.contract import IntentReader
+from toolplan_adapters.contract.files import ENTITY_TYPES
+from toolplan_adapters.contract.intent import MOST_CHARACTERS, EntityReader
+from toolplan_adapters.contract.planner import PREDICATES, reasons
+from toolplan_adapters.contract.state import (
+    NEEDS_CLARIFICATION,
+    STATE_KEYS,
+    Entity,
+    Intent,
+    MetaIntent,
+    intent_of,
+)
+from toolplan_adapters.network import NETWORK_CONTRACTS
+
+READER = IntentReader(NETWORK_CONTRACTS)
+FIRST = "Assess HQ against our configuration best practices."
+
+
+def _history(*texts: str) -> Json:
+    turns: list[Json] = [{"intent": READER.read(text)} for text in texts]
+    return {"history": turns}
+
+
+def test_an_intent_has_the_six_fields_of_the_state() -> None:
+    """F001-19, F001-21: no key is invented."""
+    text = "Urgent: check the production network at HQ for best practices last week"
+    intent = READER.read(text)
+    assert list(intent) == [
+        "intent_class",
+        "meta_intent",
+        "domain_details",
+        "entities",
+        "confidence",
+        "clarification_question",
+    ]
+    assert intent["domain_details"] == {
+        "assessment_goal": text,
+        "scope": {"site": "HQ", "environment": "production", "time_range": "last week"},
+        "urgency": "high",
+    }
+    assert set(STATE_KEYS) == {
+        "input",
+        "intent",
+        "plan",
+        "routing",
+        "schema",
+        "ontology",
+        "trace",
+        "conversation",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("at HQ and in DataCenter-1", {"site": ["HQ", "DataCenter-1"]}),
+        ("in datacenter 1", {"site": ["DataCenter-1"]}),
+        ("at hq, at HQ", {"site": ["HQ"]}),
+        ("the HQX building", {}),
+        ("site Lisbon", {"site": ["Lisbon"]}),
+        ("the Branch-9 site", {"site": ["Branch-9"]}),
+        ("on hq-core-1", {"device": ["hq-core-1"]}),
+        ("HQ-EDGE-1 is slow", {"device": ["hq-edge-1"]}),
+        ("all routers and switches", {"device_type": ["router", "switch"]}),
+        ("NTP and ssh", {"asset_target": ["NTP", "SSH"]}),
+        ("the lab network", {"environment": ["lab"]}),
+        ("over the last 30 days", {"timeframe": ["last 30 days"]}),
+        ("in Q3 2026", {"timeframe": ["Q3 2026"]}),
+        ("since the previous assessment", {"timeframe": ["since the previous assessment"]}),
+        ("compare them", {"assessment_type": ["comparison"]}),
+        ("are there exemptions", {"assessment_type": ["exceptions"]}),
+        ("still open", {"assessment_type": ["tracking"]}),
+        ("in ASM-2026-09", {"assessment_id": ["ASM-2026-09"]}),
+        ("high-severity and low risk", {"severity": ["high", "low"]}),
+        ("a high building", {}),
+        ("device 10.1.0.2", {"ip_address": ["10.1.0.2"]}),
+        ("version 10.1.0.2.3 and 300.1.1.1", {}),
+        ("vlan 20", {"vlan": ["20"]}),
+        ("as a table", {"output_format": ["table"]}),
+        ("high priority, P1", {"priority": ["high", "P1"]}),
+    ],
+)
+def test_entities_are_found(text: str, expected: dict[str, list[str]]) -> None:
+    """F001-21: of all thirteen types."""
+    found: dict[str, list[str]] = {}
+    for each in EntityReader(NETWORK_CONTRACTS).read(text):
+        assert each.type in ENTITY_TYPES
+        assert 0 < each.confidence <= 1
+        found.setdefault(each.type, []).append(each.value)
+    assert found == expected
+
+
+def test_there_are_thirteen_types_of_entities() -> None:
+    """F001-21."""
+    assert len(ENTITY_TYPES) == len(set(ENTITY_TYPES)) == 13
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "hello",
+        "Look at HQ.",
+        "Check the network.",
+        "Shipments from last week in Berlin",
+        "Which facilities have the highest contamination rates?",
+        "List facilities in Hannover",
+        "check shipments of last week",
+        "accept shipment S1",
+        "compliance of inspections",
+        "What is the risk type of lead?",
+        "x" * (MOST_CHARACTERS * 2),
+    ],
+)
+def test_what_is_not_clear_is_asked_about(text: str) -> None:
+    """F001-20: the class says so, the confidence is below 0.5, and there is a question."""
+    intent = READER.read(text)
+    assert intent["intent_class"] == NEEDS_CLARIFICATION
+    assert isinstance(intent["confidence"], float)
+    assert intent["confidence"] < 0.5
+    assert str(intent["clarification_question"]).startswith("What would you like")
+
+
+def test_the_question_back_names_what_was_understood() -> None:
+    """F001-20."""
+    question = READER.read("Look at hq-core-1 in HQ")["clarification_question"]
+    assert question == (
+        "What would you like for HQ, hq-core-1: cbp assessment, cbp expert insights, cbp generic,"
+        " security assessment?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "meta"),
+    [
+        ("And what about DataCenter-1?", MetaIntent.FOLLOW_UP),
+        ("Explain those findings", MetaIntent.FOLLOW_UP),
+        ("Only the routers", MetaIntent.REFINEMENT),
+        ("What does the policy say?", MetaIntent.POLICY_QUESTION),
+        ("Compare it with last month", MetaIntent.COMPARISON),
+        ("Why is that so?", MetaIntent.EXPLANATION),
+        ("Assess HQ", MetaIntent.NEW_REQUEST),
+    ],
+)
+def test_how_a_question_stands_to_what_was_said(text: str, meta: MetaIntent) -> None:
+    """F001-10, C-26."""
+    assert READER.read(text, _history(FIRST))["meta_intent"] == meta.value
+
+
+@pytest.mark.parametrize(
+    ("written", "meta"),
+    [
+        ("follow-up", MetaIntent.FOLLOW_UP),
+        ("Follow Up", MetaIntent.FOLLOW_UP),
+        ("new", MetaIntent.NEW_REQUEST),
+        ("clarify", MetaIntent.CLARIFICATION),
+        ("drill_down", MetaIntent.REFINEMENT),
+        (None, MetaIntent.NEW_REQUEST),
+    ],
+)
+def test_shorter_vocabularies_are_read_too(written: str | None, meta: MetaIntent) -> None:
+    """C-26: all of them become the seven."""
+    assert len(MetaIntent) == 7
+    assert intent_of({"intent_class": "x", "meta_intent": written}).meta_intent is meta
+
+
+def test_a_follow_up_takes_class_and_scope_from_before() -> None:
+    """F001-10, F001-21: unless it names its own."""
+    elsewhere = READER.read("And what about DataCenter-1?", _history(FIRST, "hello"))
+    assert (elsewhere["intent_class"], elsewhere["confidence"]) == ("cbp_assessment", 0.75)
+    assert intent_of(elsewhere).sites == ["DataCenter-1"]
+    same = intent_of(READER.read("And their security?", _history(FIRST)))
+    assert (same.intent_class, same.sites) == ("security_assessment", ["HQ"])
+    alone = READER.read("And what about DataCenter-1?")
+    assert alone["intent_class"] == NEEDS_CLARIFICATION
+    strange: Json = {"history": [{"intent": {"intent_class": 1}}, {"intent": 2}, 3]}
+    assert (
+        READER.read("And what about DataCenter-1?", strange)["intent_class"] == NEEDS_CLARIFICATION
+    )
+
+
+def test_the_same_words_give_the_same_intent() -> None:
+    """F001-4."""
+    assert READER.read(FIRST) == IntentReader(NETWORK_CONTRACTS).read(FIRST)
+
+
+@pytest.mark.parametrize("name", PREDICATES)
+def test_no_predicate_holds_of_a_plain_intent(name: str) -> None:
+    """F001-10, C-19."""
+    plain = Intent("cbp_assessment", entities=(Entity("site", "HQ"),), confidence=0.9)
+    assert not PREDICATES[name](plain)
+    assert reasons(plain, "auto") == []
+    assert reasons(plain, "always") == ["always"]
+    assert reasons(plain, "never") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "urgency"),
+    [
+        ("There is an outage at HQ", "critical"),
+        ("As soon as possible", "high"),
+        ("No hurry", "low"),
+        ("Assess HQ", "normal"),
+    ],
+)
+def test_urgency_is_read(text: str, urgency: str) -> None:
+    """F001-21."""
+    details = READER.read(text)["domain_details"]
+    assert isinstance(details, dict)
+    assert details["urgency"] == urgency
+
+
+def test_what_is_read_can_be_planned() -> None:
+    """F001-19: the reader writes what the planner reads."""
+    planned = planner().plan({"intent": READER.read(FIRST)})
+    plan = planned["plan"]
+    assert isinstance(plan, dict)
+    assert plan["routing"] == ["Data Query Agent", "Config Best Practice Agent"]

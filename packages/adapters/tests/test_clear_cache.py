@@ -1,0 +1,217 @@
+"""The cache of the Clear adapter, and questions that continue from what was said before."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import date, timedelta
+
+import pytest
+
+from packages.adapters.tests.doubles import NOW, ONE_STEP, TODAY, Naps, Provider, plan_text
+from toolplan.path import Json
+from toolplan_adapters.clear import (
+    ClarificationNeeded,
+    MCPServer,
+    Plan,
+    PlannerAgent,
+    PlannerError,
+    ToolInfo,
+    register_all_tools,
+)
+
+
+class Clock:
+    """Seconds since the epoch, and the day, both to be moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = NOW
+        self.day = TODAY
+
+    def __call__(self) -> float:
+        return self.now
+
+    def today(self) -> date:
+        return self.day
+
+
+def agent(provider: Provider, clock: Clock | None = None, **settings: object) -> PlannerAgent:
+    moved = clock or Clock()
+    return PlannerAgent(provider, None, settings, clock=moved, today=moved.today, sleep=Naps())
+
+
+def plan(planner: PlannerAgent, query: str, context: Json = None) -> Plan:
+    return asyncio.run(planner.plan(query, context))
+
+
+def test_the_same_question_is_planned_once() -> None:
+    """F003-2, F003-18: the second call asks no model."""
+    provider = Provider(ONE_STEP)
+    planner = agent(provider)
+    first, second = plan(planner, "test query"), plan(planner, "test query")
+    assert provider.calls == 1
+    assert second.steps == first.steps
+    assert plan(planner, "  Test   QUERY? ").steps == first.steps
+    assert provider.calls == 1
+
+
+def test_the_cache_is_as_large_as_it_is_set() -> None:
+    """F003-19: with two places, three questions leave two plans."""
+    planner = agent(Provider(ONE_STEP), cacheMaxSize=2)
+    for at in (1, 2, 3):
+        plan(planner, f"query {at}")
+    assert planner.get_cache_stats() == {"size": 2, "maxSize": 2, "utilizationPercent": 100}
+    planner.clear_cache()
+    assert planner.get_cache_stats() == {"size": 0, "maxSize": 2, "utilizationPercent": 0}
+
+
+def test_the_least_recently_used_plan_makes_room() -> None:
+    """F003-18, C-17: not the first that came in."""
+    provider = Provider(ONE_STEP)
+    planner = agent(provider, cacheMaxSize=2)
+    for query in ("one", "two", "one", "three", "one"):
+        plan(planner, query)
+    assert provider.calls == 3
+
+
+def test_a_plan_grows_old() -> None:
+    """F003-18."""
+    provider, clock = Provider(ONE_STEP), Clock()
+    planner = agent(provider, clock, cacheTTL=60_000)
+    plan(planner, "test")
+    clock.now += 59
+    plan(planner, "test")
+    assert provider.calls == 1
+    clock.now += 2
+    plan(planner, "test")
+    assert provider.calls == 2
+
+
+def test_another_day_another_context_other_tools_are_another_question() -> None:
+    """C-17: "last week" was stale after midnight."""
+    provider, clock = Provider(ONE_STEP), Clock()
+    planner = agent(provider, clock)
+    plan(planner, "last week")
+    clock.day += timedelta(days=1)
+    plan(planner, "last week")
+    assert provider.calls == 2
+    plan(planner, "last week", {"entities": ["location:Berlin"]})
+    assert provider.calls == 3
+
+    server = MCPServer()
+    register_all_tools(server)
+    planner = PlannerAgent(provider, server, today=lambda: TODAY)
+    plan(planner, "x")
+    server.register_tool(ToolInfo("new"))
+    plan(planner, "x")
+    assert provider.calls == 5
+
+
+def test_what_failed_or_asked_back_is_not_kept() -> None:
+    """C-17."""
+    asked = json.dumps({"clarification": {"question": "Which?"}})
+    provider = Provider("{}", asked, ONE_STEP)
+    planner = agent(provider, maxRetries=1)
+    with pytest.raises(PlannerError):
+        plan(planner, "x")
+    with pytest.raises(ClarificationNeeded):
+        plan(planner, "x")
+    assert planner.get_cache_stats()["size"] == 0
+    assert plan(planner, "x").steps
+    assert provider.calls == 3
+
+
+def test_caching_can_be_switched_off() -> None:
+    """F003-5."""
+    provider = Provider(ONE_STEP)
+    planner = agent(provider, enableCaching=False)
+    plan(planner, "x")
+    plan(planner, "x")
+    assert provider.calls == 2
+    assert planner.get_cache_stats()["size"] == 0
+
+
+def test_the_same_question_asked_at_once_is_one_call() -> None:
+    provider = Provider(ONE_STEP)
+    planner = agent(provider)
+
+    async def both() -> list[Plan]:
+        return await asyncio.gather(*(planner.plan("x") for _ in range(5)))
+
+    plans = asyncio.run(both())
+    assert provider.calls == 1
+    assert len({each.text for each in plans}) == 1
+
+
+# RunGuard on from what was said before
+
+BERLIN = json.dumps(
+    {
+        "toolplan": 1,
+        "steps": [{"id": "f", "tool": "facilities_list", "args": {"location": "Berlin"}}],
+    }
+)
+
+
+def before(**more: Json) -> Json:
+    episode: Json = {
+        "query": "Get facilities in Berlin",
+        "timestamp": "2025-10-12T05:00:00Z",
+        "plan": json.loads(BERLIN),
+    }
+    return {"episodic": [episode], "entities": ["location:Berlin"], **more}
+
+
+def test_the_same_for_another_place_is_the_plan_before_with_that_place() -> None:
+    """F000-40: no model is needed for it."""
+    provider = Provider("nonsense")
+    made = plan(agent(provider), "Show me the same for Munich", before())
+    assert [(s.tool, s.params) for s in made.steps] == [("facilities_list", {"location": "Munich"})]
+    assert provider.calls == 0
+
+
+def test_their_shipments_are_those_of_the_facilities_before() -> None:
+    """F000-40."""
+    provider = Provider("nonsense")
+    made = plan(agent(provider), "Show me their shipments", before())
+    first, second = made.steps
+    assert (first.tool, first.params) == ("facilities_list", {"location": "Berlin"})
+    assert (second.tool, second.depends_on) == ("shipments_list", (0,))
+    assert second.params == {"facility_id": "${step[0].data.*.id}"}
+    assert provider.calls == 0
+
+
+def test_a_context_without_a_plan_is_given_to_the_model() -> None:
+    """F000-13, F000-39, F000-40: as in the seed, whose contexts hold no plans."""
+    provider = Provider(plan_text({"tool": "facilities_list", "params": {"location": "Munich"}}))
+    context: Json = {
+        "semantic": [{"text": "Previous: Berlin facilities", "score": 0.9}],
+        "entities": ["location:Berlin"],
+    }
+    made = plan(agent(provider), "Show me the same for Munich", context)
+    assert made.steps[0].params == {"location": "Munich"}
+    assert "Previous: Berlin facilities" in provider.prompt()
+
+
+def test_a_yes_proposes_what_waits_for_it_without_a_model() -> None:
+    """F003-28."""
+    pending: Json = {
+        "question": "Get facilities in Berlin",
+        "asked": "Shall it be done?",
+        "options": ["yes", "no"],
+        "unexplained": [],
+        "plans": [json.loads(BERLIN), None],
+    }
+    provider = Provider("nonsense")
+    made = plan(agent(provider), "Yes, go ahead", before(pending=pending))
+    assert made.steps[0].params == {"location": "Berlin"}
+    with pytest.raises(ClarificationNeeded):
+        plan(agent(provider), "no", before(pending=pending))
+    assert provider.calls == 0
+
+
+def test_what_stands_alone_goes_to_the_model_whatever_was_said_before() -> None:
+    """F000-40."""
+    provider = Provider(ONE_STEP)
+    plan(agent(provider), "Get all shipments of last week", before())
+    assert provider.calls == 1

@@ -1,0 +1,214 @@
+"""The programs of Clear AI's documents, as they are written there (in Python's spelling)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from datetime import date
+from itertools import product
+from typing import ClassVar
+
+import pytest
+
+from packages.adapters.tests.doubles import NOW, ONE_STEP, TODAY, Naps, Provider, plan_text
+from toolplan.demo import demo_tools
+from toolplan.path import Json
+from toolplan.tools import Arguments, ToolObjectError
+from toolplan_adapters.clear import (
+    Analyzer,
+    BaseTool,
+    Executor,
+    MCPServer,
+    Orchestrator,
+    PlannerAgent,
+    PlannerError,
+    Summarizer,
+    ToolInfo,
+    ToolResult,
+    register_all_tools,
+)
+from toolplan_adapters.clear.tools import as_tool
+
+CONTAMINATED = plan_text({"tool": "shipments_list", "params": {"has_contaminants": True}})
+
+
+def planner(provider: Provider, tools: object = None, **settings: object) -> PlannerAgent:
+    assert tools is None or isinstance(tools, MCPServer)
+    return PlannerAgent(
+        provider, tools, settings, clock=lambda: NOW, today=lambda: TODAY, sleep=Naps()
+    )
+
+
+def test_plan_execute_analyze_summarize() -> None:
+    """Seed 000, *With Executor* and *With Orchestrator*: each takes what the stage before gave."""
+
+    async def program() -> tuple[str, str]:
+        plan = await planner(Provider(CONTAMINATED)).plan("Get contaminated shipments")
+        results = await Executor(demo_tools(TODAY, rows=60)).execute(plan)
+        assert [result.success for result in results] == [True]
+        assert len(results) == len(plan.steps)
+        analysis = Analyzer().analyze(results)
+        return analysis.summary, await Summarizer().summarize(analysis)
+
+    summary, text = asyncio.run(program())
+    assert any(char.isdigit() for char in summary)
+    assert text
+
+
+def test_results_that_stand_alone_are_counted() -> None:
+    results = [ToolResult(True, "a", [1, 2]), ToolResult(True, "b", {"x": 1})]
+    assert Analyzer().analyze(results).summary == "2 of 2 steps succeeded."
+
+
+class CustomAnalytics(BaseTool):
+    """Seed 000, *Custom Tool Registration*: it states no effects, as there."""
+
+    name: ClassVar[str] = "custom_analytics"
+    description: ClassVar[str] = "Custom analytics for specific use case"
+    schema: ClassVar[Mapping[str, Json]] = {
+        "params": {"of": {"type": "string"}},
+        "returns": {"type": "object"},
+    }
+
+    async def execute(self, params: Arguments) -> ToolResult:
+        return self.success({"score": 7}, 1.0)
+
+
+def test_a_registered_tool_is_planned_with_and_runs_once_its_plan_is_approved() -> None:
+    server = MCPServer("my-app", "1.0.0")
+    register_all_tools(server)
+    server.register_tool(CustomAnalytics("http://localhost:4000/api"))
+    provider = Provider(plan_text({"tool": "custom_analytics", "params": {"of": "x"}}))
+    orchestrator = Orchestrator(planner(provider, server), Executor(server), today=lambda: TODAY)
+
+    async def program() -> None:
+        asked = await orchestrator.handle_query("Run custom analytics")
+        assert asked.status == "approval-required"
+        assert asked.plan is not None
+        assert asked.plan.steps[0].tool == "custom_analytics"
+        done = await orchestrator.handle_query("Run custom analytics", approve=asked.digest)
+        assert (done.status, done.data) == ("answered", ({"score": 7},)), done.message
+
+    asyncio.run(program())
+
+
+TOOL_INFO: dict[str, Json] = {
+    "name": "depots",
+    "description": "Query depots",
+    "params": ["city", "since"],
+    "requiredParams": [],
+}
+
+
+@pytest.mark.parametrize(
+    "info",
+    [
+        TOOL_INFO,
+        {**TOOL_INFO, "requiredParams": ["city"]},
+        {"name": "depots", "params": ["city"]},
+        {"name": "depots", "params": ["city"], "required_params": ["city"]},
+        {"name": "depots", "params": [], "requiredParams": ["city"]},
+        ToolInfo("depots", "Query depots", ("city",)),
+        {"name": "depots", "description": "", "inputSchema": {"properties": {"city": {}}}},
+        {"name": "depots", "description": "", "input_schema": {"properties": {"city": {}}}},
+    ],
+)
+def test_tools_may_be_plain_objects(info: ToolInfo | dict[str, Json]) -> None:
+    """Seed 003, `initializeAvailableTools`."""
+    provider = Provider(plan_text({"tool": "depots", "params": {"city": "Oslo"}}))
+    made = asyncio.run(planner(provider, availableTools={"depots": info}).plan("depots in Oslo"))
+    assert made.steps[0].params == {"city": "Oslo"}
+
+
+@pytest.mark.parametrize(
+    "info",
+    [
+        {"params": ["city"]},
+        {"name": "depots", "params": "city"},
+        {"name": "depots", "params": [1]},
+        {"name": "depots", "params": ["city"], "requiredParams": "city"},
+        {"name": "depots", "params": ["city"], "parms": []},
+        {"name": "depots", "params": ["city"], "description": 3},
+    ],
+)
+def test_an_object_that_is_no_tool_is_refused(info: dict[str, Json]) -> None:
+    with pytest.raises(ToolObjectError):
+        as_tool(info)
+
+
+EPISODES: list[Json] = [
+    {"steps": [{"tool": "facilities_list", "params": {"location": "Berlin"}}]},
+    {
+        "steps": [{"tool": "facilities_list", "params": {"location": "Berlin"}, "depends_on": []}],
+        "metadata": {"query": "q", "timestamp": "2025-10-12T06:00:00.000Z"},
+    },
+    {
+        "toolplan": 1,
+        "steps": [{"id": "a", "tool": "facilities_list", "args": {"location": "Berlin"}}],
+    },
+    plan_text({"tool": "facilities_list", "params": {"location": "Berlin"}}),
+]
+
+
+@pytest.mark.parametrize("plan", EPISODES)
+def test_a_plan_in_an_episode_may_be_in_clear_ais_form(plan: Json) -> None:
+    """Seed 000, *Context-Aware Planning*: the follow-up changes that plan, without a model."""
+    context: Json = {"episodic": [{"query": "Get facilities in Berlin", "plan": plan}]}
+    provider = Provider(ONE_STEP)
+    made = asyncio.run(planner(provider).plan("The same for Munich", context))
+    assert [(step.tool, step.params) for step in made.steps] == [
+        ("facilities_list", {"location": "Munich"})
+    ]
+    assert provider.calls == 0
+
+
+def test_a_plan_in_an_episode_that_is_none_is_named() -> None:
+    context: Json = {"episodic": [{"query": "q", "plan": {"steps": "none"}}]}
+    with pytest.raises(PlannerError, match="cannot be read"):
+        asyncio.run(planner(Provider(ONE_STEP)).plan("The same for Munich", context))
+
+
+WRONG = {
+    "down": OSError("no route"),
+    "no JSON": "invalid json",
+    "empty": "",
+    "invalid": plan_text({"tool": "no_such_tool"}),
+    "cyclic": plan_text(
+        {"tool": "shipments_list", "params": {}, "depends_on": [1]},
+        {"tool": "shipments_list", "params": {}, "depends_on": [0]},
+    ),
+}
+
+
+PAIRS = list(product(WRONG, repeat=2))
+
+
+@pytest.mark.parametrize("retries", [1, 3])
+@pytest.mark.parametrize("faults", PAIRS, ids="-".join)
+def test_max_retries_is_the_number_of_requests_whatever_goes_wrong(
+    faults: tuple[str, ...], retries: int
+) -> None:
+    """F003-20: mixed failures, for ever."""
+    replies = [WRONG[faults[n % 2]] for n in range(12)]
+    provider = Provider(*replies)
+    with pytest.raises(PlannerError):
+        asyncio.run(planner(provider, maxRetries=retries).plan("test"))
+    assert 1 <= provider.calls <= retries
+    if "down" in faults or len(set(faults)) > 1:
+        assert provider.calls == retries
+
+
+@pytest.mark.parametrize("faults", PAIRS, ids="-".join)
+def test_the_last_request_that_is_allowed_may_give_the_plan(faults: tuple[str, ...]) -> None:
+    provider = Provider(*(WRONG[each] for each in faults), ONE_STEP)
+    made = asyncio.run(planner(provider, maxRetries=3).plan("test"))
+    assert [step.tool for step in made.steps] == ["shipments_list"]
+    assert provider.calls == 3
+
+
+def test_the_wire_form_of_a_plan_is_read_again() -> None:
+    made = asyncio.run(planner(Provider(CONTAMINATED)).plan("test"))
+    again = json.loads(json.dumps(made.to_json()))
+    results = asyncio.run(Executor(demo_tools(date(2025, 10, 12), rows=20)).execute(again))
+    assert [result.success for result in results] == [True]

@@ -1,0 +1,486 @@
+"""The executor of the Clear adapter: results in plan order, on an engine without waves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from packages.adapters.tests.doubles import TODAY, plan_text
+from toolplan import ApprovalRequired, Journal, approve, resume
+from toolplan.demo import demo_tools
+from toolplan.path import Json
+from toolplan.testing import Computes, Gives, Hangs, Raises, ScriptedTools
+from toolplan.tools import Arguments, Effects, ToolObjectError
+from toolplan_adapters.clear import (
+    Analyzer,
+    BaseTool,
+    ExecutionError,
+    Executor,
+    ExecutorConfig,
+    MCPServer,
+    Plan,
+    PlanDependencyError,
+    PlannerError,
+    PlanValidationError,
+    SettingError,
+    ToolResult,
+    register_all_tools,
+)
+
+ROWS: list[Json] = [{"id": "S1", "n": 1, "facility": {"id": "F1"}}, {"id": "S2", "n": 2}]
+
+
+def executor(tools: ScriptedTools, **settings: object) -> Executor:
+    return Executor(tools.toolbox, {"retryDelay": 0, "maxRetries": 1, **settings})
+
+
+def execute(
+    tools: ScriptedTools, *steps: Mapping[str, Json], **settings: object
+) -> list[ToolResult]:
+    return asyncio.run(executor(tools, **settings).execute(plan_text(*steps)))
+
+
+def echo() -> ScriptedTools:
+    """Return a tool `rows` with two rows, and one `echo` that gives back its arguments."""
+    tools = ScriptedTools()
+    tools.add("rows", Gives({"data": ROWS}))
+    tools.add("echo", Computes(lambda args: {"data": args}))
+    return tools
+
+
+def test_results_come_in_the_order_of_the_plan_with_what_was_called() -> None:
+    """F000-43, F000-42: the slow step is written first and ends last."""
+    tools = ScriptedTools()
+    tools.add("slow", Gives({"data": 1}, delay_s=0.05))
+    tools.add("fast", Gives({"data": 2}))
+    results = execute(tools, {"tool": "slow"}, {"tool": "fast"})
+    assert [(each.tool, each.data, each.step_index) for each in results] == [
+        ("slow", 1, 0),
+        ("fast", 2, 1),
+    ]
+    assert all(each.success and each.error is None for each in results)
+    assert results[0].metadata.execution_time >= 40
+    assert results[0].metadata.timestamp.endswith("Z")
+    assert tools.most_running == 2
+
+
+@pytest.mark.parametrize(
+    ("written", "resolved"),
+    [
+        ("${step[0].data.*.id}", ["S1", "S2"]),
+        ("${step[0].data[0].n}", 1),
+        ("${step[0].data[0].facility.id}", "F1"),
+        ("x ${step[0].data[1].id} y", "x S2 y"),
+        ({"in": ["${step[0].data.*.n}"]}, {"in": [[1, 2]]}),
+        ("${step[0].data}", ROWS),
+        ("$${step[0].data}", "${step[0].data}"),
+    ],
+)
+def test_there_is_one_way_to_fill_in_references(written: Json, resolved: Json) -> None:
+    """F000-16, F000-17, F000-18, C-05: where three resolvers of the original disagree."""
+    _, result = execute(
+        echo(), {"tool": "rows"}, {"tool": "echo", "params": {"x": written}, "depends_on": [0]}
+    )
+    assert result.success
+    assert result.data == {"x": resolved}
+    assert result.resolved_params == {"x": resolved}
+
+
+def test_output_that_looks_like_a_reference_stays_text() -> None:
+    """C-38."""
+    tools = echo()
+    tools.add("evil", Gives({"data": "${step[0].data[0].id} $& {0}"}))
+    results = execute(
+        tools,
+        {"tool": "rows"},
+        {"tool": "evil"},
+        {"tool": "echo", "params": {"x": "${step[1].data}"}},
+    )
+    assert results[2].data == {"x": "${step[0].data[0].id} $& {0}"}
+
+
+def test_a_missing_field_fails_the_step_that_reads_it_and_says_where() -> None:
+    """C-04: no holes, and nothing is dropped silently."""
+    _, result = execute(
+        echo(),
+        {"tool": "rows"},
+        {"tool": "echo", "params": {"x": "${step[0].data.*.facility.id}"}},
+    )
+    assert result.success is False
+    assert result.error is not None
+    assert (result.error.code, "facility" in result.error.message) == ("EXECUTION_FAILED", True)
+    assert result.resolved_params is None
+
+
+def test_a_dependent_starts_before_an_unrelated_slow_step_ends() -> None:
+    """C-30, F000-42: no barrier between waves."""
+
+    async def main() -> list[str]:
+        ended: list[str] = []
+        held = asyncio.Event()
+        tools = ScriptedTools()
+        tools.add("slow", Gives({"data": 0}, until=held))
+        tools.add("first", Gives({"data": 1}))
+
+        def second(args: Arguments) -> Json:
+            ended.append("second")
+            held.set()
+            return {"data": args}
+
+        tools.add("second", Computes(second))
+        plan = plan_text(
+            {"tool": "slow"},
+            {"tool": "first"},
+            {"tool": "second", "params": {"x": "${step[1].data}"}},
+        )
+        results = await executor(tools).execute(plan)
+        assert all(each.success for each in results)
+        return ended
+
+    assert asyncio.run(main()) == ["second"]
+
+
+def test_no_more_calls_at_once_than_are_set() -> None:
+    """Five by default, as in the original (behaviours 2.8)."""
+    assert ExecutorConfig().max_parallel_executions == 5
+    for most, settings in [(5, dict[str, object]()), (2, {"maxParallelExecutions": 2})]:
+        tools = ScriptedTools()
+        for at in range(9):
+            tools.add(f"t{at}", Gives({"data": at}, delay_s=0.01))
+        execute(tools, *({"tool": f"t{at}"} for at in range(9)), **settings)
+        assert tools.most_running == most
+
+
+def test_a_failed_step_skips_those_that_need_it_and_nothing_else() -> None:
+    """The original called them all the same, and they failed with nested messages."""
+    tools = echo()
+    tools.add("broken", Raises(ValueError("no power")))
+    results = execute(
+        tools,
+        {"tool": "broken"},
+        {"tool": "echo", "params": {"x": "${step[0].data}"}},
+        {"tool": "rows"},
+    )
+    assert [each.success for each in results] == [False, False, True]
+    assert [each.error.code for each in results if each.error] == ["EXECUTION_FAILED", "SKIPPED"]
+    assert results[0].error is not None
+    assert "no power" in results[0].error.message
+    assert [call.tool for call in tools.calls] == ["broken", "rows"]
+
+
+def test_a_call_that_takes_too_long_is_cancelled_and_says_so() -> None:
+    tools = ScriptedTools()
+    tools.add("hangs", Hangs())
+    (result,) = execute(tools, {"tool": "hangs"}, toolTimeout=30)
+    assert result.error is not None
+    assert result.error.code == "TIMEOUT"
+    assert tools.cancelled == ["hangs"]
+
+
+def test_a_plan_that_takes_too_long_is_given_up_with_what_there_is() -> None:
+    tools = echo()
+    tools.add("hangs", Hangs())
+    results = execute(tools, {"tool": "rows"}, {"tool": "hangs"}, totalTimeout=500)
+    assert [each.success for each in results] == [True, False]
+    assert results[1].error is not None
+    assert results[1].error.code == "TIMEOUT"
+
+
+def test_fail_fast_ends_with_the_first_failure() -> None:
+    tools = ScriptedTools()
+    tools.add("broken", Raises(ValueError("no power")))
+    tools.add("hangs", Hangs())
+    with pytest.raises(ExecutionError, match=r"^Step 1 failed: ValueError: no power$"):
+        execute(tools, {"tool": "hangs"}, {"tool": "broken"}, failFast=True)
+    assert tools.cancelled == ["hangs"]
+    tools = echo()
+    assert execute(tools, {"tool": "rows"}, failFast=True)[0].success
+
+
+def flaky(failures: int) -> Callable[[Arguments], Json]:
+    left = [failures]
+
+    def answer(args: Arguments) -> Json:
+        if left[0]:
+            left[0] -= 1
+            raise ConnectionError("again")
+        return {"data": "done"}
+
+    return answer
+
+
+def test_a_read_is_tried_again_and_a_write_is_not() -> None:
+    """Retries of the original never happened, or happened to creates as well."""
+    tools = ScriptedTools()
+    tools.add("read", Computes(flaky(2)))
+    (result,) = execute(tools, {"tool": "read"}, maxRetries=3)
+    assert (result.success, result.metadata.retries) == (True, 2)
+
+    tools = ScriptedTools()
+    tools.add("write", Computes(flaky(1)), effects=Effects.WRITE)
+    run = Executor(tools.toolbox, {"retryDelay": 0}, approval=approve).execute
+    (result,) = asyncio.run(run(plan_text({"tool": "write"})))
+    assert result.success is False
+    assert len(tools.calls) == 1
+
+
+def test_a_plan_that_changes_something_needs_approval() -> None:
+    tools = ScriptedTools()
+    tools.add("wipe", Gives({"data": None}), effects=Effects.DESTRUCTIVE)
+    with pytest.raises(ApprovalRequired):
+        execute(tools, {"tool": "wipe"})
+    assert tools.calls == []
+    run = Executor(tools.toolbox, approval=approve).execute
+    assert asyncio.run(run(plan_text({"tool": "wipe"})))[0].success
+
+
+def test_a_missing_tool_is_reported_and_nothing_is_called() -> None:
+    """F000-28: what is refused made no call."""
+    tools = echo()
+    results = execute(tools, {"tool": "rows"}, {"tool": "nothing"})
+    assert [each.success for each in results] == [False, False]
+    assert results[1].error is not None
+    assert results[1].error.message == "Tool not found: nothing"
+    assert results[1].error.code == "EXECUTION_FAILED"
+    assert results[0].error is not None
+    assert results[0].error.code == "PLAN_REFUSED"
+    assert tools.calls == []
+
+
+@pytest.mark.parametrize(
+    ("plan", "kind", "said"),
+    [
+        (
+            plan_text({"tool": "rows", "depends_on": [1]}, {"tool": "rows", "depends_on": [0]}),
+            PlanDependencyError,
+            "Circular dependency detected in plan",
+        ),
+        (plan_text({"tool": "rows", "depends_on": [7]}), PlanDependencyError, "index: 7"),
+        ("{}", PlanValidationError, "Invalid plan structure"),
+        ("nonsense", PlannerError, "Could not extract valid JSON"),
+        ({"steps": {1, 2}}, PlanValidationError, "not JSON"),
+        (None, PlanValidationError, "Invalid plan structure"),
+    ],
+)
+def test_what_is_no_plan_is_refused(plan: object, kind: type[PlannerError], said: str) -> None:
+    """F000-21, F003-15."""
+    with pytest.raises(kind, match=said):
+        asyncio.run(Executor(echo().toolbox).execute(plan))
+
+
+def test_one_call_for_each_element_gives_one_list() -> None:
+    """C-03: the calls are put together, not counted as one with nine ids in a text."""
+    server = MCPServer()
+    register_all_tools(server, demo_tools(TODAY, rows=300).values())
+    plan = plan_text(
+        {"tool": "facilities_list", "params": {}},
+        {"tool": "facilities_get", "params": {"id": "${step[0].data.*.id}"}},
+    )
+    listed, got = asyncio.run(Executor(server).execute(plan))
+    assert isinstance(listed.data, list)
+    assert len(listed.data) > 1
+    assert got.data == listed.data
+    assert isinstance(got.resolved_params, list)
+    assert len(got.resolved_params) == len(listed.data)
+
+
+def test_an_empty_list_is_passed_on_and_selects_nothing() -> None:
+    """C-04: never an empty text, never all rows."""
+    server = MCPServer()
+    register_all_tools(server, demo_tools(TODAY, rows=300).values())
+    plan = plan_text(
+        {"tool": "facilities_list", "params": {"location": "Nowhere"}},
+        {"tool": "shipments_list", "params": {"facility_id": "${step[0].data.*.id}"}},
+    )
+    results = asyncio.run(Executor(server).execute(plan))
+    assert [each.data for each in results] == [[], []]
+    assert results[1].resolved_params == {"facility_id": []}
+
+
+# Tools as classes
+
+
+class Scale(BaseTool):
+    name = "scale"
+    description = "Weighs."
+    schema: ClassVar[Mapping[str, Json]] = {
+        "params": {"type": "object", "properties": {"what": {"type": "string"}}},
+        "returns": {"type": "array", "items": {"type": "object", "properties": {"kg": {}}}},
+    }
+    effects = "read"
+
+    async def execute(self, params: Arguments) -> ToolResult:
+        if params.get("what") == "air":
+            return self.failure("Too light.", "TOO_LIGHT", {"kg": 0})
+        return self.success([{"kg": 12}, {"kg": 30}], 1.5)
+
+
+@pytest.mark.parametrize("place", ["${step[0]}", {"in": ["${step[0]}"]}])
+def test_a_reference_without_a_path_is_the_whole_result(place: Json) -> None:
+    """F000-16, 2.8: success, tool, data and metadata, as the shared template utility gave it."""
+    tools = [Scale(), *echo().toolbox.values()]
+    plan = plan_text({"tool": "scale"}, {"tool": "echo", "params": {"x": place}})
+    _, result = asyncio.run(Executor(tools).execute(plan))
+    given: Any = result.data
+    whole = given["x"] if place == "${step[0]}" else given["x"]["in"][0]
+    assert whole["metadata"].pop("timestamp").endswith("Z")
+    assert whole == {
+        "success": True,
+        "tool": "scale",
+        "data": [{"kg": 12}, {"kg": 30}],
+        "metadata": {"executionTime": 1.5, "retries": 0},
+    }
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("${step[0].success}", True),
+        ("${step[0].tool}", "scale"),
+        ("${step[0].metadata.executionTime}", 1.5),
+        ("took ${step[0].metadata.executionTime} ms", "took 1.5 ms"),
+        ("${step[0].data}", [{"kg": 12}, {"kg": 30}]),
+    ],
+)
+def test_every_part_of_a_result_can_be_referred_to(place: str, value: Json) -> None:
+    """F000-16."""
+    tools = [Scale(), *echo().toolbox.values()]
+    plan = plan_text({"tool": "scale"}, {"tool": "echo", "params": {"x": place}})
+    _, result = asyncio.run(Executor(tools).execute(plan))
+    assert result.data == {"x": value}
+
+
+def test_a_field_that_no_result_has_is_refused() -> None:
+    tools = [Scale(), *echo().toolbox.values()]
+    plan = plan_text({"tool": "scale"}, {"tool": "echo", "params": {"x": "${step[0].date}"}})
+    _, result = asyncio.run(Executor(tools).execute(plan))
+    assert result.error is not None
+    assert "no field 'date'" in result.error.message
+
+
+def test_the_analysis_is_of_the_data_alone() -> None:
+    """2.9: of a result's success, tool and times nothing is said."""
+    execution = asyncio.run(Executor([Scale()]).execute(plan_text({"tool": "scale"})))
+    assert execution.run is not None
+    assert execution.run.steps["s0"].output == {"data": [{"kg": 12}, {"kg": 30}]}
+    analysis = Analyzer(()).analyze(execution)
+    assert "12" in analysis.text
+    assert "success" not in analysis.text
+
+
+PPM = [10, 11, 12, 13, 14, 15, 16, 17, 24]
+
+
+class Measure(BaseTool):
+    name = "measure"
+    description = "Measures."
+    schema: ClassVar[Mapping[str, Json]] = {
+        "returns": {
+            "type": "array",
+            "x-entity": "contaminant",
+            "items": {
+                "type": "object",
+                "x-entity": "contaminant",
+                "properties": {"id": {"type": "string"}, "concentration_ppm": {"type": "number"}},
+            },
+        }
+    }
+    effects = "read"
+
+    async def execute(self, params: Arguments) -> ToolResult:
+        rows: list[Json] = [{"id": f"C{at}", "concentration_ppm": n} for at, n in enumerate(PPM)]
+        return self.success(rows)
+
+
+@pytest.mark.parametrize(
+    ("config", "stands_out"),
+    [
+        (None, True),
+        ({"anomalyThreshold": 3}, False),
+        ({"iqrMultiplier": 5}, False),
+        ({"anomaly_threshold": 2.2, "min_values": 10}, False),
+    ],
+)
+def test_the_thresholds_of_the_analysis_can_be_set(
+    config: Mapping[str, object] | None, stands_out: bool
+) -> None:
+    """2.9: `anomalyThreshold`."""
+    execution = asyncio.run(Executor([Measure()]).execute(plan_text({"tool": "measure"})))
+    said = " ".join(Analyzer(config=config).analyze(execution).insights)
+    assert ("stands out" in said) is stands_out
+
+
+@pytest.mark.parametrize(
+    "config", [{"anomalyThreshold": -1}, {"minValues": 2}, {"anomalyTreshold": 2}]
+)
+def test_a_threshold_that_means_nothing_is_refused(config: Mapping[str, object]) -> None:
+    with pytest.raises(SettingError):
+        Analyzer(config=config)
+
+
+def test_a_tool_as_a_class_is_run_and_referred_to() -> None:
+    """F000-11: `execute` gives a ToolResult, made by `success`."""
+    tools = [Scale(), *echo().toolbox.values()]
+    plan = plan_text(
+        {"tool": "scale", "params": {"what": "lead"}},
+        {"tool": "echo", "params": {"x": "${step[0].data.*.kg}"}},
+    )
+    results = asyncio.run(Executor(tools).execute(plan))
+    assert [each.data for each in results] == [[{"kg": 12}, {"kg": 30}], {"x": [12, 30]}]
+    direct = asyncio.run(Scale().execute({}))
+    assert (direct.success, direct.tool, direct.metadata.execution_time) == (True, "scale", 1.5)
+
+
+def test_a_result_without_success_fails_its_step_with_its_own_code() -> None:
+    """F000-11: in the original a result without success counted as a result."""
+    plan = plan_text({"tool": "scale", "params": {"what": "air"}})
+    (result,) = asyncio.run(Executor([Scale()], {"maxRetries": 1}).execute(plan))
+    assert result.success is False
+    assert result.error == ("TOO_LIGHT", "Too light.", {"kg": 0})
+
+
+def test_a_tool_that_says_nothing_of_its_effects_needs_approval() -> None:
+    class Silent(Scale):
+        effects = None
+
+    with pytest.raises(ApprovalRequired):
+        asyncio.run(Executor([Silent()]).execute(plan_text({"tool": "scale"})))
+
+
+def test_a_base_url_is_no_list_of_tools() -> None:
+    """F000-12: where the original built fixed tools, ours come from the interface's document."""
+    with pytest.raises(ToolObjectError, match="openapi_toolbox"):
+        register_all_tools(MCPServer(), "http://localhost:4000/api")
+
+
+def test_a_run_can_be_kept_and_gone_on_with(tmp_path: Path) -> None:
+    """The original kept nothing (behaviours 2.8)."""
+    tools = echo()
+    with closing(Journal(tmp_path / "runs.db")) as journal:
+        made = Executor(tools.toolbox, journal=journal)
+        execution = asyncio.run(made.execute(plan_text({"tool": "rows"})))
+        assert execution.run is not None
+        kept = asyncio.run(resume(execution.run.run, tools.toolbox, journal=journal))
+    assert kept.steps["s0"].output == {"data": ROWS}
+    assert len(tools.calls) == 1
+
+
+def test_results_and_plans_are_plain_json() -> None:
+    results = execute(echo(), {"tool": "rows"}, {"tool": "echo", "params": {"y": 1, "x": 2}})
+    for each in results:
+        assert json.loads(json.dumps(each.to_json())) == each.to_json()
+    wire = results[1].to_json()
+    assert wire["resolved_params"] == {"x": 2, "y": 1}
+    plan = Plan.from_json(plan_text({"tool": "rows"}, {"tool": "echo", "depends_on": [0]}))
+    assert Plan.from_json(plan.to_json()).steps == plan.steps
+
+
+def test_what_is_wrong_with_a_setting_is_reported() -> None:
+    with pytest.raises(ValueError, match="stepTimeout"):
+        Executor([], {"stepTimeout": 15_000})

@@ -1,0 +1,100 @@
+"""Settings of the Clear adapter: both spellings, the environment, and what does not fit."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolplan_adapters.clear import (
+    ExecutorConfig,
+    OrchestratorConfig,
+    PlannerConfig,
+    SettingError,
+    SummarizerConfig,
+)
+
+
+def test_the_defaults_are_those_of_the_seeds() -> None:
+    """F000-25, F003-5."""
+    config = PlannerConfig()
+    assert (config.temperature, config.max_tokens, config.max_retries) == (0.1, 1000, 3)
+    assert config.validate_tool_availability is True
+    assert config.strict_validation is True
+    assert config.enable_caching is True
+    assert (config.cache_max_size, config.cache_ttl) == (100, 3_600_000)
+
+
+def test_settings_are_read_in_both_spellings() -> None:
+    """F000-25, F003-5."""
+    camel = {
+        "temperature": 0.3,
+        "maxTokens": 500,
+        "maxRetries": 5,
+        "validateToolAvailability": False,
+        "strictValidation": False,
+        "enableCaching": False,
+        "cacheMaxSize": 7,
+        "cacheTTL": 60_000,
+    }
+    snake = PlannerConfig(0.3, 500, 5, False, False, False, 7, 60_000)
+    assert PlannerConfig.of(camel) == snake
+    assert PlannerConfig.of({"max_retries": 5}) == PlannerConfig(max_retries=5)
+    assert PlannerConfig.of(snake) is snake
+    assert PlannerConfig.of(None) == PlannerConfig()
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"maxRetry": 3}, "'maxRetry'. Did you mean 'max_retries'"),
+        ({"max_retries": 0}, "max_retries is 0"),
+        ({"temperature": "hot"}, "temperature is 'hot'"),
+        ({"temperature": float("nan")}, "temperature is nan"),
+        ({"enable_caching": "yes"}, "enable_caching is 'yes'"),
+    ],
+)
+def test_a_setting_that_does_not_exist_or_fit_is_reported(
+    settings: dict[str, object], said: str
+) -> None:
+    with pytest.raises(SettingError) as raised:
+        PlannerConfig.of(settings)
+    assert said in str(raised.value)
+
+
+def test_settings_come_from_the_environment() -> None:
+    """F003-6."""
+    environment = {
+        "PLANNER_TEMPERATURE": "0.2",
+        "PLANNER_MAX_TOKENS": "2000",
+        "PLANNER_MAX_RETRIES": "4",
+        "PLANNER_ENABLE_CACHING": "false",
+        "PLANNER_CACHE_MAX_SIZE": "10",
+        "PLANNER_CACHE_TTL": "1000",
+        "PLANNER_VALIDATE_TOOLS": "False",
+        "PATH": "/bin",
+    }
+    config = PlannerConfig.from_env(environment)
+    assert config == PlannerConfig(0.2, 2000, 4, False, True, False, 10, 1000)
+    assert PlannerConfig.from_env({"PLANNER_TEMPERATURE": ""}) == PlannerConfig()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("PLANNER_MAX_RETRIES", "three"), ("PLANNER_ENABLE_CACHING", "perhaps")]
+)
+def test_a_variable_that_cannot_be_read_is_named(name: str, text: str) -> None:
+    """F003-6."""
+    with pytest.raises(SettingError, match=name):
+        PlannerConfig.from_env({name: text})
+
+
+def test_the_defaults_of_the_other_stages() -> None:
+    """Behaviours 2.8 and 2.10, C-37: times are milliseconds."""
+    executor, words, whole = ExecutorConfig(), SummarizerConfig(), OrchestratorConfig()
+    assert (executor.max_parallel_executions, executor.max_retries) == (5, 3)
+    assert (executor.tool_timeout, executor.retry_delay) == (30_000, 1_000)
+    assert (executor.total_timeout, executor.fail_fast) == (300_000, False)
+    assert (words.max_length, words.format, words.tone) == (500, "plain", "professional")
+    assert (whole.timeout, whole.enable_memory, whole.enable_context_loading) == (
+        60_000,
+        True,
+        True,
+    )

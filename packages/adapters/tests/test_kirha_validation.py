@@ -1,0 +1,381 @@
+"""Validation in the Kirha adapter: six codes, all errors, each with its place."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from toolplan.path import Json
+from toolplan.tools import ToolObjectError
+from toolplan_adapters.kirha import Plan, Tool, is_valid_plan, parse_plan
+from toolplan_adapters.kirha.validation import PlanValidationError
+
+
+def schema(**properties: Json) -> str:
+    return json.dumps({"type": "object", "properties": properties})
+
+
+STRING: Json = {"type": "string"}
+NUMBER: Json = {"type": "number"}
+PLACES = Tool(
+    "places",
+    "Finds places",
+    schema(query=STRING, limit={"type": "integer"}),
+    schema(city=STRING, degrees=NUMBER, tags={"type": "array", "items": STRING}),
+)
+SHOW = Tool(
+    "show",
+    "Shows text",
+    json.dumps(
+        {
+            "type": "object",
+            "properties": {
+                "text": STRING,
+                "size": NUMBER,
+                "style": {"type": "object", "properties": {"colour": STRING}},
+            },
+            "required": ["text"],
+        }
+    ),
+    schema(),
+)
+TOOLS = [PLACES, SHOW]
+
+
+def plan(*items: Json) -> Plan:
+    read = parse_plan(f"<plan>{json.dumps(items)}</plan>")
+    assert read is not None
+    return read
+
+
+def errors(*items: Json, tools: list[Tool] | None = None) -> tuple[PlanValidationError, ...]:
+    result = is_valid_plan(plan(*items).steps, TOOLS if tools is None else tools)
+    assert result.valid is not bool(result.errors)
+    return result.errors
+
+
+def show(**arguments: Json) -> Json:
+    return {"toolName": "show", "arguments": {"text": "x", **arguments}}
+
+
+FIRST: Json = {"toolName": "places", "arguments": {"query": "Paris"}}
+
+
+def test_a_plan_that_fits_its_tools_is_valid() -> None:
+    """F002-12."""
+    result = is_valid_plan(plan(FIRST, show(text="{0.city}", size="{0.degrees}")).steps, TOOLS)
+    assert result.to_json() == {"valid": True, "errors": []}
+
+
+def test_all_errors_are_collected() -> None:
+    """F002-12, F002-13."""
+    found = errors(
+        FIRST,
+        {"toolName": "nothing"},
+        show(text="{0.town}", size="{0.city}"),
+        show(color="red"),
+    )
+    assert {(each.step_id, each.code) for each in found} == {
+        ("1", "tool_not_found"),
+        ("2", "output_key_missing"),
+        ("2", "type_mismatch"),
+        ("3", "input_key_missing"),
+    }
+
+
+def test_a_tool_that_is_not_there() -> None:
+    """F002-13: `tool_not_found`."""
+    (error,) = errors({"toolName": "nothing"})
+    assert error.to_json() == {
+        "code": "tool_not_found",
+        "message": 'Tool "nothing" not found',
+        "stepId": "0",
+        "toolName": "nothing",
+    }
+
+
+@pytest.mark.parametrize("which", ["input_schema", "output_schema"])
+def test_a_schema_that_cannot_be_read(which: str) -> None:
+    """F002-13: `schema_parse_error`, of either schema."""
+    schemas: dict[str, Json] = {"input_schema": "{}", "output_schema": "{}", which: "{not json"}
+    broken = Tool("t", "", schemas["input_schema"], schemas["output_schema"])
+    (error,) = errors({"toolName": "t"}, tools=[broken])
+    assert (error.code, error.step_id, error.tool_name) == ("schema_parse_error", "0", "t")
+
+
+def test_an_argument_that_the_tool_has_not_or_needs() -> None:
+    """F002-13: `input_key_missing`."""
+    (error,) = errors(show(color="red"))
+    assert (error.code, error.argument_path) == ("input_key_missing", "color")
+    assert "'color'" in error.message
+    (error,) = errors({"toolName": "show", "arguments": {}})
+    assert (error.code, error.argument_path) == ("input_key_missing", None)
+
+
+def test_a_path_that_the_output_has_not() -> None:
+    """F002-13: `output_key_missing`."""
+    (error,) = errors(FIRST, show(text="in {0.town}"))
+    assert error.to_json() == {
+        "code": "output_key_missing",
+        "message": error.message,
+        "stepId": "1",
+        "toolName": "show",
+        "argumentPath": "text",
+        "fromStepId": "0",
+        "outputPath": "town",
+    }
+
+
+def test_a_reference_of_another_type() -> None:
+    """F002-13: `type_mismatch`, with both types and both places."""
+    (error,) = errors(FIRST, show(size={"fromStep": 0, "outputKey": "city"}))
+    assert (error.code, error.argument_path, error.from_step_id, error.output_path) == (
+        "type_mismatch",
+        "size",
+        "0",
+        "city",
+    )
+    assert (error.expected_type, error.actual_type) == ("number", "string")
+    (error,) = errors(FIRST, show(style={"colour": "{0.tags}"}))
+    assert (error.argument_path, error.output_path) == ("style.colour", "tags")
+    assert (error.expected_type, error.actual_type) == ("string", "array")
+
+
+def test_text_with_references_is_text() -> None:
+    """F002-15: the values in it may be of any type, and it must be taken as text."""
+    assert errors(FIRST, show(text="{0.degrees} in {0.city}: {0.tags} {0}")) == ()
+    (error,) = errors(FIRST, show(size="about {0.degrees}"))
+    assert (error.code, error.expected_type, error.actual_type) == (
+        "type_mismatch",
+        "number",
+        "string",
+    )
+
+
+def test_a_literal_of_another_type() -> None:
+    """F002-13: the SDK let every literal pass."""
+    (error,) = errors(show(style=[1]))
+    assert (error.code, error.argument_path) == ("type_mismatch", "style")
+    assert (error.expected_type, error.actual_type) == ("object", "array")
+
+
+def test_what_can_be_fixed_without_a_doubt_is_no_error() -> None:
+    assert errors(show(size="5")) == ()
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [{"toolName": "places", "arguments": {"query": "{0.city}"}}],
+        [
+            {"toolName": "places", "arguments": {"query": "{1.city}"}},
+            {"toolName": "places", "arguments": {"query": "{0.city}"}},
+        ],
+    ],
+    ids=["itself", "cycle"],
+)
+def test_steps_that_wait_for_themselves_can_never_start(items: list[Json]) -> None:
+    """F002-13: `dependency_step_missing`; in the SDK cycles were valid."""
+    assert {each.code for each in errors(*items)} == {"dependency_step_missing"}
+
+
+def test_a_step_that_is_not_there_in_the_wire_form() -> None:
+    """F002-9, F002-13: `dependency_step_missing`."""
+    step: dict[str, Json] = {
+        "stepId": "0",
+        "toolName": "show",
+        "arguments": {"text": {"$fromStep": "7", "$outputKey": "a"}},
+    }
+    result = is_valid_plan([step], TOOLS)
+    (error,) = result.errors
+    assert error.code == "dependency_step_missing"
+    assert error.message == "Invalid dependency reference: step 7 not found"
+    assert (error.from_step_id, error.output_path, error.argument_path) == ("7", "a", "text")
+
+
+def test_the_wire_form_of_steps_is_as_good_as_the_steps() -> None:
+    """F002-12."""
+    made = plan(FIRST, show(text="{{0}} {0.town} {1}", style={"colour": "{0.city}"}))
+    wire = [json.loads(json.dumps(each.to_json())) for each in made.steps]
+    assert is_valid_plan(wire, TOOLS) == is_valid_plan(made.steps, TOOLS)
+    assert is_valid_plan(wire, TOOLS).valid is False
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"stepId": "0"},
+        {"toolName": "show", "arguments": []},
+        {"stepId": 0, "toolName": "show"},
+        {"toolName": "show", "arguments": {"text": {"$fromStep": [], "$outputKey": "a"}}},
+        {"toolName": "show", "arguments": {"text": {"$fromStep": "0", "$outputKey": "a b"}}},
+        {"toolName": "show", "arguments": {"text": {"$fromTemplateString": 1, "$values": []}}},
+        {"toolName": "show", "arguments": {"text": {"$fromTemplateString": "", "$values": [1]}}},
+    ],
+)
+def test_what_is_no_step_is_reported(step: dict[str, Json]) -> None:
+    result = is_valid_plan([step], TOOLS)
+    assert result.valid is False
+    assert result.errors[0].step_id == "0"
+
+
+DEEP = Tool(
+    "deep",
+    "",
+    schema(
+        style={
+            "type": "object",
+            "properties": {
+                "parts": {"type": "array", "items": json.loads(schema(name=STRING, size=NUMBER))},
+                "0": STRING,
+            },
+            "additionalProperties": False,
+        },
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("style", "place", "actual"),
+    [
+        ({"parts": [{"name": "x"}, {"name": [1]}]}, "style.parts[1].name", "array"),
+        ({"extra": [1]}, "style.extra", None),
+        ({"parts": {"a": 1}}, "style.parts", "object"),
+        ({"0": [[1]]}, 'style["0"]', "array"),
+        ({"parts": [{"size": {"$fromStep": "0", "$outputKey": "city"}}]}, 0, "string"),
+        ({"parts": [{"size": {"$fromStep": "0", "$outputKey": "town"}}]}, 0, None),
+        ({"parts": [{"size": {"$fromStep": "9", "$outputKey": "city"}}]}, 0, None),
+        ({"parts": [{"size": {"$fromStep": 1.5, "$outputKey": "city"}}]}, 0, None),
+        ({"parts": [{"size": {"$fromStep": "0", "$outputKey": "a[["}}]}, 0, None),
+        ({"parts": [{"size": {"$fromTemplateString": "{0}", "$values": [1]}}]}, 0, None),
+    ],
+)
+def test_the_place_of_a_nested_argument_is_the_whole_path(
+    style: Json, place: str | int, actual: str | None
+) -> None:
+    """F002-12: the path has the form of an `$outputKey`, with `[0]` for the first of a list."""
+    items: list[dict[str, Json]] = [
+        {"stepId": "0", "toolName": "places", "arguments": {"query": "x"}},
+        {"stepId": "1", "toolName": "deep", "arguments": {"style": style}},
+    ]
+    (error,) = is_valid_plan(items, [PLACES, DEEP]).errors
+    assert error.argument_path == (place or "style.parts[0].size")
+    assert (error.tool_name, error.actual_type) == ("deep", actual)
+
+
+def test_a_bad_reference_hides_no_other_error() -> None:
+    """F002-12, F002-13: all errors are collected, those of other steps and arguments too."""
+    bad: Json = {"$fromStep": [], "$outputKey": "a"}
+    items: list[dict[str, Json]] = [
+        {"stepId": "0", "toolName": "show", "arguments": {"text": bad, "colour": bad, "size": "x"}},
+        {"stepId": "1", "toolName": "nothing"},
+        {"stepId": "2"},
+    ]
+    found = is_valid_plan(items, TOOLS).errors
+    assert [(each.step_id, each.code, each.argument_path) for each in found] == [
+        ("0", "type_mismatch", "text"),
+        ("0", "type_mismatch", "colour"),
+        ("2", "type_mismatch", None),
+        ("0", "input_key_missing", "colour"),
+        ("0", "type_mismatch", "size"),
+        ("1", "tool_not_found", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"$fromStep": "0"},
+        {"$outputKey": "a"},
+        {"$fromTemplateString": "a {0}"},
+        {"$fromTemplateString": "a {0}", "$values": {}},
+        {"$values": []},
+    ],
+)
+def test_an_object_with_one_of_the_two_keys_is_data(value: Json) -> None:
+    """F002-9."""
+    take = Tool("take", "", schema(value={"type": "object", "additionalProperties": True}))
+    step: dict[str, Json] = {"stepId": "0", "toolName": "take", "arguments": {"value": value}}
+    assert is_valid_plan([step], [take]).errors == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "path", "taken", "is_fine"),
+    [
+        ({"anyOf": [schema(a=STRING), schema(b=STRING)]}, "a", STRING, True),
+        (
+            {"oneOf": [{"type": "null"}, {"type": "object", "properties": {"a": STRING}}]},
+            "a",
+            None,
+            1,
+        ),
+        ({"type": ["object", "null"], "properties": {"a": STRING}}, "a", STRING, True),
+        ({"type": "object", "properties": {"a": {"enum": ["x"]}}}, "a", STRING, True),
+        ({"type": "object", "properties": {"a": {"const": 5}}}, "a", NUMBER, True),
+        ({"type": "object", "properties": {"a": {"const": 5}}}, "a", STRING, False),
+        (
+            {"type": "object", "properties": {"a": {"prefixItems": [STRING]}}},
+            "a",
+            {"type": "array"},
+            1,
+        ),
+        ({"type": "object", "properties": {}}, "any.key", STRING, True),
+        ({"type": "object", "additionalProperties": NUMBER}, "any", NUMBER, True),
+        ({"type": "object", "additionalProperties": NUMBER}, "any", STRING, False),
+        (
+            {"type": "object", "properties": {"a": {"type": ["string", "number"]}}},
+            "a",
+            NUMBER,
+            True,
+        ),
+        ({"type": "object", "properties": {"a": NUMBER}}, "b", NUMBER, False),
+    ],
+)
+def test_schemas_are_read_as_types(given: Json, path: str, taken: Json, is_fine: bool) -> None:
+    """F002-14."""
+    if isinstance(given, dict) and isinstance(given.get("anyOf"), list):
+        given = {"anyOf": [json.loads(schema(a=STRING)), json.loads(schema(b=STRING))]}
+    tools = [
+        Tool("a", "", "{}", given),
+        Tool("b", "", {"type": "object", "properties": {"x": {} if taken is None else taken}}),
+    ]
+    found = errors(
+        {"toolName": "a"},
+        {"toolName": "b", "arguments": {"x": {"fromStep": 0, "outputKey": path}}},
+        tools=tools,
+    )
+    assert (found == ()) is bool(is_fine)
+
+
+def test_a_later_step_may_be_referred_to() -> None:
+    """F002-14."""
+    assert errors(show(text="{1.city}"), FIRST) == ()
+
+
+def test_objects_fit_where_what_is_needed_is_there() -> None:
+    """F002-14: optional fields may be absent, and more fields than expected do no harm."""
+    given: Json = {
+        "type": "object",
+        "properties": {"o": {"type": "object", "properties": {"a": STRING, "more": STRING}}},
+        "required": ["o"],
+    }
+    wanted: Json = {"type": "object", "properties": {"a": STRING, "b": STRING}}
+    tools = [
+        Tool("a", "", "{}", given),
+        Tool("b", "", {"type": "object", "properties": {"x": wanted}}),
+    ]
+    items: list[Json] = [{"toolName": "a"}, {"toolName": "b", "arguments": {"x": "{0.o}"}}]
+    assert errors(*items, tools=tools) == ()
+
+
+def test_tools_may_be_mappings() -> None:
+    """F002-2."""
+    tools = [
+        {"name": "t", "description": "", "inputSchema": schema(x=STRING), "handler": None},
+        {"name": "u", "description": "", "inputSchema": {"type": "object"}, "effects": "read"},
+    ]
+    assert is_valid_plan(plan({"toolName": "t", "arguments": {"x": "a"}}).steps, tools).valid
+    for wrong in ({"name": "t", "handler": 5}, {"name": "t", "effects": "none"}):
+        with pytest.raises(ToolObjectError, match="'t'"):
+            is_valid_plan([], [wrong])

@@ -1,0 +1,382 @@
+"""Dialects made of functions, and what those whose text is JSON have in common."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolplan import source
+from toolplan.diagnostics import CannotExpress, Diagnostic, Severity
+from toolplan.dialects import json_text
+from toolplan.dialects._base import StepStream
+from toolplan.path import Json, json_type
+from toolplan.plan import (
+    DEFAULT_MAX_ITEMS,
+    DEFAULT_MAX_PAGES,
+    Limits,
+    Literal,
+    Plan,
+    Ref,
+    Signature,
+    Step,
+    Template,
+    Value,
+    escape_pointer,
+    located_refs,
+    positional,
+    split_pointer,
+    step_refs,
+)
+from toolplan.plan_json import DEEPEST, Parsed, shown
+
+if TYPE_CHECKING:
+    from toolplan.dialects.values import Syntax
+
+Signatures: TypeAlias = Mapping[str, Signature]
+
+NO_LIMITS: Final = Limits(text_bytes=2**40, steps=2**31, depth=DEEPEST)
+"""For text that was written here, when it is read back."""
+
+
+def _as_given(plan: Plan, signatures: Signatures | None) -> Signatures | None:
+    return signatures
+
+
+def by_position(plan: Plan) -> Plan:
+    """Return `plan` with steps named by position, and without the `after` that references show."""
+    plan = positional(plan)
+    return replace(plan, steps=tuple(map(without_implied, plan.steps)))
+
+
+class FunctionDialect(Struct, frozen=True, kw_only=True):
+    """A dialect made of functions.
+
+    `unsaid` returns what the dialect cannot say of a plan. `write` writes a plan of which nothing
+    is unsaid. `expected` is the plan that is read back from its text, with the signatures that
+    `expected_signatures` returns. With `is_lenient` a plan is also written if reading its text back
+    reports errors. `find(text, pointer, key)` is `locate`.
+    """
+
+    name: str
+    json: bool
+    read: Callable[[str, Signatures | None, Limits], Parsed]
+    find: Callable[[str, str, bool], source.Span | None]
+    unsaid: Callable[[Plan, Signatures | None], list[Diagnostic]]
+    write: Callable[[Plan, Signatures | None], str]
+    looks_like: Callable[[str], bool]
+    expected: Callable[[Plan], Plan] = by_position
+    expected_signatures: Callable[[Plan, Signatures | None], Signatures | None] = _as_given
+    steps: Callable[[Signatures | None, Limits], StepStream] | None = None
+    is_lenient: bool = False
+    choose: Callable[[str], FunctionDialect] | None = None
+
+    def chosen(self, choice: str) -> FunctionDialect | None:
+        """Return the dialect with a `choice`, such as `:NAME`; None where it has no choices."""
+        return None if self.choose is None else self.choose(choice)
+
+    def parse(
+        self, text: str, signatures: Signatures | None = None, limits: Limits | None = None
+    ) -> Parsed:
+        """Return as much of the plan as can be read, and all that is wrong. Never raises.
+
+        Pointers are those of the canonical plan: `/steps/0/args/location`.
+        """
+        return self.read(text, signatures, limits or Limits())
+
+    def print(self, plan: Plan, signatures: Signatures | None = None) -> str:
+        """Return the text of `plan`.
+
+        Raises:
+            CannotExpress: the dialect cannot say the plan; its diagnostics name each such thing.
+        """
+        found = self.unsaid(plan, signatures)
+        if not found:
+            text = self.write(plan, signatures)
+            back = self.read(text, self.expected_signatures(plan, signatures), NO_LIMITS)
+            errors = [each for each in back.diagnostics if each.severity is Severity.ERROR]
+            if back.plan == self.expected(plan) and (self.is_lenient or not errors):
+                return text
+            found = [cannot(each.message, each.pointer, each.step) for each in errors]
+        raise CannotExpress(
+            f"{self.name} cannot say this plan",
+            found or [cannot("What was written would be read otherwise.", "")],
+        )
+
+    def locate(self, text: str, pointer: str, *, key: bool = False) -> source.Span | None:
+        """Return the place of the value that the canonical `pointer` names, or of its key."""
+        return self.find(text, pointer, key)
+
+    def recognises(self, text: str) -> bool:
+        """Return whether `text`, as a model wrote it, looks like a plan in this dialect."""
+        return self.looks_like(text)
+
+    def stream(
+        self, signatures: Signatures | None = None, limits: Limits | None = None
+    ) -> StepStream | None:
+        """Return a reader of one plan's steps; None where no step is known before the end."""
+        return None if self.steps is None else self.steps(signatures, limits or Limits())
+
+
+class Places(Struct, frozen=True):
+    """Where a dialect keeps what the canonical plan has at `/steps/0/args/…`.
+
+    `steps` are the pointers that the list of steps may have, the usual one first. `fields` gives
+    the names of a field of a step, the usual one first, by its canonical name; the name "" is the
+    step itself. `argument` returns the rest of the pointer of one argument, where arguments are no
+    object; `output` returns the pointer of the plan's output. `metadata` gives other names.
+    """
+
+    steps: tuple[str, ...]
+    fields: Mapping[str, tuple[str, ...]]
+    argument: Callable[[Json, str], str] | None = None
+    output: Callable[[Json], str] | None = None
+    metadata: Mapping[str, str] = {}
+
+    def canonical(self, diagnostic: Diagnostic) -> Diagnostic:
+        """Return `diagnostic`, whose pointer is the dialect's own, with a canonical pointer."""
+        if diagnostic.pointer in self.metadata.values():
+            names = {native: name for name, native in self.metadata.items()}
+            return replace(diagnostic, pointer=names[diagnostic.pointer])
+        for prefix in self.steps:
+            found = re.match(
+                rf"{re.escape(prefix)}/([0-9]{{1,9}})(?:/([^/]*))?", diagnostic.pointer
+            )
+            if found is not None:
+                rest = diagnostic.pointer[found.end() :]
+                field = "" if found[2] is None else f"/{self._canonical_field(found[2])}"
+                return replace(diagnostic, pointer=f"/steps/{found[1]}{field}{rest}")
+        return diagnostic
+
+    def native(self, document: Json, pointer: str) -> str:
+        """Return the place in `document` of what the canonical `pointer` names."""
+        if pointer in self.metadata and _at(document, pointer) is None:
+            return self.metadata[pointer]
+        match split_pointer(pointer):
+            case ("steps", *way):
+                prefix = next((p for p in self.steps if _at(document, p) is not None), "")
+            case ("output", *way) if self.output is not None:
+                return self.output(document) + pointer.removeprefix("/output")
+            case _:
+                return pointer
+        match way:
+            case [position, field, *rest]:
+                item = _at(document, f"{prefix}/{position}")
+            case _:
+                return "".join((prefix, *(f"/{token}" for token in way)))
+        names = (*self.fields.get(field, ()), field)
+        have: Mapping[str, Json] = item if isinstance(item, dict) else {}
+        name = next((each for each in names if each in have), names[0])
+        ending = "".join(f"/{escape_pointer(token)}" for token in rest)
+        if field == "args" and rest and self.argument is not None:
+            inner = "".join(f"/{escape_pointer(token)}" for token in rest[1:])
+            ending = self.argument(have.get(name), rest[0]) + inner
+        return f"{prefix}/{position}{name and '/'}{name}{ending}"
+
+    def _canonical_field(self, name: str) -> str:
+        return next((field for field, names in self.fields.items() if name in names), name)
+
+
+CANONICAL_PLACES: Final = Places(("/steps",), {})
+
+
+class Form(Struct, frozen=True):
+    """How a dialect is read: which JSON is its plan, what that says, and where things stand."""
+
+    is_plan: Callable[[Json], bool]
+    load: Callable[[Json, Signatures | None, Limits], Parsed]
+    places: Places = CANONICAL_PLACES
+
+    def read(self, text: str, signatures: Signatures | None, limits: Limits) -> Parsed:
+        """Return as much of the plan as can be read, and all that is wrong."""
+        read = json_text.read(text, self.is_plan, limits)
+        found = [self.places.canonical(each) for each in read.diagnostics]
+        if read.block is None:
+            return Parsed(None, tuple(found))
+        loaded = self.load(read.block.document, signatures, limits)
+        # a number that was reported as bad is not reported again where it stands in a field
+        numbers = {each.pointer for each in found if each.code == "bad-number"}
+        rest = (each for each in loaded.diagnostics if each.pointer not in numbers)
+        return Parsed(loaded.plan, (*found, *rest))
+
+    def find(self, text: str, pointer: str, key: bool) -> source.Span | None:
+        """Return the place of what the canonical `pointer` names, None where there is no plan."""
+        block = json_text.read(text, self.is_plan, NO_LIMITS).block
+        if block is None:
+            return None
+        start = block.span.start
+        native = self.places.native(block.document, pointer)
+        found = source.locate(text[start : block.span.end], native, key=key)
+        return found and source.Span(found.start + start, found.end + start)
+
+
+def write_list(items: Iterable[Json]) -> str:
+    """Return a list as text, each item on a line of its own."""
+    lines = ",\n".join("  " + json.dumps(each, ensure_ascii=False) for each in items)
+    return f"[\n{lines}\n]\n" if lines else "[]\n"
+
+
+def objects(items: Json, names: Iterable[str]) -> bool:
+    """Return whether `items` is a list of objects, each of which has one of `names`."""
+    wanted = frozenset(names)
+    return (
+        isinstance(items, list)
+        and bool(items)
+        and all(isinstance(each, dict) and not wanted.isdisjoint(each) for each in items)
+    )
+
+
+def cannot(message: str, pointer: str, step: str | None = None) -> Diagnostic:
+    """Return the diagnostic of one thing that a dialect has no way to say."""
+    return Diagnostic("cannot-express", Severity.ERROR, message, step, pointer)
+
+
+def without_implied(step: Step) -> Step:
+    """Return `step` without the `after` that its references show already."""
+    if not step.after:
+        return step
+    implied = {ref.step for _, ref in step_refs(step)}
+    return replace(step, after=tuple(each for each in step.after if each not in implied))
+
+
+def without_after(plan: Plan) -> Plan:
+    """Return `plan` with the order that references show, and no other."""
+    return replace(plan, steps=tuple(replace(step, after=()) for step in plan.steps))
+
+
+def number_of(step: str) -> int:
+    """Return the number of the step that is called `s0`, `s1`, … by position."""
+    return int(step.removeprefix("s"))
+
+
+def sorted_by_position(plan: Plan) -> Plan:
+    """Return `plan` named by position, with `after` in order and never redundant."""
+    plan = by_position(plan)
+    return replace(
+        plan,
+        steps=tuple(
+            replace(step, after=tuple(sorted(set(step.after), key=number_of)))
+            for step in plan.steps
+        ),
+    )
+
+
+def _no_refusal(ref: Ref) -> str | None:
+    return None
+
+
+class Says(Struct, frozen=True):
+    """What a dialect can say beside tools and arguments.
+
+    `title` is its name in a sentence. `fields` are canonical names of fields of a plan or of a
+    step. `refusal` says why a reference to a step of the plan cannot be said, None where it can.
+    """
+
+    title: str
+    fields: frozenset[str]
+    refusal: Callable[[Ref], str | None] = _no_refusal
+
+
+def unsaid(
+    plan: Plan, says: Says, syntax: Syntax | None, known: Collection[str]
+) -> list[Diagnostic]:
+    """Return one diagnostic for each thing in `plan` that the dialect has no word for.
+
+    `known` holds the ids of the steps that can be referred to. Values are written and read back by
+    `syntax`, where it is given.
+    """
+    known = frozenset(known)
+    found: list[Diagnostic] = []
+    if plan.output is not None:
+        if "output" in says.fields:
+            found += _unsaid_value(plan.output, "/output", None, says, syntax, known)
+        else:
+            found.append(cannot(f"{says.title} has no 'output'.", "/output"))
+    if plan.metadata and "metadata" not in says.fields:
+        found.append(cannot(f"{says.title} has no 'metadata'.", "/metadata"))
+    for at, step in enumerate(plan.steps):
+        for field, is_used in _more_than_calls(step).items():
+            if is_used and field not in says.fields:
+                place = f"/steps/{at}/{field}"
+                found.append(cannot(f"{says.title} has no {field!r}.", place, step.id))
+        for name, value in step.args.items():
+            place = f"/steps/{at}/args/{escape_pointer(name)}"
+            found += _unsaid_value(value, place, step.id, says, syntax, known)
+    return found
+
+
+def unsaid_after(plan: Plan) -> Iterator[Diagnostic]:
+    """Yield one diagnostic for each `after` that names no step."""
+    known = {step.id for step in plan.steps}
+    for at, step in enumerate(plan.steps):
+        for each in step.after:
+            if each not in known:
+                yield cannot(f"No step has the id {each!r}.", f"/steps/{at}/after", step.id)
+
+
+def _unsaid_value(
+    value: Value,
+    pointer: str,
+    step: str | None,
+    says: Says,
+    syntax: Syntax | None,
+    known: Collection[str],
+) -> Iterator[Diagnostic]:
+    bad = False
+    for place, ref in located_refs(value, pointer):
+        if ref.step not in known:
+            bad = True
+            yield cannot(f"{says.title} has no reference to {ref.step!r}.", place, step)
+        elif (refusal := says.refusal(ref)) is not None:
+            bad = True
+            yield cannot(f"{says.title} {refusal}.", place, step)
+    if bad or syntax is None:  # what cannot be written cannot be read back either
+        return
+    for place, part in syntax.unsaid(value, pointer):
+        yield cannot(f"{says.title} has no way to write {_said(part)}.", place, step)
+
+
+def _said(part: Value) -> str:
+    match part:
+        case Literal(str(text)):
+            return f"the text {shown(text)}: it would be read as a reference"
+        case Literal(value):
+            return (
+                f"this {json_type(value).partition(' ')[2] or 'null'}: it would be read otherwise"
+            )
+        case Ref() | Template():
+            return "this reference beside its text"
+        case _:
+            return "this value"
+
+
+def _more_than_calls(step: Step) -> dict[str, bool]:
+    return {
+        "after": bool(without_implied(step).after),
+        "for_each": step.for_each is not None,
+        "max_items": step.max_items != DEFAULT_MAX_ITEMS,
+        "when": step.when is not None,
+        "on_error": step.on_error != "fail",
+        "timeout_s": step.timeout_s is not None,
+        "retries": step.retries != 0,
+        "pages": step.pages is not None,
+        "max_pages": step.max_pages != DEFAULT_MAX_PAGES,
+        "thought": step.thought is not None,
+    }
+
+
+def _at(document: Json, pointer: str) -> Json:
+    """Return what `document` has at `pointer`, None where there is nothing."""
+    for token in split_pointer(pointer):
+        match document:
+            case dict():
+                document = document.get(token)
+            case list() if token.isascii() and token.isdigit() and len(token) < 10:
+                document = document[int(token)] if int(token) < len(document) else None
+            case _:
+                return None
+    return document
