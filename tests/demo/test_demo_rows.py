@@ -13,7 +13,7 @@ from msgspec.structs import astuple
 
 from toolplan.demo import open_database
 from toolplan.demo.database import DEFAULT_ROWS
-from toolplan.demo.gazetteers import RISKS
+from toolplan.demo.domain import RISKS
 from toolplan.demo.rows import DAYS, deliveries, facilities
 
 DAY = datetime.date(2025, 10, 5)

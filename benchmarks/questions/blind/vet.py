@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, Final, NamedTuple
 
-from toolplan.demo.fields import (
+from benchmarks.questions.blind.fields import (
     Node,
     arguments,
     at_least,

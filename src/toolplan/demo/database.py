@@ -19,7 +19,7 @@ from msgspec.structs import astuple
 
 from toolplan.demo import cache, changes
 from toolplan.demo import rows as generated
-from toolplan.demo.gazetteers import CITIES, fold
+from toolplan.demo.domain import NAMES, fold
 from toolplan.path import Json
 
 DEFAULT_ROWS: Final = 11_000
@@ -28,9 +28,9 @@ DEFAULT_SEED: Final = 2025
 SqlValue: TypeAlias = str | int | float | None
 Row: TypeAlias = dict[str, Json]
 
-INSERT_FACILITY: Final = "INSERT INTO facilities VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
-INSERT_SHIPMENT: Final = "INSERT INTO shipments VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
-INSERT_INSPECTION: Final = "INSERT INTO inspections VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_INSERT_FACILITY: Final = "INSERT INTO facilities VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
+_INSERT_SHIPMENT: Final = "INSERT INTO shipments VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
+_INSERT_INSPECTION: Final = "INSERT INTO inspections VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _INSERT_CONTAMINANT: Final = "INSERT INTO contaminants VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
 
 _TABLES: Final = """
@@ -77,8 +77,8 @@ _BOOLEANS: Final = frozenset(
 _DOCUMENTS: Final = frozenset(
     {"coordinates", "accepted_waste_types", "rejected_waste_types", "contaminants_detected"}
 )
-_SOURCES: Final = ("gazetteers.py", "rows.py", "sites.py", "database.py")
-_CITY: Final = {city.name: city for city in CITIES}
+_SOURCES: Final = ("domain.json", "domain.py", "rows.py", "database.py")
+_CITY: Final = {city.name: city for city in NAMES.cities}
 
 
 class _Opened(Struct, frozen=True):
@@ -252,7 +252,7 @@ def _generator() -> str:
 def _generate(connection: sqlite3.Connection, today: datetime.date, rows: int, seed: int) -> None:
     connection.executescript(_TABLES)
     connection.execute("BEGIN")
-    connection.executemany(INSERT_FACILITY, map(_facility_values, generated.facilities(seed)))
+    connection.executemany(_INSERT_FACILITY, map(_facility_values, generated.facilities(seed)))
     for back in range(generated.DAYS - 1, -1, -1):
         day = today - datetime.timedelta(back)
         _insert_day(connection, list(generated.deliveries(seed, day, rows)))
@@ -273,12 +273,12 @@ def read_document(text: Json) -> Json:
 
 
 def _insert_day(connection: sqlite3.Connection, day: list[generated.Delivery]) -> None:
-    connection.executemany(INSERT_SHIPMENT, [astuple(delivery.shipment) for delivery in day])
+    connection.executemany(_INSERT_SHIPMENT, [astuple(delivery.shipment) for delivery in day])
     connection.executemany(
         _INSERT_CONTAMINANT, [astuple(found) for delivery in day for found in delivery.contaminants]
     )
     connection.executemany(
-        INSERT_INSPECTION,
+        _INSERT_INSPECTION,
         [_inspection_values(look) for delivery in day for look in delivery.inspections],
     )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolplan.demo.fields import Node, texts
+from toolplan.demo.domain import Node
 from toolplan.demo.rest_routes import PREFIX, Route, routes_of
 from toolplan.path import Json
 from toolplan.tools import Tool, Toolbox
@@ -89,7 +89,7 @@ def _body(route: Route, tool: Tool, needed: list[str]) -> Node:
     schema: Node = {
         "type": "object",
         "properties": properties,
-        "required": texts(name for name in needed if name in properties),
+        "required": [name for name in needed if name in properties],
         "additionalProperties": False,
     }
     return {"required": True, "content": {"application/json": {"schema": schema}}}

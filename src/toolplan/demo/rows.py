@@ -15,17 +15,7 @@ from typing import Final, Generic, TypeVar
 
 from msgspec import Struct
 
-from toolplan.demo.gazetteers import (
-    CARRIERS,
-    CITIES,
-    CONTAMINANT_TYPES,
-    INSPECTORS,
-    RISKS,
-    WASTE_TYPES,
-    ContaminantType,
-    WasteType,
-)
-from toolplan.demo.sites import SITES, Site
+from toolplan.demo.domain import NAMES, RISKS, ContaminantType, Site, WasteType
 
 DAYS: Final = 731
 """How many days the data covers, the last one included: two years."""
@@ -128,14 +118,14 @@ class _Weighted(Generic[_Entry]):
         return self._bounds[-1][1]
 
 
-_FROM: Final = _Weighted(tuple((city.name, city.trade) for city in CITIES))
-_BY: Final = _Weighted(tuple((carrier, carrier.share) for carrier in CARRIERS))
-_FOUND: Final = _Weighted(tuple((kind, kind.share) for kind in CONTAMINANT_TYPES))
+_FROM: Final = _Weighted(tuple((city.name, city.trade) for city in NAMES.cities))
+_BY: Final = _Weighted(tuple((carrier, carrier.share) for carrier in NAMES.carriers))
+_FOUND: Final = _Weighted(tuple((kind, kind.share) for kind in NAMES.contaminant_types))
 _TO: Final = {
     waste.name: _Weighted(
-        tuple((site, site.capacity_tons) for site in SITES if waste.name in site.accepts)
+        tuple((site, site.capacity_tons) for site in NAMES.sites if waste.name in site.accepts)
     )
-    for waste in WASTE_TYPES
+    for waste in NAMES.waste_types
 }
 
 
@@ -144,7 +134,7 @@ def facilities(seed: int) -> tuple[Facility, ...]:
     draws = _draws(f"{seed}:facilities")
     return tuple(
         Facility(site, round(site.capacity_tons * (site.fill + 0.06 * next(draws))))
-        for site in SITES
+        for site in NAMES.sites
     )
 
 
@@ -168,7 +158,9 @@ def _draws(key: str) -> Iterator[float]:
 
 def _moving_in(day: datetime.date) -> _Weighted[WasteType]:
     season = math.cos((day.timetuple().tm_yday - 196) / 365 * 2 * math.pi)  # 1 in mid July
-    return _Weighted(tuple((kind, kind.share * (1 + kind.summer * season)) for kind in WASTE_TYPES))
+    return _Weighted(
+        tuple((kind, kind.share * (1 + kind.summer * season)) for kind in NAMES.waste_types)
+    )
 
 
 def _delivery(seed: int, date: str, number: int, kinds: _Weighted[WasteType]) -> Delivery:
@@ -276,7 +268,7 @@ def _inspection(
         facility_id=shipment.facility_id,
         date=shipment.date,
         status=status,
-        inspector=INSPECTORS[int(next(draws) * len(INSPECTORS))],
+        inspector=NAMES.inspectors[int(next(draws) * len(NAMES.inspectors))],
         inspection_type=_AT_THE_GATE[int(next(draws) * len(_AT_THE_GATE))],
         duration_minutes=15 + int(next(draws) * 60) + 10 * len(contaminants),
         passed=None if status == "pending" else status == "accepted",

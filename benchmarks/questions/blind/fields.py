@@ -1,12 +1,10 @@
-"""Pieces of the demo's schemas that several of them share. The hints are those of docs/hints.md."""
+"""Pieces of schemas that several tools share. The hints are those of docs/hints.md."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from toolplan.demo.gazetteers import Spelled, spellings
-from toolplan.demo.sites import SITES
 from toolplan.path import Json
 
 Node: TypeAlias = dict[str, Json]
@@ -30,53 +28,6 @@ def nullable(node: Node) -> Node:
 def hinted(node: Node, hints: Node) -> Node:
     """Return `node` with `hints`, or other keywords, added or put in place of its own."""
     return {**node, **hints}
-
-
-def named(description: str, kind: str, entries: tuple[Spelled, ...], hints: Node) -> Node:
-    """Return a free text of which `entries` are the values that are known to occur."""
-    other: Node = {name: texts(forms) for name, forms in spellings(entries).items()}
-    return {
-        "type": "string",
-        "minLength": 1,
-        "description": description,
-        "x-kind": kind,
-        "x-gazetteer": texts(entry.name for entry in entries),
-        "x-values": other,
-        **hints,
-    }
-
-
-def _named_after(entity: str) -> Node:
-    """Return the names by which people know identities of `entity`."""
-    if entity != "facility":
-        return {}
-    return {"x-values": {site.id: [site.name] for site in SITES}}
-
-
-def reference(entity: str, description: str, example: str) -> Node:
-    """Return the argument that takes one identity of `entity`."""
-    return {
-        "type": "string",
-        "minLength": 1,
-        "description": description,
-        "x-ref": f"{entity}.id",
-        "x-kind": "code",
-        "examples": [example],
-        **_named_after(entity),
-    }
-
-
-def references(entity: str, description: str, example: str) -> Node:
-    """Return the argument that takes one identity of `entity`, or a list of them (C-03)."""
-    one: Node = {"type": "string", "minLength": 1}
-    return {
-        "anyOf": [one, {"type": "array", "items": one}],
-        "description": f"{description} One id or a list; an empty list means none of them.",
-        "x-ref": f"{entity}.id",
-        "x-kind": "code",
-        "examples": [example],
-        **_named_after(entity),
-    }
 
 
 def date_range(field: str, what: str) -> Node:

@@ -1,0 +1,261 @@
+"""What the demo's tools do: one function over the database for each."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from typing import Any, Final, TypeAlias
+
+from toolplan.demo import analytics
+from toolplan.demo.database import Database, Row, SqlValue, write_document
+from toolplan.demo.domain import TOOLS, Node, fold, next_day, proper
+from toolplan.path import Json
+from toolplan.tools import Arguments, ToolError
+
+Answer: TypeAlias = Callable[[Database, Arguments], Json]
+
+_ACTIVITY_DAYS: Final = 30
+_GROUPS: Final = {
+    "location": "cities",
+    "origin": "cities",
+    "destination": "cities",
+    "waste_type": "waste_types",
+    "carrier": "carriers",
+    "type": "contaminant_types",
+}
+"""Of which names an argument takes one, in any spelling."""
+
+_ROLES: Final = {"range.start": ">= ?", "min": ">= ?", "max": "<= ?"}
+_ORDERS: Final = {
+    "shipments": "date DESC, id DESC",
+    "facilities": "name ASC, id ASC",
+    "contaminants": "detected_at DESC, id DESC",
+    "inspections": "date DESC, id DESC",
+}
+_SHIPMENT: Final = "SELECT * FROM shipments WHERE id = ?"
+_FACILITY: Final = "SELECT * FROM facilities WHERE id = ?"
+_INSPECTION: Final = "SELECT * FROM inspections WHERE id = ?"
+_AMONG: Final = " IN (SELECT value FROM json_each(?))"
+_NO_CHANGE: Final = "There is nothing to change: no field is given besides the id."
+_RISK_ORDER: Final = """
+SELECT type, risk_level FROM contaminants WHERE shipment_id = ?
+ORDER BY CASE risk_level WHEN 'critical' THEN 0 WHEN 'high' THEN 1 WHEN 'medium' THEN 2
+ELSE 3 END, id
+"""
+_PASSED: Final = {"accepted": True, "rejected": False}
+
+
+def _existing(database: Database, entity: str, sql: str, identity: Json) -> Row:
+    """Return the one row that `sql` finds for `identity`.
+
+    Raises:
+        ToolError: there is none; the text names `entity`, `Shipment` for instance, and `identity`.
+    """
+    found = database.row(sql, (str(identity),))
+    if found is None:
+        raise ToolError(f"{entity} {str(identity)!r} not found.")
+    return found
+
+
+def _get(entity: str, sql: str, database: Database, given: Arguments) -> Json:
+    return {"data": dict(_existing(database, entity, sql, given["id"]))}
+
+
+def _list(table: str, database: Database, given: Arguments) -> Json:
+    """Return the rows that the hints of the arguments `given` ask for, or the first `limit`."""
+    nodes = _nodes(table)
+    used = [_condition(n, value, nodes[n]) for n, value in given.items() if n != "limit"]
+    where = f"WHERE {' AND '.join(condition for condition, _ in used)}" if used else ""
+    words = ("SELECT * FROM", table, where, "ORDER BY", _ORDERS[table], "LIMIT ?")
+    limit = given.get("limit")
+    bound = (*(value for _, value in used), limit if isinstance(limit, int) else -1)
+    rows = database.rows(" ".join(words), bound)
+    return {"data": [*rows], "count": len(rows)}
+
+
+@cache
+def _nodes(table: str) -> dict[str, Any]:
+    declared: Any = TOOLS[f"{table}_list"].input()["properties"]
+    return declared
+
+
+def _condition(name: str, value: Json, node: Node) -> tuple[str, SqlValue]:
+    """Return the condition of one argument with its one `?`, and what stands for it."""
+    column, role = str(node.get("x-field", name)), str(node.get("x-role"))
+    if "x-ref" in node:
+        # one bound value whatever the length of the list: SQLite bounds the number of those
+        listed = json.dumps(value if isinstance(value, list) else [value])
+        return column + _AMONG, listed
+    if role == "range.end":
+        return f"{column} < ?", next_day(str(value))  # the last second of the day counts (C-07)
+    if role in _ROLES or "enum" in node or node["type"] == "boolean":
+        return f"{column} {_ROLES.get(role, '= ?')}", _scalar(value)
+    return f"fold({column}) = ?", fold(proper(str(value), _GROUPS.get(name, "")))
+
+
+def _scalar(value: Json) -> SqlValue:
+    return value if isinstance(value, str | int | float) else None
+
+
+def _write(database: Database, verb: str, table: str, row: Row) -> None:
+    """Insert or update a row of the table, each column as it is kept."""
+    kept = [write_document(v) if isinstance(v, list) else _scalar(v) for v in row.values()]
+    columns = ", ".join(row)
+    if verb == "update":
+        changed = ", ".join(f"{name} = ?" for name in row)
+        words = ("UPDATE", table, "SET", changed, "WHERE id = ?")
+        database.execute(" ".join(words), (*kept, _scalar(row["id"])))
+    else:
+        marks = ", ".join("?" for _ in row)
+        words = ("INSERT INTO", table, f"({columns})", "VALUES", f"({marks})")
+        database.execute(" ".join(words), kept)
+
+
+def _spelled(given: Arguments) -> Row:
+    """Return `given` with known names as the data spells them, so that filters find them again."""
+    return {
+        name: proper(value, _GROUPS.get(name, "")) if isinstance(value, str) else value
+        for name, value in given.items()
+    }
+
+
+def _create_shipment(database: Database, given: Arguments) -> Json:
+    with database.transaction():
+        site = _existing(database, "Facility", _FACILITY, given["facility_id"])
+        date = str(given.get("date", database.today.isoformat()))
+        day = f"S{date.replace('-', '')}-"
+        last = database.count(
+            "SELECT coalesce(max(CAST(substr(id, 11) AS INTEGER)), 0) FROM shipments"
+            " WHERE id >= ? AND id < ?",
+            (day, f"{day}A"),
+        )
+        identity = f"{day}{last + 1:03d}"
+        made: Row = {"status": "pending", "has_contaminants": False, **_spelled(given)}
+        made |= {"id": identity, "date": date, "destination": site["location"]}
+        _write(database, "insert", "shipments", made)
+        return _get("Shipment", _SHIPMENT, database, {"id": identity})
+
+
+def _update_shipment(database: Database, given: Arguments) -> Json:
+    if len(given) == 1:
+        raise ToolError(_NO_CHANGE)
+    with database.transaction():
+        before = _existing(database, "Shipment", _SHIPMENT, given["id"])
+        to = given.get("facility_id", before["facility_id"])
+        site = _existing(database, "Facility", _FACILITY, to)
+        changed = {**_spelled(given), "destination": site["location"]}
+        _write(database, "update", "shipments", changed)
+        return _get("Shipment", _SHIPMENT, database, given)
+
+
+def _shipment_with_contaminants(database: Database, given: Arguments) -> Json:
+    shipment = _existing(database, "Shipment", _SHIPMENT, given["id"])
+    found = database.rows(
+        "SELECT * FROM contaminants WHERE shipment_id = ? ORDER BY detected_at DESC, id DESC",
+        (str(given["id"]),),
+    )
+    data: Row = {"shipment": shipment, "contaminants": [*found], "contaminant_count": len(found)}
+    return {"data": data}
+
+
+def _create_facility(database: Database, given: Arguments) -> Json:
+    with database.transaction():
+        last = database.count(
+            "SELECT coalesce(max(CAST(substr(id, 2) AS INTEGER)), 0) FROM facilities"
+        )
+        lists: Row = {"accepted_waste_types": [], "rejected_waste_types": []}
+        made = {**lists, **_spelled(given), "id": f"F{last + 1}"}
+        _write(database, "insert", "facilities", made)
+        return _get("Facility", _FACILITY, database, made)
+
+
+def _update_facility(database: Database, given: Arguments) -> Json:
+    if len(given) == 1:
+        raise ToolError(_NO_CHANGE)
+    with database.transaction():
+        _existing(database, "Facility", _FACILITY, given["id"])
+        _write(database, "update", "facilities", {**given})
+        return _get("Facility", _FACILITY, database, given)
+
+
+def _facility_with_activity(database: Database, given: Arguments) -> Json:
+    days = given.get("days")
+    facility = _existing(database, "Facility", _FACILITY, given["id"])
+    last = database.today
+    back = (days if isinstance(days, int) else _ACTIVITY_DAYS) - 1
+    first = last - datetime.timedelta(days=back)
+    values = (str(given["id"]), first.isoformat(), last.isoformat())
+    behind = "WHERE facility_id = ? AND date BETWEEN ? AND ? ORDER BY date DESC, id DESC"
+    shipments, inspections = (
+        database.rows(" ".join(("SELECT * FROM", table, behind)), values)
+        for table in ("shipments", "inspections")
+    )
+    weights = [row["weight_kg"] for row in shipments]
+    return {
+        "data": {
+            "facility": facility,
+            "date_from": first.isoformat(),
+            "date_to": last.isoformat(),
+            "shipments": [*shipments],
+            "inspections": [*inspections],
+            "shipment_count": len(shipments),
+            "contaminated_count": sum(row["has_contaminants"] is True for row in shipments),
+            "inspection_count": len(inspections),
+            "total_weight_kg": sum(each for each in weights if isinstance(each, int | float)),
+        }
+    }
+
+
+def _create_inspection(database: Database, given: Arguments) -> Json:
+    shipment_id = str(given["shipment_id"])
+    with database.transaction():
+        facility_id = _existing(database, "Shipment", _SHIPMENT, shipment_id)["facility_id"]
+        if given.get("facility_id", facility_id) != facility_id:
+            raise ToolError(f"Shipment {shipment_id!r} goes to facility {facility_id!r}.")
+        found = database.rows(_RISK_ORDER, (shipment_id,))
+        worst = str(found[0]["risk_level"]) if found else None
+        taken = f"I{shipment_id[1:]}-"
+        last = database.count(
+            "SELECT coalesce(max(CAST(substr(id, ?) AS INTEGER)), 0) FROM inspections"
+            " WHERE shipment_id = ?",
+            (len(taken) + 1, shipment_id),
+        )
+        status = str(given.get("status", "pending"))
+        made: Row = {
+            "date": database.today.isoformat(),
+            "inspection_type": "random",
+            "follow_up_required": False,
+            **given,
+            "id": f"{taken}{last + 1}",
+            "facility_id": facility_id,
+            "status": status,
+            "passed": _PASSED.get(status),
+            "contaminants_detected": list(dict.fromkeys(row["type"] for row in found)),
+            "has_risk_contaminants": worst in ("high", "critical"),
+            "risk_assessment": worst,
+        }
+        _write(database, "insert", "inspections", made)
+        return _get("Inspection", _INSPECTION, database, made)
+
+
+ANSWERS: Final[Mapping[str, Answer]] = {
+    **{f"{table}_list": partial(_list, table) for table in _ORDERS},
+    "shipments_get": partial(_get, "Shipment", _SHIPMENT),
+    "shipments_get_with_contaminants": _shipment_with_contaminants,
+    "shipments_create": _create_shipment,
+    "shipments_update": _update_shipment,
+    "facilities_get": partial(_get, "Facility", _FACILITY),
+    "facilities_get_with_activity": _facility_with_activity,
+    "facilities_create": _create_facility,
+    "facilities_update": _update_facility,
+    "contaminants_get": partial(_get, "Contaminant", "SELECT * FROM contaminants WHERE id = ?"),
+    "inspections_get": partial(_get, "Inspection", _INSPECTION),
+    "inspections_create": _create_inspection,
+    "analytics_contamination_rate": analytics.contamination_rate,
+    "analytics_facility_performance": analytics.facility_performance,
+    "analytics_waste_distribution": analytics.waste_distribution,
+    "analytics_risk_trends": analytics.risk_trends,
+}
+"""What each tool of `domain.json` does."""
