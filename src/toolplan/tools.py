@@ -20,7 +20,7 @@ from toolplan.own_code import plain_functions
 from toolplan.paging import Paging, may_give_pages, paging_of
 from toolplan.path import Json, Path
 from toolplan.plan import Signature
-from toolplan.schema import Schema, SchemaError
+from toolplan.schema import Schema, SchemaError, tool_version
 from toolplan.tool_call import (  # noqa: F401 — part of what tools are given
     ATTENDED,  # pyright: ignore[reportUnusedImport]
     REFERENCE_DAY,  # pyright: ignore[reportUnusedImport]
@@ -181,6 +181,7 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
     `remote`: somebody else's server or service makes the call, so what it says of itself may only
     raise `effects`; `claim` is what it says beyond that and nobody has accepted.
     `short_name`: its name at its source, where a tool of another open source has the same one.
+    `recorded`: the tool object of the run that it continues, where only words differ.
     """
 
     name: str
@@ -199,6 +200,7 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
     remote: bool = False
     claim: Claim | None = None
     short_name: str = ""
+    recorded: Mapping[str, Json] | None = None
 
     @cached_property
     def has_effects(self) -> bool:
@@ -319,6 +321,8 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
 
     def to_json(self) -> dict[str, Json]:
         """Return the tool object, which the approval of a plan covers."""
+        if self.recorded is not None:
+            return dict(self.recorded)
         return {
             "name": self.name,
             "description": self.description,
@@ -330,6 +334,11 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
                 "idempotent": self.idempotent,
             },
         }
+
+    @property
+    def version(self) -> str:
+        """The digest of what calls depend on: of the tool object without its words."""
+        return tool_version(self.to_json())
 
     @classmethod
     def from_json(cls, item: object) -> Tool:

@@ -22,6 +22,22 @@ def test_another_version_of_a_tool_is_another_queue() -> None:
     assert queue_of("office", one) != queue_of("home", one)
 
 
+async def test_a_worker_whose_tools_are_described_otherwise_continues_a_run(
+    postgres: Server,
+) -> None:
+    url = postgres.schema()
+    other = {"toolboxes": {"office": {"tools": ["tests.workers.version_tools:REWORDED"]}}}
+    old = {"toolboxes": {"office": {"tools": ["tests.workers.version_tools:READS"]}}}
+    with office(url, **old) as app:
+        plan = plan_of(app, step := {"id": "a", "tool": "send"})
+        run = await app.workers.submit(plan)
+        async with working(url, settings=other) as worker:
+            assert plan_of(worker, step).digest != plan.digest
+            await app.workers.approve(run, plan.digest)
+            await until(lambda: status(app, run) is RunState.SUCCEEDED)
+        assert app.needed_journal().load(run).digest == plan.digest
+
+
 async def test_a_worker_with_other_tools_leaves_a_run_alone_and_the_run_is_named(
     postgres: Server,
 ) -> None:

@@ -43,4 +43,13 @@ def _new() -> list[Tool]:
     return [pay]
 
 
+def _described(words: str) -> list[Tool]:
+    @tool(effects="write", name="send", description=words)
+    async def send() -> int:
+        return 1
+
+    return [send]
+
+
 OLD, NEW = _old(), _new()
+READS, REWORDED = _described("Sends."), _described("Sends it once, and not twice.")

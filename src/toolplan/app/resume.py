@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
+from msgspec.structs import replace
+
 from toolplan.approval import Approver
 from toolplan.compiler import Tools, compile_plan, toolbox
 from toolplan.consent import NO_CONSENTS, Consent, ValueApproval
@@ -17,9 +19,11 @@ from toolplan.errors import ToolplanError
 from toolplan.events import Event, Failure, Run, RunEnded, RunState
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Policy
+from toolplan.path import Json
 from toolplan.plan import Limits
 from toolplan.rules import Rule
 from toolplan.storage.journal import RunRecord, Slot, Store, to_record
+from toolplan.tools import Tool, Toolbox
 
 _OVER: Final = (RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED)
 _NO_DECISIONS: Final[Mapping[Slot, Decided]] = MappingProxyType({})
@@ -62,9 +66,10 @@ async def resume(
         JournalError: there is no such run, another process works on it, or the journal cannot be
             written.
     """
-    known = toolbox(tools)
+    record = journal.record(run_id)
+    known = tools_in(record, toolbox(tools))
     return await go_on(
-        plan_of(run_id, known, journal=journal, limits=limits),
+        plan_in(record, known, limits=limits),
         known,
         run_id,
         journal=journal,
@@ -141,8 +146,46 @@ def plan_in(
     except ValueError as error:
         raise CannotRun(f"The journal's policy of this run cannot be read: {error}") from None
     text = json.dumps(record.plan)
-    compiled = compile_plan(text, tools=tools, limits=limits, policy=policy, rules=rules)
+    known = tools_in(record, toolbox(tools))
+    compiled = compile_plan(text, tools=known, limits=limits, policy=policy, rules=rules)
     if compiled.plan is None:
         reason = next(each.message for each in compiled.diagnostics if each.blocks)
         raise CannotRun(f"The plan does not pass its check with these tools: {reason}")
     return compiled.plan
+
+
+def tools_in(record: RunRecord, tools: Toolbox) -> Toolbox:
+    """Return `tools` with the objects of the run's tools, where only words differ.
+
+    So the run keeps its digest, and what was approved with it, after a description has changed.
+    """
+    listed = record.tools if isinstance(record.tools, list) else []
+    found = {
+        name: same
+        for kept in listed
+        if isinstance(kept, dict)
+        and (name := str(kept.get("name"))) in tools
+        and (same := _as_recorded(tools[name], kept)) is not None
+    }
+    return Toolbox({**tools, **found}.values()) if found else tools
+
+
+def _as_recorded(tool: Tool, kept: Mapping[str, Json]) -> Tool | None:
+    """Return `tool` with the object that was kept; None where it is equal, or is no such tool."""
+    before = recorded_tool(kept)
+    item = before.to_json()
+    if item == tool.to_json() or kept.get("version", before.version) != tool.version:
+        return None
+    return replace(
+        tool,
+        description=before.description,
+        raw_input=before.raw_input,
+        raw_output=before.raw_output,
+        recorded=item,
+    )
+
+
+def recorded_tool(kept: Mapping[str, Json]) -> Tool:
+    """Return a tool as the record of a run keeps it; it cannot be called."""
+    item = {name: part for name, part in kept.items() if name != "version"}
+    return replace(Tool.from_json(item), recorded=item)

@@ -21,7 +21,7 @@ from toolplan.app._stranded import Stranded, stranded_texts
 from toolplan.app._toolset import ADVICE
 from toolplan.app.limits import Concurrency, LimitOptions
 from toolplan.app.notes import noted
-from toolplan.app.resume import plan_in
+from toolplan.app.resume import plan_in, tools_in
 from toolplan.approval import Approval, ApprovalRequired, approve, approve_digest
 from toolplan.consent import Consent, Effect, ValueApproval
 from toolplan.engines import (
@@ -40,13 +40,14 @@ from toolplan.path import Json
 from toolplan.storage.journal import JournalError, RunRecord, Slot, follow, recover
 from toolplan.storage.queue import COUNTED, Dispatch, dispatch_of
 from toolplan.threads import in_thread
-from toolplan.tools import Tool
+from toolplan.tools import Tool, Toolbox
 
 
 class Worked(Struct, frozen=True):
-    """A run as a worker continues it: its plan, the date that counts as today, its options."""
+    """A run as a worker continues it: its plan and tools, its date of today, its options."""
 
     plan: ExecutionPlan
+    tools: Toolbox
     day: date
     options: RunOptions
 
@@ -241,9 +242,10 @@ class Workers:
             CannotRun: its plan does not pass the check with these tools.
         """
         setup, metadata = self._setup, metadata_of(record.plan)
-        plan = plan_in(record, setup.tools, limits=setup.limits, rules=setup.rules)
+        tools = tools_in(record, setup.tools)
+        plan = plan_in(record, tools, limits=setup.limits, rules=setup.rules)
         today = setup.day(day_of(metadata))
-        return Worked(plan, today, self._options(LimitOptions.kept(metadata.get(ADVICE))))
+        return Worked(plan, tools, today, self._options(LimitOptions.kept(metadata.get(ADVICE))))
 
     # Inside, all blocking
 
@@ -325,8 +327,9 @@ def queue_of(toolbox: str, tools: Mapping[str, Tool]) -> str:
     """Return the queue of a toolbox: its name, and the beginning of the digest of its tools.
 
     Workers with other tools have another queue, so a run meets the tools that it was planned for.
+    Descriptions do not count.
     """
-    text = json.dumps([tools[name].to_json() for name in sorted(tools)], sort_keys=True)
+    text = json.dumps([tools[name].version for name in sorted(tools)])
     return f"{toolbox}@{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 

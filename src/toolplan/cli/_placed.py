@@ -13,8 +13,10 @@ from toolplan.app._open import open
 from toolplan.app._stranded import stranded_texts
 from toolplan.app._wait import run_to_end
 from toolplan.app.app import App
+from toolplan.app.resume import recorded_tool
 from toolplan.cli._journal import opened_journal
 from toolplan.cli._terminal import CommandError, Exit, note, print_json
+from toolplan.path import Json
 from toolplan.render.runs_view import SHORT
 from toolplan.storage.journal import Store
 from toolplan.storage.queue import Dispatch, dispatch_of
@@ -50,7 +52,8 @@ def reached(journal: Store, run: str) -> Generator[App]:
             f"Run {run!r} was not given to workers.",
             f"`toolplan resume {run[:SHORT]}` continues it here.",
         )
-    tools = cast("list[dict[str, object]]", journal.record(run).tools)
+    kept = cast("list[dict[str, Json]]", journal.record(run).tools)
+    tools = [recorded_tool(each) for each in kept]
     with open(tools, journal=journal, planner="offline", on_note=note) as app:
         yield app
 

@@ -402,7 +402,7 @@ def record_of(plan: ExecutionPlan, tools: Mapping[str, Tool]) -> RunRecord:
     used = dict.fromkeys(step.tool for step in plan.plan.steps)
     return RunRecord(
         plan=dump(plan.plan),
-        tools=[tools[name].to_json() for name in used],
+        tools=[{**tools[name].to_json(), "version": tools[name].version} for name in used],
         policy=dict(plan.policy),
     )
 
@@ -416,23 +416,31 @@ def _check_unchanged(here: RunRecord, recorded: RunRecord) -> None:
     for name in ("steps", "output"):
         if _part(here.plan, name) != _part(recorded.plan, name):
             raise CannotRun(f"The plan's {name} are not those that the run was started with.")
-    before = {str(_part(tool, "name")): tool for tool in _items(recorded.tools)}
-    changed = [
-        name
-        for name, tool in ((str(_part(tool, "name")), tool) for tool in _items(here.tools))
-        if before.get(name) != tool
-    ]
+    before = _tools_by_name(recorded)
+    changed: list[str] = []
+    for name, tool in _tools_by_name(here).items():
+        was = before.get(name, {})
+        parts = [part for part in dict.fromkeys((*tool, *was)) if tool.get(part) != was.get(part)]
+        if parts:
+            changed.append(f"{name!r} ({', '.join(parts)})")
     if changed:
-        names = ", ".join(map(repr, changed))
-        raise CannotRun(f"These tools have changed since the run was started: {names}.")
+        raise CannotRun(
+            f"These tools have changed since the run was started: {', '.join(changed)}."
+        )
 
 
 def _part(value: Json, name: str) -> Json:
     return value.get(name) if isinstance(value, dict) else None
 
 
-def _items(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
+def _tools_by_name(record: RunRecord) -> dict[str, dict[str, Json]]:
+    """Return the tool objects of `record` without the version, which follows from the rest."""
+    tools = record.tools if isinstance(record.tools, list) else []
+    return {
+        str(tool.get("name")): {part: tool[part] for part in tool if part != "version"}
+        for tool in tools
+        if isinstance(tool, dict)
+    }
 
 
 def _decided(

@@ -20,6 +20,7 @@ from toolplan.schema._types import (
     types_of,
     without_null,
 )
+from toolplan.schema._words import tool_version, tool_without_words
 
 __all__ = [
     "APPLIES",
@@ -37,6 +38,8 @@ __all__ = [
     "elements",
     "flat",
     "required",
+    "tool_version",
+    "tool_without_words",
     "types_of",
     "undecided",
     "value_types",

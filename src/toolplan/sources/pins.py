@@ -22,6 +22,7 @@ from msgspec.structs import asdict, replace
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import Json
 from toolplan.plan import escape_pointer
+from toolplan.schema import tool_version, tool_without_words
 from toolplan.storage.shared_file import locked, write_whole
 from toolplan.tools import Arguments, Call, Tool, Toolbox, ToolError, ToolObjectError
 
@@ -62,7 +63,13 @@ class SourcedTool(Tool, frozen=True, dict=True):
 
     def to_json(self) -> dict[str, Json]:
         """Return the tool object; an approval covers the pin, and so every field and the source."""
-        return {**super().to_json(), "pin": self.pin}
+        return super().to_json() if self.recorded else {**super().to_json(), "pin": self.pin}
+
+    @property
+    def version(self) -> str:
+        """The digest of what calls depend on, the identity of the source included."""
+        pin = digest_of(tool_without_words(self.wire), self.identity)
+        return tool_version({**self.to_json(), "pin": pin})
 
 
 class RefusedTool(SourcedTool, frozen=True, dict=True):

@@ -17,7 +17,6 @@ from toolplan.approval import Approver, decided_by
 from toolplan.engines import (
     CannotRun,
     Leaving,
-    RunOptions,
     SharedLimit,
     cancel,
     resume,
@@ -212,9 +211,7 @@ class JobRunner:
             Again: the run is not over, although its engine may say so.
         """
         with on_day(worked.day), decided_by(read.by):
-            task = asyncio.create_task(
-                self._resumed(run, worked.plan, approval, read, worked.options)
-            )
+            task = asyncio.create_task(self._resumed(run, worked, approval, read))
         self._tasks.setdefault(run, task)
         try:
             await asyncio.wait([task])
@@ -246,19 +243,18 @@ class JobRunner:
     async def _resumed(
         self,
         run: str,
-        plan: ExecutionPlan,
+        worked: Worked,
         approval: Approver | None,
         read: Read,
-        options: RunOptions,
     ) -> Run:
         names = {tool.name for tool in self._app.tools.values()}
         names |= {tool.source for tool in self._app.tools.values()}
         limits = {name: limit for name, limit in self._limits.items() if name in names}
-        arguments = replace(options, shared_limits=limits).arguments()
+        arguments = replace(worked.options, shared_limits=limits).arguments()
         try:
             return await resume(
-                plan,
-                self._app.tools,
+                worked.plan,
+                worked.tools,
                 run,
                 journal=self._dispatch.journal,
                 approval=approval,
