@@ -193,21 +193,41 @@ def test_a_context_without_a_plan_is_given_to_the_model() -> None:
     assert "Previous: Berlin facilities" in provider.prompt()
 
 
-def test_a_yes_proposes_what_waits_for_it_without_a_model() -> None:
+PENDING: Json = {
+    "question": "Get facilities in Berlin",
+    "asked": "Shall it be done?",
+    "options": ["yes", "no"],
+    "unexplained": [],
+    "plans": [json.loads(BERLIN), None],
+}
+
+
+@pytest.mark.parametrize(
+    "text", ["yes", "Yes, please", "OK.", "sure, go ahead", "Yes, go ahead", "That's right"]
+)
+def test_a_yes_proposes_what_waits_for_it_without_a_model(text: str) -> None:
     """F003-28."""
-    pending: Json = {
-        "question": "Get facilities in Berlin",
-        "asked": "Shall it be done?",
-        "options": ["yes", "no"],
-        "unexplained": [],
-        "plans": [json.loads(BERLIN), None],
-    }
     provider = Provider("nonsense")
-    made = plan(agent(provider), "Yes, go ahead", before(pending=pending))
+    made = plan(agent(provider), text, before(pending=PENDING))
     assert made.steps[0].params == {"location": "Berlin"}
-    with pytest.raises(ClarificationNeeded):
-        plan(agent(provider), "no", before(pending=pending))
     assert provider.calls == 0
+
+
+@pytest.mark.parametrize("text", ["no", "No, thanks", "never mind"])
+def test_a_no_asks_what_is_wanted_instead(text: str) -> None:
+    """F003-28."""
+    provider = Provider("nonsense")
+    with pytest.raises(ClarificationNeeded, match="What would you like instead"):
+        plan(agent(provider), text, before(pending=PENDING))
+    assert provider.calls == 0
+
+
+@pytest.mark.parametrize("text", ["yes all shipments of last week", "no shipments"])
+def test_a_yes_with_more_words_is_a_question(text: str) -> None:
+    """C-18: only short messages that say nothing else."""
+    provider = Provider(ONE_STEP)
+    plan(agent(provider), text, before())
+    assert provider.calls == 1
 
 
 def test_what_stands_alone_goes_to_the_model_whatever_was_said_before() -> None:

@@ -16,7 +16,7 @@ from toolplan.engines import CannotRun
 from toolplan.path import Json
 from toolplan.providers import Message, Model, ModelError, ModelRequest, complete
 from toolplan.tools import Toolbox
-from toolplan_langgraph._calls import compiled_calls, failed, not_called, results
+from toolplan_langgraph._messages import compiled_calls, failed, not_called, results, transcript
 from toolplan_langgraph._planning import plan_problems, planned, question_of
 from toolplan_langgraph._replies import (
     ASSESSMENT_FORM,
@@ -26,7 +26,6 @@ from toolplan_langgraph._replies import (
     structured_reply,
 )
 from toolplan_langgraph._runs import Running, run_name, run_once
-from toolplan_langgraph._transcript import transcript
 from toolplan_langgraph.approval import Refused, ask_approval
 from toolplan_langgraph.configuration import (
     Configuration,

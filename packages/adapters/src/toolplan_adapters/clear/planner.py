@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
@@ -40,13 +41,16 @@ from toolplan.storage.plan_cache import PlanCache
 from toolplan.tools import Tool, Toolbox
 from toolplan_adapters.clear.endpoint import Provider, Sleep, as_model
 from toolplan_adapters.clear.errors import ClarificationNeeded, PlannerError, plan_error
-from toolplan_adapters.clear.messages import read_intent
 from toolplan_adapters.clear.plan import DIALECT, Plan
 from toolplan_adapters.clear.settings import PlannerConfig
 from toolplan_adapters.clear.tools import MCPServer, as_tool, iso
 
 _NOT_A_PLAN: Final = frozenset({"llm-ambiguous", "llm-degenerate", "llm-empty"})
 """Replies that hold no plan: the model is asked again without a delay."""
+_YES: Final = "yes|ok|okay|sure|right|correct|confirmed|confirm|do it|go ahead"
+_NO: Final = "no|don't|never mind|cancel that|stop|nope|not now"
+_POLITE: Final = re.compile(r"\b(?:please|thanks|thank you|that's|then)\b|[,.!?]", re.I)
+_LONGEST_ANSWER: Final = 200
 _SHORTEST_TTL_S: Final = 1e-9  # plans expire at once
 _ARGUMENTS: Final = frozenset(
     {"argument-type", "argument-value", "list-into-scalar", "missing-argument"}
@@ -258,7 +262,7 @@ class _OfflineFirst:
     ) -> Proposal:
         """Return an offline draft for `question`, or the model's proposal."""
         if not attempts:
-            decided = _decided(question, tools)
+            decided = _decided(question)
             if decided is not None:
                 return decided
             offline = await self._offline.propose(await self._read(question, tools), tools, ())
@@ -302,13 +306,14 @@ def _steps(plan: CanonicalPlan) -> str:
     return to_text(replace(plan, metadata={}), DIALECT)
 
 
-def _decided(question: Question, tools: Toolbox) -> Proposal | None:
+def _decided(question: Question) -> Proposal | None:
     """Return what a yes or no to an open question means; None for any other message."""
     pending = read_conversation(question.context).pending
-    said = None if pending is None else read_intent(question.text, tools, awaiting=True)
-    if pending is None or said is None or said.kind != "confirmation":
+    said = " ".join(_POLITE.sub(" ", question.text[:_LONGEST_ANSWER]).casefold().split())
+    agrees = re.fullmatch(rf"(?:{_YES})(?: (?:{_YES}))*", said) is not None
+    if pending is None or not (agrees or re.fullmatch(rf"(?:{_NO})(?: (?:{_NO}))*", said)):
         return None
-    if said.agrees and pending.plans and pending.plans[0] is not None:
+    if agrees and pending.plans and pending.plans[0] is not None:
         return Draft(json.dumps(pending.plans[0], ensure_ascii=False))
     return Clarification("What would you like instead?", pending.options)
 

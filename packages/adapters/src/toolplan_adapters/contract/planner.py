@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from toolplan.path import Json, copied
 from toolplan.planners import Attempt, Clarification, Draft, OnText, Proposal, Question
+from toolplan.planners.context import PlannerContext
 from toolplan.tools import Toolbox
 from toolplan_adapters.contract.contracts import Contract, Contracts
 from toolplan_adapters.contract.drafts import (
@@ -18,6 +19,7 @@ from toolplan_adapters.contract.drafts import (
     missing_tools,
     short_of,
 )
+from toolplan_adapters.contract.files import load_contracts
 from toolplan_adapters.contract.intent import IntentReader
 from toolplan_adapters.contract.state import (
     NODE,
@@ -241,3 +243,27 @@ class ContractPlanner:
         ]
         turns: list[Json] = [{"intent": self.reader.read(text)} for text in asked[:_MOST_EPISODES]]
         return {"history": turns[::-1]}
+
+
+def contract(context: PlannerContext) -> ContractPlanner | None:
+    """Return the planner of the contracts; None where none are given.
+
+    Raises:
+        ContractError: a contract cannot be used.
+    """
+    if not context.contracts:
+        return None
+    return ContractPlanner(load_contracts(*context.contracts))
+
+
+def plan_state(state: dict[str, Json], contracts: Sequence[str]) -> dict[str, Json] | Clarification:
+    """Return the STATE with its plan by the contracts in these files or folders, or ask.
+
+    Raises:
+        ContractError: a contract cannot be used.
+    """
+    planner = ContractPlanner(load_contracts(*contracts))
+    try:
+        return planner.plan(state)
+    except (ClarificationNeeded, UnknownIntentError) as unclear:
+        return Clarification(str(unclear), (*planner.reader.classes,))

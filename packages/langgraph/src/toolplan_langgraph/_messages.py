@@ -1,4 +1,4 @@
-"""The tool calls of one message, as a plan that is checked, approved and run like any other."""
+"""Messages: their tool calls as a plan like any other, and the conversation for models."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from langchain_core.messages import ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolCall, ToolMessage
 
 from toolplan.compiler import Compiled, compile_plan
 from toolplan.diagnostics import Diagnostic
 from toolplan.events import Run, StepRun, StepState
 from toolplan.path import Json
 from toolplan.plan import Limits
+from toolplan.providers import Message
 from toolplan.tools import Toolbox
-from toolplan_langgraph._transcript import cut
 
 _MOST_OF_AN_ERROR: Final = 2_000
+_CLOSING: Final = "</tool_result"
 
 
 def step_id(position: int) -> str:
@@ -85,3 +86,35 @@ def _sentence(diagnostic: Diagnostic) -> str:
     place = f" ({diagnostic.pointer})" if diagnostic.pointer else ""
     help_ = f" {diagnostic.help}" if diagnostic.help else ""
     return f"{diagnostic.message}{place}{help_}"
+
+
+def transcript(messages: Sequence[BaseMessage], result_chars: int) -> list[Message]:
+    """Return `messages` for a model, with at most `result_chars` characters of each tool result.
+
+    Tool results are marked text in user messages: so they work with every provider, and cannot be
+    mistaken for the words of the user.
+    """
+    return [_message(message, result_chars) for message in messages]
+
+
+def cut(text: str, most: int) -> str:
+    """Return `text`, or its beginning with a note on how much is missing."""
+    if len(text) <= most:
+        return text
+    return f"{text[:most]}\n[cut: {most} of {len(text)} characters]"
+
+
+def _message(message: BaseMessage, result_chars: int) -> Message:
+    text = str(message.text)
+    match message:
+        case ToolMessage(tool_call_id=call):
+            body = cut(text, result_chars).replace(_CLOSING, "<\\/tool_result")
+            return Message("user", f'<tool_result call="{call}">\n{body}\n</tool_result>')
+        case AIMessage(tool_calls=calls):
+            made = [{"call": c["id"], "name": c["name"], "args": c["args"]} for c in calls]
+            listed = f"\n[tool calls: {json.dumps(made, ensure_ascii=False)}]" if made else ""
+            return Message("assistant", f"{text}{listed}".strip() if made else text)
+        case SystemMessage():
+            return Message("system", text)
+        case _:
+            return Message("user", text)
