@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from msgspec.structs import astuple
 
@@ -383,3 +385,44 @@ def test_what_the_environment_holds_for_the_libraries_does_not_leave(
     monkeypatch.setenv("ANTHROPIC_CUSTOM_HEADERS", f"x-more: {KEY}")
     (request,) = ask("Hello").requests[0]
     assert KEY not in str(request)
+
+
+@pytest.mark.parametrize(
+    ("usage", "counted"),
+    [
+        ({"prompt_tokens": 90, "completion_tokens": 4}, (90, 4, 0)),
+        (
+            {
+                "prompt_tokens": 90,
+                "completion_tokens": 4,
+                "prompt_tokens_details": {"cached_tokens": 64},
+            },
+            (90, 4, 64),
+        ),
+        ({"prompt_tokens": 90, "prompt_cache_hit_tokens": 99, "completion_tokens": 4}, (90, 4, 90)),
+        ({"prompt_tokens": 90, "prompt_tokens_details": None}, (90, 0, 0)),
+    ],
+)
+def test_tokens_that_an_endpoint_had_read_before_are_counted(
+    usage: Json, counted: tuple[int, int, int]
+) -> None:
+    whole = {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}], "usage": usage}
+    ended = ask(Raw(json.dumps(whole).encode())).ended
+    assert ended is not None
+    used = ended.usage
+    assert (used.input_tokens, used.output_tokens, used.cached_tokens) == counted
+
+
+def test_anthropic_counts_tokens_of_its_cache_beside_the_others() -> None:
+    usage = {
+        "input_tokens": 10,
+        "cache_read_input_tokens": 64,
+        "cache_creation_input_tokens": 16,
+        "output_tokens": 4,
+    }
+    content = [{"type": "text", "text": "Hi"}]
+    whole = {"type": "message", "stop_reason": "end_turn", "content": content, "usage": usage}
+    spec = "anthropic:claude-sonnet-5"
+    ended = ask(Raw(json.dumps(whole).encode()), spec=spec, key=KEY).ended
+    assert ended is not None
+    assert (ended.usage.input_tokens, ended.usage.cached_tokens) == (90, 64)

@@ -112,4 +112,5 @@ def report_usage(tracker: UsageTracker) -> None:
         return
     calls = f"{usage.calls} model call{'s' if usage.calls > 1 else ''}"
     cost = "" if usage.cost_usd is None else f", ${usage.cost_usd:.4f}"
-    note(f"{calls}: {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out{cost}.")
+    cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
+    note(f"{calls}: {usage.input_tokens:,} tokens in{cached}, {usage.output_tokens:,} out{cost}.")

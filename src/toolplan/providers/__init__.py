@@ -18,7 +18,7 @@ from toolplan.providers._failures import CallFailed, Failure
 from toolplan.providers._open import ConfiguredModel, configured_models, open_model
 from toolplan.providers._parameters import SETTABLE
 from toolplan.providers._specs import Spec
-from toolplan.providers._usage import ModelCall, UsageTracker
+from toolplan.providers._usage import ModelCall, UsageTracker, total
 
 __all__ = [
     "SETTABLE",
@@ -46,4 +46,5 @@ __all__ = [
     "complete",
     "configured_models",
     "open_model",
+    "total",
 ]

@@ -41,13 +41,15 @@ class ModelRequest(Struct, frozen=True):
 class Usage(Struct, frozen=True):
     """What was used: calls made (tries included), tokens in and out, cost in US dollars.
 
-    `cost_usd` is None where the price of the model is not known.
+    `cost_usd` is None where the price of the model is not known. `cached_tokens` are those of
+    `input_tokens` that the endpoint had read before, by its own count.
     """
 
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
+    cached_tokens: int = 0
 
 
 class Text(Struct, frozen=True):

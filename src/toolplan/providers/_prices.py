@@ -20,7 +20,11 @@ def cost_usd(spec: Spec, model: str, usage: Usage) -> float | None:
         return None  # the same name at another address is another model
     if not (usage.input_tokens or usage.output_tokens):
         return None  # the endpoint did not count
-    tokens = genai_prices.Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
+    tokens = genai_prices.Usage(
+        input_tokens=usage.input_tokens,
+        cache_read_tokens=usage.cached_tokens,
+        output_tokens=usage.output_tokens,
+    )
     for name in filter(None, (model, spec.model)):
         try:
             price = genai_prices.calc_price(tokens, name, provider_id=spec.provider)

@@ -280,11 +280,10 @@ class Seen(Struct):
         if isinstance(model := event.get("model"), str):
             self.model = model
         if isinstance(usage := event.get("usage"), dict):
-            self.usage = Usage(
-                0,
-                _tokens(usage, "prompt_tokens", "input_tokens", self.usage.input_tokens),
-                _tokens(usage, "completion_tokens", "output_tokens", self.usage.output_tokens),
-            )
+            given, cached = _tokens_in(usage) or (self.usage.input_tokens, self.usage.cached_tokens)
+            written = usage.get("completion_tokens", usage.get("output_tokens"))
+            out = written if isinstance(written, int) else self.usage.output_tokens
+            self.usage = Usage(0, given, out, None, cached)
 
     def _end(self, reason: Json) -> None:
         if isinstance(reason, str) and reason:
@@ -315,9 +314,21 @@ def _text_of(part: Json) -> str:
     return text if isinstance(text, str) else ""
 
 
-def _tokens(usage: dict[str, Json], of_chat: str, of_messages: str, before: int) -> int:
-    found = usage.get(of_chat, usage.get(of_messages))
-    return found if isinstance(found, int) else before
+def _tokens_in(usage: dict[str, Json]) -> tuple[int, int] | None:
+    """Return the tokens of a request, and those of them that the endpoint had read before."""
+    match usage:
+        case {"prompt_tokens": int(given), "prompt_tokens_details": {"cached_tokens": int(cached)}}:
+            return given, min(cached, given)
+        case {"prompt_tokens": int(given), "prompt_cache_hit_tokens": int(cached)}:
+            return given, min(cached, given)
+        case {"prompt_tokens": int(given)}:
+            return given, 0
+        case {"input_tokens": int(given)}:  # without those that were read before, or kept now
+            names = ("cache_read_input_tokens", "cache_creation_input_tokens")
+            read, kept = (each if isinstance(each := usage.get(name), int) else 0 for name in names)
+            return given + read + kept, read
+        case _:
+            return None
 
 
 def _unwanted(seen: Seen, name: str) -> Failure | None:

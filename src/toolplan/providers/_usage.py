@@ -15,17 +15,17 @@ def total(usages: Iterable[Usage]) -> Usage:
     """Return the sum. Its cost is None where no cost is known; an unknown one adds nothing.
 
     >>> total([Usage(1, 10, 5, 0.25), Usage(2, 20, 0)])
-    Usage(calls=3, input_tokens=30, output_tokens=5, cost_usd=0.25)
+    Usage(calls=3, input_tokens=30, output_tokens=5, cost_usd=0.25, cached_tokens=0)
     """
-    calls = taken = given = 0
-    cost: float | None = None
-    for usage in usages:
-        calls += usage.calls
-        taken += usage.input_tokens
-        given += usage.output_tokens
-        if usage.cost_usd is not None:
-            cost = (cost or 0.0) + usage.cost_usd
-    return Usage(calls, taken, given, cost)
+    listed = list(usages)
+    costs = [each.cost_usd for each in listed if each.cost_usd is not None]
+    return Usage(
+        sum(each.calls for each in listed),
+        sum(each.input_tokens for each in listed),
+        sum(each.output_tokens for each in listed),
+        sum(costs) if costs else None,
+        sum(each.cached_tokens for each in listed),
+    )
 
 
 class ModelCall(Struct):

@@ -232,3 +232,15 @@ def test_the_format_is_sent_and_formats_of_no_standard_are_not() -> None:
     form = str(plan_schema(Toolbox([of(a={"type": "string", "format": "date"})])))
     other = str(plan_schema(Toolbox([of(a={"type": "string", "format": "iban"})])))
     assert ("'format': 'date'" in form, "'format'" in other) == (True, False)
+
+
+def test_what_never_changes_comes_first() -> None:
+    """Endpoints keep the beginning of a request: tools before the day, and that before drafts."""
+    model = ScriptedModel([GOOD.replace("month", "moon"), GOOD, GOOD])
+    app = toolplan.App(Toolbox([bookings]), LLMPlanner(model))
+    asyncio.run(app.plan("Bookings of October 2026", today="2026-11-25"))
+    asyncio.run(app.plan("Bookings last week", today="2026-11-26"))
+    first, again, other = (each.messages for each in model.requests)
+    assert again[: len(first)] == first
+    assert other[0] == first[0]
+    assert "2026-11-2" not in first[0].text

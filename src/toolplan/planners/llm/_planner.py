@@ -15,7 +15,7 @@ from toolplan.planners._base import Attempt, Draft, DraftText, OnText, Proposal,
 from toolplan.planners.llm._plan_schema import plan_schema
 from toolplan.planners.llm._prompt import PROMPT_VERSION, kirha_messages, messages
 from toolplan.planners.llm._reply import read_reply
-from toolplan.providers import Ended, Model, ModelError, ModelRequest, Restarted, Text, Usage
+from toolplan.providers import Ended, Model, ModelError, ModelRequest, Restarted, Text, Usage, total
 from toolplan.tool_search import FEW, relevant
 from toolplan.tools import Toolbox
 
@@ -155,7 +155,7 @@ class LLMPlanner:
                         parts.clear()
                         report("", starts=True)
                     case Ended(usage=usage):
-                        self.usage = _sum(self.usage, usage)
+                        self.usage = total((self.usage, usage))
                         return "".join(parts), usage
         raise ModelError(
             "llm-stream-cut",
@@ -189,13 +189,3 @@ def _plain(text: str) -> Json:
     if isinstance(document, dict):
         return {name: value for name, value in document.items() if name != "metadata"}
     return document
-
-
-def _sum(one: Usage, other: Usage) -> Usage:
-    known = [each for each in (one.cost_usd, other.cost_usd) if each is not None]
-    return Usage(
-        one.calls + other.calls,
-        one.input_tokens + other.input_tokens,
-        one.output_tokens + other.output_tokens,
-        sum(known) if known else None,
-    )
