@@ -31,7 +31,7 @@ from toolplan.events import (
     StepSucceeded,
 )
 from toolplan.plan import Plan, Step
-from toolplan.render.console import TerminalOutput
+from toolplan.render.console import Output
 from toolplan.render.run_progress import RunProgress
 
 PLAN = Plan(tuple(Step(name, f"{name}_tool") for name in ("a", "b", "c", "d")))
@@ -54,7 +54,7 @@ EVENTS: tuple[Event, ...] = (
 def shown(plan: Plan, events: Iterable[Event], *, terminal: bool, encoding: str = "utf-8") -> str:
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="\n")
     console = Console(file=stream, width=100, force_terminal=terminal, color_system=None)
-    with RunProgress(plan, TerminalOutput(console)) as progress:
+    with RunProgress(plan, Output(console)) as progress:
         for event in events:
             progress(event)
     stream.flush()
@@ -128,7 +128,7 @@ def test_a_terminal_shows_how_every_step_stands() -> None:
 def test_running_steps_show_their_items_and_progress() -> None:
     stream = io.StringIO()
     console = Console(file=stream, width=100, force_terminal=True, color_system=None)
-    with RunProgress(PLAN, TerminalOutput(console), clock=lambda: 165.0) as progress:
+    with RunProgress(PLAN, Output(console), clock=lambda: 165.0) as progress:
         for event in EVENTS[:6]:
             progress(event)
     text = stream.getvalue()
@@ -178,7 +178,7 @@ BEFORE: tuple[Event, ...] = (
 def gone_on_with(events: Iterable[Event], *, terminal: bool) -> str:
     stream = io.StringIO()
     console = Console(file=stream, width=100, force_terminal=terminal, color_system=None)
-    with RunProgress(PLAN, TerminalOutput(console), before=BEFORE) as progress:
+    with RunProgress(PLAN, Output(console), before=BEFORE) as progress:
         for event in events:
             progress(event)
     return stream.getvalue()
@@ -209,7 +209,7 @@ def test_the_first_view_of_a_resumed_run_has_no_steps_of_the_process_before() ->
 def test_a_terminal_that_is_left_to_somebody_has_no_view_until_it_is_given_back() -> None:
     stream = io.StringIO()
     console = Console(file=stream, width=100, force_terminal=True, color_system=None)
-    progress = RunProgress(PLAN, TerminalOutput(console), before=BEFORE)
+    progress = RunProgress(PLAN, Output(console), before=BEFORE)
     with progress:
         pass
     progress(RunResumed(200.0))

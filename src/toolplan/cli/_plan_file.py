@@ -19,9 +19,9 @@ from toolplan.compiler import to_text
 from toolplan.diagnostics import CannotExpress, Diagnostic
 from toolplan.dialects import dialect_of, known_dialect
 from toolplan.plan import Limits, Plan
+from toolplan.render.console import Output
 from toolplan.render.diagnostics import DiagnosticView, Located, located
 from toolplan.render.harmless import harmless_json
-from toolplan.render.output import Output
 from toolplan.tools import Toolbox
 
 

@@ -13,10 +13,10 @@ from typing import Final, TextIO
 
 from toolplan.errors import ToolplanError
 from toolplan.path import Json
-from toolplan.render import console, harmless, output
+from toolplan.render import harmless
 from toolplan.render import printable as printables
 from toolplan.render._lines import View
-from toolplan.render.output import Output
+from toolplan.render.console import Output
 
 if sys.platform == "win32":
     import msvcrt
@@ -51,9 +51,6 @@ _FAILED: Final = frozenset(
 _STORAGE: Final = frozenset(("run-exists", "storage", "unwritable-file"))
 _USAGE_OF_MODELS: Final = frozenset(("llm-missing", "llm-spec"))
 
-
-_STYLED: Final = frozenset(("FORCE_COLOR", "TTY_COMPATIBLE"))
-"""Variables by which a user wants the output of a terminal in a file."""
 
 _MAKING_WAY: Final[list[Callable[[], None]]] = []
 
@@ -148,10 +145,7 @@ def making_way(call: Callable[[], None]) -> Generator[None]:
 def _stream(file: TextIO) -> Output:
     columns = os.environ.get("COLUMNS", "")
     width = int(columns) if columns.isdecimal() and columns.isascii() and int(columns) else None
-    # loaded when something is printed, and the library for terminals only where there is one
-    if file.isatty() or _STYLED.intersection(os.environ):
-        return console.TerminalOutput.of(file, width)
-    return output.FileOutput(file, width)
+    return Output.of(file, width)
 
 
 def print_json(value: Json) -> None:

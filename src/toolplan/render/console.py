@@ -1,4 +1,4 @@
-"""Output on a terminal, by rich: it wraps between words, and cuts nothing."""
+"""Output by rich, on a terminal or in a file: it wraps between words, and cuts nothing."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Rendered(Struct, frozen=True):
             yield Text.assemble(*line, no_wrap=True, overflow="ignore")
 
 
-class TerminalOutput:
-    """A terminal, with its colours."""
+class Output:
+    """A terminal, with its colours; or a file or pipe, with plain text."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
 
     @classmethod
-    def of(cls, file: TextIO, width: int | None = None) -> TerminalOutput:
-        """Return the terminal `file`; or a file that is to be written as one.
+    def of(cls, file: TextIO, width: int | None = None) -> Output:
+        """Return what prints on `file`.
 
         On a terminal, and where `width` is given, sentences are wrapped; elsewhere they stay whole.
         """

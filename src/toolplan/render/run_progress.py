@@ -13,7 +13,7 @@ from toolplan import events
 from toolplan.plan import Plan
 from toolplan.render._grid import hanging_rows
 from toolplan.render._lines import Line, Piece, Prose, Screen
-from toolplan.render.output import Drawn, Output
+from toolplan.render.console import Live, Output
 from toolplan.render.printable import count_text, cut, number_text, printable
 
 _MOST_ROWS: Final = 16
@@ -72,7 +72,7 @@ class RunProgress:
         self._messages: dict[str, str] = {}
         self._clock = clock
         self._latest = 0.0
-        self._live: Drawn | None = None
+        self._live: Live | None = None
 
     def __enter__(self) -> Self:
         self._is_open = True
