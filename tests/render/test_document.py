@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from toolplan.render.answer_view import AnswerView
 from toolplan.render.console import Rendered
 from toolplan.render.document import (
     Bullets,
     Document,
+    DocumentView,
     Fields,
     Heading,
     Lead,
@@ -33,7 +33,7 @@ DOCUMENT: Document = (
 
 def on_console(document: Document, *, width: int = 100, encoding: str = "utf-8") -> str:
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="\n")
-    Console(file=stream, width=width, color_system=None).print(Rendered(AnswerView(document)))
+    Console(file=stream, width=width, color_system=None).print(Rendered(DocumentView(document)))
     stream.flush()
     stream.seek(0)
     return stream.read()

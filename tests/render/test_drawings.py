@@ -18,9 +18,8 @@ from toolplan.events import StepState
 from toolplan.path import EVERY
 from toolplan.plan import Literal, Plan, Ref, Step, When
 from toolplan.render.diagnostics import Located
-from toolplan.render.mermaid import mermaid
+from toolplan.render.drawings import MOST_WIDTH, mermaid, svg
 from toolplan.render.sarif import sarif
-from toolplan.render.svg import MOST_WIDTH, svg
 from toolplan.source import Span
 
 PLAN = Plan(

@@ -16,7 +16,7 @@ from tests.sizes import share_of
 from tests.summary.test_summary import HONEST, QUESTION, ROWS, ran, summarised
 from toolplan.path import Json
 from toolplan.render.console import Rendered
-from toolplan.render.summary_view import summary_view
+from toolplan.summary import SummaryView
 from toolplan.summary.prompt import ROWS_BYTES, Style, summary_request
 from toolplan.summary.text import cleaned, pieces_of, without_links
 from toolplan.testing.model import ScriptedModel
@@ -170,7 +170,7 @@ def test_no_arrangement_of_pieces_makes_a_link(text: str) -> None:
 def shown(form: str, reply: str | None, encoding: str = "utf-8", *, failed: bool = False) -> str:
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     console = Console(file=stream, width=70, force_terminal=False)
-    console.print(Rendered(summary_view(summarised(reply, format=form, failed=failed))))
+    console.print(Rendered(SummaryView(summarised(reply, format=form, failed=failed))))
     stream.flush()
     stream.seek(0)
     return stream.read()

@@ -14,11 +14,10 @@ from toolplan.forecast import Forecast
 from toolplan.path import Json
 from toolplan.providers import UsageTracker
 from toolplan.render import doubt_view, runs_view
-from toolplan.render import summary_view as summaries
-from toolplan.render.answer_view import answer_view
+from toolplan.render.document import DocumentView
 from toolplan.render.forecast_view import compared_text, forecast_text
 from toolplan.render.printable import fit_encoding, printable
-from toolplan.summary import Summary
+from toolplan.summary import Summary, SummaryView
 
 
 def print_run(
@@ -47,7 +46,7 @@ def print_run(
         elif answer is not None:
             console = out()
             console.print()
-            console.print(answer_view(answer))
+            console.print(DocumentView(answer.document))
             if summary is not None:
                 _print_words(summary)
         print_doubts(run)
@@ -62,7 +61,7 @@ def _print_words(summary: Summary) -> None:
         note(printable(summary.no_words))
     elif summary.said:
         out().print(f"\nIn the words of {printable(summary.model)}:", soft_wrap=True)
-        out().print(summaries.summary_view(replace(summary, head=())))
+        out().print(SummaryView(replace(summary, head=())))
 
 
 def _summary_json(summary: Summary) -> Json:

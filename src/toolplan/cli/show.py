@@ -36,13 +36,13 @@ from toolplan.events import CallIntended, Event, ItemEnded, Run, RunState, StepS
 from toolplan.path import Json
 from toolplan.plan import Plan
 from toolplan.plan_json import dump, load
-from toolplan.render.answer_view import answer_view
-from toolplan.render.mermaid import mermaid as as_mermaid
+from toolplan.render.document import DocumentView
+from toolplan.render.drawings import mermaid as as_mermaid
+from toolplan.render.drawings import svg as as_svg
 from toolplan.render.plan_tree import effect_marks, plan_tree
 from toolplan.render.printable import printable
 from toolplan.render.run_progress import duration_text
 from toolplan.render.runs_view import SHORT, items_text, run_marks, status_text
-from toolplan.render.svg import svg as as_svg
 from toolplan.storage.journal import JournalError
 
 MermaidFlag = Annotated[bool, Parameter(name="--mermaid", help="Print a Mermaid flowchart.")]
@@ -217,7 +217,7 @@ def _print_text(shown: _Shown) -> None:
             note(f"{printable(step)}: {items_text(over)}.")
     if shown.answer is not None:
         out().print()
-        out().print(answer_view(shown.answer))
+        out().print(DocumentView(shown.answer.document))
     print_doubts(run)
     print_waiting(run)
     _print_left(shown)

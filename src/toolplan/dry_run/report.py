@@ -16,11 +16,11 @@ from toolplan.dry_run.scenarios import (
     Unchecked,
 )
 from toolplan.path import Json
-from toolplan.render.answer_view import AnswerView
 from toolplan.render.document import (
     Block,
     Bullets,
     Document,
+    DocumentView,
     Heading,
     Lead,
     Note,
@@ -98,9 +98,9 @@ class DryRun(Shown, Struct, frozen=True):
         }
 
 
-def dry_view(dry: DryRun) -> AnswerView:
+def dry_view(dry: DryRun) -> DocumentView:
     """Return the result of a dry run as it is printed."""
-    return AnswerView(dry_document(dry))
+    return DocumentView(dry_document(dry))
 
 
 def dry_document(dry: DryRun) -> Document:

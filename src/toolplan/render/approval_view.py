@@ -43,12 +43,16 @@ class ApprovalView(Struct, frozen=True):
 
     def lines(self, screen: Screen) -> Iterator[Line]:
         """Yield what is shown on `screen`."""
-        lines = approval_lines(self.steps, self.digest, screen.width, screen.encoding)
-        for text, style in lines:
-            line = (Piece(screen.fit(text), style),)
-            below = text[: len(text) - len(text.lstrip())] + "  "
-            width = screen.width if style else None  # lines of values are as they are
-            yield from wrapped(line, width, below=below)
+        shown = approval_lines(self.steps, self.digest, screen.width, screen.encoding)
+        yield from exact_view(shown, screen)
+
+
+def exact_view(shown: Shown, screen: Screen) -> Iterator[Line]:
+    """Yield lines for `screen`: those with a style are wrapped, values are as they are."""
+    for text, style in shown:
+        below = text[: len(text) - len(text.lstrip())] + "  "
+        width = screen.width if style else None
+        yield from wrapped((Piece(screen.fit(text), style),), width, below=below)
 
 
 def approval_text(steps: Sequence[EffectStep], digest: str) -> str:

@@ -75,6 +75,16 @@ Block: TypeAlias = Lead | Heading | Note | Bullets | Fields | Table
 Document: TypeAlias = tuple[Block, ...]
 
 
+class DocumentView(Struct, frozen=True):
+    """A document, as it is printed."""
+
+    document: Document
+
+    def lines(self, screen: Screen) -> Iterator[Line]:
+        """Yield what is shown on `screen`."""
+        yield from document_lines(self.document, screen)
+
+
 def document_text(document: Document, width: int = WIDTH) -> str:
     """Return `document` as lines of plain text; tables are at most `width` columns wide."""
     return plain(document_lines(document, Screen(width)))

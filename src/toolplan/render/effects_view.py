@@ -10,8 +10,14 @@ from msgspec import Struct
 
 from toolplan.consent import Effect, Origin
 from toolplan.flows import Trust
-from toolplan.render._lines import Line, Piece, Screen, wrapped
-from toolplan.render.approval_view import Shown, default_lines, script_warnings, value_lines
+from toolplan.render._lines import Line, Screen
+from toolplan.render.approval_view import (
+    Shown,
+    default_lines,
+    exact_view,
+    script_warnings,
+    value_lines,
+)
 from toolplan.render.exact import exact_name, exact_text
 
 _BELOW = " " * 8
@@ -27,11 +33,8 @@ class EffectsView(Struct, frozen=True):
 
     def lines(self, screen: Screen) -> Iterator[Line]:
         """Yield what is shown on `screen`."""
-        for text, style in effects_lines(self.effects, screen.width, screen.encoding):
-            line = (Piece(screen.fit(text), style),)
-            below = text[: len(text) - len(text.lstrip())] + "  "
-            width = screen.width if style else None  # lines of values are as they are
-            yield from wrapped(line, width, below=below)
+        shown = effects_lines(self.effects, screen.width, screen.encoding)
+        yield from exact_view(shown, screen)
 
 
 def effects_text(effects: Sequence[Effect]) -> str:

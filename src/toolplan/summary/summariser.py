@@ -7,7 +7,7 @@ model, or if it fails, the summary is the computed answer, with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import aclosing
 from typing import Final, TypeAlias
 
@@ -18,10 +18,12 @@ from toolplan.answer import Answer
 from toolplan.events import Run
 from toolplan.plan import Plan
 from toolplan.providers import Ended, Model, ModelError, ModelRequest, Restarted, Text, Usage
+from toolplan.render._lines import Line, Piece, Prose, Screen, wrapped
 from toolplan.render.printable import printable
 from toolplan.summary.claims import Claim, check_claims
 from toolplan.summary.evidence import Evidence, evidence_of, folded
 from toolplan.summary.form import (
+    MARK,
     Format,
     head_lines,
     head_text,
@@ -119,6 +121,48 @@ class Summary(Struct, frozen=True):
         else:
             words = f"In the words of {self.model}:\n{words}"
         return f"{computed}\n\n{words.strip()}"
+
+
+class SummaryView(Struct, frozen=True):
+    """A summary, as it is printed. A mark is never a colour alone."""
+
+    summary: Summary
+
+    def lines(self, screen: Screen) -> Iterator[Line]:
+        """Yield what is shown on `screen`."""
+        if not self.summary.said:
+            yield from Prose(self.summary.text).lines(screen)
+            return
+        for line in self.summary.head:
+            yield from Prose(f"• {line}", "red", below="  ").lines(screen)
+        if self.summary.head:
+            yield ()
+        for line in _paragraphs(self.summary, screen):
+            yield from wrapped(line, screen.prose, below="")
+        if self.summary.notes:
+            yield ()
+        for note in self.summary.notes:
+            yield from Prose(note, "dim").lines(screen)
+
+
+def _paragraphs(summary: Summary, screen: Screen) -> Iterator[Line]:
+    """Yield each line of the model's text, with its marks."""
+    pieces: list[Piece] = []
+    at = 0
+    for start, end in summary.unsupported_spans:
+        pieces.append(Piece(summary.said[at:start]))
+        pieces.append(Piece(summary.said[start:end], "strike"))
+        pieces.append(Piece(f" {MARK}", "bold yellow"))
+        at = end
+    pieces.append(Piece(summary.said[at:]))
+    line: list[Piece] = []
+    for text, style in pieces:
+        first, *others = screen.fit(text).split("\n")
+        line.append(Piece(first, style))
+        for other in others:
+            yield tuple(line)
+            line = [Piece(other, style)]
+    yield tuple(line)
 
 
 class Summariser:

@@ -1,4 +1,4 @@
-"""A plan as a drawing: a box for each step, and an arrow to the steps that need it."""
+"""A plan as a drawing, SVG or Mermaid: a box for each step, an arrow to the steps that need it."""
 
 from __future__ import annotations
 
@@ -26,6 +26,10 @@ _GAP: Final = 28.0
 _BETWEEN: Final = 64.0
 _LANE: Final = 7.0
 _HEAD: Final = 7.0
+_LABEL_WIDTH: Final = 60
+_LONGEST_IN_LABEL: Final = 600
+# Characters that would end a label, or be read as Mermaid or HTML, are written as numbers.
+_TAKEN: Final = frozenset('"#&;<>`\\[]{}()|')
 _STYLE: Final = (
     "text{font:12px ui-monospace,monospace;fill:#1f2328}.name{font-weight:bold}"
     ".box{fill:#f6f8fa;stroke:#57606a}.effects{fill:#fff1e5;stroke:#bc4c00}"
@@ -208,3 +212,43 @@ def _drawn(box: _Box, kind: str) -> str:
         f'height="{box.height:.1f}" rx="6"/>'
     )
     return "\n".join([frame, *texts])
+
+
+def mermaid(
+    plan: Plan,
+    *,
+    marks: Mapping[str, str] | None = None,
+    states: Mapping[str, StepState] | None = None,
+) -> str:
+    """Return `plan` as a Mermaid flowchart, with an arrow from each step to those that need it.
+
+    Solid arrows are references, dotted ones only order. `marks` are labels of steps, by id;
+    `states` colour the steps of a run.
+    """
+    return "".join(f"{line}\n" for line in _chart_lines(plan, marks or {}, states or {}))
+
+
+def _chart_lines(
+    plan: Plan, marks: Mapping[str, str], states: Mapping[str, StepState]
+) -> Iterator[str]:
+    yield "flowchart TD"
+    names = {step.id: f"s{position}" for position, step in enumerate(plan.steps)}
+    for step in plan.steps:
+        label = box_lines(step, marks.get(step.id, ""), _LABEL_WIDTH, _LONGEST_IN_LABEL)
+        yield f'    {names[step.id]}["{"<br/>".join(map(_escaped, label))}"]'
+    for step in plan.steps:
+        shown = {ref.step for _, ref in step_refs(step)}
+        for needed in needs(step):
+            if needed in names:
+                arrow = "-->" if needed in shown else "-.->"
+                yield f"    {names[needed]} {arrow} {names[step.id]}"
+    for state in dict.fromkeys(states.values()):
+        these = [names[step] for step, its in states.items() if its is state and step in names]
+        if these and (colours := COLOURS.get(state)) is not None:
+            fill, stroke = colours
+            yield f"    classDef {state.value} fill:{fill},stroke:{stroke}"
+            yield f"    class {','.join(these)} {state.value}"
+
+
+def _escaped(text: str) -> str:
+    return "".join(f"#{ord(char)};" if char in _TAKEN else char for char in text)
