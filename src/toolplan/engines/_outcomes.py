@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from toolplan.engines._attempt import InFlightCall, outcome_event
 from toolplan.engines._calls import Clock
@@ -18,10 +19,14 @@ from toolplan.events import (
     StepCancelled,
     StepFailed,
     StepSkipped,
+    StepStarted,
     StepSucceeded,
 )
 from toolplan.path import Json
 from toolplan.plan import Step, Value
+
+if TYPE_CHECKING:
+    from toolplan.engines._staged import Stage
 
 
 class Outcomes:
@@ -32,14 +37,16 @@ class Outcomes:
         failed: the steps that failed.
         skipped: the steps that were skipped; True where a failure is behind it.
         partial: of the outputs that are over parts of lists, those parts, by step.
+        stage: knows which steps went on waiting since they started, if calls wait at all.
     """
 
-    __slots__ = ("_clock", "_emit", "_graph", "failed", "outputs", "partial", "skipped")
+    __slots__ = ("_clock", "_emit", "_graph", "failed", "outputs", "partial", "skipped", "stage")
 
     def __init__(self, graph: Graph, emit: Callable[[Event], None], clock: Clock) -> None:
         self._graph = graph
         self._emit = emit
         self._clock = clock
+        self.stage: Stage | None = None
         self.outputs: dict[str, Json] = {}
         self.failed: set[str] = set()
         self.skipped: dict[str, bool] = {}
@@ -59,6 +66,11 @@ class Outcomes:
                 self.skipped[name] = any(
                     each in self.failed or self.skipped.get(each, False) for each in needed
                 )
+
+    def started(self, step: str, items: int | None) -> None:
+        """Record that a step starts, unless it goes on waiting."""
+        if self.stage is None or not self.stage.shows(step, items):
+            self._emit(StepStarted(step, items, self._clock()))
 
     def succeed(
         self,

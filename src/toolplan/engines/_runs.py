@@ -308,6 +308,7 @@ def staged(
         execution.tools,
         approval if before is None else replace(approval, shapes=before.shapes),
         recovered.consents,
+        execution.recorder.run().steps,
         steps=scheduler,
         emit=execution.recorder.sink,
         clock=execution.clock,

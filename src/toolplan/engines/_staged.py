@@ -10,6 +10,7 @@ import asyncio
 import inspect
 from asyncio import Task
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, Protocol
 
 from msgspec.structs import replace
@@ -40,6 +41,7 @@ from toolplan.events import (
     RunParked,
     RunResumed,
     RunState,
+    StepRun,
 )
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import defaults_of
@@ -48,6 +50,7 @@ from toolplan.plan import Literal
 from toolplan.storage.journal import Slot
 from toolplan.tools import Tool
 
+_NOTHING_SHOWN: Final[Mapping[str, StepRun]] = MappingProxyType({})
 _POLICY_ENGINE: Final = "policy engine"
 """Who decided, as the journal names it, where no person did."""
 
@@ -83,6 +86,7 @@ class Stage:
         tools: Mapping[str, Tool],
         approval: ValueApproval,
         consents: Iterable[ConsentGiven] = (),
+        shown: Mapping[str, StepRun] = _NOTHING_SHOWN,
         *,
         steps: Steps,
         emit: Callable[[Event], None],
@@ -91,7 +95,7 @@ class Stage:
     ) -> None:
         """Hold the calls of the steps of `plan` that a person approves, except those of shapes.
 
-        `consents` are what was decided in earlier processes.
+        `consents` are what was decided in earlier processes, `shown` the steps as they left them.
         `synced` waits until all events so far are on disk.
         """
         asked = {*plan.effects, *(s.id for s in plan.plan.steps if tools[s.tool].has_effects)}
@@ -110,6 +114,8 @@ class Stage:
         self._left_to_person: set[str] = set()
         self._asking: Task[None] | None = None
         self._approval = approval
+        self._shown = {(each.step, each.item): each for s in shown.values() for each in s.waiting}
+        self._items_shown = {name: s.items for name, s in shown.items() if s.waiting}
         for consent in consents:
             self._note(consent)
 
@@ -122,6 +128,10 @@ class Stage:
     def waits(self) -> bool:
         """Whether a call waits for a person."""
         return bool(self._waiting)
+
+    def shows(self, step: str, items: int | None) -> bool:
+        """Return whether the journal has that calls of `step` wait, which has so many items."""
+        return step in self._items_shown and self._items_shown[step] == items
 
     def lets(self, call: InFlightCall) -> bool:
         """Return whether a call may be made; if not, leave it for a person, or end it."""
@@ -185,16 +195,21 @@ class Stage:
         return given
 
     def _leave(self, call: InFlightCall, slot: Slot, digest: str) -> None:
-        step, item = slot
+        waiting = self._shown.get(slot)
+        if waiting is None or waiting.digest != digest:
+            waiting = self._shown[slot] = self._question(call, digest)
+            self._emit(waiting)
+        self._waiting[slot] = call, waiting
+        self._steps.call_left_open(call)
+
+    def _question(self, call: InFlightCall, digest: str) -> CallWaiting:
+        step, item = call.step.id, call.index
         if step not in self._origins:
             self._origins[step] = origins_of(self._plan, call.step)
         args = copied(call.args)
         defaults = defaults_of(call.tool, {name: Literal(each) for name, each in call.args.items()})
         origins: Json = {**self._origins[step], "defaults": defaults}
-        waiting = CallWaiting(step, item, call.tool.name, args, origins, digest, self._clock())
-        self._waiting[slot] = call, waiting
-        self._emit(waiting)
-        self._steps.call_left_open(call)
+        return CallWaiting(step, item, call.tool.name, args, origins, digest, self._clock())
 
     async def _ask(self) -> None:
         """Ask about the calls that wait, and take the answer."""
@@ -224,9 +239,11 @@ class Stage:
         self._emit(RunResumed(self._clock()))
         await self._synced()  # the answer is on disk before any call that it allows
         items: dict[int, list[int]] = {}
-        for call, _ in self._waiting.values():
-            items.setdefault(call.position, []).extend(() if call.index is None else [call.index])
-        self._waiting.clear()
+        for slot, (call, _) in [*self._waiting.items()]:
+            if call.step.id in decided:
+                del self._waiting[slot]
+                indexes = () if call.index is None else (call.index,)
+                items.setdefault(call.position, []).extend(indexes)
         self._asking = None
         for position, indexes in items.items():
             self._steps.retake(position, indexes)
@@ -263,7 +280,9 @@ class Stage:
             )
 
     def _note(self, consent: ConsentGiven) -> None:
+        self._items_shown.pop(consent.step, None)
         for item, digest in consent.calls:
+            self._shown.pop((consent.step, item), None)
             key = ((consent.step, item), digest)
             if consent.allowed:
                 self._allowed.add(key)

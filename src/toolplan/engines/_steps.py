@@ -31,7 +31,6 @@ from toolplan.events import (
     Failure,
     ItemEnded,
     Partial,
-    StepStarted,
 )
 from toolplan.path import Json
 from toolplan.plan import Limits, Step, Value
@@ -122,7 +121,7 @@ class Scheduler:
 
     def hold(self, stage: Stage) -> None:
         """Let `stage` hold the calls that are approved with their values."""
-        self._stage = self.in_flight.stage = stage
+        self._stage = self.in_flight.stage = self._outcomes.stage = stage
 
     def complete(self, output: Value | None) -> None:
         """Mark the plan complete and set its output."""
@@ -260,7 +259,7 @@ class Scheduler:
             return self._fail(position, args, 0)
         if not self.reserve(1):
             return self._fail(position, too_many_calls(self._limits), 0)
-        self._emit(StepStarted(step.id, None, self._clock()))
+        self._outcomes.started(step.id, None)
         return self._call(position, None, args)
 
     def _start_fan(self, position: int, step: Step, for_each: Value) -> None:
@@ -272,7 +271,7 @@ class Scheduler:
         over = self._recovered.items.get(step.id, {})
         if not self.reserve(len(items) - len(over)):
             return self._fail(position, too_many_calls(self._limits), 0)
-        self._emit(StepStarted(step.id, len(items), self._clock()))
+        self._outcomes.started(step.id, len(items))
         fan = Fan(items, step.on_error == "fail", over, self._effects.begun_items(step.id))
         if fan.complete:
             return self._end_fan(position, fan)
@@ -355,7 +354,7 @@ class Scheduler:
             return self._ready.push(position)
         fan = self._fans[position]
         fan.retake(items)
-        self._emit(StepStarted(self._steps[position].id, len(fan.items), self._clock()))
+        self._outcomes.started(self._steps[position].id, len(fan.items))
         return self._ready.push(position, 1)
 
     def fill_again(self, call: InFlightCall) -> Arguments | Failure:

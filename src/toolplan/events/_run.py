@@ -5,6 +5,7 @@ There is no other state: `fold(events)` returns the run of all events, `apply(ru
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, field
@@ -236,7 +237,8 @@ def part_to_json(partial: tuple[Partial, ...]) -> dict[str, Json]:
 def _apply_to_step(step: StepRun, event: StepEvent) -> StepRun:
     match event:
         case StepStarted(items=items, at=at):
-            return replace(step, state=StepState.RUNNING, started_at=at, items=items)
+            state = StepState.WAITING if step.waiting else StepState.RUNNING
+            return replace(step, state=state, started_at=at, items=items)
         case AttemptFailed(attempt=attempt):
             return replace(step, attempts=attempt)
         case ItemEnded(failure=failure):
@@ -255,13 +257,13 @@ def _apply_to_step(step: StepRun, event: StepEvent) -> StepRun:
                 error=failure,
                 ended_at=at,
                 partial=event.partial,
+                waiting=(),
             )
         case StepFailed(failure=failure, attempts=attempts, at=at):
-            return replace(
-                step, state=StepState.FAILED, error=failure, attempts=attempts, ended_at=at
-            )
+            ended = replace(step, state=StepState.FAILED, error=failure, ended_at=at)
+            return replace(ended, attempts=attempts, waiting=())
         case StepSkipped(failure=failure, at=at):
-            return replace(step, state=StepState.SKIPPED, error=failure, ended_at=at)
+            return replace(step, state=StepState.SKIPPED, error=failure, ended_at=at, waiting=())
         case StepCancelled(at=at):
             return replace(step, state=StepState.CANCELLED, ended_at=at, waiting=())
 
@@ -277,7 +279,7 @@ def _asked_about(
         case CallDecided(item=item):
             doubts = tuple(each for each in doubts if each.item != item)
         case CallWaiting():
-            waiting = (*waiting, event)
+            waiting = _with(waiting, event)
         case ConsentGiven(calls=calls):
             decided = {item for item, _ in calls}
             waiting = tuple(each for each in waiting if each.item not in decided)
@@ -288,13 +290,30 @@ def _asked_about(
     return replace(step, state=state, error=error, doubts=doubts, waiting=waiting)
 
 
+def _with(waiting: tuple[CallWaiting, ...], event: CallWaiting) -> tuple[CallWaiting, ...]:
+    """Return `waiting`, in the order of items, with `event` in place of an earlier one."""
+    item = _item(event)
+    at = bisect_left(waiting, item, key=_item)
+    after = at + (at < len(waiting) and _item(waiting[at]) == item)
+    return (*waiting[:at], event, *waiting[after:])
+
+
+def _item(event: CallWaiting) -> int:
+    return -1 if event.item is None else event.item
+
+
 _OVER = frozenset((StepState.SUCCEEDED, StepState.FAILED, StepState.SKIPPED))
 
 
 def _resumed(step: StepRun) -> StepRun:
-    """Return the state of `step` after a resumption."""
+    """Return the state of `step` after a resumption; calls that wait go on waiting."""
     if step.state in _OVER:
         return step
+    if step.waiting:
+        counts = step.items, step.items_done, step.items_failed
+        return StepRun(
+            StepState.WAITING, None, None, step.started_at, None, 0, *counts, waiting=step.waiting
+        )
     if step.items is None:
         return _PENDING
     return StepRun(items=step.items, items_done=step.items_done, items_failed=step.items_failed)
