@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date
 from typing import Any, Final
 
 from toolplan_offline.lexicon import Val
@@ -23,7 +22,7 @@ from toolplan_offline.meaning import (
     When,
     World,
 )
-from toolplan_offline.schemas import Entity
+from toolplan_offline.schemas import ENGLISH, Entity
 from toolplan_offline.words import plural, spoken
 
 _BOUNDS: Final = frozenset({">=", "<=", ">", "<"})
@@ -67,8 +66,9 @@ def _when(w: World, s: Set, e: Entity, m: When) -> Out:
         return
     lo, hi = m.lo, m.hi
     of_years = f"{lo}".endswith("-01-01") or f"{hi}".endswith("-12-31")
-    if of_years and e.year and not m.field:
-        w.refuse(f"Is the {spoken(e.year)} meant, or {spoken(day)}? Please say which.")
+    year, verb = spoken(e.year) if of_years else "", spoken(day)
+    if not m.field and (year or verb.split()[0] in ENGLISH.classes["acquired"]):
+        w.refuse(f"Is the {year or 'time of something else'} meant, or {verb}? Please say which.")
         return
     if m.ahead and e.plans_ahead(day):
         if m.ahead.first != lo:
@@ -93,6 +93,8 @@ def _num(w: World, s: Set, e: Entity, m: Num) -> Out:
 
 def _to(w: World, s: Set, e: Entity, m: To) -> Out:
     target = m.np.set
+    if m.role not in ("", s.entity):
+        return
     if target.hole and target.entity == s.entity and not target.parts:
         return
     if not target.hole and not m.negated and target == Set(s.entity):
@@ -119,16 +121,14 @@ def _suits(w: World, here: str, target: Set, m: To) -> bool:
     if m.word in _INSIDE:
         ends = any(f.cued for f in w.lex.entities[here].fields.values())
         if m.word == "from" and ends and target.is_record:
-            w.refuse(f"From {_named(target)}: where a {here} comes from, or where it is?")
+            w.refuse(
+                f"From {target.conditions[0].value}: where a {here} comes from, or where it is?"
+            )
             return False
         return w.lex.reach(here, there) or not w.lex.reach(there, here)
     if m.word == "with":
         return not w.lex.reach(here, there) or w.lex.reach(there, here) or target.is_record
     return True
-
-
-def _named(target: Set) -> str:
-    return str(target.conditions[0].value)
 
 
 def _val(w: World, s: Set, e: Entity, m: Val) -> Out:
@@ -144,7 +144,9 @@ def _belongs(w: World, s: Set, e: Entity, m: Val) -> bool:
     theirs = w.lex.field(m)
     if theirs.cued or (not m.cued and theirs.name in ("type", "status")):
         return False  # an end of a way, or a word that things of any kind can have
-    mine = [f for f in e.fields.values() if f.kind == theirs.kind and m.value in f.values]
+    any_ = theirs.kind in ("place", "person", "organisation")  # of mine all values may be known
+    alike = [f for f in e.fields.values() if f.kind == theirs.kind]
+    mine = [f for f in alike if m.value in f.values or (any_ and not f.values)]
     if mine and not m.cued:
         cues = [cue for f in mine for cue in f.cues[:1]]
         say = f" Say {', '.join(cues)} or {theirs.cues[0]}." if cues and theirs.cues else ""
@@ -195,9 +197,13 @@ def _limit(w: World, s: Set, e: Entity, m: Limit) -> Out:
 
 
 def _free(w: World, s: Set, e: Entity, m: Free) -> Out:
-    fits = [f for f in e.fields.values() if f.kind == "organisation" and f.equal]
+    named = [f for f in e.fields.values() if f.kind in ("organisation", "person") and f.equal]
+    fits = [f for f in named if f is not e.label]
     if len(fits) == 1 and (got := put(s, Cond(fits[0].name, "=", m.text))):
         yield got, 2
+    for there in {f.ref.split(".")[0] for f in e.keys} - {e.name} if not fits else ():
+        if (label := w.lex.entities[there].label) and label.kind == "person":
+            yield s.linked(Set(there, frozenset({Cond(label.name, "=", m.text)}))), 2
 
 
 def _not(w: World, s: Set, e: Entity, m: Not) -> Out:
@@ -299,7 +305,7 @@ def many(w: World, s: Set) -> str:
 def groups(w: World, e: str, g: tuple[Any, ...]) -> bool:
     """Return whether things can be put into groups."""
     if g[0] == "time":
-        return any(True for _ in apply(w, Set(e), When(date(1, 2, 1), None)))  # no Jan 1: see _when
+        return bool(w.lex.entities[e].day) and not undated(w, Set(e), When(None, None))
     return g[0] == e or w.lex.reach(e, g[0])
 
 

@@ -53,18 +53,10 @@ def edit_name(w: World, text: str) -> Out:
         yield _with(w.before, s, _replaced(s, inner, new)), 1
 
 
-def edit_count(w: World) -> Out:
-    """Count what was shown: "how many?"."""
-    for s in _open(w):
-        if not s.limit:
-            yield Agg("count", "", s), 0
-
-
-def edit_count_more(w: World, m: Part) -> Out:
-    """Count what was shown, under one more condition: "how many of them are …?"."""
-    for a, cost in edit_count(w):
-        for one, more in restrict(w, a, m):
-            yield one, cost + more
+def edit_count(w: World, m: Part = None) -> Out:
+    """Count what was shown, perhaps under one more condition: "how many of them are …?"."""
+    for a in (Agg("count", "", s) for s in _open(w) if not s.limit):
+        yield from [(a, 0)] if m is None else restrict(w, a, m)
 
 
 def edit_by(w: World, g: tuple[Any, ...]) -> Out:
@@ -81,7 +73,7 @@ def edit_measure(w: World, fn: str, f: Word) -> Out:
         yield from measure(w, fn, f, NP(s))
 
 
-def edit_rank(w: World, f: Word, order: str = "asc") -> Out:
+def edit_rank(w: World, f: Word, order: str | None) -> Out:
     """Sort what was shown: "sort them by …"."""
     for s in _open(w):
         yield from rank(w, NP(s), order, f)

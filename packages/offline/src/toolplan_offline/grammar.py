@@ -34,7 +34,7 @@ class Grammar:
     Attributes:
         skip: words that may stand anywhere and mean nothing.
         classes: what each phrase of a class can be: the class, and its meaning.
-        rules: all rules; an optional part makes two of one.
+        rules: all rules; an optional part makes two of one, and so do alternatives.
         root: the state before the first part of all rules; what begins alike is one state.
         words: all words of the grammar.
     """
@@ -72,16 +72,16 @@ class Grammar:
             raise ValueError(f"Line {number} of the grammar is no skip, class or rule: {line}")
 
     def _rule(self, category: str, parts: list[str], function: str, takes: list[str]) -> None:
-        """Add a rule, and one for each choice of the parts in brackets that are left out."""
+        """Add a rule for each choice of alternatives and of the parts that are left out."""
         options = [
-            [(part.strip("()"), n), None] if part.startswith("(") else [(part, n)]
+            [*((name, n) for name in part.strip("()").split("|")), *[None] * part.startswith("(")]
             for n, part in enumerate(parts, 1)
         ]
         for chosen in itertools.product(*options):
             kept = [each for each in chosen if each]
             place = {n: at for at, (_, n) in enumerate(kept)}
             taken = tuple(
-                place[int(n)] if n.isdecimal() else None if n == "=*" else n[1:] for n in takes
+                place.get(int(n)) if n.isdecimal() else None if n == "=*" else n[1:] for n in takes
             )
             self.rules.append(Rule(category, tuple(part for part, _ in kept), function, taken))
 

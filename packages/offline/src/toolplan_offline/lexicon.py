@@ -94,6 +94,8 @@ class Lexicon:
                 self.add(plural(noun), "ND" if details else "N", entity.name)
         for text in (deed for noun in entity.nouns[:1] for deed in participles(noun)):
             self.add(text, "DONE", entity.name)
+        if entity.label and entity.label.kind == "person":
+            self.add("who", "WHO", entity.name)
         for each in entity.fields.values():
             self._enter_field(entity, each)
 
@@ -107,7 +109,8 @@ class Lexicon:
         if found.kind == "date" and (dated := re.fullmatch(r"(\w+?)_(on|at|date)", found.name)):
             # the verb that says which date is meant; of the only one it says nothing
             dates = [f for f in entity.fields.values() if f.kind == "date"]
-            if len(dates) > 1 or found.nullable:
+            own = dated[1] in ENGLISH.classes["acquired"]
+            if len(dates) > 1 or found.nullable or own:
                 self.add(spoken(dated[1]), "F", word)
             else:
                 self.light.add(spoken(dated[1]))
@@ -117,8 +120,14 @@ class Lexicon:
         self._enter_values(entity, found)
 
     def _enter_names(self, found: Field) -> None:
-        """Enter the names by which people know the identities of another thing."""
+        """Enter the names by which people know another thing, and what it is to this one."""
         target = found.ref.split(".")[0]
+        there = self.entities.get(target)
+        said = {*found.words, re.sub(r" ids?$", "", spoken(found.name))}
+        for text in said - {*there.nouns} if there else ():
+            for form in (text, plural(text)):
+                self.add(form, "R", Word(found.entity, found.name))
+                self.add(form, "RN", target)
         for identity, names in found.values.items():
             for text in names:
                 if text != identity:

@@ -128,11 +128,15 @@ class Num(NamedTuple):
 
 
 class To(NamedTuple):
-    """That a thing belongs to another: "of" ties both ways, "in" to the whole, "with" back."""
+    """That a thing belongs to another: "of" ties both ways, "in" to the whole, "with" back.
+
+    `role`: the kind of thing of which the tie has a name, as "led by" is said of tours.
+    """
 
     np: NP
     negated: bool = False
     word: str = ""
+    role: str = ""
 
 
 class Not(NamedTuple):

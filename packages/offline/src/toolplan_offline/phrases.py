@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolplan_offline.fits import apply, tails, undated
+from toolplan_offline.fits import apply, many, tails, undated
 from toolplan_offline.lexicon import Val, Word
 from toolplan_offline.meaning import (
     NP,
@@ -21,13 +21,14 @@ from toolplan_offline.meaning import (
     When,
     World,
 )
+from toolplan_offline.schemas import ENGLISH
 from toolplan_offline.words import near
 
 Identity = tuple[str, str | int]
 Group = Part
 Amount = tuple[float, frozenset[Word]]
 HOLE: Final = Set("", hole=True)
-_NAMES: Final = ("place", "person", "organisation", "name", "")
+_NAMES: Final = ("place", "person", "organisation", "name", "code", "")
 
 
 def same(w: World, x: Part) -> Out:
@@ -83,6 +84,18 @@ def to_two(w: World, a: NP, b: NP, word: str) -> Out:
         yield Both(To(a, word=word), To(b, word=word), "and"), 0
 
 
+def role(w: World, said: Word, by: Part) -> Out:
+    """Tie a thing to what has a role for it ("led by"): a thing, a name or a phrase about it."""
+    there = w.lex.field(said).ref.split(".")[0]
+    if isinstance(by, str):
+        found = called(w, there, by, "name")
+    elif isinstance(by, NP):
+        found = iter([(by, 0)] if by.set.entity == there else [])
+    else:
+        found = ((NP(s), cost) for s, cost in apply(w, Set(there), by))
+    yield from ((To(np, role=said.entity), cost) for np, cost in found)
+
+
 def by_name(w: World, v: Val) -> Out:
     """Read the name of somebody behind any preposition."""
     if w.lex.field(v).kind in ("organisation", "person") and not v.cued:
@@ -94,9 +107,9 @@ def join(w: World, a: Part, b: Part, word: str) -> Out:
     yield Both(a, b, word), 0
 
 
-def to(w: World, np: NP, word: str = "of") -> Out:
-    """Tie a thing to another behind a preposition."""
-    yield To(np, word=word), 0
+def to(w: World, np: NP, word: str = "of", cost: str = "0", none: str = "") -> Out:
+    """Tie a thing to another, or with `none` to no other; a phrase of the schema is likelier."""
+    yield To(np, bool(none), word), int(cost)
 
 
 def to_all(w: World, np: NP, word: str) -> Out:
@@ -105,25 +118,16 @@ def to_all(w: World, np: NP, word: str) -> Out:
         yield To(np, word=word), 0
 
 
-def have(w: World, np: NP) -> Out:
-    """Restrict to what has some things; a phrase of the schema is likelier."""
-    yield To(np, word="with"), 1
-
-
-def without(w: World, np: NP) -> Out:
-    """Restrict to what has none of some things."""
-    yield To(np, True, "with"), 0
-
-
-def inside(w: World) -> Out:
-    """Tie a thing to those that were named before."""
-    yield To(NP(HOLE)), 0
-
-
 def dated(w: World, said: Word, when: When) -> Out:
     """Read a period behind the verb or the field that says which date it is about."""
     if w.lex.field(said).kind == "date":
         yield when._replace(field=said), 0
+
+
+def span(w: World, a: When, b: When) -> Out:
+    """Read a period and the one that follows it as one."""
+    if a.hi and b.lo and (b.lo - a.hi).days == 1:
+        yield When(a.lo, b.hi), 0
 
 
 def done(w: World, e: str, m: Part = None) -> Out:
@@ -176,6 +180,11 @@ def noun(w: World, e: str, cost: str = "0") -> Out:
     yield NP(Set(e)), int(cost)
 
 
+def who(w: World, e: str, m: Part) -> Out:
+    """Mean people by what they are or did themselves."""
+    yield from ((NP(s, last=m), cost) for s, cost in apply(w, Set(e), m) if not s.links)
+
+
 def one(w: World, e: str) -> Out:
     """Mean one thing of a kind, or all of them."""
     yield NP(Set(e), one=True), 0
@@ -209,6 +218,14 @@ def named_thing(w: World, v: Val) -> Out:
         yield NP(Set(v.entity, frozenset({Cond(v.field, "=", v.value)}))), 1
 
 
+def called(w: World, e: str, text: str, said: str = "") -> Out:
+    """Mean the thing with a name that no schema knows; `said`: a word says that it is a name."""
+    there = w.lex.entities[e]
+    places = any(f.kind == "place" for f in there.fields.values())
+    if there.label and (said or there.label.kind == "person" or not places):
+        yield NP(Set(e, frozenset({Cond(there.label.name, "=", text)}))), 1
+
+
 def coded(w: World, e: str, code: str | float) -> Out:
     """Mean the thing with an identity behind its noun, where no schema says what they look like."""
     found = w.lex.entities[e].fields.get("id")
@@ -233,6 +250,15 @@ def pre(w: World, m: Part, np: NP) -> Out:
         return
     for s, cost in apply(w, np.set, m):
         yield np._replace(set=s), cost
+
+
+def done_by(w: World, np: NP, m: Part) -> Out:
+    """Restrict things by who did them; where some may not have been done, it is asked."""
+    values = {str(v) for f in w.lex.entities[np.set.entity].fields.values() for v in f.values}
+    if undone := " or ".join(sorted(values & ENGLISH.classes["undone"])):
+        w.refuse(f"Are {many(w, np.set)} meant that are {undone}, too?")
+    else:
+        yield from pre(w, m, np)
 
 
 def post(w: World, np: NP, m: Part) -> Out:

@@ -83,6 +83,12 @@ def about(w: World, a: NP, b: NP) -> Out:
         yield Show((s,)), cost
 
 
+def role_of(w: World, said: Word, np: NP) -> Out:
+    """Show what has a role for things, as the manager of a parcel."""
+    if np.set.entity == said.entity:
+        yield from about(w, NP(Set(w.lex.field(said).ref.split(".")[0])), np)
+
+
 # --- several sets
 
 
@@ -207,6 +213,8 @@ def stated_rate(w: World, v: Val, np: NP | None = None) -> Out:
 
 def restrict(w: World, a: Part, m: Part) -> Out:
     """Restrict what a figure is about; of groups it is not known what "not" leaves out."""
+    if isinstance(a, Rank) and isinstance(m, When) and not a.set.links:
+        yield from ((a._replace(set=s), cost) for s, cost in apply(w, a.set, m))
     if not isinstance(a, Agg) or a.order:
         return
     is_own = not isinstance(m, To) or m.np.set == a.set
@@ -275,13 +283,13 @@ def commonest(w: World, g: Group, order: str, n: float | None = None) -> Out:
 # --- ranks
 
 
-def rank(w: World, np: NP, order: str, f: Word, n: float | None = None) -> Out:
-    """Sort things by a field, the first `n` of them."""
+def rank(w: World, np: NP, order: str | None, f: Word, n: float | None = None) -> Out:
+    """Sort things by a field, the first `n` of them; upwards where the question does not say."""
     found = w.lex.field(f)
     sorts = found.column and f.entity == np.set.entity and found.kind in ("number", "date")
     if sorts and not np.set.has_hole:
         first = int(n) if n else np.set.limit or (1 if np.one else None)
-        yield Rank(np.set._replace(limit=None), f.field, order, first), 0
+        yield Rank(np.set._replace(limit=None), f.field, order or "asc", first), 0
 
 
 def largest(w: World, order: str, np: NP) -> Out:
@@ -303,7 +311,9 @@ def newest(w: World, order: str, np: NP, n: float | None = None) -> Out:
 
 
 def ordered(w: World, q: Part, order: str) -> Out:
-    """Sort the groups of a figure."""
+    """Sort the groups of a figure, or a list that is sorted already."""
+    if isinstance(q, Rank) and q.top is None:
+        yield q._replace(order=order), 0
     if isinstance(q, Agg) and q.by and not q.order:
         yield q._replace(order=order), 0
 

@@ -190,7 +190,8 @@ class Reading:
         at = 0
         while at < len(self.tokens):
             t, end = self.tokens[at], at + 1
-            if at not in covered and self._reader.meant(t):
+            both = self._is_name(at) and not covered & {at + 1} and self._is_name(at + 1)
+            if at not in covered and not both and self._reader.meant(t):
                 self.unknown.append(t.text)  # a name, or a slip in a word that is known
             elif at not in covered and (t.kind == "quoted" or self._is_name(at)):
                 while (
@@ -214,9 +215,12 @@ class Reading:
         return self._question[self.tokens[start].start : self.tokens[end - 1].end]
 
     def _is_name(self, at: int) -> bool:
-        t = self.tokens[at]
-        inner = t.text[1:] != t.text[1:].lower()
-        return t.kind == "word" and t.text[:1].isupper() and (at > 0 or inner)
+        """Return whether a word is written as a name; the first one is before another capital."""
+        t, after = [*self.tokens, *[None] * 2][at : at + 2]
+        if not t or t.kind != "word" or not t.text[:1].isupper():
+            return False
+        follows = after is not None and after.text[:1].isupper()
+        return at > 0 or follows or t.text[1:] != t.text[1:].lower()
 
     def _drop_commas(self, skipped: set[int]) -> None:
         """Skip commas at the two ends, where all beyond them means nothing."""

@@ -138,6 +138,12 @@ class Entity:
         return next((f.name for f in years if any(w.endswith("year") for w in f.words)), "")
 
     @property
+    def label(self) -> Field | None:
+        """The field of its own name, if its list is filtered by that."""
+        own = (self.fields.get(name) for name in ("name", "title", f"{self.name}_name"))
+        return next((f for f in own if f and f.equal), None)
+
+    @property
     def keys(self) -> list[Field]:
         """The fields that carry an identity."""
         return [f for f in self.fields.values() if f.ref]
@@ -305,9 +311,9 @@ def read_field(entity: Entity, name: str, node: Node) -> Field:
     found.unit = found.unit or _text(node, "x-unit")
     found.part_of = found.part_of or _text(node, "x-part-of")
     head, _, suffix = name.rpartition("_")
-    if not found.unit and head and suffix in ENGLISH.suffixes and {"number", "integer"} & {*kinds}:
-        found.unit = ENGLISH.suffixes[suffix]
-        found.words.append(spoken(head))
+    if head and suffix in ENGLISH.suffixes and {"number", "integer"} & {*kinds}:
+        found.unit = found.unit or ENGLISH.suffixes[suffix]
+        found.words += [spoken(head)] * (spoken(head) not in found.words)
     found.kind = found.kind or _kind(node, kinds)
     found.words += [
         w for w in [spoken(name), *texts_of(node, "x-synonyms")] if w not in found.words

@@ -130,8 +130,8 @@ def singular(word: str) -> str:
 def participles(noun: str) -> list[str]:
     """Return what is done where `noun` is the deed: a "collection" is "collected"."""
     last = noun.split()[-1]
-    if last.endswith("ion"):
-        return [last[:-3] + "ed"]
+    if last.endswith(("ion", "al")):
+        return [re.sub("(ion|al)$", "ed", last)]
     if last.endswith("ment"):
         return [last[:-4] + "ed", last[:-4] + last[-5] + "ed"]
     return [last + ("d" if last.endswith("e") else "ed")]
