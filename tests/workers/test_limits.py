@@ -5,9 +5,11 @@ from itertools import accumulate
 from pathlib import Path
 
 from tests.postgres import Server
-from tests.workers._office import ledger, office, over, plan_of
+from tests.workers._office import ledger, office, over, plan_of, status, until, working
 from tests.workers.crew import SETTINGS, crew
+from toolplan.cli._placed import places_text
 from toolplan.events import RunState
+from toolplan.storage.queue._places import Places
 
 _LIMITED = f"{SETTINGS}\n[limits.everywhere]\nbusy = 2\n"
 
@@ -36,3 +38,45 @@ async def test_a_limit_over_workers_is_never_exceeded(postgres: Server, home: Pa
     words = ledger(home)
     assert len(words) == 2 * 60
     assert _most(words) == 2
+
+
+async def test_a_run_that_waits_for_a_place_says_which_and_who_has_it(postgres: Server) -> None:
+    url = postgres.schema()
+    with office(url) as app:
+        places = app.workers.dispatch().places
+        plan = plan_of(app, {"id": "a", "tool": "read", "args": {"seconds": 6.0}})
+        async with working(url, everywhere={"read": 1}):
+            runs = [await app.workers.submit(plan) for _ in range(2)]
+            await until(lambda: any(places.waits(run) for run in runs))
+            (waits,) = [found for run in runs if (found := places.waits(run))]
+            said = places_text(waits)
+            assert said.startswith("a place of read, held by the worker in process ")
+            assert f" since {waits[0].since.astimezone():%Y-%m-%d %H:%M:%S}." in said
+            for run in runs:
+                await until(lambda run=run: status(app, run) is RunState.SUCCEEDED)
+            await until(lambda: not any(places.waits(run) for run in runs))
+        assert app.workers.dispatch().journal.rows("SELECT * FROM places", ()) == []
+
+
+async def test_places_are_leases(postgres: Server) -> None:
+    url = postgres.schema()
+    with office(url) as one, office(url) as two:
+        journal = one.workers.dispatch().journal
+        first, second = one.workers.dispatch().places, Places(two.workers.dispatch().journal)
+        taken = {first.take("t", 2), first.take("t", 2)}
+        assert taken == {0, 1}
+        assert second.take("t", 2) is None
+        assert first.keep([("t", 0), ("t", 1)]) == {("t", 0), ("t", 1)}
+        # one that lapsed is taken by others, and by its holder never twice
+        journal.rows("UPDATE places SET until = clock_timestamp() WHERE slot = 1", ())
+        assert first.take("t", 2) is None
+        assert second.take("t", 2) == 1
+        assert first.keep([("t", 0), ("t", 1)]) == {("t", 0)}
+        first.release("t", 1)  # it is the other's
+        assert first.take("t", 2) is None
+        # one that its holder has forgotten is free again
+        journal.rows("UPDATE places SET until = clock_timestamp() WHERE slot = 0", ())
+        assert first.keep([]) == set()
+        assert first.take("t", 2) == 0
+        second.drop(journal.owner)
+        assert first.take("t", 2) == 0

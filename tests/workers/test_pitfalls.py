@@ -249,8 +249,9 @@ async def test_a_call_that_waits_for_a_slot_has_no_intent(postgres: Server, home
     """Who dies meanwhile leaves nothing in doubt."""
     url = postgres.schema()
     with office(url) as other:
-        locks = other.workers.dispatch().journal.locks
-        assert locks.hold("limit write 0")
+        dispatch = other.workers.dispatch()
+        assert dispatch.places.take("write", 1) == 0
+        dispatch.journal.rows("UPDATE places SET until = 'infinity'", ())
         async with working(url, everywhere={"write": 1}) as app:
             plan = plan_of(app, {"id": "w", "tool": "write", "args": {"x": "one"}})
             run = await app.workers.submit(plan, yes=True)
@@ -259,6 +260,6 @@ async def test_a_call_that_waits_for_a_slot_has_no_intent(postgres: Server, home
             events = app.needed_journal().events(run)
             assert not any(isinstance(each, CallIntended) for each in events)
             assert ledger(home) == []
-            locks.release("limit write 0")
+            dispatch.places.release("write", 0)
             await until(lambda: status(app, run) is RunState.SUCCEEDED, seconds=90)
     assert ledger(home) == ["begin:one", "end:one"]

@@ -6,6 +6,7 @@ import getpass
 import socket
 from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
+from itertools import groupby
 from typing import NamedTuple, cast
 
 from toolplan.app._home import home
@@ -19,7 +20,7 @@ from toolplan.cli._terminal import CommandError, Exit, note, print_json
 from toolplan.path import Json
 from toolplan.render.runs_view import SHORT
 from toolplan.storage.journal import Store
-from toolplan.storage.queue import Dispatch, dispatch_of
+from toolplan.storage.queue import Dispatch, Held, dispatch_of
 
 
 class Decisions(NamedTuple):
@@ -115,6 +116,17 @@ def continue_after_failover(place: str | None, run: str, *, as_json: bool) -> in
     return Exit.FINE.value
 
 
+def places_text(waits: Sequence[Held]) -> str:
+    """Return which places a run waits for, and who has them; empty if it waits for none."""
+    texts: list[str] = []
+    for name, held in groupby(waits, key=lambda each: each.name):
+        owners = [
+            f"{each.owner} since {each.since.astimezone():%Y-%m-%d %H:%M:%S}" for each in held
+        ]
+        texts.append(f"a place of {name}, held by the worker in {', '.join(owners)}")
+    return f"{'; and for '.join(texts)}." if texts else ""
+
+
 def user_name() -> str:
     """Return who uses this machine, as others know them."""
     try:
@@ -139,6 +151,8 @@ def report_placed(journal: Store, runs: Sequence[str], *, others: bool = False) 
         note(stranded.text)
         note(f"{stranded.help} The settings are in {home()}.")
     for run in runs:
+        if waits := places_text(dispatch.places.waits(run)):
+            note(f"Run {run[:SHORT]} waits for {waits}")
         placement = dispatch.placement(run)
         if placement is not None and placement.parked:
             note(f"Run {run[:SHORT]} is parked: {placement.parked}")

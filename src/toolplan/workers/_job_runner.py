@@ -17,7 +17,6 @@ from toolplan.approval import Approver, decided_by
 from toolplan.engines import (
     CannotRun,
     Leaving,
-    SharedLimit,
     cancel,
     resume,
 )
@@ -38,6 +37,7 @@ from toolplan.storage.queue import COUNTED, Again, Dispatch, Job, Message
 from toolplan.threads import in_thread
 from toolplan.tools import on_day
 from toolplan.workers._inbox import Answer, Read, read_messages
+from toolplan.workers._slots import RunSlots, Slots
 
 MOST_LIVES: Final = 10
 """After so many workers in a row that ended without progress, a run is parked."""
@@ -69,7 +69,7 @@ class JobRunner:
         dispatch: Dispatch,
         queue: str,
         leaving: Leaving,
-        limits: Mapping[str, SharedLimit],
+        limits: Mapping[str, Slots],
     ) -> None:
         self._app = app
         self._dispatch = dispatch
@@ -249,7 +249,7 @@ class JobRunner:
     ) -> Run:
         names = {tool.name for tool in self._app.tools.values()}
         names |= {tool.source for tool in self._app.tools.values()}
-        limits = {name: limit for name, limit in self._limits.items() if name in names}
+        limits = {n: RunSlots(each, run) for n, each in self._limits.items() if n in names}
         arguments = replace(worked.options, shared_limits=limits).arguments()
         try:
             return await resume(

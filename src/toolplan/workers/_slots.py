@@ -1,13 +1,13 @@
-"""Limits over all machines: each call that may be made has a slot, which is a lock by name."""
+"""Limits over all machines: each call that may be made has a slot, which is a leased row."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from toolplan.storage.journal import JournalError
 from toolplan.threads import in_thread
@@ -18,51 +18,86 @@ _KEPT_S: Final = 1.0
 """How long a worker passes a slot on to its own runs, before other machines have their turn."""
 
 
-class _Locks(Protocol):
-    def hold(self, name: str) -> bool: ...
-    def release(self, name: str) -> None: ...
+class _Places(Protocol):
+    def take(self, name: str, most: int) -> int | None: ...
+    def release(self, name: str, slot: int) -> None: ...
 
 
-class Slots:
-    """The slots of one limit, for the runs of this process: a `SharedLimit` of the engine.
+class RunSlots(NamedTuple):
+    """The slots of one limit for a run: a `SharedLimit` of the engine."""
 
-    A slot is a session lock in the database, so it is free at once when its worker is gone. The
-    same session could take a lock twice; so the slots that this process has are kept here.
-    """
-
-    def __init__(self, name: str, most: int, locks: _Locks) -> None:
-        self._name = name
-        self._most = most
-        self._locks = locks
-        self._held: dict[int, float] = {}  # slot: since when
-        self._waiting: deque[Callable[[], None]] = deque()
-        self._serving: asyncio.Task[None] | None = None
-        self._releasing: set[asyncio.Task[None]] = set()
+    slots: Slots
+    run: str
 
     def ask(self, granted: Callable[[], None]) -> None:
         """Call `granted` when one more call may be made."""
-        self._waiting.append(granted)
-        self._serve()
+        self.slots.ask(granted, self.run)
 
     def withdraw(self, granted: Callable[[], None]) -> None:
         """Take back an `ask`."""
-        self._waiting.remove(granted)
+        self.slots.withdraw(granted, self.run)
+
+    def release(self) -> None:
+        """Release what was granted."""
+        self.slots.release()
+
+
+class Slots:
+    """The slots of one limit, for the runs of this process.
+
+    A slot is a row that this worker leases and keeps by `kept`; a dead worker's rows are removed,
+    and those of one that stands still lapse.
+    """
+
+    def __init__(self, name: str, most: int, places: _Places) -> None:
+        self._name = name
+        self._most = most
+        self._places = places
+        self._held: dict[int, float] = {}  # slot: since when
+        self._waiting: deque[tuple[Callable[[], None], str]] = deque()
+        self._serving: asyncio.Task[None] | None = None
+        self._releasing: set[asyncio.Task[None]] = set()
+
+    def ask(self, granted: Callable[[], None], run: str) -> None:
+        """Call `granted` when one more call of `run` may be made."""
+        self._waiting.append((granted, run))
+        self._serve()
+
+    def withdraw(self, granted: Callable[[], None], run: str) -> None:
+        """Take back an `ask`."""
+        self._waiting.remove((granted, run))
 
     def release(self) -> None:
         """Release what was granted: to another run of this process, or to all machines."""
         loop = asyncio.get_running_loop()
         slot = min(self._held, key=self._held.__getitem__)
         if self._waiting and loop.time() - self._held[slot] < _KEPT_S:
-            loop.call_soon(self._waiting.popleft())
+            loop.call_soon(self._waiting.popleft()[0])
             return
         del self._held[slot]
         task = loop.create_task(self._release(slot))
         self._releasing.add(task)
         task.add_done_callback(self._releasing.discard)
 
+    @property
+    def held(self) -> list[tuple[str, int]]:
+        """The slots that this process has, with the name of the limit."""
+        return [(self._name, slot) for slot in self._held]
+
+    @property
+    def waits(self) -> list[tuple[str, str]]:
+        """The runs that wait for a slot, with the name of the limit."""
+        return [(run, self._name) for run in dict.fromkeys(run for _, run in self._waiting)]
+
+    def kept(self, asked: Collection[tuple[str, int]], kept: Collection[tuple[str, int]]) -> None:
+        """Pass a slot on to nobody here that was `asked` for and is not `kept`: it has lapsed."""
+        for slot in self._held:
+            if (self._name, slot) in asked and (self._name, slot) not in kept:
+                self._held[slot] = float("-inf")
+
     async def _release(self, slot: int) -> None:
-        with suppress(JournalError):  # the session is over, and its locks with it
-            await in_thread(self._locks.release, self._lock(slot))
+        with suppress(JournalError):  # it lapses
+            await in_thread(self._places.release, self._name, slot)
         if self._waiting:
             await asyncio.sleep(_LONGEST_PAUSE_S)  # other machines look that often
         self._serve()
@@ -75,7 +110,7 @@ class Slots:
         """Take slots while runs wait for them."""
         pause = _PAUSE_S
         while self._waiting:
-            slot = await in_thread(self._free_slot, frozenset(self._held))
+            slot = await in_thread(self._free_slot)
             if slot is None:
                 await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 — no secret
                 pause = min(1.5 * pause, _LONGEST_PAUSE_S)
@@ -83,17 +118,13 @@ class Slots:
             pause = _PAUSE_S
             if self._waiting:
                 self._held[slot] = asyncio.get_running_loop().time()
-                self._waiting.popleft()()
+                self._waiting.popleft()[0]()
             else:
-                await in_thread(self._locks.release, self._lock(slot))
+                with suppress(JournalError):
+                    await in_thread(self._places.release, self._name, slot)
 
-    def _free_slot(self, held: frozenset[int]) -> int | None:
-        others = [each for each in range(self._most) if each not in held]
-        random.shuffle(others)
+    def _free_slot(self) -> int | None:
         try:
-            return next((each for each in others if self._locks.hold(self._lock(each))), None)
+            return self._places.take(self._name, self._most)
         except JournalError:
             return None
-
-    def _lock(self, slot: int) -> str:
-        return f"limit {self._name} {slot}"

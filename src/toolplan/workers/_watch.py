@@ -48,8 +48,7 @@ class Watch:
     async def look_for_silent(self, busy: set[int]) -> list[Job]:
         """Put back the jobs of workers that hang, or that the queue does not know.
 
-        The session of one that hangs is ended: as long as it lasts it keeps its name, and the
-        places of limits over all machines.
+        The session of one that hangs is ended: as long as it lasts it keeps its name.
 
         Raises:
             JournalError: the database cannot be used.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -56,14 +56,13 @@ async def work(
     """
     leaving = Leaving() if leaving is None else leaving
     queue, dispatch = app.workers.queue, await _reached(app, leaving)
-    journal = dispatch.journal
-    limits = {name: Slots(name, most, journal.locks) for name, most in (everywhere or {}).items()}
+    limits = {name: Slots(name, most, dispatch.places) for name, most in (everywhere or {}).items()}
     runner = JobRunner(app, dispatch, queue, leaving, limits)
     life = _Life(dispatch, queue)
     # before it takes anything: who dies between the two would be a worker that is unknown to all
     await in_thread(life.begin)
     await dispatch.queue.open()
-    watching = asyncio.create_task(_watch(life, dispatch, runner))
+    watching = asyncio.create_task(_watch(life, dispatch, runner, [*limits.values()]))
     leaving.on_ask(dispatch.queue.stop)
     try:
         on_ready(queue)
@@ -127,9 +126,37 @@ class _Life:
         self._dispatch.join(self.name, number, self.queue)
 
 
-async def _watch(life: _Life, dispatch: Dispatch, runner: JobRunner) -> None:
+class _Beat:
+    """The sign of life of the slots that this worker has, and which of its runs wait for one."""
+
+    def __init__(self, dispatch: Dispatch, limits: Sequence[Slots]) -> None:
+        self._places = dispatch.places
+        self._limits = limits
+        self._known: tuple[object, object] = ([], [])
+
+    async def give(self) -> None:
+        """Write it, where there is anything to say.
+
+        Raises:
+            JournalError: the database cannot be used.
+        """
+        held = [each for limit in self._limits for each in limit.held]
+        waits = [each for limit in self._limits for each in limit.waits]
+        known, self._known = self._known, (held, waits)
+        if held or known[0]:
+            kept = await in_thread(self._places.keep, held)
+            for limit in self._limits:
+                limit.kept(held, kept)
+        if waits or known[1]:
+            await in_thread(self._places.note_waits, waits)
+
+
+async def _watch(
+    life: _Life, dispatch: Dispatch, runner: JobRunner, limits: Sequence[Slots]
+) -> None:
     """Look again and again: at this worker's own lock, at cancellations, and at the others."""
     watch, mine, turn = Watch(dispatch, life.name), dispatch.queue.mine, 0
+    beat = _Beat(dispatch, limits)
     while True:
         await asyncio.sleep(_LOOK_S)
         turn += 1
@@ -138,6 +165,7 @@ async def _watch(life: _Life, dispatch: Dispatch, runner: JobRunner) -> None:
             await runner.obey_cancellations()
             await watch.look(mine)
             if turn % _SILENT_EVERY == 0:
+                await beat.give()
                 await watch.look_for_silent(mine)
                 await watch.look_for_forgotten(mine)
             if turn % _LOST_EVERY == 0:

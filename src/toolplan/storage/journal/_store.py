@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
@@ -200,13 +200,14 @@ class SharedJournal(Store):
     Attributes:
         conninfo: how another client connects to the database.
         transaction: commits all of its block, which has a connection, or nothing.
-        rows: returns the rows of one statement, whose values stand at `%s`; it may be done twice.
+        rows: returns the rows of one statement, with values at `%s` or `%(name)s`; it may be done
+            twice.
     """
 
     locks: Any
     conninfo: str
     transaction: Callable[[], AbstractContextManager[Any]]
-    rows: Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
+    rows: Callable[[str, Sequence[object] | Mapping[str, object]], list[tuple[Any, ...]]]
     _query_of: Callable[[Any], Query]
 
     def submit(

@@ -12,6 +12,7 @@ from toolplan.storage.queue._dispatch import (
     has_table,
     lock_of,
 )
+from toolplan.storage.queue._places import Held
 from toolplan.storage.queue._queue import Again, Handle, Job, Queue
 from toolplan.storage.queue._retention import prune_shared
 
@@ -20,6 +21,7 @@ __all__ = [
     "Again",
     "Dispatch",
     "Handle",
+    "Held",
     "Job",
     "Message",
     "Placement",

@@ -11,6 +11,7 @@ from msgspec import Struct
 from toolplan.events import Event
 from toolplan.path import Json
 from toolplan.storage.journal import JournalError, RunRecord, SharedJournal
+from toolplan.storage.queue._places import PLACES_TABLES, Places
 from toolplan.storage.queue._queue import Queue
 
 COUNTED: Final = "counted"
@@ -122,6 +123,7 @@ class Dispatch:
         """
         self.journal = journal
         self.queue = queue
+        self.places = Places(journal)
         with journal.transaction() as connection:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             if not has_table(connection, "procrastinate_jobs"):
@@ -130,6 +132,8 @@ class Dispatch:
                 connection.execute(_TABLES)
             if not has_table(connection, "servers"):
                 connection.execute(_FENCE_TABLES)
+            if not has_table(connection, "places"):
+                connection.execute(PLACES_TABLES)
             allowed = connection.execute(_MAY_IDENTIFY).fetchone()[0]
         self._identity = _IDENTITY if allowed else "''"
         self.look_for_failover()
@@ -381,6 +385,7 @@ class Dispatch:
 
     def leave(self, name: str) -> None:
         """Note that the worker `name` is gone, and has nothing any more."""
+        self.places.drop(name)
         self.journal.rows("DELETE FROM workers WHERE name = %s", (name,))
 
     def workers(self) -> list[tuple[str, str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -111,7 +111,9 @@ class Connections:
                         raise fault(error, self.address) from None
         raise AssertionError("the last try returns or raises")
 
-    def rows(self, query: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+    def rows(
+        self, query: str, values: Sequence[object] | Mapping[str, object]
+    ) -> list[tuple[Any, ...]]:
         """Return the rows of one statement, which is a transaction.
 
         Where the connection was lost it is done again: it may have been done twice.
