@@ -61,10 +61,6 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         "The MCP configuration has no server of this name.",
         "take a name of the file.",
     ),
-    "unknown-digest": (
-        "No plan with this digest was planned or checked by this MCP server.",
-        "call `plan` or `check` first, or pass the plan itself.",
-    ),
     "not-found": ("What was asked for is not there.", "look at the list again."),
     # approval, and the state of a run
     "approval-required": (
@@ -91,10 +87,6 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "digest-changed": (
         "The plan or its calls are not those that were shown; nothing was run.",
         "look at them again, and decide anew.",
-    ),
-    "digest-mismatch": (
-        "The plan and the digest that came with it are not of one plan; nothing was run.",
-        "pass either the plan or its digest.",
     ),
     "has-effects": (
         "The tool may change something, so the studio does not call it alone.",

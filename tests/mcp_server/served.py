@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from mcp import Client
 from mcp.server import Server
-from mcp.types import CallToolResult
+from mcp.types import CallToolResult, TextContent
 
 from toolplan.app.app import App
 from toolplan.approval import Approver
@@ -74,12 +74,12 @@ class Served:
     journal: Journal
     toolbox: Toolbox
 
-    async def call(self, tool: str, **arguments: Any) -> Any:
+    async def call(self, tool: str, /, **arguments: Any) -> Any:
         """Call a tool as a client of its own does, and give the structured content."""
         async with Client(self.server) as client:
             return content(await client.call_tool(tool, arguments))
 
-    async def refused(self, tool: str, **arguments: Any) -> Any:
+    async def refused(self, tool: str, /, **arguments: Any) -> Any:
         """Call a tool that refuses, and give the structured content with its error."""
         async with Client(self.server) as client:
             return error(await client.call_tool(tool, arguments))
@@ -88,6 +88,12 @@ class Served:
 def content(result: CallToolResult) -> Any:
     assert not result.is_error, result.structured_content
     return result.structured_content
+
+
+def text(result: CallToolResult) -> str:
+    (block,) = result.content
+    assert isinstance(block, TextContent)
+    return block.text
 
 
 def error(result: CallToolResult) -> Any:

@@ -43,10 +43,10 @@ def test_an_unapproved_effect_is_refused_with_all_that_a_person_must_know(tmp_pa
     async def work() -> None:
         tools = scripted()
         async with serving(tmp_path, tools.toolbox) as served:
-            checked = await served.call("check", plan=WRITES)
-            result = await served.refused("run", digest=checked["digest"])
+            checked = await served.call("run", plan=WRITES, only_check=True)
+            result = await served.refused("run", plan=WRITES)
             assert result["error"]["code"] == "approval-required"
-            assert result["digest"] == checked["digest"]
+            assert result["effects"] == checked["effects"]
             assert terminal_command("resume", result["run"][:8]) in result["error"]["help"]
             (effect,) = result["effects"]
             assert (effect["step"], effect["tool"], effect["effects"]) == ("mail", "send", "write")
@@ -93,14 +93,14 @@ def test_the_run_waits_in_the_journal_until_a_person_approves_it_there(tmp_path:
         tools = scripted()
         async with serving(tmp_path, tools.toolbox) as served:
             result = await served.refused("run", plan=WRITES)
-            waiting = (await served.call("runs", run=result["run"]))["run"]
+            waiting = await served.call("runs", run=result["run"])
             assert waiting["status"] == "waiting"
             assert terminal_command("resume", result["run"][:8]) in waiting["help"]
             ended = await resume(
                 result["run"], tools.toolbox, journal=served.journal, approval=approve
             )
             assert ended.succeeded
-            over = (await served.call("runs", run=result["run"], outputs=True))["run"]
+            over = await served.call("runs", run=result["run"], detail=True)
             assert over["status"] == "succeeded"
             assert over["steps"]["mail"]["output"] == [{"to": "ann"}, {"to": "bob"}]
         assert [call.args for call in tools.calls if call.tool == "send"] == [
@@ -111,14 +111,17 @@ def test_the_run_waits_in_the_journal_until_a_person_approves_it_there(tmp_path:
     in_loop(work)
 
 
-@pytest.mark.parametrize("again", ["run", "resume"])
+@pytest.mark.parametrize("again", ["run", "runs", "resume"])
 def test_wait_s_waits_for_the_person_and_returns_the_result(tmp_path: Path, again: str) -> None:
     async def work() -> None:
         tools = scripted()
         async with serving(tmp_path, tools.toolbox) as served:
             waiting = await served.refused("run", plan=WRITES, wait_s=0.1)
             which = {"plan": WRITES} if again == "run" else {"run": waiting["run"]}
-            asked = asyncio.create_task(served.call(again, **which, wait_s=20))
+            if again == "resume":
+                which |= {"action": "resume"}
+            tool = "run" if again == "run" else "runs"
+            asked = asyncio.create_task(served.call(tool, **which, wait_s=20))
             await asyncio.sleep(0.2)
             assert not asked.done()
             await resume(waiting["run"], tools.toolbox, journal=served.journal, approval=approve)
@@ -191,7 +194,7 @@ def test_a_client_cannot_resume_a_run_that_waits(tmp_path: Path) -> None:
         tools = scripted()
         async with serving(tmp_path, tools.toolbox) as served:
             waiting = await served.refused("run", plan=WRITES)
-            result = await served.refused("resume", run=waiting["run"])
+            result = await served.refused("runs", run=waiting["run"], action="resume")
             assert result["error"]["code"] == "approval-required"
             assert result["digest"] == waiting["digest"]
             assert served.journal.load(waiting["run"]).status is RunState.WAITING
@@ -243,7 +246,7 @@ def test_a_call_in_doubt_is_decided_by_a_person(tmp_path: Path) -> None:
             assert result["status"] == "in_doubt"
             command = terminal_command("resume", result["run"][:8])
             assert f"{command} --retry mail:0" in result["help"]
-            again = await served.call("resume", run=result["run"])
+            again = await served.call("runs", run=result["run"], action="resume")
             assert again["status"] == "in_doubt"
             assert len(tools.args_of("send")) == 1
             ended = await resume(
@@ -264,7 +267,7 @@ def test_a_run_with_tools_that_are_not_allowed_here_is_not_gone_on_with(tmp_path
             waiting = await served.refused("run", plan=WRITES)
         policy = Policy(("people",))
         async with serving(tmp_path, tools.toolbox, approve=approve, policy=policy) as served:
-            result = await served.refused("resume", run=waiting["run"])
+            result = await served.refused("runs", run=waiting["run"], action="resume")
             assert result["error"]["code"] == "tool-not-allowed"
         assert tools.calls == []
 
@@ -278,7 +281,7 @@ def test_a_run_of_other_tools_is_not_gone_on_with(tmp_path: Path) -> None:
         others = scripted()
         others.add("send", input_schema={"type": "object"}, effects=Effects.READ)
         async with serving(tmp_path, others.toolbox) as served:
-            result = await served.refused("resume", run=waiting["run"])
+            result = await served.refused("runs", run=waiting["run"], action="resume")
             assert result["error"]["code"] == "cannot-run"
         assert others.calls == []
 
@@ -315,7 +318,7 @@ def through_a_client(
         async with serving(folder, tools.toolbox, elicit=elicit) as served:
             client = Client(served.server, mode=era, elicitation_callback=person)
             async with client:
-                result = await client.call_tool("run", {"plan": plan})
+                result = await client.call_tool("run", {"plan": plan, "detail": True})
                 return result.structured_content, result.is_error
 
     result, is_error = in_loop(work)

@@ -15,7 +15,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.mcp_server.served import READS, WRITES, content, error, in_loop, scripted
+from tests.mcp_server.served import READS, WRITES, content, error, in_loop, scripted, text
 from toolplan.app.app import App
 from toolplan.errors import ToolplanError
 from toolplan.events import RunState
@@ -94,8 +94,13 @@ def test_a_foreign_client_runs_a_plan_and_is_refused_an_effect(
                 listening(journal, tools.toolbox, TOKEN) as url,
                 connected(url, era, TOKEN) as client,
             ):
-                assert len((await client.list_tools()).tools) == 7
-                assert content(await client.call_tool("check", {"plan": READS}))["runnable"]
+                assert len((await client.list_tools()).tools) == 3
+                found = await client.call_tool("search", {"query": "people"})
+                assert text(found).startswith("people(team: str)")
+                checked = await client.call_tool("run", {"plan": READS, "only_check": True})
+                assert content(checked)["runnable"]
+                one = await client.call_tool("run", {"tool": "people", "args": {"team": "red"}})
+                assert content(one) == {"data": ["ann", "bob"]}
                 reported: list[float] = []
 
                 async def hear(progress: float, total: float | None, message: str | None) -> None:
@@ -106,7 +111,7 @@ def test_a_foreign_client_runs_a_plan_and_is_refused_an_effect(
                 assert reported[-1] == 1.0
                 refused = error(await client.call_tool("run", {"plan": WRITES}))
                 assert refused["error"]["code"] == "approval-required"
-        assert [call.tool for call in tools.calls] == ["people"]
+        assert [call.tool for call in tools.calls] == ["people", "people"]
 
     in_loop(work)
 

@@ -11,7 +11,7 @@ import pytest
 from mcp import Client
 
 import toolplan
-from tests.mcp_server.served import content, in_loop
+from tests.mcp_server.served import in_loop, text
 from tests.sources.mcp.scripts import ANYTHING, WIRE_SERVER, Scripted, one_page
 from toolplan.mcp_server import Backend, make_server
 
@@ -23,17 +23,17 @@ BAD: dict[str, dict[str, Any]] = {
 }
 
 
-def said(app: toolplan.App) -> tuple[str, dict[str, Any]]:
+def said(app: toolplan.App) -> tuple[str, str]:
     """Return the instructions of a server over `app`, and its list of tools."""
     found: list[Any] = []
 
     async def work() -> None:
         async with Backend(app) as backend, Client(make_server(backend)) as client:
             found.append(client.instructions)
-            found.append(content(await client.call_tool("tools", {})))
+            found.append(text(await client.call_tool("search", {})))
 
     in_loop(work)
-    return str(found[0]), found[1]
+    return str(found[0]), str(found[1])
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -44,11 +44,11 @@ def test_a_server_that_cannot_be_used_is_named(tmp_path: Path, name: str) -> Non
     path.write_text(json.dumps({"mcpServers": {"good": entry, name: BAD[name]}}), "utf-8")
     with toolplan.open(str(path), journal=str(tmp_path / "runs.sqlite")) as app:
         instructions, tools = said(app)
-    assert [each["name"] for each in tools["tools"]][:1] == ["good.age"]
+    assert "good (1)" in tools
+    assert "good.age" in tools
     assert "Not available (tell the user): " in instructions
     assert name in instructions.partition("Not available")[2]
-    (left_out,) = tools["unavailable"]
-    assert name in left_out
+    assert name in tools.partition("Not available (tell the user): ")[2]
 
 
 def test_where_all_can_be_used_nothing_is_said(tmp_path: Path) -> None:
@@ -56,4 +56,4 @@ def test_where_all_can_be_used_nothing_is_said(tmp_path: Path) -> None:
         assert app.faults == ()
         instructions, tools = said(app)
     assert "Not available" not in instructions
-    assert "unavailable" not in tools
+    assert "Not available" not in tools

@@ -79,10 +79,9 @@ def test_a_run_can_be_watched_later_where_the_client_waits_only_so_long(tmp_path
         async with serving(tmp_path, tools.toolbox) as served:
             begun = await served.call("run", plan=TWO, wait_s=0.1)
             assert begun["status"] == "running"
-            assert begun["answer"] is None
             assert "runs" in begun["help"]
             free.set()
-            ended = await served.call("resume", run=begun["run"][:10])
+            ended = await served.call("runs", run=begun["run"][:10], action="resume")
             assert ended["run"] == begun["run"]
             assert ended["status"] == "succeeded"
             assert len(tools.calls) == 2
@@ -104,11 +103,11 @@ def test_a_cancelled_request_cancels_its_run_which_can_be_resumed(tmp_path: Path
             run = only_run(served)
             assert await over(served, run) is RunState.CANCELLED
             assert tools.cancelled == ["people"]
-            stands = content(await client.call_tool("runs", {"run": run}))["run"]
-            assert stands["steps"]["first"]["state"] == "succeeded"
+            stands = content(await client.call_tool("runs", {"run": run}))
+            assert stands["steps"]["second"]["state"] == "cancelled"
             assert "resume" in stands["help"]
             free.set()
-            ended = content(await client.call_tool("resume", {"run": run}))
+            ended = content(await client.call_tool("runs", {"run": run, "action": "resume"}))
             assert ended["status"] == "succeeded"
         assert len(tools.calls) == 3
 
@@ -128,18 +127,34 @@ def test_a_resumed_run_is_reported_whole_and_not_from_where_it_resumes(tmp_path:
             await tools.started("people", 2)
             served.runs.stop()
             assert await over(served, begun["run"]) is RunState.CANCELLED
-            stands = await served.call("resume", run=begun["run"], wait_s=0)
+            stands = await served.call("runs", run=begun["run"], action="resume", wait_s=0)
             assert (stands["run"], stands["status"]) == (begun["run"], "running")
-            assert stands["steps"]["first"]["state"] == "succeeded"
-            assert stands["digest"] == begun["digest"]
+            assert "first" not in stands["steps"]
             free.set()
             async with Client(served.server) as client:
-                run = {"run": begun["run"]}
-                ended = await client.call_tool("resume", run, progress_callback=hear)
+                run = {"run": begun["run"], "action": "resume"}
+                ended = await client.call_tool("runs", run, progress_callback=hear)
                 assert content(ended)["status"] == "succeeded"
 
     in_loop(work)
     assert reported[-1] == (2.0, 2.0)
+
+
+def test_a_client_cancels_a_run_by_its_name(tmp_path: Path) -> None:
+    async def work() -> None:
+        tools, free = held()
+        async with serving(tmp_path, tools.toolbox) as served:
+            begun = await served.call("run", plan=TWO, wait_s=0)
+            await tools.started("people", 2)
+            stopped = await served.call("runs", run=begun["run"][:8], action="cancel")
+            assert (stopped["run"], stopped["status"]) == (begun["run"], "cancelled")
+            over = await served.refused("runs", run=begun["run"], action="cancel")
+            assert over["error"]["code"] == "not-active"
+            free.set()
+            ended = await served.call("runs", run=begun["run"], action="resume")
+            assert ended["status"] == "succeeded"
+
+    in_loop(work)
 
 
 def test_two_who_resume_one_run_at_once_watch_the_same(tmp_path: Path) -> None:
@@ -152,7 +167,7 @@ def test_two_who_resume_one_run_at_once_watch_the_same(tmp_path: Path) -> None:
             assert await over(served, begun["run"]) is RunState.CANCELLED
             free.set()
             ended = await asyncio.gather(
-                *(served.call("resume", run=begun["run"]) for _ in range(5))
+                *(served.call("runs", run=begun["run"], action="resume") for _ in range(5))
             )
             assert [each["status"] for each in ended] == ["succeeded"] * 5
         assert len(tools.calls) == 3
@@ -191,7 +206,7 @@ def test_who_only_watches_a_run_does_not_cancel_it(tmp_path: Path) -> None:
             begun = content(await one.call_tool("run", {"plan": TWO, "wait_s": 0}))
             await tools.started("people", 2)
             with anyio.move_on_after(0.2):
-                await other.call_tool("resume", {"run": begun["run"]})
+                await other.call_tool("runs", {"run": begun["run"], "action": "resume"})
             await other.list_tools()
             assert tools.running == 1
             free.set()
@@ -223,7 +238,7 @@ def test_a_run_that_is_over_is_shown_as_it_is_and_not_made_again(tmp_path: Path)
         tools = scripted()
         async with serving(tmp_path, tools.toolbox) as served:
             ran = await served.call("run", plan=READS)
-            again = await served.call("resume", run=ran["run"])
+            again = await served.call("runs", run=ran["run"], action="resume")
             assert again["status"] == "succeeded"
             assert again["output"] == ran["output"]
         assert len(tools.calls) == 1
@@ -255,9 +270,9 @@ def test_a_server_that_is_stopped_leaves_runs_that_can_be_resumed(tmp_path: Path
             await tools.started("people", 2)
             served.runs.stop()
         async with serving(tmp_path, scripted().toolbox) as served:
-            stands = (await served.call("runs", run=begun["run"]))["run"]
+            stands = await served.call("runs", run=begun["run"])
             assert stands["status"] == "cancelled"
-            return await served.call("resume", run=begun["run"])
+            return await served.call("runs", run=begun["run"], action="resume")
 
     assert in_loop(work)["status"] == "succeeded"
 

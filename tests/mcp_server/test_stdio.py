@@ -17,7 +17,7 @@ from mcp import Client, MCPError, StdioServerParameters
 
 from benchmarks.processes import kill_own
 from tests.cli.test_approve_terminal import Terminal
-from tests.mcp_server.served import content, error, in_loop
+from tests.mcp_server.served import content, error, in_loop, text
 from toolplan.cli import main
 from toolplan.events import RunState, StepState
 from toolplan.storage.journal import Journal
@@ -129,21 +129,22 @@ def test_a_foreign_client_lists_plans_checks_runs_and_is_refused_an_effect(folde
     async def work() -> str:
         async with connected(folder) as client:
             names = [tool.name for tool in (await client.list_tools()).tools]
-            assert names == ["plan", "tools", "check", "run", "runs", "resume", "explain"]
-            planned = await client.call_tool("plan", {"question": "look up kiwis"})
-            assert planned.structured_content is not None
-            checked = content(await client.call_tool("check", {"plan": SENDS}))
-            assert checked["needs_approval"]
-            result = error(await client.call_tool("run", {"digest": checked["digest"]}))
+            assert names == ["search", "run", "runs"]
+            found = await client.call_tool("search", {"query": "send mail"})
+            assert text(found).startswith("send(to: str)")
+            one = await client.call_tool("run", {"tool": "look", "args": {"name": "kiwi"}})
+            assert content(one) == {"found": "kiwi"}
+            (folder / "ledger").unlink()
+            result = error(await client.call_tool("run", {"plan": SENDS}))
             assert result["error"]["code"] == "approval-required"
             assert result["effects"][0]["args"] == {"to": "ann"}
             assert ledger(folder) == []
             await asyncio.to_thread(approved, folder, result)
             assert ledger(folder) == ["send ann"]
-            sent = content(await client.call_tool("runs", {"run": result["run"]}))["run"]
+            sent = content(await client.call_tool("runs", {"run": result["run"]}))
             assert sent["status"] == "succeeded"
             (folder / "go").touch()
-            ran = content(await client.call_tool("run", {"plan": SLOW, "outputs": True}))
+            ran = content(await client.call_tool("run", {"plan": SLOW, "detail": True}))
             assert ran["steps"]["slow"]["output"] == {"found": "slow"}
             left = content(await client.call_tool("run", {"plan": SLOW, "wait_s": 0}))
             return str(left["run"])
@@ -168,7 +169,9 @@ def test_a_run_of_a_killed_server_is_gone_on_with_by_the_next(folder: Path) -> N
             (entry,) = content(await client.call_tool("runs", {}))["runs"]
             assert entry["status"] == "running"
             assert entry["is_left"]
-            ended = content(await client.call_tool("resume", {"run": entry["run"]}))
+            ended = content(
+                await client.call_tool("runs", {"run": entry["run"], "action": "resume"})
+            )
             assert ended["status"] == "succeeded"
 
     in_loop(killed)

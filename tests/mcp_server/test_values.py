@@ -143,7 +143,7 @@ def test_asking_again_makes_no_second_run_and_a_terminal_decides(tmp_path: Path)
         async with serving(tmp_path, tools.toolbox, approve="values") as served:
             first = await served.call("run", plan=WRITES)
             again = await served.call("run", plan=WRITES)
-            resumed = await served.call("resume", run=first["run"])
+            resumed = await served.call("runs", run=first["run"], action="resume")
             assert first["run"] == again["run"] == resumed["run"]
             assert resumed["status"] == "waiting"
             assert len(served.journal.runs()) == 1

@@ -62,9 +62,9 @@ def mcp_command(
     approve_values: ApproveValuesFlag = False,
     elicit: ElicitFlag = False,
 ) -> int:
-    """Serve planning, checking and running to MCP clients.
+    """Serve all tools to MCP clients through three: search, run and runs.
 
-    A client can plan, check, run, and look at runs. A plan that changes
+    A client can run a plan or one call, and look at runs. A plan that changes
     something waits for a person: the client gets its digest, and
     `toolplan resume RUN` asks for the approval. With --approve-values what
     only reads runs, and each call with effects waits with its values. With --http clients send

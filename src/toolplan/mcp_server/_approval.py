@@ -5,6 +5,7 @@ It is off by default, because the client must be trusted to ask a person and not
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections import OrderedDict
 from typing import Any, Final, TypeAlias
@@ -23,6 +24,7 @@ from toolplan.app._approve import said_yes
 from toolplan.approval import Approver, effect_steps
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._errors import CallRefused
+from toolplan.mcp_server._plans import Wanted
 from toolplan.render.approval_view import approval_text
 from toolplan.tools import Toolbox
 
@@ -45,17 +47,34 @@ class ApprovalPrompt:
 
     def __init__(self, toolbox: Toolbox) -> None:
         self._toolbox = toolbox
-        self._asked: OrderedDict[str, str] = OrderedDict()  # key of a question to a digest
+        self._asked: OrderedDict[str, tuple[str, Wanted]] = OrderedDict()
+
+    def answered(self, params: CallToolRequestParams) -> tuple[Wanted, Approver] | None:
+        """Return what was asked about, and the approval that a request brings; None if none.
+
+        An answer counts once, and only in the request that was asked about.
+
+        Raises:
+            CallRefused: the user refused.
+        """
+        for key, response in (params.input_responses or {}).items():
+            call, wanted = self._asked.pop(key, ("", None))
+            if wanted is None or wanted.plan is None or call != call_text(params):
+                continue
+            if isinstance(response, ElicitResult):
+                return wanted, _approver(response, wanted.plan)
+        return None
 
     async def ask(
-        self, request: Request, params: CallToolRequestParams, plan: ExecutionPlan
+        self, request: Request, params: CallToolRequestParams, wanted: Wanted
     ) -> Approver | InputRequiredResult | None:
         """Return the user's approval, or the question to send first; None if nobody can be asked.
 
         Raises:
             CallRefused: the user refused.
         """
-        if not plan.effects or not can_ask(request):
+        plan = wanted.plan
+        if plan is None or not plan.effects or not can_ask(request):
             return None
         text = approval_text(effect_steps(plan, self._toolbox), plan.digest)
         if len(text) > MOST_SHOWN:
@@ -63,12 +82,8 @@ class ApprovalPrompt:
         if request.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             answer = await request.session.elicit_form(text, _FORM, request.request_id)
             return _approver(answer, plan)
-        for key, response in (params.input_responses or {}).items():
-            # an answer counts once, and only for the plan of its question
-            if self._asked.pop(key, None) == plan.digest and isinstance(response, ElicitResult):
-                return _approver(response, plan)
         key = f"approve-{uuid.uuid4().hex}"
-        self._asked[key] = plan.digest
+        self._asked[key] = call_text(params), wanted
         while len(self._asked) > _MOST_QUESTIONS:
             self._asked.popitem(last=False)
         form = ElicitRequestFormParams(message=text, requested_schema=_FORM)
@@ -85,6 +100,11 @@ def _approver(answer: ElicitResult, plan: ExecutionPlan) -> Approver:
         )
 
     return said_yes(plan.digest)
+
+
+def call_text(params: CallToolRequestParams) -> str:
+    """Return a call as text, to compare it with another."""
+    return json.dumps([params.name, params.arguments or {}], sort_keys=True)
 
 
 def can_ask(request: Request) -> bool:

@@ -1,47 +1,115 @@
-"""Plans for clients: made from questions, checked, and cached by their digests."""
+"""The plan that a call of `run` means: one that is written, one made from a question, one call."""
 
 from __future__ import annotations
 
 import json
 import logging
 from collections import OrderedDict
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.app.app import App
-from toolplan.app.results import AskResult, CheckResult
+from toolplan.app.results import CheckResult
+from toolplan.dialects import dialect_of
 from toolplan.errors import ToolplanError
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._errors import CallRefused
+from toolplan.mcp_server._reports import plan_report, problems_report
+from toolplan.path import Json
+from toolplan.plan import Literal, Plan, Ref, Step
 from toolplan.plan_json import dump
+from toolplan.planners import Clarification, Refusal
 from toolplan.threads import in_thread
 
 logger = logging.getLogger(__name__)
 
-MOST_PLANS: Final = 200
-"""The maximum number of cached plans."""
+CALL: Final = "call"
+"""The step of a run that is one call."""
 
-MOST_KEPT: Final = 50_000_000
-"""The maximum size of all cached plans but the latest, in characters of JSON."""
+_MOST_REMEMBERED: Final = 200
+_WRITE_IT: Final = (
+    "This is about words that the planner of this server does not know; the user need not answer "
+    "it. Write the plan yourself: `search` has the signatures, `run` says what is wrong."
+)
+
+
+class Wanted(Struct, frozen=True):
+    """What a call asks for: a plan that may run, or an answer that has none.
+
+    `report` is what is known without a run.
+    """
+
+    plan: ExecutionPlan | None
+    report: dict[str, Json]
 
 
 class Plans:
-    """The latest plans that were made or checked here, by digest."""
+    """Reads what calls of `run` mean."""
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._known: OrderedDict[str, ExecutionPlan] = OrderedDict()
-        self._sizes: dict[str, int] = {}
+        self._refused: OrderedDict[object, None] = OrderedDict()
 
-    async def plan(self, question: str, today: str | None) -> AskResult:
-        """Return a checked plan for `question` as of `today`, or why there is none.
+    async def wanted(self, arguments: Mapping[str, Any], caller: object) -> Wanted:
+        """Return what the arguments of `caller` mean.
 
         Raises:
-            CallRefused: the planner, its model or the journal failed.
+            CallRefused: they do not name one thing, the plan does not pass its check, or the
+                planner failed.
+        """
+        given = [name for name in ("plan", "question", "tool") if name in arguments]
+        if len(given) != 1 or ("args" in arguments and given != ["tool"]):
+            raise CallRefused(
+                "bad-arguments",
+                "`run` takes a plan, a question, or a tool and its args; one of them.",
+                "`search` has the tools; the description of `run` has an example of a plan.",
+            )
+        if given == ["question"]:
+            return await self._planned(arguments["question"])
+        if given == ["plan"]:
+            return await self._checked(_text(arguments["plan"]), caller)
+        name = self._app.tools.alias(arguments["tool"]) or arguments["tool"]
+        given_args: dict[str, Json] = arguments.get("args", {})
+        args = {key: Literal(value) for key, value in given_args.items()}
+        one = dump(Plan((Step(CALL, name, args),), output=Ref(CALL)))
+        return await self._checked(json.dumps(one), caller)
+
+    async def _checked(self, text: str, caller: object) -> Wanted:
+        """Return the plan of a client.
+
+        Only the question is kept of its metadata: other entries would be read as our own, such as
+        where to load tools from.
         """
         try:
-            asked = await self._app.plan(question, today=today)
+            checked: CheckResult = await in_thread(
+                self._app.check, text, dialect=await in_thread(dialect_of, text)
+            )
+        except ToolplanError as error:
+            raise CallRefused.of(error) from None
+        report = problems_report(checked.diagnostics)
+        if checked.plan is None:
+            raise self._bad_plan(report, (caller, text))
+        plan = checked.plan.plan
+        query = plan.metadata.get("query")
+        kept = replace(plan, metadata={"query": query} if isinstance(query, str) else {})
+        return Wanted(replace(checked.plan, plan=kept), report)
+
+    def _bad_plan(self, report: dict[str, Json], key: object) -> CallRefused:
+        if key in self._refused:
+            said = "Unchanged: the same plan has the same problems."
+            return CallRefused("bad-plan", said, "Change what they name.")
+        self._refused[key] = None
+        while len(self._refused) > _MOST_REMEMBERED:
+            self._refused.popitem(last=False)
+        said = "The plan does not pass the check; nothing was run."
+        return CallRefused("bad-plan", said, None, report)
+
+    async def _planned(self, question: str) -> Wanted:
+        try:
+            asked = await self._app.plan(question)
         except ToolplanError as error:
             raise CallRefused.of(error) from None
         except Exception as error:  # a planner may raise anything
@@ -49,53 +117,39 @@ class Plans:
             raise CallRefused(
                 "planner-failed",
                 f"The planner failed: {type(error).__name__}.",
-                "The server's log has the details. You can also write a plan and `check` it.",
+                "The server's log has the details. You can also write the plan yourself.",
             ) from error
-        if asked.plan is not None:
-            self._remember(asked.plan)
-        return asked
-
-    async def check(self, text: str, dialect: str) -> CheckResult:
-        """Check a plan of a client, and cache it if it may run.
-
-        Only the question is kept of its metadata: other entries would be read as our own, such as
-        where to load tools from.
-        """
-        checked = await in_thread(self._app.check, text, dialect=dialect)
-        if checked.plan is None:
-            return checked
-        plan = checked.plan.plan
-        query = plan.metadata.get("query")
-        metadata = {"query": query} if isinstance(query, str) else {}
-        checked = replace(
-            checked, plan=replace(checked.plan, plan=replace(plan, metadata=metadata))
-        )
-        self._remember(checked.needed())
-        return checked
-
-    def known(self, digest: str) -> ExecutionPlan:
-        """Return the plan with this digest.
-
-        Raises:
-            CallRefused: it was not made or checked here, or is no longer cached.
-        """
-        plan = self._known.get(digest)
-        if plan is None:
+        match asked.proposal:
+            case Clarification() as what:
+                # words that the planner does not know are known to who asks
+                report = {"help": _WRITE_IT} if what.unexplained else {}
+                return Wanted(None, {**report, "clarification": _clarification(what)})
+            case Refusal(reason=reason):
+                return Wanted(None, {"refusal": {"reason": reason}})
+            case _:
+                pass
+        if asked.plan is None:
             raise CallRefused(
-                "unknown-digest",
-                f"No plan with the digest {digest} was planned or checked here.",
-                f"Use `plan` or `check` first, or pass the plan itself. The last {MOST_PLANS} "
-                "plans are kept while the server runs.",
+                "bad-draft",
+                "The planner proposed a plan that does not pass the check; nothing was run.",
+                "Ask in other words, or write the plan yourself.",
+                problems_report(() if asked.compiled is None else asked.compiled.diagnostics),
             )
-        self._known.move_to_end(digest)
-        return plan
+        return Wanted(asked.plan, plan_report(asked.plan))
 
-    def _remember(self, plan: ExecutionPlan) -> None:
-        self._known[plan.digest] = plan
-        self._known.move_to_end(plan.digest)
-        self._sizes[plan.digest] = len(json.dumps(dump(plan.plan)))
-        while len(self._known) > 1 and (
-            len(self._known) > MOST_PLANS or sum(self._sizes.values()) > MOST_KEPT
-        ):
-            digest, _ = self._known.popitem(last=False)
-            del self._sizes[digest]
+
+def _text(plan: Json) -> str:
+    try:
+        return plan if isinstance(plan, str) else json.dumps(plan, ensure_ascii=False)
+    except RecursionError:
+        raise CallRefused("too-deep", "The plan is nested too deep to be read.") from None
+
+
+def _clarification(what: Clarification) -> Json:
+    return {
+        "question": what.question,
+        "options": [*what.options],
+        "unexplained": [*what.unexplained],
+        "partial_plan": what.partial_plan,
+        "examples": [*what.examples],
+    }

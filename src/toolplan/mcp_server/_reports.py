@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+from msgspec.structs import replace
+
 from toolplan.answer import InsightFunction, Thresholds, answer
 from toolplan.approval import effect_steps
 from toolplan.compiler import output_schemas
 from toolplan.diagnostics import Diagnostic
-from toolplan.diagnostics import to_json as diagnostic_to_json
-from toolplan.events import Run, RunState, StepState
+from toolplan.events import Run, RunState, StepRun, StepState
 from toolplan.events import to_json as run_to_json
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._errors import CallRefused
@@ -20,28 +21,26 @@ from toolplan.mcp_server._terminal_command import terminal_command
 from toolplan.path import Json
 from toolplan.plan import escape_pointer, split_pointer
 from toolplan.plan_json import dump
-from toolplan.planners.llm import argument_lines, signatures_text
 from toolplan.render.approval_view import approval_json
 from toolplan.render.doubt_view import call_text
 from toolplan.render.printable import cut, printable
 from toolplan.render.runs_view import SHORT
 from toolplan.storage.journal import RunEntry
-from toolplan.tool_search import search_tools
-from toolplan.tools import Tool, Toolbox
+from toolplan.tools import Toolbox
 
 MOST_OUTPUT: Final = 20_000
 """The maximum size of all values of one answer, in characters of JSON; `runs` has the others."""
 
-MOST_DIAGNOSTICS: Final = 200
-"""The maximum number of diagnostics; errors come before warnings."""
+MOST_PROBLEMS: Final = 2_400
+"""The maximum size of the problems of a plan, in characters; errors come before warnings."""
 
-MOST_NAMES: Final = 1_000
-"""The maximum number of names of tools beside those that are shown."""
-
+MOST_PROBLEM: Final = 600
 _MOST_SHOWN: Final = 4_000
 _MOST_STEPS: Final = 20
 _MOST_NAME: Final = 64
 _BEGINNING: Final = 500
+_TOLD: Final = frozenset(("state", "error", "reason", "calls_waiting", "calls_in_doubt"))
+"""What is told of a step without `detail`."""
 
 
 def effects_report(plan: ExecutionPlan, tools: Toolbox) -> Json:
@@ -49,65 +48,27 @@ def effects_report(plan: ExecutionPlan, tools: Toolbox) -> Json:
     return approval_json(effect_steps(plan, tools), plan.digest)["effects"]
 
 
-def plan_report(plan: ExecutionPlan, tools: Toolbox) -> dict[str, Json]:
-    """Return a plan that may run."""
-    return {
-        "plan": dump(plan.plan),
-        "digest": plan.digest,
-        "needs_approval": bool(plan.effects),
-        "effects": effects_report(plan, tools),
-        "unchecked_references": plan.unchecked_references,
-    }
+def plan_report(plan: ExecutionPlan) -> dict[str, Json]:
+    """Return a plan that may run, and what its planner took for granted."""
+    report: dict[str, Json] = {"plan": dump(replace(plan.plan, metadata={}))}
+    notes = plan.plan.metadata.get("notes")
+    return report | {"notes": notes} if notes else report
 
 
-def diagnostics_report(diagnostics: Sequence[Diagnostic]) -> dict[str, Json]:
-    """Return diagnostics in their wire form; if there are too many, errors come first."""
-    shown = diagnostics
-    if len(diagnostics) > MOST_DIAGNOSTICS:
-        shown = sorted(diagnostics, key=lambda each: not each.blocks)[:MOST_DIAGNOSTICS]
-    report: dict[str, Json] = {"diagnostics": [diagnostic_to_json(each) for each in shown]}
-    if len(shown) < len(diagnostics):
-        report["diagnostics_left_out"] = len(diagnostics) - len(shown)
-    return report
-
-
-def tools_report(
-    toolbox: Toolbox, query: str | None, limit: int, *, schemas: bool = False
-) -> dict[str, Json]:
-    """Return the tools that match `query`, at most `limit`, and the names of further ones.
-
-    A tool is a signature, with what is known of its arguments; with `schemas`, or where `query` is
-    its name, it has its JSON Schemas, too.
-    """
-    if query is None:
-        found = list(toolbox.values())
-    elif (tool := toolbox.get(toolbox.alias(query) or query)) is not None:
-        found, schemas = [tool], True
-    else:
-        found = [each.tool for each in search_tools(toolbox, query, len(toolbox))]
-    names = [tool.name for tool in found[limit:]]
-    types, signatures = signatures_text(found[:limit])
-    about = argument_lines(found[:limit])
-
-    def reported(tool: Tool) -> dict[str, Json]:
-        given: dict[str, Json] = {
-            "name": tool.name,
-            "description": tool.description,
-            "effects": tool.effects.value,
-            "signature": signatures[tool.name],
-        }
-        if about[tool.name]:
-            given["arguments"] = [*about[tool.name]]
-        if schemas:
-            given |= {"input_schema": tool.raw_input, "output_schema": tool.raw_output}
-        return given if tool.unusable is None else {**given, "unusable": tool.unusable}
-
-    return {
-        "tools": [reported(tool) for tool in found[:limit]],
-        **({"types": {**types}} if types else {}),
-        "others": [*names[:MOST_NAMES]],
-        "omitted": max(0, len(names) - MOST_NAMES),
-    }
+def problems_report(diagnostics: Sequence[Diagnostic]) -> dict[str, Json]:
+    """Return what is wrong with a plan, a line each: the code, the place, what would fit."""
+    left = MOST_PROBLEMS
+    lines: list[Json] = []
+    for each in sorted(diagnostics, key=lambda each: (not each.blocks, each.severity != "error")):
+        kind = "fixed " if each.fixed else "" if each.severity == "error" else "warning "
+        line = f"{kind}{each.code} at {each.pointer or '/'}: {each.message} {each.help or ''}"
+        line = cut(line.strip(), MOST_PROBLEM)
+        left -= len(line)
+        if left < 0 and lines:
+            lines.append(f"and {len(diagnostics) - len(lines)} more")
+            break
+        lines.append(line)
+    return {"problems": lines} if lines else {}
 
 
 def run_report(
@@ -117,56 +78,71 @@ def run_report(
     *,
     insights: Sequence[InsightFunction] = (),
     thresholds: Thresholds | None = None,
-    outputs: bool = False,
+    detail: bool = False,
     most: int | None = MOST_OUTPUT,
 ) -> dict[str, Json]:
-    """Return a run as `toolplan run --json` does, with the outputs of steps only if `outputs`.
+    """Return a run: its output, and the steps that did not succeed.
 
-    Without `plan` there is no answer. All values together have at most `most` characters of JSON
-    (None: any number); one that does not fit is null, and described in `omitted`.
+    With `detail` it is as `toolplan run --json` gives it, with all steps, their outputs and times,
+    and the answer (without `plan` there is none). All values together have at most `most`
+    characters of JSON (None: any number); one that does not fit is null, and described in
+    `omitted`.
     """
     document = run_to_json(run)
     omitted: list[Json] = []
-    left = most
-
-    def limited(pointer: str, value: Json) -> Json:
-        nonlocal left
-        if left is None:
-            return value
-        text = json.dumps(value, ensure_ascii=False)
-        if len(text) > left:
-            omitted.append(
-                {
-                    "path": pointer,
-                    "characters": len(text),
-                    "shape": _shape(value),
-                    "beginning": text[:_BEGINNING],
-                }
-            )
-            return None
-        left -= len(text)
-        return value
-
+    limited = _Room(most, omitted).limited
     document["output"] = limited("/output", document["output"])
-    found: Json = None
-    if plan is not None and run.status is not RunState.RUNNING:
+    if detail and plan is not None and run.status is not RunState.RUNNING:
         schemas = output_schemas(plan.plan, tools)
         ended = answer(
             plan, run, schemas=schemas, insights=insights, thresholds=thresholds or Thresholds()
         )
-        found = ended.to_json()
-        found = limited("/answer", found)
-    steps = document["steps"]
+        document["answer"] = limited("/answer", ended.to_json())
+    steps = document.pop("steps")
+    shown: dict[str, Json] = {}
     for name, step in steps.items() if isinstance(steps, dict) else ():
-        if isinstance(step, dict):
-            output = step.pop("output")
-            if "calls_waiting" in step:
-                pointer = f"/steps/{name}/calls_waiting"
-                step["calls_waiting"] = limited(pointer, step["calls_waiting"])
-            if outputs:
-                step["output"] = limited(f"/steps/{name}/output", output)
-    report = {**document, "digest": run.digest, "answer": found, "help": help_(run)}
-    return {**report, "omitted": omitted} if omitted else report
+        if not isinstance(step, dict) or not (detail or _tells(run.steps[name])):
+            continue
+        output = step.pop("output")
+        if "calls_waiting" in step:
+            pointer = f"/steps/{name}/calls_waiting"
+            step["calls_waiting"] = limited(pointer, step["calls_waiting"])
+        if detail:
+            step["output"] = limited(f"/steps/{name}/output", output)
+        shown[name] = step if detail else {key: part for key, part in step.items() if key in _TOLD}
+    if shown:
+        document["steps"] = shown
+    if detail:
+        document["digest"] = run.digest
+    if (help := help_(run)) is not None:
+        document["help"] = help
+    return {**document, "omitted": omitted} if omitted else document
+
+
+class _Room:
+    """The characters that are left for values; what does not fit is described in `omitted`."""
+
+    def __init__(self, left: int | None, omitted: list[Json]) -> None:
+        self._left = left
+        self._omitted = omitted
+
+    def limited(self, pointer: str, value: Json) -> Json:
+        """Return `value`, or None where it does not fit."""
+        if self._left is None:
+            return value
+        text = json.dumps(value, ensure_ascii=False)
+        if len(text) <= self._left:
+            self._left -= len(text)
+            return value
+        described: dict[str, Json] = {"path": pointer, "characters": len(text)}
+        described |= {"shape": _shape(value), "beginning": text[:_BEGINNING]}
+        self._omitted.append(described)
+        return None
+
+
+def _tells(step: StepRun) -> bool:
+    """Return whether a step is no matter of course."""
+    return step.state is not StepState.SUCCEEDED or step.error is not None
 
 
 def page_report(report: Json, path: str, offset: int) -> dict[str, Json]:
@@ -234,7 +210,6 @@ def entry_report(entry: RunEntry) -> Json:
         "created_at": datetime.fromtimestamp(entry.created_at, UTC).isoformat(),
         "status": entry.status.value,
         "is_left": entry.is_left,
-        "digest": entry.digest,
         "question": entry.question,
         "tools": entry.tools,
     }
@@ -247,7 +222,7 @@ def help_(run: Run) -> str | None:
         case RunState.RUNNING:
             return f"`runs` with run {short!r} shows its progress."
         case RunState.CANCELLED:
-            return f"`resume` with run {short!r} continues it."
+            return f"`runs` with run {short!r} and action resume continues it."
         case RunState.WAITING:
             steps = [*dict.fromkeys(each.step for each in run.waiting)]
             return values_help(short, steps) if steps else approval_help(short)
@@ -278,9 +253,7 @@ def values_help(run: str, steps: Sequence[str]) -> str:
 
 
 def _afterwards(run: str) -> str:
-    return (
-        f"Then `runs` with run {run!r} has the result; `resume` with `wait_s` waits for the person."
-    )
+    return f"Then `runs` with run {run!r} has the result; with `wait_s` it waits for the person."
 
 
 def _failed_help(run: Run) -> str:
@@ -290,7 +263,7 @@ def _failed_help(run: Run) -> str:
         for state in (StepState.FAILED, StepState.SUCCEEDED)
     )
     cause = f"Failed: {failed}." if failed else "No step failed."
-    known = f" Done: {done} (`outputs` returns their results)." if done else ""
+    known = f" Done: {done} (`detail` returns their results)." if done else ""
     return (
         f"{cause}{known} A corrected plan makes all its calls again: leave out those with effects"
         " that were made, also by items of a step that failed."

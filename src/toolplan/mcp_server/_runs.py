@@ -238,24 +238,28 @@ class Runs:
         except ToolplanError as error:
             raise CallRefused.of(error) from None
 
-    async def decided(self, name: str, seconds: float) -> tuple[Run, ExecutionPlan | None]:
-        """Wait for a person to decide about `name`, and for its end, and return it and its plan.
+    async def decided(self, prefix: str, seconds: float) -> tuple[Run, ExecutionPlan | None]:
+        """Wait for a person to decide about a run, and for its end, and return it and its plan.
 
         Studio and terminal decide and carry the run out, so only the journal shows it. After
         `seconds` the run is returned as it is.
 
         Raises:
-            CallRefused: the journal cannot be read.
+            CallRefused: there is no such run, or the journal cannot be read.
         """
-        if seconds > 0:
+        name = await self._read(lambda: self._journal.find(prefix))
+        if seconds > 0 and await self._goes_on(name):
             seen = len(await self._read(lambda: self._journal.events(name)))
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     async for _ in follow(self._journal, name, seen):
-                        entry = await self._read(lambda: self._journal.entry(name))
-                        if entry.status not in (RunState.WAITING, RunState.RUNNING):
+                        if not await self._goes_on(name):
                             break
         return await self.current(name)
+
+    async def _goes_on(self, name: str) -> bool:
+        entry = await self._read(lambda: self._journal.entry(name))
+        return entry.status in (RunState.WAITING, RunState.RUNNING)
 
     async def current(self, prefix: str) -> tuple[Run, ExecutionPlan | None]:
         """Return the run whose name begins with `prefix`, and its plan, None if it is not valid.
@@ -282,7 +286,24 @@ class Runs:
         """Forget `request`: after its answer it cannot cancel its run."""
         self._requests.pop(request, None)
 
-    def cancel(self, request: object) -> None:
+    async def cancel(self, prefix: str) -> None:
+        """Cancel the run whose name begins with `prefix`; it can be resumed.
+
+        Raises:
+            CallRefused: there is no such run, or it is not active here.
+        """
+        name = await self._read(lambda: self._journal.find(prefix))
+        if name not in self._active:
+            raise CallRefused(
+                "not-active",
+                "This server does not work on the run, so there is nothing to cancel.",
+                f"`runs` with run {name[:SHORT]!r} shows it; what waits for a person does nothing.",
+            )
+        task = self._active[name].task
+        task.cancel()
+        await asyncio.wait({task})
+
+    def cancel_request(self, request: object) -> None:
         """Cancel the run that `request` started, if it is active; it can be resumed."""
         active = self._requests.pop(request, None)
         if active is not None:

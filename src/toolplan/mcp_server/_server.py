@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Final, Self, TypeAlias
@@ -27,53 +27,36 @@ from mcp.types import (
 from toolplan.app._approve import VALUES
 from toolplan.app.app import App
 from toolplan.app.limits import Concurrency
-from toolplan.app.results import AskResult, CheckResult
 from toolplan.approval import Approver
 from toolplan.consent import needs_values
 from toolplan.diagnostics import did_you_mean, near
-from toolplan.error_pages import ERROR_PAGES
 from toolplan.events import Run, RunState
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._approval import ApprovalPrompt, can_ask
 from toolplan.mcp_server._errors import CallRefused
-from toolplan.mcp_server._plans import Plans
+from toolplan.mcp_server._plans import CALL, Plans, Wanted
 from toolplan.mcp_server._reports import (
     MOST_OUTPUT,
-    diagnostics_report,
+    effects_report,
     entry_report,
     page_report,
-    plan_report,
     run_report,
-    tools_report,
 )
 from toolplan.mcp_server._runs import ActiveRun, Runs, Values
-from toolplan.mcp_server._tools import DEFAULT_TOOLS, INPUTS, TOOLS
-from toolplan.mcp_server._values import ValuesPrompt
+from toolplan.mcp_server._search import found_text, left_out, sources_line
+from toolplan.mcp_server._tools import INSTRUCTIONS, tools_of
+from toolplan.mcp_server._values import Decision, ValuesPrompt
 from toolplan.path import Json
-from toolplan.planners import Clarification, Draft, Refusal
+from toolplan.planners.offline import can_plan
 from toolplan.release import own_version
-from toolplan.render.printable import cut, printable
-from toolplan.rules import RULES, SYNTAX_PAGES
-from toolplan.tools import Toolbox
+from toolplan.render.runs_view import SHORT
+from toolplan.schema import Schema
 
-PAGES: Final = {**ERROR_PAGES, **SYNTAX_PAGES, **{rule.code: rule.text for rule in RULES}}
-
-_INSTRUCTIONS: Final = (
-    "Turns questions into plans of tool calls, checks a whole plan before anything runs, and runs "
-    "exactly that plan. Use `plan` with a question. Or write a plan yourself: `tools` has the "
-    "signatures of the tools, the input schema of `check` is the form of a plan. `check` it, then "
-    "`run` it with its digest. A plan with effects runs only after a person has approved it "
-    "outside of this conversation; show them the effects and the command of the error. Runs "
-    "continue without you: `runs` shows their progress, `resume` continues one that stopped."
-)
-_WRITE_IT: Final = (
-    "This is about words that the planner of this server does not know; the user need not answer "
-    "it. Write the plan yourself: `tools` has the signatures, `check` says what is wrong."
-)
-_MOST_NAMES: Final = 60
-_MOST_NAME: Final = 64
+_SHOWN_SOURCES: Final = 20
+_SHOWN_FAULTS: Final = 2
+_MOST_FAULT: Final = 100
 _MOST_FAULTS: Final = 8
-_MOST_FAULT: Final = 300
+_LISTED: Final = 20
 _BETWEEN_REPORTS_S: Final = 0.05
 
 Request: TypeAlias = ServerRequestContext[str, Any]
@@ -87,7 +70,6 @@ class Backend:
 
     Attributes:
         app: plans and runs.
-        plans: the latest plans.
         runs: the runs.
         prompt: asks the user of a client for approvals, if that is allowed.
         values: asks about calls with their values, likewise.
@@ -108,7 +90,6 @@ class Backend:
             ToolplanError: the app has no journal, or a limit is not valid.
         """
         self.app = app
-        self.plans = Plans(app)
         self.runs = Runs(app, approve=approve, concurrency=concurrency, timeout=timeout)
         self.prompt = ApprovalPrompt(app.tools) if elicit and approve != VALUES else None
         self.values = ValuesPrompt() if elicit else None
@@ -128,14 +109,15 @@ class Backend:
 
 def make_server(backend: Backend) -> Server[str]:
     """Return the MCP server of `backend`."""
-    calls = _Calls(backend)
+    calls, app = _Calls(backend), backend.app
     server: Server[str] = Server(
         "toolplan",
         version=own_version(),
         title="toolplan",
-        instructions=f"{_INSTRUCTIONS} {_names(backend.app.tools)}{_left_out(backend.app.faults)}",
+        instructions=f"{INSTRUCTIONS}\n{sources_line(app.tools, _SHOWN_SOURCES)}"
+        f"{left_out(app.faults, _SHOWN_FAULTS, _MOST_FAULT)}",
         lifespan=_connection,
-        on_list_tools=_list_tools,
+        on_list_tools=calls.offered,
         on_call_tool=calls.call,
     )
     server.middleware.append(calls.notice)
@@ -148,108 +130,128 @@ async def _connection(_: Server[str]) -> AsyncGenerator[str]:
     yield uuid.uuid4().hex
 
 
-async def _list_tools(_: Request, __: PaginatedRequestParams | None) -> ListToolsResult:
-    return ListToolsResult(tools=list(TOOLS))
-
-
-def _names(toolbox: Toolbox) -> str:
-    names = [cut(printable(name), _MOST_NAME) for name in list(toolbox)[:_MOST_NAMES]]
-    more = f" and {len(toolbox) - len(names)} more" if len(toolbox) > len(names) else ""
-    return f"Plans can call these tools: {', '.join(names)}{more}."
-
-
-def _left_out(faults: Sequence[str]) -> str:
-    """Return what cannot be used: its tools would be missing without a word."""
-    shown = [json.dumps(cut(printable(each), _MOST_FAULT)) for each in faults[:_MOST_FAULTS]]
-    more = f" and {len(faults) - len(shown)} more" if len(faults) > len(shown) else ""
-    return f" Not available (tell the user): {', '.join(shown)}{more}." if shown else ""
-
-
 class _Calls:
     """The tools. Each method returns the result for the client, or raises `CallRefused`."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._app = backend.app
-        self._plain: Mapping[str, Callable[[Arguments], Awaitable[dict[str, Json]]]] = {
-            "plan": self._plan,
-            "tools": self._tools,
-            "check": self._check,
-            "runs": self._runs,
-            "explain": self._explain,
-        }
+        self._plans = Plans(backend.app)
+        self._tools = tools_of(plans_questions=can_plan(backend.app.planner))
+        self._inputs = {tool.name: Schema.load(tool.input_schema) for tool in self._tools}
+
+    async def offered(self, _: Request, __: PaginatedRequestParams | None) -> ListToolsResult:
+        """Return all tools."""
+        return ListToolsResult(tools=list(self._tools))
 
     async def call(
         self, request: Request, params: CallToolRequestParams
     ) -> CallToolResult | InputRequiredResult:
         """Answer one call; an error becomes a result with `isError`."""
-        if params.name not in INPUTS:
-            hint = did_you_mean(near(params.name, INPUTS)) or "`tools/list` lists them."
+        if params.name not in self._inputs:
+            hint = did_you_mean(near(params.name, self._inputs)) or "`tools/list` lists them."
             raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:100]!r}. {hint}")
         try:
-            arguments = _checked(params)
-            if params.name in self._plain:
-                return _result(await self._plain[params.name](arguments))
-            return await self._run_or_resume(request, params, arguments)
+            arguments = self._checked(params)
+            match params.name:
+                case "search":
+                    return self._search(arguments)
+                case "run":
+                    return await self._run(request, params, arguments)
+                case _:
+                    return await self._runs(request, params, arguments)
         except CallRefused as refused:
             return _result(refused.to_json(), is_error=True)
 
     async def notice(self, ctx: Request, call_next: CallNext) -> HandlerResult:
         """Cancel the run of a cancelled request; a closed connection cancels nothing."""
         if ctx.method == "notifications/cancelled" and ctx.params is not None:
-            self._backend.runs.cancel(_key(ctx, ctx.params.get("requestId")))
+            self._backend.runs.cancel_request(_key(ctx, ctx.params.get("requestId")))
         return await call_next(ctx)
 
-    async def _plan(self, arguments: Arguments) -> dict[str, Json]:
-        asked = await self._backend.plans.plan(arguments["question"], arguments.get("today"))
-        return _proposal_report(asked, self._app.tools)
+    def _checked(self, params: CallToolRequestParams) -> Arguments:
+        arguments = params.arguments or {}
+        faults = self._inputs[params.name].violations(arguments)
+        if faults:
+            said = [f"{fault.pointer or '/'}: {fault.message}" for fault in faults[:_MOST_FAULTS]]
+            raise CallRefused("bad-arguments", " ".join(said), "`tools/list` has the schema.")
+        return arguments
 
-    async def _tools(self, arguments: Arguments) -> dict[str, Json]:
-        limit = int(arguments.get("limit", DEFAULT_TOOLS))
-        schemas = bool(arguments.get("schemas"))
-        found = tools_report(self._app.tools, arguments.get("query"), limit, schemas=schemas)
-        left_out: list[Json] = [cut(printable(each), _MOST_FAULT) for each in self._app.faults]
-        return {**found, "unavailable": left_out[:_MOST_FAULTS]} if left_out else found
+    def _search(self, arguments: Arguments) -> CallToolResult:
+        text = found_text(
+            self._app.tools,
+            arguments.get("query", ""),
+            self._app.faults,
+            detail=arguments.get("detail", False),
+        )
+        return CallToolResult(content=[TextContent(type="text", text=text)])
 
-    async def _check(self, arguments: Arguments) -> dict[str, Json]:
-        checked = await self._checked_plan(arguments)
-        report: dict[str, Json] = {
-            "valid": not any(each.severity == "error" for each in checked.diagnostics),
-            "runnable": checked.plan is not None,
-            **diagnostics_report(checked.diagnostics),
-            "unchecked_references": checked.unchecked_references,
-        }
-        if checked.plan is None:
-            return {**report, "plan": None, "digest": None}
-        return {**report, **plan_report(checked.plan, self._app.tools)}
-
-    async def _runs(self, arguments: Arguments) -> dict[str, Json]:
-        if "run" not in arguments:
-            latest = await self._backend.runs.latest(int(arguments.get("limit", 20)))
-            return {"runs": [entry_report(entry) for entry in latest]}
-        run, plan = await self._backend.runs.current(arguments["run"])
-        if "path" in arguments:
-            whole = self._run_report(run, plan, {"outputs": True}, most=None)
-            return {"page": page_report(whole, arguments["path"], int(arguments.get("offset", 0)))}
-        return {"run": self._run_report(run, plan, arguments)}
-
-    async def _explain(self, arguments: Arguments) -> dict[str, Json]:
-        code = arguments.get("code")
-        if code is None:
-            return {"codes": {name: page.partition("\n")[0] for name, page in PAGES.items()}}
-        if code not in PAGES:
-            hint = did_you_mean(near(code, PAGES)) or "Without a code, all are listed."
-            raise CallRefused("unknown-code", f"There is no code {code!r}.", hint)
-        return {"code": code, "page": PAGES[code]}
-
-    async def _run_or_resume(
+    async def _run(
         self, request: Request, params: CallToolRequestParams, arguments: Arguments
     ) -> CallToolResult | InputRequiredResult:
+        decision = None if self._backend.values is None else self._backend.values.answered(params)
+        answered = None if self._backend.prompt is None else self._backend.prompt.answered(params)
+        if decision is not None:
+            return await self._carried_out(request, params, arguments, decision=decision)
+        if answered is not None:
+            return await self._carried_out(request, params, arguments, *answered)
+        wanted = await self._plans.wanted(arguments, _key(request, ""))
+        if wanted.plan is None:
+            return _result(wanted.report)
+        if arguments.get("only_check"):
+            checked: dict[str, Json] = {
+                "runnable": True,
+                "effects": effects_report(wanted.plan, self._app.tools),
+                "unchecked_references": wanted.plan.unchecked_references,
+            }
+            return _result(checked | wanted.report)
+        return await self._carried_out(request, params, arguments, wanted)
+
+    async def _runs(
+        self, request: Request, params: CallToolRequestParams, arguments: Arguments
+    ) -> CallToolResult | InputRequiredResult:
+        runs, name = self._backend.runs, arguments.get("run")
+        if name is None:
+            if arguments:
+                raise CallRefused("bad-arguments", "/: This is about a run, and names none.")
+            return _result({"runs": [entry_report(entry) for entry in await runs.latest(_LISTED)]})
+        match arguments.get("action"):
+            case "resume":
+                decision = None
+                if self._backend.values is not None:
+                    decision = self._backend.values.answered(params)
+                return await self._carried_out(request, params, arguments, decision=decision)
+            case "cancel":
+                await runs.cancel(name)
+            case _:
+                pass
+        run, plan = await runs.decided(name, arguments.get("wait_s", 0))
+        if "path" in arguments:
+            whole = self._run_report(run, plan, {"detail": True}, most=None)
+            page = page_report(whole, arguments["path"], int(arguments.get("offset", 0)))
+            return _result(page)
+        return _result(self._run_report(run, plan, arguments))
+
+    async def _carried_out(
+        self,
+        request: Request,
+        params: CallToolRequestParams,
+        arguments: Arguments,
+        wanted: Wanted | None = None,
+        approve: Approver | None = None,
+        *,
+        decision: Decision | None = None,
+    ) -> CallToolResult | InputRequiredResult:
+        """Run what is wanted, or resume the run of the arguments, and wait for it and a person."""
         key = _key(request, request.request_id)
         loop = asyncio.get_running_loop()
         until = loop.time() + arguments.get("wait_s", 0)
         try:
-            run, plan = await self._run_of(request, params, arguments, key)
+            active = await self._active(request, params, arguments, key, wanted, approve, decision)
+            if isinstance(active, InputRequiredResult):
+                return active
+            undecided = decision is None or not decision.leaves
+            run = await self._asked(request, params, arguments, key, active, ask=undecided)
         except CallRefused as refused:
             name = refused.more.get("run")
             if "effects" not in refused.more or not isinstance(name, str):
@@ -258,36 +260,57 @@ class _Calls:
             if run.status is RunState.WAITING:
                 raise
         else:
-            if isinstance(run, Run) and run.status is RunState.WAITING:
+            if isinstance(run, InputRequiredResult):
+                return run
+            plan = active.plan
+            if run.status is RunState.WAITING:
                 run, plan = await self._backend.runs.decided(run.run, until - loop.time())
-        if isinstance(run, InputRequiredResult):
-            return run
+        if "tool" in arguments and (blocks := _blocks(run)) is not None:
+            return blocks
         report = self._run_report(run, plan, arguments)
+        if wanted is not None:
+            report |= wanted.report
         return _result(report, is_error=run.status is RunState.FAILED)
 
-    async def _run_of(
+    async def _active(
         self,
         request: Request,
         params: CallToolRequestParams,
         arguments: Arguments,
         key: object,
-    ) -> tuple[Run | InputRequiredResult, ExecutionPlan | None]:
-        """Start or resume the run of the arguments, and return it as it is after `wait_s`.
-
-        What comes back may be a question to the user instead.
-        """
-        runs, values = self._backend.runs, self._backend.values
-        decision = None if values is None else values.answered(params)
+        wanted: Wanted | None,
+        approve: Approver | None,
+        decision: Decision | None,
+    ) -> ActiveRun | InputRequiredResult:
+        """Start what is wanted or resume the run of the arguments; or return a question."""
+        runs, prompt = self._backend.runs, self._backend.prompt
         if decision is not None:
-            active = await runs.resume(decision.run, request=key, decision=decision)
-            values = None if decision.leaves else values  # who leaves them is not asked again
-        elif params.name == "run":
-            started = await self._started(request, params, arguments, key)
-            if isinstance(started, InputRequiredResult):
-                return started, None
-            active = started
-        else:
-            active = await runs.resume(arguments["run"], request=key)
+            return await runs.resume(decision.run, request=key, decision=decision)
+        if wanted is None or wanted.plan is None:
+            return await runs.resume(arguments["run"], request=key)
+        plan = wanted.plan
+        if prompt is None or approve is not None:
+            return await runs.start(plan, approve=approve, request=key)
+        if can_ask(request) and needs_values(plan):
+            return await runs.start(plan, values=True, request=key)
+        asked = await prompt.ask(request, params, wanted)
+        if isinstance(asked, InputRequiredResult):
+            return asked
+        return await runs.start(plan, approve=asked, request=key)
+
+    async def _asked(
+        self,
+        request: Request,
+        params: CallToolRequestParams,
+        arguments: Arguments,
+        key: object,
+        active: ActiveRun,
+        *,
+        ask: bool,
+    ) -> Run | InputRequiredResult:
+        """Return the run as it is after `wait_s`, or a question about its calls that wait."""
+        runs = self._backend.runs
+        values = self._backend.values if ask else None  # who leaves them is not asked again
         while True:
             run = await self._watched(request, active, arguments)
             asked = None
@@ -295,63 +318,12 @@ class _Calls:
                 asked = await values.ask(request, params, run)
             if isinstance(asked, InputRequiredResult):
                 runs.answered(key)
-                return asked, active.plan
+                return asked
             if asked is None or asked.leaves:
                 break
             active = await runs.resume(run.run, request=key, decision=asked)
         runs.answered(key)
-        return run, active.plan
-
-    async def _started(
-        self, request: Request, params: CallToolRequestParams, arguments: Arguments, key: object
-    ) -> ActiveRun | InputRequiredResult:
-        """Start the plan of the arguments, or return the question whether it may run."""
-        approve, prompt = None, self._backend.prompt
-        plan = await self._plan_to_run(arguments)
-        if prompt is not None and can_ask(request) and needs_values(plan):
-            return await self._backend.runs.start(plan, values=True, request=key)
-        if prompt is not None:
-            approve = await prompt.ask(request, params, plan)
-            if isinstance(approve, InputRequiredResult):
-                return approve
-        return await self._backend.runs.start(plan, approve=approve, request=key)
-
-    async def _plan_to_run(self, arguments: Arguments) -> ExecutionPlan:
-        """Return the plan of the arguments.
-
-        Raises:
-            CallRefused: there is none, it does not pass its check, or it has another `digest`.
-        """
-        digest = arguments.get("digest")
-        if "plan" not in arguments:
-            if digest is None:
-                raise CallRefused(
-                    "bad-arguments", "There is no plan to run.", "Pass a digest, or a plan."
-                )
-            return self._backend.plans.known(digest)
-        checked = await self._checked_plan(arguments)
-        if checked.plan is None:
-            raise CallRefused(
-                "bad-plan",
-                "The plan does not pass the check; nothing was run.",
-                "Fix the problems in the diagnostics; `explain` has a page for each code.",
-                diagnostics_report(checked.diagnostics),
-            )
-        if digest is not None and digest != checked.plan.digest:
-            raise CallRefused(
-                "digest-mismatch",
-                f"The plan has the digest {checked.plan.digest}, not {digest}; nothing was run.",
-                "Read the plan again, and pass either the plan or its digest.",
-            )
-        return checked.plan
-
-    async def _checked_plan(self, arguments: Arguments) -> CheckResult:
-        plan = arguments["plan"]
-        try:
-            text = plan if isinstance(plan, str) else json.dumps(plan, ensure_ascii=False)
-        except RecursionError:
-            raise CallRefused("too-deep", "The plan is nested too deep to be read.") from None
-        return await self._backend.plans.check(text, arguments.get("dialect", "toolplan"))
+        return run
 
     async def _watched(self, request: Request, active: ActiveRun, arguments: Arguments) -> Run:
         """Report progress until the run is over, or `wait_s` is, and return the run."""
@@ -373,14 +345,13 @@ class _Calls:
         arguments: Arguments,
         most: int | None = MOST_OUTPUT,
     ) -> dict[str, Json]:
-        outputs = arguments.get("outputs", False)
         return run_report(
             run,
             plan,
             self._app.tools,
             insights=self._app.insights,
             thresholds=self._app.thresholds,
-            outputs=outputs,
+            detail=arguments.get("detail", False),
             most=most,
         )
 
@@ -412,47 +383,24 @@ def _key(request: Request, number: object) -> object:
     return request.lifespan_context, headers.get("mcp-session-id"), str(number)
 
 
-def _checked(params: CallToolRequestParams) -> Arguments:
-    arguments = params.arguments or {}
-    faults = INPUTS[params.name].violations(arguments)
-    if faults:
-        messages = [f"{fault.pointer or '/'}: {fault.message}" for fault in faults[:_MOST_FAULTS]]
-        raise CallRefused("bad-arguments", " ".join(messages), "`tools/list` has the schema.")
-    return arguments
-
-
-def _proposal_report(asked: AskResult, toolbox: Toolbox) -> dict[str, Json]:
-    match asked.proposal:
-        case Clarification() as clarification:
-            return {
-                "outcome": "clarification",
-                # words that the planner does not know are known to who asks
-                **({"help": _WRITE_IT} if clarification.unexplained else {}),
-                "clarification": {
-                    "question": clarification.question,
-                    "options": [*clarification.options],
-                    "unexplained": [*clarification.unexplained],
-                    "partial_plan": clarification.partial_plan,
-                    "examples": [*clarification.examples],
-                },
-            }
-        case Refusal(reason=reason):
-            return {"outcome": "refusal", "refusal": {"reason": reason}}
-        case Draft():
-            compiled = asked.compiled
-            report = diagnostics_report(() if compiled is None else compiled.diagnostics)
-            if asked.plan is None:
-                raise CallRefused(
-                    "bad-draft",
-                    "The planner proposed a plan that does not pass the check; nothing was run.",
-                    "Ask in other words.",
-                    report,
-                )
-            return {"outcome": "plan", **plan_report(asked.plan, toolbox), **report}
+def _blocks(run: Run) -> CallToolResult | None:
+    """Return what one call gave, as its own server would; None where that does not say it all."""
+    if run.status is RunState.FAILED and (error := run.steps[CALL].error) is not None:
+        said = f"{error.message} (run {run.run[:SHORT]})"
+        return CallToolResult(content=[TextContent(type="text", text=said)], is_error=True)
+    if run.status is not RunState.SUCCEEDED or run.partial:
+        return None
+    value = run.output
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if len(text) > MOST_OUTPUT:
+        return None
+    structured = value if isinstance(value, dict) else None
+    content = TextContent(type="text", text=text)
+    return CallToolResult(content=[content], structured_content=structured)
 
 
 def _result(content: dict[str, Json], *, is_error: bool = False) -> CallToolResult:
-    text = json.dumps(content, ensure_ascii=False)
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     return CallToolResult(
         content=[TextContent(type="text", text=text)],
         structured_content=content,

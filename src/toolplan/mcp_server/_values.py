@@ -5,7 +5,6 @@ An answer counts once, for the calls that were shown, in the request that was as
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections import OrderedDict
 from typing import Any, Final
@@ -22,7 +21,7 @@ from msgspec import Struct
 
 from toolplan.consent import Effect, effects_of
 from toolplan.events import Run
-from toolplan.mcp_server._approval import MOST_SHOWN, Request
+from toolplan.mcp_server._approval import MOST_SHOWN, Request, call_text
 from toolplan.render.effects_view import effects_text
 
 _MOST_QUESTIONS: Final = 200
@@ -70,7 +69,7 @@ class ValuesPrompt:
             question = self._asked.pop(key, None)
             if (
                 question is not None
-                and question.call == _call(params)
+                and question.call == call_text(params)
                 and isinstance(response, ElicitResult)
             ):
                 return _decision(question.run, question.effects, response)
@@ -90,15 +89,11 @@ class ValuesPrompt:
             answer = await request.session.elicit_form(text, _FORM, request.request_id)
             return _decision(run.run, effects, answer)
         key = f"values-{uuid.uuid4().hex}"
-        self._asked[key] = _Question(_call(params), run.run, effects)
+        self._asked[key] = _Question(call_text(params), run.run, effects)
         while len(self._asked) > _MOST_QUESTIONS:
             self._asked.popitem(last=False)
         form = ElicitRequestFormParams(message=text, requested_schema=_FORM)
         return InputRequiredResult(input_requests={key: ElicitRequest(params=form)})
-
-
-def _call(params: CallToolRequestParams) -> str:
-    return json.dumps([params.name, params.arguments or {}], sort_keys=True)
 
 
 def _decision(run: str, effects: tuple[Effect, ...], answer: ElicitResult) -> Decision:

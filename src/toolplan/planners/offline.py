@@ -31,6 +31,11 @@ def offline_planner(context: PlannerContext) -> Planner:
     return _NotInstalled() if made is None else made
 
 
+def can_plan(planner: Planner) -> bool:
+    """Return whether `planner` plans questions, and does not only stand for one that would."""
+    return not isinstance(planner, _NotInstalled)
+
+
 async def example_questions(planner: Planner, tools: Toolbox, today: str) -> tuple[str, ...]:
     """Return up to three questions that `planner` has plans for; none where it offers none."""
     if isinstance(planner, _NotInstalled):
