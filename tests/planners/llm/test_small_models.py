@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 
+from toolplan import App
 from toolplan.demo import TOOLS
 from toolplan.path import Json
-from toolplan.planners import LLMPlanner, Question
+from toolplan.planners import Clarification, LLMPlanner, Question
 from toolplan.planners.llm._plan_schema import plan_schema
 from toolplan.schema import Schema
 from toolplan.testing.model import ScriptedModel
@@ -53,3 +55,16 @@ def test_a_reply_of_a_small_model_comes_to_an_end(step: Json, *, fits: bool) -> 
     assert not loaded.is_valid({"toolplan": 1, "steps": [step] * 7})
     assert unbounded(plan_schema(TOOLS))
     assert planner.version != LLMPlanner(model).version
+
+
+def test_a_small_model_asks_back_only_after_two_plans_that_were_refused() -> None:
+    """A model of 0.5 billion parameters that may ask back asks instead of planning."""
+    wrong = [GOOD.replace("facilities_list", f"facility_{n}") for n in range(2)]
+    back = '{"clarification": {"question": "Which?", "options": []}}'
+    model = ScriptedModel([*wrong, back])
+    asked = asyncio.run(App(TOOLS, LLMPlanner(model, small=True)).plan("x", today="2025-10-12"))
+    assert asked.proposal == Clarification("Which?")
+    forms = [Schema.load(request.schema) for request in model.requests]
+    assert [form.is_valid(json.loads(back)) for form in forms] == [False, False, True]
+    told = ["clarification" in str(request.messages) for request in model.requests]
+    assert told == [False, False, True]

@@ -50,29 +50,33 @@ _LEAF: Final[Json] = {
 _ANY: Final[Json] = {"anyOf": [_LEAF, {"type": "array", "items": _LEAF, "maxItems": _FEW}]}
 
 
-def plan_schema(tools: Toolbox, *, small: bool = False) -> Json:
-    """Return the JSON Schema of a reply: a plan, a clarification or a refusal.
+def plan_schema(tools: Toolbox, *, small: bool = False, asks: bool = True) -> Json:
+    """Return the JSON Schema of a reply: a plan, and with `asks` a clarification or a refusal.
 
     It covers the form of plans, the names of tools, and for each tool the names of its arguments
     and the kinds of their values; a reference may stand for any value. The rest is up to the check.
 
     `small` is for models that repeat themselves until their reply is cut off: it allows 6 steps of
-    id, tool, arguments and `for_each` over a reference, lists of 6, and texts of 100 characters.
+    id, tool, arguments and `for_each` over a reference, lists of 6, texts of 100 characters, and
+    no null for optional arguments.
     """
     if small:
-        return _bounded(_reply([_small_step(tool) for tool in tools.values()], "steps"))
-    return _reply([_step(tool) for tool in tools.values()], "steps", "output")
+        return _bounded(_reply([_small_step(tool) for tool in tools.values()], "steps", asks=asks))
+    return _reply([_step(tool) for tool in tools.values()], "steps", "output", asks=asks)
 
 
-def _reply(each_step: list[Json], *fields: str) -> Json:
+def _reply(each_step: list[Json], *fields: str, asks: bool) -> Json:
     steps: Json = {"type": "array", "items": {"anyOf": each_step}}
     question: Json = _object(
         {"question": _TEXT, "options": {"type": "array", "items": _TEXT}}, "question", "options"
     )
-    plan: dict[str, Json] = {"toolplan": {"const": 1}, "steps": steps, "output": {}}
+    named: dict[str, Json] = {"toolplan": {"const": 1}, "steps": steps, "output": {}}
+    plan = _object({name: named[name] for name in ("toolplan", *fields)}, "toolplan", "steps")
+    if not asks:
+        return plan
     return {
         "anyOf": [
-            _object({name: plan[name] for name in ("toolplan", *fields)}, "toolplan", "steps"),
+            plan,
             _object({"clarification": question}, "clarification"),
             _object({"refusal": _object({"reason": _TEXT}, "reason")}, "refusal"),
         ]
@@ -118,7 +122,27 @@ def _arguments(schema: Schema, depth: int = _DEEPEST) -> Json:
 
 def _value(schema: Schema, name: str, depth: int) -> Json:
     found = at(schema, (name,))
-    return _kind(found, depth) if isinstance(found, Schema) else {}
+    if not isinstance(found, Schema):
+        return {}
+    node, form = found.node, _kind(found, depth)
+    means_nothing = isinstance(node, dict) and "default" in node and node["default"] is None
+    return _without_null(form) if means_nothing and name not in required(schema) else form
+
+
+def _without_null(form: Json) -> Json:
+    """Return the form of an optional argument that is left out where it is null.
+
+    >>> _without_null({"anyOf": [{"enum": ["a", None]}, {"type": "null"}]})
+    {'enum': ['a']}
+    """
+    match form:
+        case {"anyOf": list(choices)}:
+            kept = [_without_null(each) for each in choices if each != {"type": "null"}]
+            return kept[0] if len(kept) == 1 else {"anyOf": kept}
+        case {"enum": list(values)} if any(each is not None for each in values):
+            return {"enum": [each for each in values if each is not None]}
+        case _:
+            return form
 
 
 def _kind(schema: Schema, depth: int) -> Json:
@@ -225,7 +249,11 @@ def _bounded(schema: Json) -> Json:
         case "array":
             return {**schema, "items": _bounded(schema.get("items", {})), "maxItems": _FEW}
         case "object" if isinstance(named, dict):
-            return {**schema, "properties": {key: _bounded(each) for key, each in named.items()}}
+            needed = schema.get("required")
+            optional = named.keys() - (needed if isinstance(needed, list) else ())
+            ended = {key: _bounded(each) for key, each in named.items()}
+            parts = {key: _without_null(v) if key in optional else v for key, v in ended.items()}
+            return {**schema, "properties": parts}
         case "object":
             return {"type": "object", "additionalProperties": _LEAF}
         case _:

@@ -13,7 +13,7 @@ from toolplan.dates import Weeks
 from toolplan.path import Json
 from toolplan.planners._base import Attempt, Draft, DraftText, OnText, Proposal, Question
 from toolplan.planners.llm._plan_schema import plan_schema
-from toolplan.planners.llm._prompt import PROMPT_VERSION, kirha_messages, messages
+from toolplan.planners.llm._prompt import PROMPT_VERSION, kirha_messages, may_ask, messages
 from toolplan.planners.llm._reply import read_reply
 from toolplan.providers import Ended, Model, ModelError, ModelRequest, Restarted, Text, Usage, total
 from toolplan.tool_search import FEW, relevant
@@ -53,7 +53,8 @@ class LLMPlanner:
             most_tools: the most tools in the prompt; of more, the most relevant are shown.
             instructions: the user's instructions for every plan.
             requests: the most requests for one question, failed ones counted; None for no limit.
-            small: whether the model is small, so that its replies need short lists and texts.
+            small: whether the model is small, so that its replies need short lists and texts, and
+                it may ask back only after two plans that were refused.
         """
         self.model = model
         self.usage = Usage()
@@ -131,9 +132,15 @@ class LLMPlanner:
                 asked = kirha_messages(question, shown, attempts, instructions=self._instructions)
             case "toolplan":
                 asked = messages(
-                    question, shown, attempts, weeks=self._weeks, instructions=self._instructions
+                    question,
+                    shown,
+                    attempts,
+                    weeks=self._weeks,
+                    instructions=self._instructions,
+                    small=self._small,
                 )
-                schema = plan_schema(shown, small=self._small)
+                asks = may_ask(attempts, small=self._small)
+                schema = plan_schema(shown, small=self._small, asks=asks)
         return ModelRequest(asked, schema, self._temperature, self._max_tokens)
 
     async def _written(self, request: ModelRequest, on_text: OnText | None) -> tuple[str, Usage]:

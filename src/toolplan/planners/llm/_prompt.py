@@ -17,7 +17,7 @@ from toolplan.planners.llm._signature import signatures_text
 from toolplan.providers import Message
 from toolplan.tools import Effects, Tool, Toolbox
 
-PROMPT_VERSION: Final = "5"
+PROMPT_VERSION: Final = "6"
 """Changed with every change of the prompt, so that stored plans of another one are not reused."""
 
 _DESCRIPTION: Final = 400
@@ -60,9 +60,13 @@ Rules
    those that are counted. A tool with a limit or a page may give only a part of its rows.
    What a text says, or is to say, is for `extract`, if listed; refer to fields of its "schema".
 6. A tool that writes or destroys only if the question asks for it.
-7. Answer with JSON alone. If something must be known first:
+7. Answer with JSON alone.{asking}"""
+
+_ASKING: Final = """ If something must be known first:
    {"clarification": {"question": TEXT, "options": [TEXT, ...]}}. If no tool can do it:
    {"refusal": {"reason": TEXT}}."""
+
+_REFUSED_BEFORE_ASKING: Final = 2
 
 _TYPES: Final = """\
 Tools: name(argument: type, optional?: type) -> result. `[T]` is a list, `{a: T}` an object, `|` a
@@ -95,9 +99,15 @@ def messages(
     *,
     weeks: Weeks,
     instructions: str,
+    small: bool = False,
 ) -> tuple[Message, ...]:
-    """Return the conversation that asks for a plan in canonical form."""
-    parts = [_FORMAT.replace("{weeks}", _WEEKS[weeks])]
+    """Return the conversation that asks for a plan in canonical form.
+
+    A small model that may ask back asks about most questions, so it learns of it from the feedback
+    (`may_ask`).
+    """
+    form = _FORMAT.replace("{weeks}", _WEEKS[weeks])
+    parts = [form.replace("{asking}", "" if small else _ASKING)]
     if instructions:
         parts.append(f"Instructions of the user:\n{instructions}")
     parts.append(_TYPES)
@@ -111,7 +121,15 @@ def messages(
         shown = "\n".join(examples)
         parts.append(f"{_EXAMPLES}\n{shown}")
     system = Message("system", "\n\n".join(parts))
-    return (system, Message("user", _asked(question, weeks)), *_so_far(attempts))
+    said = _so_far(attempts)
+    if small and said and may_ask(attempts, small=True):
+        said[-1] = Message("user", said[-1].text + _ASKING)
+    return (system, Message("user", _asked(question, weeks)), *said)
+
+
+def may_ask(attempts: Sequence[Attempt], *, small: bool) -> bool:
+    """Return whether a model may ask back: a small one after two plans that were refused."""
+    return not small or len(attempts) >= _REFUSED_BEFORE_ASKING
 
 
 def kirha_messages(
