@@ -277,6 +277,7 @@ class Loop(Struct):
                 limits=setup.limits,
                 policy=setup.policy,
                 rules=setup.rules,
+                times=draft.times,
             )
             compiled = self._noted(compiled, draft.planner, asked.question)
             attempt = Attempt(draft, compiled.diagnostics)

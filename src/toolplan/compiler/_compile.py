@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.approval import digest_of
+from toolplan.dates import Times
 from toolplan.diagnostics import ABOUT_KEYS, REMOVED, Diagnostic, Edit, Fix, Removed, Severity
 from toolplan.dialects import known_dialect
 from toolplan.errors import ToolplanError
@@ -157,16 +158,18 @@ def compile_plan(
     limits: Limits = Limits(),
     policy: Policy = Policy(),
     rules: Sequence[Rule] | None = None,
+    times: Times | None = None,
 ) -> Compiled:
     """Read and check a plan, apply its safe fixes, and make it ready to run.
 
-    `plan` is its text, or its JSON already read: a dict, or a list.
+    `plan` is its text, or its JSON already read: a dict, or a list. `times` are those of the
+    question: a date that is given in their words (`"date_from": "last week"`) becomes its day.
 
     Raises:
         ToolplanError: `plan` is something else, or there is no such dialect.
     """
     known = toolbox(tools)
-    examined, context = _examine(plan, dialect, known, limits, policy, rules)
+    examined, context = _examine(plan, dialect, known, limits, policy, rules, times)
     draft, diagnostics, unchecked = examined
     ready = None
     if context is not None and not any(each.blocks for each in diagnostics):
@@ -181,13 +184,14 @@ def _examine(
     limits: Limits,
     policy: Policy,
     rules: Sequence[Rule] | None,
+    times: Times | None = None,
 ) -> tuple[Examined, PlanContext | None]:
     """Return what was read and found, and the context of the fixed plan where there is one."""
     known = None if tools is None else toolbox(tools)
     parsed = parse(plan, dialect, known, limits=limits)
     if parsed.plan is None:
         return Examined(None, parsed.diagnostics, 0), None
-    context, found = _fixed(_context(parsed.plan, known, policy), rules)
+    context, found = _fixed(_context(parsed.plan, known, policy, times), rules)
     # a placeholder for what could not be read; it has been reported already
     unread = {each.pointer for each in parsed.diagnostics if each.blocks}
     reported = (each for each in found if each.pointer not in unread or each.code in ABOUT_KEYS)
@@ -260,7 +264,7 @@ def _fixed(
         plan = _apply(context.plan, fixes) if fixes and rounds_left else None
         if plan is None:
             break
-        context = PlanContext(plan, context.tools, context.allowed, context.policy)
+        context = PlanContext(plan, context.tools, context.allowed, context.policy, context.times)
     left = set(map(_key, found))
     diagnostics = (
         each if key in left else replace(each, fixed=True) for key, each in reported.items()
@@ -348,9 +352,11 @@ def _kind(value: object) -> str:
     return "None" if value is None else f"a value of type {type(value).__name__}"
 
 
-def _context(plan: Plan, tools: Tools | None, policy: Policy) -> PlanContext:
+def _context(
+    plan: Plan, tools: Tools | None, policy: Policy, times: Times | None = None
+) -> PlanContext:
     allowed = None if policy.allow is None else frozenset(policy.allow)
-    return PlanContext(plan, None if tools is None else toolbox(tools), allowed, policy)
+    return PlanContext(plan, None if tools is None else toolbox(tools), allowed, policy, times)
 
 
 def _key(diagnostic: Diagnostic) -> tuple[str, str, str]:

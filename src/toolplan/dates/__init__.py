@@ -3,9 +3,9 @@
 Pure functions of words and of today; docs/dates.md shows what is read and what is asked.
 """
 
-from toolplan.dates._reading import find_dates, read_dates, vocabulary
+from toolplan.dates._reading import find_dates, read_dates, times_in, vocabulary
 from toolplan.dates._table import MONTHS, NUMBERS, ORDINALS, WEEKDAYS
-from toolplan.dates._values import DateRange, FoundDate, Weeks
+from toolplan.dates._values import DateRange, FoundDate, Times, Weeks
 
 __all__ = [
     "MONTHS",
@@ -14,8 +14,10 @@ __all__ = [
     "WEEKDAYS",
     "DateRange",
     "FoundDate",
+    "Times",
     "Weeks",
     "find_dates",
     "read_dates",
+    "times_in",
     "vocabulary",
 ]

@@ -22,7 +22,16 @@ from toolplan.dates._table import (
     bounded,
     compiled,
 )
-from toolplan.dates._values import Ask, DateRange, FoundDate, Meaning, Now, Period, Weeks
+from toolplan.dates._values import (
+    Ask,
+    DateRange,
+    FoundDate,
+    Meaning,
+    Now,
+    Period,
+    Times,
+    Weeks,
+)
 
 _T = TypeVar("_T")
 
@@ -334,3 +343,13 @@ def find_dates(text: str, today: date, weeks: Weeks = "rolling") -> list[FoundDa
             behind = end
             found.append(each._replace(start=start, end=end))
     return found
+
+
+def times_in(text: str, today: date, weeks: Weeks = "rolling") -> Times:
+    """Return the times in `text` by their words.
+
+    >>> str(times_in("Repairs since  May", date(2025, 10, 15)).said["since may"].range)
+    '2025-05-01 .. 2025-10-15'
+    """
+    found = find_dates(text, today, weeks)
+    return Times(today, {" ".join(text[e.start : e.end].lower().split()): e for e in found})

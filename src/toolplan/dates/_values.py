@@ -37,6 +37,18 @@ class FoundDate(NamedTuple):
     ahead: DateRange | None = None
 
 
+class Times(NamedTuple):
+    """The times of a question by their words, in lower case, and its day."""
+
+    today: date
+    said: Mapping[str, FoundDate]
+
+    @property
+    def clear(self) -> list[str]:
+        """The words of those that are not asked about."""
+        return [words for words, found in self.said.items() if found.range is not None]
+
+
 class Period(NamedTuple):
     """Days; `again(n)` gives those of n years, months or weeks (of `step` days) later, if open.
 

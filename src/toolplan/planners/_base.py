@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import date
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
 
+from toolplan.dates import Times, Weeks, times_in
 from toolplan.diagnostics import Diagnostic
 from toolplan.events import Event
 from toolplan.path import Json
@@ -17,13 +19,15 @@ class Draft(Struct, frozen=True, eq=False):
     """A plan as text, in a dialect.
 
     `planner` is the name of its planner, empty if not known; `requests` are those to a model that
-    the draft took.
+    the draft took. `times` are those of the question, where the draft may have their words in place
+    of dates.
     """
 
     text: str
     dialect: str = "toolplan"
     planner: str = ""
     requests: int = 0
+    times: Times | None = None
 
     def __eq__(self, other: object) -> bool:
         """Compare the text and its dialect: the same plan is the same, whoever planned it."""
@@ -91,6 +95,15 @@ class Question(Struct, frozen=True):
     text: str
     today: str
     context: Json = None
+
+
+def times_of(question: Question, weeks: Weeks) -> Times | None:
+    """Return the times of a question; None where its day is none."""
+    try:
+        today = date.fromisoformat(question.today)
+    except ValueError:
+        return None
+    return times_in(question.text, today, weeks)
 
 
 class DraftText(Struct, frozen=True):

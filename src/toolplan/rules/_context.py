@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Final
 
 from toolplan import schema as schemas
+from toolplan.dates import Times
 from toolplan.diagnostics import Suggestion, suggest
 from toolplan.flows import Flow, Policy, Verdict, Vouched, plan_flows
 from toolplan.path import Json
@@ -50,7 +51,8 @@ class PlanContext:
     """A plan, the tools that it may use, and what follows from both.
 
     `tools` None means that they are not known, and nothing is checked against them. `allowed` None
-    means that every tool may be used. `policy` says where values may come from.
+    means that every tool may be used. `policy` says where values may come from. `times` are those
+    of the question whose words stand for their days.
     """
 
     def __init__(
@@ -59,11 +61,13 @@ class PlanContext:
         tools: Toolbox | None = None,
         allowed: frozenset[str] | None = None,
         policy: Policy = Policy(),
+        times: Times | None = None,
     ) -> None:
         self.plan = plan
         self.tools = tools
         self.allowed = allowed
         self.policy = policy
+        self.times = times
         self._outputs: dict[str, Schema | None] = {}
         self._computed: dict[str, ComputedOutput | None] = {}
         self._open: set[str] = set()

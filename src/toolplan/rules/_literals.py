@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolplan import schema as schemas
+from toolplan.dates import Times
 from toolplan.diagnostics import REMOVED, Edit, Fix
-from toolplan.path import Path, Segment
-from toolplan.plan import Array, Literal, Object, Step, Value, object_, split_pointer
+from toolplan.path import Json, Path, Segment
+from toolplan.plan import (
+    Array,
+    Literal,
+    Object,
+    Step,
+    Value,
+    escape_pointer,
+    object_,
+    split_pointer,
+)
 from toolplan.plan_json import dump_value
 from toolplan.rules import _spelling
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem
+from toolplan.rules._times import Days, days_for, is_date
 from toolplan.schema import Schema
 
 
@@ -24,6 +35,12 @@ def literal_problems(context: PlanContext, kind: str) -> Iterator[Problem]:
         pointer = f"/steps/{position}/args{found.pointer}"
         name = ".".join(split_pointer(found.pointer)) or "The arguments"
         path, value = _written_at(step, found.pointer)
+        if context.times is not None and isinstance(value, Literal) and path:
+            around = _written_at(step, found.pointer.rpartition("/")[0])[1]
+            timed = _time(context.times, tool.input, path, value.value, _names(around))
+            if timed is not None:
+                yield _of_days(timed, pointer, step.id)
+                continue
         part = schemas.at(tool.input, path)
         wanted = fix = None
         if isinstance(part, Schema):
@@ -44,6 +61,37 @@ def literal_problems(context: PlanContext, kind: str) -> Iterator[Problem]:
             None if wanted in (None, "any value") else f"Expected: {wanted}.",
             fix,
         )
+
+
+def _time(
+    times: Times, schema: Schema, path: Path, value: Json, given: frozenset[str]
+) -> Days | None:
+    """Return the days of a value in the words of the question, where a date belongs."""
+    name, around = path[-1], schemas.at(schema, path[:-1])
+    if not (isinstance(name, str) and isinstance(value, str) and isinstance(around, Schema)):
+        return None
+    if not is_date(schemas.at(schema, path)):
+        return None
+    return days_for(value, name, around, given, times)
+
+
+def _of_days(days: Days, pointer: str, step: str) -> Problem:
+    above, name = pointer.rsplit("/", 1)
+    if days.problem is not None:
+        wanted = "Write the day as YYYY-MM-DD, or ask back."
+        return Problem(f"{name}: {days.problem}", pointer, step, wanted)
+    edits = (Edit(f"{above}/{escape_pointer(n)}", day) for n, day in days.values.items())
+    return Problem(f"{name}: {days.said}.", pointer, step, None, Fix(True, tuple(edits)))
+
+
+def _names(value: Value | None) -> frozenset[str]:
+    match value:
+        case Literal(dict() as fields):
+            return frozenset(fields)
+        case Object(named):
+            return frozenset(name for name, _ in named)
+        case _:
+            return frozenset()
 
 
 def _left_out(schema: Schema, path: Path, pointer: str) -> Fix | None:

@@ -10,7 +10,15 @@ from typing import Final
 from toolplan.dates import Weeks
 from toolplan.flows import Policy
 from toolplan.path import Json
-from toolplan.planners._base import Attempt, Draft, OnText, Planner, Proposal, Question
+from toolplan.planners._base import (
+    Attempt,
+    Draft,
+    OnText,
+    Planner,
+    Proposal,
+    Question,
+    times_of,
+)
 from toolplan.planners.cache._in_flight import InFlightCalls
 from toolplan.planners.cache._keys import context_digest, question_key, tools_digest
 from toolplan.storage.plan_cache import Entry, PlanCache
@@ -56,6 +64,7 @@ class CachedPlanner:
         """
         self.cache = cache
         self._inner = inner
+        self._weeks: Weeks = weeks
         self._made_by: tuple[Json, ...] = (name, version, weeks, policy.to_json())
         self._calls = InFlightCalls()
         self._proposed: OrderedDict[str, str] = OrderedDict()  # texts of drafts, and their keys
@@ -90,7 +99,9 @@ class CachedPlanner:
         entry = self.cache.get(self._key(question, tools))
         if entry is None:
             return None
-        draft = Draft(_with_origin(entry), entry.dialect, entry.planner or NAME)
+        times = times_of(question, self._weeks)
+        name = entry.planner or NAME
+        draft = Draft(_with_origin(entry), entry.dialect, name, times=times)
         self._proposed[draft.text] = entry.key
         self._proposed.move_to_end(draft.text)
         while len(self._proposed) > _MOST_PROPOSED:

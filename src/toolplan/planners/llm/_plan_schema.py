@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from toolplan.path import Json
@@ -10,6 +11,7 @@ from toolplan.schema import JsonType, Schema, at, elements, required, types_of
 from toolplan.tools import Tool, Toolbox
 
 _TEXT: Final[Json] = {"type": "string"}
+_DATE: Final[Json] = {"type": "string", "format": "date"}
 _REFERENCE: Final[Json] = {"type": "string", "pattern": '^\\$\\{[^{}"\\\\]+\\}$'}
 """No key in quotes: endpoints that turn a pattern into a grammar forget to escape them."""
 _WITH_REFERENCE: Final[Json] = {
@@ -50,7 +52,9 @@ _LEAF: Final[Json] = {
 _ANY: Final[Json] = {"anyOf": [_LEAF, {"type": "array", "items": _LEAF, "maxItems": _FEW}]}
 
 
-def plan_schema(tools: Toolbox, *, small: bool = False, asks: bool = True) -> Json:
+def plan_schema(
+    tools: Toolbox, *, small: bool = False, asks: bool = True, times: Sequence[str] = ()
+) -> Json:
     """Return the JSON Schema of a reply: a plan, and with `asks` a clarification or a refusal.
 
     It covers the form of plans, the names of tools, and for each tool the names of its arguments
@@ -59,10 +63,27 @@ def plan_schema(tools: Toolbox, *, small: bool = False, asks: bool = True) -> Js
     `small` is for models that repeat themselves until their reply is cut off: it allows 6 steps of
     id, tool, arguments and `for_each` over a reference, lists of 6, texts of 100 characters, and
     no null for optional arguments.
+
+    A date may be one of `times`, the words of the question; for a small model it must.
     """
     if small:
-        return _bounded(_reply([_small_step(tool) for tool in tools.values()], "steps", asks=asks))
-    return _reply([_step(tool) for tool in tools.values()], "steps", "output", asks=asks)
+        reply = _reply([_small_step(tool) for tool in tools.values()], "steps", asks=asks)
+        return _bounded(_with_times(reply, times, small=True))
+    reply = _reply([_step(tool) for tool in tools.values()], "steps", "output", asks=asks)
+    return _with_times(reply, times, small=False)
+
+
+def _with_times(schema: Json, times: Sequence[str], *, small: bool) -> Json:
+    if not times:
+        return schema
+    if schema == _DATE:
+        words: Json = {"enum": [*times]}
+        return words if small else {"anyOf": [words, _DATE]}
+    if isinstance(schema, list):
+        return [_with_times(each, times, small=small) for each in schema]
+    if isinstance(schema, dict):
+        return {key: _with_times(each, times, small=small) for key, each in schema.items()}
+    return schema
 
 
 def _reply(each_step: list[Json], *fields: str, asks: bool) -> Json:

@@ -11,7 +11,15 @@ from msgspec.structs import replace
 
 from toolplan.dates import Weeks
 from toolplan.path import Json
-from toolplan.planners._base import Attempt, Draft, DraftText, OnText, Proposal, Question
+from toolplan.planners._base import (
+    Attempt,
+    Draft,
+    DraftText,
+    OnText,
+    Proposal,
+    Question,
+    times_of,
+)
 from toolplan.planners.llm._plan_schema import plan_schema
 from toolplan.planners.llm._prompt import PROMPT_VERSION, kirha_messages, may_ask, messages
 from toolplan.planners.llm._reply import read_reply
@@ -120,7 +128,8 @@ class LLMPlanner:
                 "Ask in other words, or name another model with --model.",
                 used,
             )
-        return Draft(proposal.text, proposal.dialect, self.name, used.calls)
+        times = times_of(question, self._weeks)
+        return Draft(proposal.text, proposal.dialect, self.name, used.calls, times)
 
     def _request(
         self, question: Question, tools: Toolbox, attempts: Sequence[Attempt]
@@ -140,7 +149,9 @@ class LLMPlanner:
                     small=self._small,
                 )
                 asks = may_ask(attempts, small=self._small)
-                schema = plan_schema(shown, small=self._small, asks=asks)
+                times = times_of(question, self._weeks)
+                words = () if times is None else times.clear
+                schema = plan_schema(shown, small=self._small, asks=asks, times=words)
         return ModelRequest(asked, schema, self._temperature, self._max_tokens)
 
     async def _written(self, request: ModelRequest, on_text: OnText | None) -> tuple[str, Usage]:

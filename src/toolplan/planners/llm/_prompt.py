@@ -49,8 +49,9 @@ Rules
    from the question. No filter that the question does not ask for.
 2. Refer only to fields in the result of the step; where it is "any", to the whole of it.
 3. A list goes into an argument of one value only by "for_each": so do two values of a filter.
-4. Dates are YYYY-MM-DD, weeks start on Monday, and both ends of a range are in it. Take the days
-   that the message states for words of the question. Else:
+4. Dates are YYYY-MM-DD, weeks start on Monday, and both ends of a range are in it. For a time that
+   the message states write its words, alone and unchanged, as the date: "last week"; for a range in
+   both arguments. The stated days are put in. Else:
    {weeks};
    "this week", "this month", "this year" and "since X" end today; "last N days" are the N days
    before today, and today; "last month" and "last year" are whole.
