@@ -24,6 +24,7 @@ from tests.workers._office import (
     until,
     working,
 )
+from toolplan.app.app import App
 from toolplan.engines import resume
 from toolplan.events import CallIntended, RunEnded, RunState, StepStarted, StepSucceeded
 from toolplan.storage.journal import JournalError, Lease
@@ -124,10 +125,45 @@ async def test_an_approval_waits_for_a_lease_that_another_has(postgres: Server, 
     assert ledger(home) == ["begin:one", "end:one"]
 
 
+async def test_calls_of_which_a_server_lost_the_intent_are_in_doubt(
+    postgres: Server, home: Path
+) -> None:
+    async with working(postgres.schema()) as app:
+        dispatch = app.workers.dispatch()
+        plan = plan_of(
+            app,
+            {"id": "w", "tool": "write", "args": {"x": "one"}},
+            {"id": "i", "tool": "write", "for_each": ["two"], "args": {"x": "${item}"}},
+            {"id": "r", "tool": "read", "args": {"seconds": 4.0}, "after": ["w", "i"]},
+        )
+        run = await app.workers.submit(plan, yes=True)
+        await until(lambda: app.needed_journal().load(run).steps["r"].started_at, seconds=90)
+        _lose(app, run, 2)
+        await until(lambda: dispatch.fenced() == [run], seconds=90)
+        placement = dispatch.placement(run)
+        assert placement is not None
+        assert placement.parked.endswith("Calls whose outcome is not known: w, i:0.")
+        assert dispatch.continue_after_failover(run)
+        await until(lambda: status(app, run) is RunState.IN_DOUBT, seconds=90)
+        assert app.needed_journal().load(run).steps["i"].in_doubt == (0,)
+        await app.workers.decide(run, resolve={"w": "one"}, retry=["i:0"])
+        await until(lambda: status(app, run) is RunState.SUCCEEDED, seconds=90)
+    begun = [word for word in ledger(home) if word.startswith("begin:")]
+    assert sorted(begun) == ["begin:one", "begin:two", "begin:two"]
+
+
+def _lose(app: App, run: str, kept: int) -> None:
+    """Lose the records of a run from the position `kept` on, as a standby that was behind."""
+    with app.workers.dispatch().journal.transaction() as connection:
+        query = "DELETE FROM events WHERE run = %s AND seq >= %s RETURNING seq"
+        lost = [int(row[0]) for row in connection.execute(query, (run, kept)).fetchall()]
+        assert lost
+        connection.execute("UPDATE runs SET next_seq = %s WHERE run = %s", (min(lost), run))
+
+
 async def test_a_run_of_which_a_server_lost_records_waits_for_a_person(postgres: Server) -> None:
     """As after a failover to a standby that was behind: no worker may repeat what was done."""
     async with working(postgres.schema()) as app:
-        journal = app.workers.dispatch().journal
         plan = plan_of(
             app,
             {"id": "a", "tool": "read", "args": {"x": 1}},
@@ -140,11 +176,7 @@ async def test_a_run_of_which_a_server_lost_records_waits_for_a_person(postgres:
             return [each.step for each in events if isinstance(each, StepSucceeded)]
 
         await until(lambda: ended() == ["a"], seconds=90)
-        with journal.transaction() as connection:
-            query = "DELETE FROM events WHERE run = %s AND seq > 0 RETURNING seq"
-            lost = [int(row[0]) for row in connection.execute(query, (run,)).fetchall()]
-            assert lost
-            connection.execute("UPDATE runs SET next_seq = %s WHERE run = %s", (min(lost), run))
+        _lose(app, run, 1)
         assert ended() == []
         dispatch = app.workers.dispatch()
         await until(lambda: dispatch.fenced() == [run], seconds=90)

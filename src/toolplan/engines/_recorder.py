@@ -7,15 +7,26 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
-from toolplan.events import Event, Folding, Run, RunApproved, RunState, StepProgressed
+from toolplan.events import (
+    CallIntended,
+    Event,
+    Folding,
+    Run,
+    RunApproved,
+    RunState,
+    StepProgressed,
+)
 from toolplan.storage.journal import (
     JournalError,
     Lease,
     LeaseHeld,
+    RecordsLost,
     RunRecord,
     Store,
     Writer,
+    recover,
     settle,
+    to_record,
 )
 
 _LOG: Final = logging.getLogger(__name__)
@@ -44,6 +55,7 @@ class EventRecorder:
         self._folding = Folding()
         self._before: list[Event] | None = None if journal is None else []
         self._lease: Lease | None = None
+        self._earlier: list[CallIntended] = []
         self._writer: Writer | None = None
         self.on_failure: Callable[[JournalError], None] = _nothing
         self.on_room: Callable[[], None] = _no_room
@@ -147,6 +159,7 @@ class EventRecorder:
             raise
         for event in events:
             self._folding.add(event)
+        self._earlier = [each for each in events if isinstance(each, CallIntended)]
         return record, events
 
     @property
@@ -202,6 +215,10 @@ class EventRecorder:
                 await self._patiently(journal, lambda: journal.keep_durations(lease.run, durations))
             await self._patiently(journal, lambda: journal.release(lease))
         except JournalError as error:
+            if isinstance(error, RecordsLost):
+                await self._keep_lost_intents(
+                    journal, lease.run, [*self._earlier, *writer.intended]
+                )
             if not is_over:
                 raise
             # what came of the run is known here, and matters more than that it was not kept
@@ -209,6 +226,33 @@ class EventRecorder:
         finally:
             writer.close()
             journal.forget(lease)
+
+    async def _keep_lost_intents(
+        self, journal: Store, run: str, intended: Sequence[CallIntended]
+    ) -> None:
+        """Write intents again that the journal has lost: their calls are then in doubt."""
+        named: list[str] = []
+
+        def work() -> None:
+            lease = journal.take(run)
+            try:
+                known = recover(journal.events(run))
+                lost = [each for each in intended if known.knows_less_than(each)]
+                records = [to_record(each) for each in lost]
+                if records:
+                    journal.append(lease, records, lease.at, sync=True)
+                named.extend(map(_call_name, lost))
+            finally:
+                journal.release(lease)
+
+        try:
+            await self._patiently(journal, work)
+        except JournalError as error:  # another process has the run, or it is lost itself
+            named = [*map(_call_name, intended)]
+            _LOG.warning("Calls of run %s, %s, are in no journal: %s", run, ", ".join(named), error)
+        if named and run in journal.records_lost:
+            calls = f" Calls whose outcome is not known: {', '.join(dict.fromkeys(named))}."
+            journal.records_lost[run] += calls
 
     async def _take_lease(self, journal: Store, run: str) -> None:
         """Take the lease of a run; where only time can show whether it is free, wait and see."""
@@ -270,6 +314,11 @@ class EventRecorder:
             asyncio.get_running_loop().call_exception_handler(
                 {"message": "on_event failed and is not called again", "exception": error}
             )
+
+
+def _call_name(intended: CallIntended) -> str:
+    step, item = intended.step, intended.item
+    return step if item is None else f"{step}:{item}"
 
 
 def _nothing(error: JournalError) -> None:

@@ -1,7 +1,13 @@
 """The journal: the events of runs in SQLite, from which runs are resumed."""
 
 from toolplan.storage.journal._entries import RunEntry, RunRecord
-from toolplan.storage.journal._errors import JournalError, LeaseHeld, LeaseLost, NotReached
+from toolplan.storage.journal._errors import (
+    JournalError,
+    LeaseHeld,
+    LeaseLost,
+    NotReached,
+    RecordsLost,
+)
 from toolplan.storage.journal._leases import Lease
 from toolplan.storage.journal._opening import Place, is_address, open_journal
 from toolplan.storage.journal._reading import BLOB, named_blobs
@@ -26,6 +32,7 @@ __all__ = [
     "NotReached",
     "Place",
     "Pruning",
+    "RecordsLost",
     "Recovered",
     "RunEntry",
     "RunRecord",

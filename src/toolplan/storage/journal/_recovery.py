@@ -85,6 +85,15 @@ class Recovered(Struct, frozen=True):
     before: str = ""
     status: RunState | None = None
 
+    def knows_less_than(self, intended: CallIntended) -> bool:
+        """Return whether neither the attempt of `intended` nor an outcome of its call is known."""
+        step, item = intended.step, intended.item
+        return (
+            self.tries.get((step, item), 0) < intended.attempt
+            and step not in self.over
+            and item not in self.items.get(step, {})
+        )
+
 
 def recover(events: Iterable[Event]) -> Recovered:
     """Return how far the run of `events` has come."""

@@ -14,6 +14,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from toolplan.events import (
+    CallIntended,
     Event,
     RunApproved,
     RunEnded,
@@ -65,6 +66,8 @@ class Writer:
         timeout_s: float,
     ) -> None:
         self.failed: JournalError | None = None
+        self._intended: list[CallIntended] = []
+        self._intended_in_group = self._intended_written = 0
         self._journal = journal
         self._lease = lease
         self._at = lease.at  # the position of the next record
@@ -94,6 +97,11 @@ class Writer:
         self._waiting_for_room = len(self._pending) >= FULL
         return self._waiting_for_room
 
+    @property
+    def intended(self) -> list[CallIntended]:
+        """The intents that the journal has acknowledged: their calls may have been made."""
+        return self._intended[: self._intended_written]
+
     def add(self, event: Event) -> None:
         """Add the next event."""
         if self.failed is not None:
@@ -104,6 +112,8 @@ class Writer:
         elif type(event) is StepSucceeded:
             if event.step in self._fans:
                 event = replace(event, output=None)  # its items have it
+        elif type(event) is CallIntended:
+            self._intended.append(event)
         elif isinstance(event, StepProgressed):
             return
         elif isinstance(event, RunEnded | RunParked):
@@ -163,6 +173,7 @@ class Writer:
             self._timer.cancel()
             self._timer = None
         self._group, self._pending = self._pending, []
+        self._intended_in_group = len(self._intended)
         self._group_waiters, self._waiters = self._waiters, []
         self._group_status, self._status = self._status, None
         self._write()
@@ -187,6 +198,7 @@ class Writer:
         self._pause_s = _FIRST_PAUSE_S
         self._at += len(self._group)
         self._group = []
+        self._intended_written = self._intended_in_group
         waiters, self._group_waiters = self._group_waiters, []
         for waiter in waiters:
             if not waiter.done():
