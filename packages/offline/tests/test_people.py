@@ -31,12 +31,15 @@ HUT: Final = {
     "id": {"type": "integer", "x-ref": "hut.id"},
     "name": {"type": "string", "x-kind": "name"},
     "place": {"type": "string", "x-kind": "place", "x-cue": ["in"]},
-    "keeper_id": {"type": "integer", "x-ref": "person.id"},
+    "keeper_id": {"type": ["integer", "null"], "x-ref": "person.id"},
     "rental_fee_eur": {"type": "number", "x-unit": "EUR"},
 }
 RENTAL: Final = {
     "id": {"type": "integer"},
     "hut_id": {"type": "integer", "x-ref": "hut.id"},
+    "rating": {"type": ["integer", "null"]},
+    "remark": {"type": ["string", "null"]},
+    "paid_on": {"type": ["string", "null"], "format": "date"},
     "day": DATE,
 }
 
@@ -176,3 +179,33 @@ def test_lists_that_are_sorted_and_counted(question: str, text: str) -> None:
     assert isinstance(proposal, Draft) == bool(text), question
     if text:
         assert text in calls(question)[-1][1]
+
+
+@pytest.mark.parametrize(
+    ("question", "condition"),
+    [
+        ("huts without a keeper", "keeper_id IS NULL"),
+        ("huts that have no keeper", "keeper_id IS NULL"),
+        ("rentals with no rating", "rating IS NULL"),
+        ("rentals never paid", "paid_on IS NULL"),
+        ("rentals never paid last month", "paid_on IS NULL"),
+        ("rentals with no remark", "(remark IS NULL OR remark = '')"),
+    ],
+)
+def test_what_can_be_missing_is_a_condition(question: str, condition: str) -> None:
+    assert condition in calls(question)[-1][1]
+
+
+@pytest.mark.parametrize("question", ["walks without a title", "walks without a leader"])
+def test_what_cannot_be_missing_is_asked(question: str) -> None:
+    assert isinstance(planned(question), Clarification)
+
+
+@pytest.mark.parametrize(
+    "question", ["huts in Bad Reichenhall", "walks in Bad Reichenhall", "Bad Reichenhall walks"]
+)
+def test_a_name_behind_a_preposition_of_place_is_no_person(question: str) -> None:
+    proposal = planned(question)
+    assert (
+        isinstance(proposal, Clarification) or "persons" not in proposal.text.split("metadata")[0]
+    )

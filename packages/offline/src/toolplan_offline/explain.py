@@ -109,6 +109,8 @@ def _set(lex: Lexicon, s: Set) -> str:
 
 
 def _condition(c: Cond) -> str:
+    if c.op == "is":
+        return f"no {_field(c.field)}"
     value = " or ".join("yes" if v is True else "no" if v is False else str(v) for v in c.values)
     op = f"{c.op} " if c.op in ("!=", "<", "<=", ">", ">=") else ""
     return f"{_field(c.field)} {op}{value}"

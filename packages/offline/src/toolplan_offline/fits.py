@@ -142,8 +142,10 @@ def _val(w: World, s: Set, e: Entity, m: Val) -> Out:
 def _belongs(w: World, s: Set, e: Entity, m: Val) -> bool:
     """Return whether a value of another thing can be said of this one."""
     theirs = w.lex.field(m)
-    if theirs.cued or (not m.cued and theirs.name in ("type", "status")):
-        return False  # an end of a way, or a word that things of any kind can have
+    label = w.lex.entities[m.entity].label
+    lives = theirs.kind == "place" and label is not None and label.kind == "person"
+    if lives or theirs.cued or (not m.cued and theirs.name in ("type", "status")):
+        return False  # where people live, an end of a way, or what things of any kind can have
     any_ = theirs.kind in ("place", "person", "organisation")  # of mine all values may be known
     alike = [f for f in e.fields.values() if f.kind == theirs.kind]
     mine = [f for f in alike if m.value in f.values or (any_ and not f.values)]

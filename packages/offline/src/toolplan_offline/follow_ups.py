@@ -30,7 +30,7 @@ from toolplan_offline.questions import by, measure, rank, restrict
 
 def edit(w: World, m: Part) -> Out:
     """Change the condition of the same kind, or add one: "the same for …", "and last month?"."""
-    if isinstance(m, Val | When | Num | Both | Not | Free):
+    if isinstance(m, Val | When | Num | Both | Not | Free) and getattr(m, "op", "") != "is":
         for s in _open(w):
             for got in _edited(w, s, m):
                 yield _with(w.before, s, got), 0

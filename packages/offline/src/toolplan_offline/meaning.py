@@ -15,7 +15,7 @@ from toolplan_offline.lexicon import Lexicon, Val, Word
 
 
 class Cond(NamedTuple):
-    """A condition; `op` is one of = != >= <= > < in each "not in"."""
+    """A condition; `op` is one of = != >= <= > < in each "not in", or "is" without a value."""
 
     field: str
     op: str
@@ -66,7 +66,7 @@ class Set(NamedTuple):
         conditions = self.conditions
         name = conditions[0].field if len(self.parts) == len(conditions) == 1 else ""
         named = name in ("id", "name", "title", f"{self.entity}_name")
-        return named and conditions[0].op not in ("!=", "not in")
+        return named and conditions[0].op not in ("!=", "not in", "is")
 
     @property
     def has_hole(self) -> bool:

@@ -66,9 +66,9 @@ def named(w: World, said: Word, text: str, noun: Word | None = None) -> Out:
     yield Val(said.entity, said.field, text, cued=True, free=True), 1
 
 
-def free(w: World, text: str) -> Out:
-    """Accept an unknown name in CamelCase without a cue word."""
-    if text[1:] != text[1:].lower():
+def free(w: World, text: str, one: str = "") -> Out:
+    """Accept an unknown name with capitals inside; `one`: if it is one word."""
+    if text[1:] != text[1:].lower() and not (one and " " in text):
         yield Free(text), 0
 
 
@@ -122,6 +122,13 @@ def dated(w: World, said: Word, when: When) -> Out:
     """Read a period behind the verb or the field that says which date it is about."""
     if w.lex.field(said).kind == "date":
         yield when._replace(field=said), 0
+
+
+def missing(w: World, f: Word) -> Out:
+    """Restrict to what has no value of a field, if that can be."""
+    found = w.lex.field(f)
+    if found.nullable and found.column and found.kind != "bool":
+        yield Val(f.entity, f.field, None, "is", cued=True), 0
 
 
 def span(w: World, a: When, b: When) -> Out:

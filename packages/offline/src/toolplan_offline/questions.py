@@ -41,14 +41,6 @@ def show_field(w: World, f: Word, np: NP) -> Out:
             yield Show((s,)), cost
 
 
-def field_of(w: World, f: Word, q: Part) -> Out:
-    """Show the one thing whose field is asked for."""
-    sets = sets_of(q)
-    one = sets and (sets[0].limit == 1 or (isinstance(q, Rank) and q.top == 1))
-    if one and len(sets) == 1 and sets[0].entity == f.entity:
-        yield q, 0
-
-
 def show_fields(w: World, f: Word, np: NP | None = None) -> Out:
     """Show each value of a field, with the number of these things, or of all."""
     things = np.set if np else Set(f.entity)

@@ -45,8 +45,8 @@ def where(e: Entity, c: Cond) -> str:
     found = e.fields.get(c.field)
     if not found or not found.column:
         raise Cannot(f"No column tells {c.field.replace('_', ' ')} of {e.name}s")
-    column, given = name(found.name), c.values
-    if found.kind in _TEXT and c.op in ("=", "!=", "in", "each", "not in"):
+    column, given, is_text = name(found.name), c.values, found.kind in _TEXT
+    if is_text and c.op in ("=", "!=", "in", "each", "not in"):
         column, texts = f"lower({column})", [literal(str(v).lower()) for v in given]
     else:
         texts = [literal(v) for v in given]
@@ -56,6 +56,8 @@ def where(e: Entity, c: Cond) -> str:
         return f"{column} IN ({', '.join(texts)})"
     if c.op == "not in":
         return f"({column} IS NULL OR {column} NOT IN ({', '.join(texts)}))"
+    if c.op == "is":
+        return f"({column} IS NULL OR {column} = '')" if is_text else f"{column} IS NULL"
     if c.op == "!=":
         return f"{column} IS DISTINCT FROM {texts[0]}"
     return f"{column} {c.op} {texts[0]}"
