@@ -9,11 +9,10 @@ from toolplan.storage.queue._dispatch import (
     Dispatch,
     Message,
     Placement,
-    has_table,
     lock_of,
 )
 from toolplan.storage.queue._places import Held
-from toolplan.storage.queue._queue import Again, Handle, Job, Queue
+from toolplan.storage.queue._queue import Again, Handle, Job, Queue, has_table
 from toolplan.storage.queue._retention import prune_shared
 
 __all__ = [
@@ -56,4 +55,4 @@ def dispatch_of(journal: Store, *, make: bool = True) -> Dispatch | None:
             f"Install it: {install_command('distributed')}",
         ) from None
     queue = ProcrastinateQueue(journal.conninfo)
-    return Dispatch(journal, queue, queue.tables())
+    return Dispatch(journal, queue)

@@ -12,7 +12,7 @@ from toolplan.events import Event
 from toolplan.path import Json
 from toolplan.storage.journal import JournalError, RunRecord, SharedJournal
 from toolplan.storage.queue._places import PLACES_TABLES, Places
-from toolplan.storage.queue._queue import Queue
+from toolplan.storage.queue._queue import Queue, has_table
 
 COUNTED: Final = "counted"
 """The answer to a message that was obeyed."""
@@ -115,8 +115,8 @@ class Dispatch:
     job, and no job is there without its row.
     """
 
-    def __init__(self, journal: SharedJournal, queue: Queue, tables: str) -> None:
-        """Use `journal` and `queue`; make their tables, those of the queue with the SQL `tables`.
+    def __init__(self, journal: SharedJournal, queue: Queue) -> None:
+        """Use `journal` and `queue`; make their tables, or migrate them.
 
         Raises:
             JournalError: the database cannot be used.
@@ -126,8 +126,6 @@ class Dispatch:
         self.places = Places(journal)
         with journal.transaction() as connection:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-            if not has_table(connection, "procrastinate_jobs"):
-                connection.execute(tables.encode())
             if not has_table(connection, "placements"):
                 connection.execute(_TABLES)
             if not has_table(connection, "servers"):
@@ -136,7 +134,16 @@ class Dispatch:
                 connection.execute(PLACES_TABLES)
             allowed = connection.execute(_MAY_IDENTIFY).fetchone()[0]
         self._identity = _IDENTITY if allowed else "''"
+        while self._migrate():
+            pass
         self.look_for_failover()
+
+    def _migrate(self) -> bool:
+        """Do one step for the tables of the queue; return whether another one is needed."""
+        with self.journal.transaction() as connection:
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+            rows = connection.execute("SELECT FROM workers LIMIT 1").fetchall()
+            return self.queue.migrate(connection, is_idle=not rows)
 
     # Sending
 
@@ -402,8 +409,3 @@ def lock_of(worker: str) -> str:
 def _message(row: tuple[Any, ...]) -> Message:
     number, kind, content, who, answer = row
     return Message(number, kind, json.loads(content), who, answer)
-
-
-def has_table(connection: Any, table: str) -> bool:  # noqa: ANN401 — of the database
-    """Return whether there is a table with this name."""
-    return bool(connection.execute("SELECT to_regclass(%s) IS NOT NULL", (table,)).fetchone()[0])

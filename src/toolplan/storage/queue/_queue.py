@@ -44,6 +44,13 @@ class Queue(Protocol):
     It may be wrong about who is dead: the journal refuses what a worker writes after its lease.
     """
 
+    def migrate(self, connection: Any, *, is_idle: bool) -> bool:  # noqa: ANN401 — a transaction
+        """Make the tables, or migrate them one step; return whether another is needed.
+
+        `is_idle`: no worker uses them.
+        """
+        ...
+
     def put(self, connection: Any, run: str, queue: str) -> None:  # noqa: ANN401 — a transaction
         """Put a run into a queue, in the transaction of `connection`."""
 
@@ -88,3 +95,8 @@ class Queue(Protocol):
     async def back(self, job: Job) -> bool:
         """Put a job back that a worker has; return False if it has it no more."""
         ...
+
+
+def has_table(connection: Any, table: str) -> bool:  # noqa: ANN401 — of the database
+    """Return whether there is a table with this name."""
+    return bool(connection.execute("SELECT to_regclass(%s) IS NOT NULL", (table,)).fetchone()[0])

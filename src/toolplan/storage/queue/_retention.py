@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from toolplan.storage.journal import BLOB, Pruning, SharedJournal, named_blobs
-from toolplan.storage.queue._dispatch import has_table
+from toolplan.storage.queue._queue import has_table
 
 # Locked: a run that is cancelled could be resumed just now.
 _PRUNABLE: Final = """

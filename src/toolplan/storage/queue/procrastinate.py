@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Collection, Generator
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, cast
 
 import procrastinate
@@ -18,10 +19,11 @@ from procrastinate.jobs import DeleteJobCondition, Status
 from procrastinate.jobs import Job as TheirJob
 from procrastinate.manager import JobManager
 from procrastinate.retry import BaseRetryStrategy, RetryDecision
+from procrastinate.schema import SchemaManager
 from psycopg_pool import AsyncConnectionPool
 
 from toolplan.storage.journal import JournalError
-from toolplan.storage.queue._queue import Again, Handle, Job
+from toolplan.storage.queue._queue import Again, Handle, Job, has_table
 
 TASK: Final = "toolplan.run"
 _POLL_S: Final = 0.4
@@ -34,6 +36,10 @@ _PAUSE_S: Final = 0.5
 _HEARTBEAT_S: Final = 2.0
 _LOG: Final = logging.getLogger(__name__)
 _GONE: Final = "was not found"
+_LEAST: Final = "03.04.00_50_post_add_retry_failed_job_procedure.sql"
+"""The last migration of the least version that is admitted, 3.10."""
+_POST: Final = "_post_"
+"""Part of the names of migrations that earlier versions of the library do not work with."""
 _NO_ABORT: Final = (
     "UPDATE procrastinate_jobs SET abort_requested = false"
     " WHERE id = %(number)s AND status = 'doing' AND abort_requested"
@@ -58,11 +64,32 @@ class ProcrastinateQueue:
         """The numbers of the jobs that this process works on."""
 
     @staticmethod
-    def tables() -> str:
-        """Return the SQL that makes the tables, where there are none."""
-        return procrastinate.App(
-            connector=procrastinate.SyncPsycopgConnector()
-        ).schema_manager.get_schema()
+    def migrate(connection: Any, *, is_idle: bool) -> bool:  # noqa: ANN401 — psycopg's
+        """Make the tables, or apply one migration of this version of the library.
+
+        A last migration that earlier versions do not work with waits until the queue `is_idle`.
+        Return whether another step is needed.
+
+        Raises:
+            JournalError: a later version of the library has changed the tables.
+        """
+        known = migrations()
+        if not has_table(connection, "procrastinate_jobs"):
+            connection.execute(SchemaManager.get_schema().encode())
+            done = {*known}
+        elif not has_table(connection, "queue_migrations"):
+            done = {name for name in known if name <= _LEAST}
+        else:
+            rows = connection.execute("SELECT name FROM queue_migrations").fetchall()
+            pending = _pending(known, {str(name) for (name,) in rows}, is_idle=is_idle)
+            if pending:
+                connection.execute(known[pending[0]].read_bytes())
+                connection.execute("INSERT INTO queue_migrations VALUES (%s)", (pending[0],))
+            return len(pending) > 1
+        connection.execute("CREATE TABLE queue_migrations (name text PRIMARY KEY)")
+        query = "INSERT INTO queue_migrations SELECT unnest(%s::text[])"
+        connection.execute(query, (sorted(done),))
+        return done != {*known}
 
     def put(self, connection: Any, run: str, queue: str) -> None:  # noqa: ANN401 — psycopg's
         """Put a run into a queue, in the transaction of `connection`."""
@@ -307,7 +334,31 @@ def _fault(error: BaseException) -> JournalError:
     return JournalError("journal-unavailable", f"The queue cannot be used: {kind}.")
 
 
+def migrations() -> dict[str, Path]:
+    """Return the files of the library's migrations by name, in order."""
+    files = Path(SchemaManager.get_migrations_path()).glob("*.sql")
+    return {each.name: each for each in sorted(files)}
+
+
+def _pending(known: Collection[str], done: set[str], *, is_idle: bool) -> list[str]:
+    """Return the migrations to apply, in order.
+
+    Raises:
+        JournalError: one that only later versions work with was applied by one of them.
+    """
+    if later := sorted(name for name in done.difference(known) if _POST in name):
+        raise JournalError(
+            "journal-newer",
+            f"A newer procrastinate has changed the tables of the queue ({later[-1]}).",
+            "Install the newest toolplan and procrastinate here.",
+        )
+    pending = [name for name in known if name not in done]
+    while pending and _POST in pending[-1] and not is_idle:
+        pending.pop()
+    return pending
+
+
 def try_queue() -> str:
     """Make the SQL of the queue's tables, which needs no database; return what was done."""
-    ProcrastinateQueue.tables()
+    SchemaManager.get_schema()
     return "the queue's tables can be made"
