@@ -61,13 +61,15 @@ def as_user() -> tuple[str, ...]:
 
 
 class Server:
-    """A server that runs; `options` are settings of it."""
+    """A server that runs; `options` are settings of it, and `place` has its folder."""
 
-    def __init__(self, options: Sequence[str] = (), primary: Server | None = None) -> None:
+    def __init__(
+        self, options: Sequence[str] = (), primary: Server | None = None, place: str = "/tmp"
+    ) -> None:
         bin_ = programs()
         assert bin_ is not None
         self._bin = bin_
-        self.folder = Path(tempfile.mkdtemp(prefix="tp-pg-", dir="/tmp"))
+        self.folder = Path(tempfile.mkdtemp(prefix="tp-pg-", dir=place))
         self._data = self.folder / "data"
         self._end = self._ends_with_this_process()
         if os.geteuid() == 0:
@@ -117,6 +119,18 @@ class Server:
             file.write(f"{name} = '{value}'\n")
         self._call("pg_ctl", "-D", str(self._data), "reload")
         time.sleep(0.3)  # until its processes have read it
+
+    def let_in(self, addresses: str) -> None:
+        """Let clients with `addresses`, such as 10.0.0.0/8, connect without a password."""
+        with (self._data / "pg_hba.conf").open("a") as file:
+            file.write(f"host all all {addresses} trust\n")
+        self.set("log_connections", "on")
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it runs."""
+        status = (*as_user(), str(self._bin / "pg_ctl"), "-D", str(self._data), "status")
+        return subprocess.run(status, cwd="/", capture_output=True, check=False).returncode == 0
 
     @property
     def pid(self) -> int:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -26,8 +26,8 @@ class Crew:
         self._workers: list[subprocess.Popen[bytes]] = []
         (folder / "toolplan.toml").write_text(settings)
 
-    def hire(self, count: int = 1) -> None:
-        """Start workers."""
+    def hire(self, count: int = 1, inside: Sequence[str] = ()) -> None:
+        """Start workers; `inside` begins their command, as of a network namespace."""
         environment = {
             **os.environ,
             "TOOLPLAN_HOME": str(self.folder),
@@ -37,7 +37,7 @@ class Crew:
             log = (self.folder / f"log{len(list(self.folder.glob('log*')))}").open("wb")
             self._workers.append(
                 subprocess.Popen(
-                    [sys.executable, "-m", "toolplan", "worker", "office", "--grace", "5"],
+                    [*inside, sys.executable, "-m", "toolplan", "worker", "office", "--grace", "5"],
                     cwd=ROOT,
                     env=environment,
                     stdout=log,
