@@ -192,7 +192,12 @@ def test_runs_are_found_by_state_tool_day_and_text(tmp_path: Path) -> None:
             assert await names(tool="people") == [second["run"], first["run"]]
             assert await names(tool="send") == []
             assert await names(day="1999-01-01") == []
-            assert (await browser.get("runs", limit=1))["more"]
+            assert await names(text="find_out") == []
+            page = await browser.get("runs", limit=1)
+            assert [each["run"] for each in page["runs"]] == [second["run"]]
+            page = await browser.get("runs", limit=1, after=page["next"])
+            assert [each["run"] for each in page["runs"]] == [first["run"]]
+            assert page["next"] is None
             status, problem = await browser.refused("runs?state=odd")
             assert (status, problem["code"]) == (422, "bad-request")
             diff = await browser.get(f"runs/{first['run']}/diff/{second['run']}")

@@ -320,6 +320,38 @@ def test_a_waiting_run_is_cancelled(tmp_path: Path) -> None:
     in_loop(work)
 
 
+def test_a_resume_that_would_do_nothing_is_refused(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with browsing(tmp_path) as browser:
+            line = await browser.start(READS)
+            found = await browser.until(line["run"], "succeeded", "failed")
+            assert "resume" not in found["allowed"]
+            status, problem = await browser.refused(
+                f"runs/{line['run']}/decisions", {"kind": "resume"}
+            )
+            assert (status, problem["code"]) == (409, "not-allowed-now")
+
+    in_loop(work)
+
+
+def test_a_run_that_is_started_again_with_its_name_runs_once(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with browsing(tmp_path) as browser:
+            shown, name = await browser.checked(READS), "0" * 32
+            body = {"text": shown["text"], "digest": shown["digest"], "run": name}
+            lines = [await browser.post("runs", body) for _ in range(2)]
+            assert [each["run"] for each in lines] == [name, name]
+            assert len((await browser.get("runs"))["runs"]) == 1
+            await browser.until(name, "succeeded", "failed")
+            other = await browser.checked(WRITES)
+            status, problem = await browser.refused(
+                "runs", {"text": other["text"], "digest": other["digest"], "run": name}
+            )
+            assert (status, problem["code"]) == (409, "digest-changed")
+
+    in_loop(work)
+
+
 def test_another_plan_is_asked_for_after_a_failure(tmp_path: Path) -> None:
     planner = ScriptedPlanner(json.dumps(READS))
 

@@ -24,11 +24,13 @@ async def test_an_approval_is_sent_and_a_worker_makes_the_calls(
         async with browsing(tmp_path, app=app) as browser:
             shown = await browser.get(f"runs/{run}")
             assert shown["allowed"] == ["approve", "refuse", "cancel"]
-            assert "Start `toolplan worker office`" in shown["workers"]
+            assert "Start `toolplan worker office`" in shown["note"]
             given = {"kind": "approve", "digest": plan.digest}
             await browser.post(f"runs/{run}/decisions", given)
             await asyncio.sleep(0.3)
             assert browser.active.get(run) is None
+            (line,) = (await browser.get("runs"))["runs"]
+            assert line["state"] in ("waiting", "no_worker")
             assert ledger(home) == []
             assert status(app, run) is RunState.WAITING
             async with working(url):
@@ -46,7 +48,7 @@ async def test_calls_with_values_are_allowed_and_a_worker_makes_them(
         async with browsing(tmp_path, app=app) as browser:
             shown = await browser.get(f"runs/{run}")
             assert shown["allowed"] == ["allow", "refuse", "cancel"]
-            assert "decisions made here are sent to them" in shown["workers"]
+            assert "decisions made here are sent to them" in shown["note"]
             calls = [
                 {key: each[key] for key in ("step", "item", "digest")} for each in shown["calls"]
             ]
@@ -68,7 +70,7 @@ async def test_a_run_that_a_worker_works_on_is_cancelled_and_resumed(
         async with browsing(tmp_path, app=app) as browser:
             shown = await browser.get(f"runs/{run}")
             assert shown["allowed"] == ["cancel"]
-            assert not shown["line"]["is_left"]
+            assert shown["line"]["state"] == "running"
             await browser.post(f"runs/{run}/decisions", {"kind": "cancel"})
             await until(lambda: status(app, run) is RunState.CANCELLED)
             assert (await browser.get(f"runs/{run}"))["allowed"] == ["resume", "replan"]
@@ -85,5 +87,8 @@ async def test_a_refusal_keeps_its_reason_and_no_worker_runs_it(
             given = {"kind": "refuse", "digest": plan.digest, "reason": "Not today."}
             await browser.post(f"runs/{run}/decisions", given)
             (refusal,) = (await browser.get(f"runs/{run}"))["decisions"]
+            (line,) = (await browser.get("runs", state="refused"))["runs"]
+            assert (line["run"], line["status"]) == (run, "cancelled")
+            assert (await browser.get("runs", state="cancelled"))["runs"] == []
             assert (refusal["kind"], "Not today." in refusal["reason"]) == ("refuse", True)
     assert ledger(home) == []

@@ -226,7 +226,7 @@ async def test_a_run_of_workers_that_died_unseen_is_named(postgres: Server) -> N
         with office(url) as elsewhere:
             assert elsewhere.workers.dispatch().journal.locks.hold(lock_of("here"))
             assert dispatch.worked() == ["office@000000000000"]
-            (said,) = run_list(app, ActiveRuns(), Filter(), 50, 0).stranded
+            (said,) = run_list(app, ActiveRuns(), Filter(), 50, "").stranded
             assert (said.text, said.help) == app.workers.stranded()[0]
             assert run[:8] in said.text
             assert "The workers for office@000000000000 have other tools." in said.text

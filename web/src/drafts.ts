@@ -21,8 +21,8 @@ const MOST = 30;
 const listeners = new Set<() => void>();
 const memory = new Map<string, string>();
 
-const newId = (): string => {
-  const bytes = crypto.getRandomValues(new Uint8Array(8));
+export const newId = (size = 8): string => {
+  const bytes = crypto.getRandomValues(new Uint8Array(size));
   return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 };
 

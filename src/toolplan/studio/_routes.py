@@ -9,7 +9,6 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
-from toolplan.events import RunState
 from toolplan.plan_json import json_schema
 from toolplan.studio._errors import PROBLEM, Refused
 from toolplan.studio._events import run_events
@@ -22,6 +21,7 @@ from toolplan.studio._run_wire import (
     RunLine,
     RunList,
     RunOut,
+    RunState,
     StepDetail,
 )
 from toolplan.studio._runs import Filter, known_run, run_list, run_view, step_detail
@@ -37,7 +37,6 @@ from toolplan.studio._wire import (
     Problem,
     Proposed,
     Question,
-    RunStatus,
     Session,
     ToolList,
     Tried,
@@ -159,16 +158,16 @@ async def start(given: RunGiven, studio: TheStudio, user: User) -> RunLine:
 @router.get("/runs")
 async def runs(
     studio: TheStudio,
-    state: RunStatus | None = None,
+    state: RunState | None = None,
     tool: Annotated[str, Query(max_length=200)] = "",
     day: Annotated[str, Query(pattern="^([0-9]{4}-[0-9]{2}-[0-9]{2})?$")] = "",
     text: Annotated[str, Query(max_length=200)] = "",
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    offset: Annotated[int, Query(ge=0, le=100_000)] = 0,
+    after: Annotated[str, Query(max_length=300)] = "",
 ) -> RunList:
     """Return runs, the newest first, of this state, tool, day (YYYY-MM-DD) and text."""
-    only = Filter(None if state is None else RunState(state), tool, day, text)
-    return await in_thread(run_list, studio.app, studio.active, only, limit, offset)
+    only = Filter(state or "", tool, day, text)
+    return await in_thread(run_list, studio.app, studio.active, only, limit, after)
 
 
 @router.get("/runs/{run}")

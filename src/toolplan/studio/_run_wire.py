@@ -33,24 +33,30 @@ class RunGiven(Given):
 
     `approve` approves it, if it has effects; without it such a run waits for a decision. With
     `values` what only reads runs first, and then each call with effects waits with its values.
+    `run` names the run: sent again with the same name, it starts nothing twice.
     """
 
     text: Annotated[str, Field(max_length=MOST_TEXT)]
     digest: Digest
     approve: bool = False
     values: bool = False
+    run: Annotated[str, Field(pattern="^[0-9a-f]{32}$")] | None = None
+
+
+RunState: TypeAlias = RunStatus | Literal["interrupted", "no_worker", "parked", "refused"]
 
 
 class RunLine(Shown):
     """One line of the list of runs; `created_at` is in seconds since 1970.
 
-    `active` says that this server works on it; `is_left` that it is not over and no process does.
+    `state` is its status, or more exactly why a running run makes no progress, or who ended it.
+    `active` says that this server works on it.
     """
 
     run: str
     created_at: float
     status: RunStatus
-    is_left: bool
+    state: RunState
     active: bool
     digest: str
     question: str
@@ -65,13 +71,15 @@ class StrandedOut(Shown):
 
 
 class RunList(Shown):
-    """Runs, the newest first; `more` says that there are older ones.
+    """Runs, the newest first; `next` is the cursor of those after them, null at the end.
 
-    `stranded` reports every run without a worker, also of those that are not in the list.
+    A search ends after a while: `until` is the time of the last run that it looked at, and `next`
+    continues there. `stranded` reports every run without a worker, also if it is not in the list.
     """
 
     runs: list[RunLine]
-    more: bool
+    next: str | None
+    until: float | None
     stranded: list[StrandedOut]
 
 
@@ -150,14 +158,14 @@ class DecisionOut(Shown):
 class RunOut(Shown):
     """A run. `seq` is how many events it has: events from there on are new.
 
-    `workers` says who continues a run that was given to workers; null for one that was not.
+    `note` says who continues the run, or what it takes; null where its state says all.
     `plan_fault` says why the plan cannot run any more with these tools. `answer` is what the
     command line shows, and its parts as tables. `by_values` says that its calls are approved with
     their values; `calls` are those that wait.
     """
 
     line: RunLine
-    workers: str | None
+    note: str | None
     plan: JsonValue
     plan_fault: str | None
     graph: Graph

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Final, Literal, TypeAlias, cast
@@ -29,7 +30,8 @@ from toolplan.events import (
 )
 from toolplan.path import Json
 from toolplan.plan_json import load
-from toolplan.storage.journal import RunEntry, Store
+from toolplan.storage.journal import RunEntry
+from toolplan.studio import _run_wire as wire
 from toolplan.studio._active import ActiveRuns
 from toolplan.studio._calls import calls_view
 from toolplan.studio._errors import Refused
@@ -47,8 +49,10 @@ from toolplan.studio._run_wire import (
 from toolplan.studio._views import effects_view, flows_view, forecast_view, graph_view
 from toolplan.studio._wire import Change, FailureOut
 
-MOST_SEARCHED: Final = 2_000
-"""The most runs that a filter looks at, the latest ones."""
+_SEARCH_S: Final = 0.2
+"""How long a filter looks for runs before it answers with what it has found."""
+_SEARCHED: Final = 500
+"""How many runs a filter reads at once."""
 MOST_OUTPUT: Final = 200_000
 """The most characters of one output that are shown with the whole run."""
 MOST_ITEMS: Final = 200
@@ -61,25 +65,40 @@ Allowed: TypeAlias = Literal["approve", "allow", "refuse", "decide", "cancel", "
 class Filter(Struct, frozen=True):
     """Which runs are listed; what is None or empty does not count."""
 
-    state: RunState | None = None
+    state: str = ""
     tool: str = ""
     day: str = ""
     text: str = ""
 
 
-def run_line(entry: RunEntry, active: ActiveRuns) -> RunLine:
+def run_line(entry: RunEntry, app: App, active: ActiveRuns) -> RunLine:
     """Return one line of the list of runs."""
-    works = _works(entry, active)
+    placed = app.workers.placed(entry.run) if entry.status is RunState.RUNNING else None
     return RunLine(
         run=entry.run,
         created_at=entry.created_at,
         status=entry.status.value,
-        is_left=entry.is_left and not works and entry.status is RunState.RUNNING,
-        active=works,
+        state=_state(entry, app, active, placed),
+        active=_works(entry, active),
         digest=entry.digest,
         question=entry.question,
         tools=entry.tools,
     )
+
+
+def _state(entry: RunEntry, app: App, active: ActiveRuns, placed: Placed | None) -> wire.RunState:
+    """Return the status of a run, or why one that is not over makes no progress."""
+    if entry.status is RunState.CANCELLED:
+        last = app.needed_journal().events(entry.run)[-1:]
+        codes = [each.failure.code for each in last if isinstance(each, RunEnded) and each.failure]
+        return "refused" if "refused" in codes else "cancelled"
+    if entry.status is not RunState.RUNNING or _works(entry, active):
+        return entry.status.value
+    if placed is None:
+        return "interrupted" if entry.is_left else "running"
+    if not placed.has_worker:
+        return "no_worker"
+    return "parked" if placed.parked else "running"
 
 
 def _works(entry: RunEntry, active: ActiveRuns) -> bool:
@@ -87,43 +106,63 @@ def _works(entry: RunEntry, active: ActiveRuns) -> bool:
     return entry.status is RunState.RUNNING and active.get(entry.run) is not None
 
 
-def run_list(app: App, active: ActiveRuns, only: Filter, limit: int, offset: int) -> RunList:
-    """Return the latest runs that pass a filter."""
-    has_filter = only != Filter()
-    journal = app.needed_journal()
-    entries = app.runs(MOST_SEARCHED if has_filter else offset + limit + 1)
-    found = [each for each in entries if _passes(each, only, journal)] if has_filter else entries
-    shown = found[offset : offset + limit]
+def run_list(app: App, active: ActiveRuns, only: Filter, limit: int, after: str) -> RunList:
+    """Return the latest runs that pass a filter, or those after a cursor."""
+    end = time.monotonic() + _SEARCH_S
+    found: list[RunLine] = []
+    until: float | None = None
+    size = limit + 1 if only == Filter() else _SEARCHED
+    while entries := app.needed_journal().runs(size, after):
+        for entry in entries:
+            if len(found) == limit or (until is not None and time.monotonic() > end):
+                break
+            after, until = entry.cursor, entry.created_at
+            if _passes(entry, only, app) and (
+                (line := run_line(entry, app, active)).state == (only.state or line.state)
+            ):
+                found.append(line)
+        else:
+            continue
+        break
     return RunList(
-        runs=[run_line(each, active) for each in shown],
-        more=len(found) > offset + limit,
+        runs=found,
+        next=after if entries else None,
+        until=until,
         stranded=[StrandedOut(**each._asdict()) for each in app.workers.stranded()],
     )
 
 
-def _passes(entry: RunEntry, only: Filter, journal: Store) -> bool:
-    if only.state is not None and entry.status is not only.state:
+_STATUSES: Final = {
+    "interrupted": "running", "no_worker": "running", "parked": "running", "refused": "cancelled",
+}  # fmt: skip
+
+
+def _passes(entry: RunEntry, only: Filter, app: App) -> bool:
+    """Return whether a run passes a filter, but for what only its line says of its state."""
+    if only.state and entry.status.value != _STATUSES.get(only.state, only.state):
         return False
     if only.day and datetime.fromtimestamp(entry.created_at).date().isoformat() != only.day:
         return False
     text = only.text.casefold()
-    if text and text not in f"{entry.run} {entry.question} {entry.tools}".casefold():
+    is_said = text in f"{entry.run} {entry.question}".casefold()
+    if is_said and not only.tool:
+        return True
+    steps = _steps(entry.run, app)
+    if only.tool and only.tool not in {str(each.get("tool")) for each in steps}:
         return False
-    return not only.tool or only.tool in _tools(entry.run, journal)
+    return is_said or any(
+        text in f"{each.get('id')} {each.get('tool')}".casefold() for each in steps
+    )
 
 
-def _tools(run: str, journal: Store) -> set[str]:
-    """Return the names of the tools that a run calls; none where it cannot be read."""
+def _steps(run: str, app: App) -> list[dict[str, Json]]:
+    """Return the steps of a run as its plan says them; none where it cannot be read."""
     try:
-        plan = journal.record(run).plan
+        plan = app.needed_journal().record(run).plan
     except ToolplanError:
-        return set()
+        return []
     steps = plan.get("steps") if isinstance(plan, dict) else None
-    return {str(each.get("tool")) for each in _objects(steps)}
-
-
-def _objects(value: Json) -> Iterable[dict[str, Json]]:
-    return (each for each in value if isinstance(each, dict)) if isinstance(value, list) else ()
+    return [each for each in steps if isinstance(each, dict)] if isinstance(steps, list) else []
 
 
 def known_run(app: App, run: str) -> RunEntry:
@@ -147,12 +186,11 @@ def run_view(app: App, run: str, active: ActiveRuns) -> RunOut:
     output, is_left_out = limited(kept.output)
     plan = kept.plan
     placed = app.workers.placed(run)
-    line = run_line(entry, active)
-    if placed is not None and placed.has_worker and not placed.parked:
-        line.is_left = False  # a worker takes it, or has it
+    line = run_line(entry, app, active)
+    allowed: list[Allowed] = [*_allowed(entry, kept, active, placed)]
     return RunOut(
         line=line,
-        workers=None if placed is None else _workers(placed),
+        note=_note(line.state, allowed) if placed is None else _workers(placed),
         plan=journal.record(run).plan,
         plan_fault=active.fault(run) or (None if plan is not None else _NO_PLAN),
         graph=graph_view(written, app.tools),
@@ -171,7 +209,7 @@ def run_view(app: App, run: str, active: ActiveRuns) -> RunOut:
         calls=calls_view(kept.effects, app.tools),
         flows=[] if plan is None else flows_view(plan),
         decisions=[*_decisions(events)],
-        allowed=[*_allowed(entry, kept, active, placed)],
+        allowed=allowed,
         forecast=None if plan is None else forecast_view(app.forecast(plan)),
         seq=len(events),
     )
@@ -191,6 +229,23 @@ def _workers(placed: Placed) -> str:
     if placed.parked:
         return f"The workers for {placed.queue} have parked this run: {placed.parked}"
     return f"The workers for {placed.queue} run it; decisions made here are sent to them."
+
+
+def _note(state: wire.RunState, allowed: list[Allowed]) -> str | None:
+    if state == "refused":
+        return "A person refused this run: its calls that change something were not made."
+    if state != "interrupted":
+        return None
+    said = "No process works on this run, so nothing happens to it."
+    if "resume" in allowed:
+        said += " Resume the run to continue it: what is done is not done again."
+    return said
+
+
+def allowed_now(app: App, entry: RunEntry, active: ActiveRuns) -> list[Allowed]:
+    """Return what may be decided about a run."""
+    kept, placed = app.result(entry.run), app.workers.placed(entry.run)
+    return [*_allowed(replace(entry, status=kept.status), kept, active, placed)]
 
 
 def _allowed(

@@ -56,7 +56,13 @@ from toolplan.studio._run_wire import (
     RunLine,
 )
 from toolplan.studio._run_wire import Approve as ApprovePlan
-from toolplan.studio._runs import failure_view, known_run, result_changes, run_line
+from toolplan.studio._runs import (
+    allowed_now,
+    failure_view,
+    known_run,
+    result_changes,
+    run_line,
+)
 from toolplan.studio._views import (
     checked_view,
     difference_view,
@@ -193,7 +199,7 @@ class Studio:
         plan = _without_foreign_notes(checked)
         if plan.digest != given.digest:
             raise _other_plan(given.digest, plan.digest)
-        name = uuid.uuid4().hex
+        name = given.run or uuid.uuid4().hex
         approve: Approve = said_yes(given.digest) if given.approve else wait_for_person
         if given.values and not given.approve:
             approve = ValueApproval()  # nobody is asked: the run ends as one that waits
@@ -202,12 +208,26 @@ class Studio:
             with decided_by(user):
                 return await self.app.run(plan, run_id=name, approve=approve, on_event=active.add)
 
-        await self.active.begin(name, run)
+        async with self.active.lock(name):
+            if given.run is None or not await self._is_started(name, plan.digest):
+                await self.active.begin(name, run)
         return await self.line(name)
+
+    async def _is_started(self, name: str, digest: str) -> bool:
+        """Return whether the run was started when its request came before, or refuse its name."""
+        try:
+            found = (await self._entry(name)).digest
+        except ToolplanError as error:
+            if error.code != "unknown-run":
+                raise
+            return False
+        if found != digest:
+            raise _other_plan(digest, found)
+        return True
 
     async def line(self, run: str) -> RunLine:
         """Return the line of a run in the list."""
-        return run_line(await self._entry(run), self.active)
+        return await in_thread(run_line, await self._entry(run), self.app, self.active)
 
     async def _entry(self, run: str) -> RunEntry:
         return await in_thread(known_run, self.app, run)
@@ -253,6 +273,7 @@ class Studio:
                     await self._resume(run, user, calls=calls)
                 case Resume():
                     self._check_idle(entry)
+                    await self._check_allowed(entry, given.kind)
                     await self._resume(run, user)
                 case Cancel():
                     await self._cancel(entry, user)
@@ -299,6 +320,14 @@ class Studio:
             raise Refused(
                 "not-allowed-now",
                 f"The run is not {words}: it is {entry.status.value.replace('_', ' ')}.",
+                "Look at the run again: somebody else has decided, or it has gone on.",
+            )
+
+    async def _check_allowed(self, entry: RunEntry, kind: str) -> None:
+        if kind not in await in_thread(allowed_now, self.app, entry, self.active):
+            raise Refused(
+                "not-allowed-now",
+                f"There is nothing to {kind}: the run is {entry.status.value.replace('_', ' ')}.",
                 "Look at the run again: somebody else has decided, or it has gone on.",
             )
 
@@ -373,6 +402,7 @@ class Studio:
 
     async def _cancel(self, entry: RunEntry, user: str) -> None:
         if await in_thread(self.app.workers.placed, entry.run) is not None:
+            await self._check_allowed(entry, "cancel")
             await self.app.workers.cancel(entry.run, who=user)
         elif self.active.get(entry.run) is not None:
             await self.active.cancel(entry.run)

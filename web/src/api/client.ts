@@ -27,29 +27,29 @@ async function fetched(method: string, path: string, body?: unknown, signal?: Ab
       ...(signal ? { signal } : {}),
     });
   } catch (error) {
-    throw lost(error);
+    throw lost(error, method);
   }
 }
 
 /** Return what a request that broke off is for the page: stopped by a person, or no connection. */
-const lost = (error: unknown): Error =>
-  error instanceof DOMException && error.name === 'AbortError' ? error : new ApiError('offline', 0, texts.common.offline, '');
+const lost = (error: unknown, method: string): Error =>
+  error instanceof DOMException && error.name === 'AbortError' ? error : new ApiError('offline', 0, method === 'GET' ? texts.common.offline : texts.common.notSent, '');
 
 async function send<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
   const response = await fetched(method, path, body, signal);
   if (response.status === 204) return undefined as T;
-  const found = await bodyOf(response);
+  const found = await bodyOf(response, method);
   if (response.ok && found !== null) return found as T;
   throw refusal(found, response.status, response.ok ? texts.common.foreignAnswer : response.statusText);
 }
 
 /** Return what came; null where it is no JSON, as from a proxy that answers with a page of its own. */
-async function bodyOf(response: Response): Promise<unknown> {
+async function bodyOf(response: Response, method: string): Promise<unknown> {
   let text: string;
   try {
     text = await response.text();
   } catch (error) {
-    throw lost(error);
+    throw lost(error, method);
   }
   try {
     return parseJson(text);
@@ -67,7 +67,7 @@ function refusal(found: unknown, status: number, otherwise: string): ApiError {
 /** Plan a question; `onStep` gets each step while the plan is written. */
 async function plan(given: { question: string; conversation?: string }, onStep: (step: api.NodeData) => void, signal: AbortSignal): Promise<api.Proposed> {
   const response = await fetched('POST', 'plans/stream', given, signal);
-  if (!response.ok) throw refusal(await bodyOf(response), response.status, response.statusText);
+  if (!response.ok) throw refusal(await bodyOf(response, 'POST'), response.status, response.statusText);
   let proposed: api.Proposed | undefined;
   let problem: unknown;
   await readEvents(response, ({ event, data }) => {
@@ -77,7 +77,7 @@ async function plan(given: { question: string; conversation?: string }, onStep: 
     else if (event === 'problem') problem = found;
   });
   if (proposed) return proposed;
-  throw problem ? refusal(problem, 500, '') : new ApiError('offline', 0, texts.common.offline, '');
+  throw problem ? refusal(problem, 500, '') : new ApiError('offline', 0, texts.common.notSent, '');
 }
 
 const enc = encodeURIComponent;

@@ -1093,6 +1093,7 @@ export interface components {
          *
          *     `approve` approves it, if it has effects; without it such a run waits for a decision. With
          *     `values` what only reads runs first, and then each call with effects waits with its values.
+         *     `run` names the run: sent again with the same name, it starts nothing twice.
          */
         RunGiven: {
             /** Text */
@@ -1109,12 +1110,15 @@ export interface components {
              * @default false
              */
             values: boolean;
+            /** Run */
+            run?: string | null;
         };
         /**
          * RunLine
          * @description One line of the list of runs; `created_at` is in seconds since 1970.
          *
-         *     `active` says that this server works on it; `is_left` that it is not over and no process does.
+         *     `state` is its status, or more exactly why a running run makes no progress, or who ended it.
+         *     `active` says that this server works on it.
          */
         RunLine: {
             /** Run */
@@ -1126,8 +1130,8 @@ export interface components {
              * @enum {string}
              */
             status: "running" | "succeeded" | "failed" | "cancelled" | "waiting" | "in_doubt";
-            /** Is Left */
-            is_left: boolean;
+            /** State */
+            state: ("running" | "succeeded" | "failed" | "cancelled" | "waiting" | "in_doubt") | ("interrupted" | "no_worker" | "parked" | "refused");
             /** Active */
             active: boolean;
             /** Digest */
@@ -1139,15 +1143,18 @@ export interface components {
         };
         /**
          * RunList
-         * @description Runs, the newest first; `more` says that there are older ones.
+         * @description Runs, the newest first; `next` is the cursor of those after them, null at the end.
          *
-         *     `stranded` reports every run without a worker, also of those that are not in the list.
+         *     A search ends after a while: `until` is the time of the last run that it looked at, and `next`
+         *     continues there. `stranded` reports every run without a worker, also if it is not in the list.
          */
         RunList: {
             /** Runs */
             runs: components["schemas"]["RunLine"][];
-            /** More */
-            more: boolean;
+            /** Next */
+            next: string | null;
+            /** Until */
+            until: number | null;
             /** Stranded */
             stranded: components["schemas"]["StrandedOut"][];
         };
@@ -1155,15 +1162,15 @@ export interface components {
          * RunOut
          * @description A run. `seq` is how many events it has: events from there on are new.
          *
-         *     `workers` says who continues a run that was given to workers; null for one that was not.
+         *     `note` says who continues the run, or what it takes; null where its state says all.
          *     `plan_fault` says why the plan cannot run any more with these tools. `answer` is what the
          *     command line shows, and its parts as tables. `by_values` says that its calls are approved with
          *     their values; `calls` are those that wait.
          */
         RunOut: {
             line: components["schemas"]["RunLine"];
-            /** Workers */
-            workers: string | null;
+            /** Note */
+            note: string | null;
             plan: components["schemas"]["JsonValue"];
             /** Plan Fault */
             plan_fault: string | null;
@@ -1623,12 +1630,12 @@ export interface operations {
     runs: {
         parameters: {
             query?: {
-                state?: ("running" | "succeeded" | "failed" | "cancelled" | "waiting" | "in_doubt") | null;
+                state?: ("running" | "succeeded" | "failed" | "cancelled" | "waiting" | "in_doubt") | ("interrupted" | "no_worker" | "parked" | "refused") | null;
                 tool?: string;
                 day?: string;
                 text?: string;
                 limit?: number;
-                offset?: number;
+                after?: string;
             };
             header?: never;
             path?: never;

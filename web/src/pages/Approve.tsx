@@ -19,7 +19,7 @@ const MOST_WARNINGS = 20;
 
 /** A run that waits: all that it will change, then one decision. */
 export function Approve({ id }: { id: string }) {
-  const { run, view, error } = useRun(id);
+  const { run, view, state, error } = useRun(id);
   const [shown, setShown] = useState<string>();
   useEffect(() => {
     if (run && shown === undefined) setShown(run.line.digest);
@@ -58,7 +58,7 @@ export function Approve({ id }: { id: string }) {
     <div className="page approve">
       <div className="row between">
         <h1>{words.title}</h1>
-        <State state={view.status} />
+        <State state={state} />
       </div>
       <p className="lead">
         <Exact text={run.line.question} most={400} />
@@ -70,6 +70,11 @@ export function Approve({ id }: { id: string }) {
         </p>
       )}
       {calls.length > 0 && <p className="notice warn">{words.values(texts.common.calls(calls.length))}</p>}
+      {run.note && (
+        <p className="notice">
+          <Exact text={run.note} whole />
+        </p>
+      )}
       <Decisions run={run} />
       <Replanned run={run} />
       {calls.length > 0 ? (

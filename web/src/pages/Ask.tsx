@@ -2,7 +2,7 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { useEffect, useMemo, useRef, useState, type FormEvent } from 'react';
 import { client } from '../api/client';
 import type { CheckedPlan, Clarification, GraphData, NodeData } from '../api/types';
-import { emptyDraft, remember, useDraft, type Draft } from '../drafts';
+import { emptyDraft, newId, remember, useDraft, type Draft } from '../drafts';
 import { PlanEditor } from '../editor/PlanEditor';
 import { PlanGraph } from '../graph/PlanGraph';
 import { Exact } from '../parts/exact';
@@ -29,7 +29,7 @@ export function Ask({ id, params }: { id: string | undefined; params: URLSearchP
       <h1 className="visually-hidden">{texts.ask.title}</h1>
       <QuestionForm draft={draft} change={change} asking={asking} />
       {asking.error && <Trouble error={asking.error} />}
-      {!draft.proposed && !asking.isPending && <Start onAsk={asking.ask} />}
+      {!draft.proposed && draft.text === null && !asking.isPending && <Start onAsk={asking.ask} />}
       {asking.isPending && <Planning steps={asking.steps} onStop={asking.stop} />}
       {!asking.isPending && draft.proposed?.clarification && (
         <Clarify found={draft.proposed.clarification} reason={draft.proposed.reason} question={draft.proposed.question} onAsk={asking.ask} />
@@ -312,9 +312,17 @@ function PlanView({ draft, change, plan, params }: PlanViewProps) {
 }
 
 function useRunning(draft: Draft, plan: PlanState) {
+  // a request whose answer was lost is sent again with the name of its run: nothing is started twice
+  const names = useRef(new Map<string, string>());
   return useMutation({
-    mutationFn: (checked: CheckedPlan) => client.run({ text: checked.text, digest: checked.digest ?? '', approve: false, values: checked.by_values }),
+    mutationFn: (checked: CheckedPlan) => {
+      const digest = checked.digest ?? '';
+      const run = names.current.get(digest) ?? newId(16);
+      names.current.set(digest, run);
+      return client.run({ text: checked.text, digest, approve: false, values: checked.by_values, run });
+    },
     onSuccess: (line) => {
+      names.current.delete(line.digest);
       const needs = plan.checked?.needs_approval ?? false;
       go(href([needs ? 'approve' : 'runs', line.run], { draft: draft.id }));
     },
@@ -334,7 +342,7 @@ function PlanBar({ draft, change, plan, running }: Omit<PlanViewProps, 'params'>
         <Exact text={status} most={200} />
       </p>
       {checked.effects.length > 0 && <span className="chip warn">{texts.ask.effects(checked.effects.length)}</span>}
-      {draft.text !== null && (
+      {draft.text !== null && draft.proposed !== null && (
         <span className="muted small">
           {texts.ask.changed}{' '}
           <button type="button" className="link" onClick={() => change({ text: null })}>

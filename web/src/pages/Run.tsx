@@ -2,13 +2,14 @@ import * as Tabs from '@radix-ui/react-tabs';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { client } from '../api/client';
+import { emptyDraft, saveDraft } from '../drafts';
 import type { RunOut, StepOut } from '../api/types';
 import { PlanGraph } from '../graph/PlanGraph';
 import { Exact, plain } from '../parts/exact';
 import { Result } from '../parts/Result';
 import { FailureNote, Loading, State, Trouble } from '../parts/small';
 import { isObject, printPlan, type Json } from '../plan/plan';
-import { href, setParams } from '../router';
+import { go, href, setParams } from '../router';
 import { Doubts } from '../run/Doubts';
 import { criticalPath, type RunView } from '../run/fold';
 import { Timeline } from '../run/Timeline';
@@ -21,7 +22,7 @@ import { keepReplanned, Replanned } from './Replanned';
 const words = texts.run;
 
 export function Run({ id, params }: { id: string; params: URLSearchParams }) {
-  const { run, view, error, connection } = useRun(id);
+  const { run, view, state, error, connection } = useRun(id);
   const needs = useMemo(() => {
     const found = new Map<string, string[]>();
     for (const edge of run?.graph.edges ?? []) found.set(edge.target, [...(found.get(edge.target) ?? []), edge.source]);
@@ -43,23 +44,23 @@ export function Run({ id, params }: { id: string; params: URLSearchParams }) {
   const isDone = view.status === 'succeeded';
   return (
     <div className="page run">
-      <Head run={run} view={view} connection={connection} />
+      <Head run={run} view={view} state={state} connection={connection} />
       {error && <Trouble error={error} />}
-      <Doubts id={id} steps={view.steps} />
+      <Doubts id={id} steps={view.steps} isOpen={run.allowed.includes('decide')} />
       {view.error && <FailureNote failure={view.error} />}
       <div className="stacked">
         <section className="pane graph-pane">
           <PlanGraph graph={run.graph} states={view.steps} critical={view.endedAt === null ? undefined : critical} label={words.graph} chosen={chosen} onChoose={choose} />
         </section>
         <section className="pane side-pane">
-          <Panel run={run} view={view} critical={critical} chosen={chosen} onChoose={choose} tab={params.get('tab') ?? (isDone ? 'result' : 'timeline')} />
+          <Panel run={run} view={view} state={state} critical={critical} chosen={chosen} onChoose={choose} tab={params.get('tab') ?? (isDone ? 'result' : 'timeline')} />
         </section>
       </div>
     </div>
   );
 }
 
-function Head({ run, view, connection }: { run: RunOut; view: RunView; connection: keyof typeof words.connection }) {
+function Head({ run, view, state, connection }: { run: RunOut; view: RunView; state: string; connection: keyof typeof words.connection }) {
   const took = view.startedAt !== null && view.endedAt !== null ? (run.took_s ?? view.endedAt - view.startedAt) : null;
   const steps = Object.values(view.steps);
   const done = steps.filter((each) => each.state === 'succeeded').length;
@@ -70,7 +71,7 @@ function Head({ run, view, connection }: { run: RunOut; view: RunView; connectio
           <Exact text={run.line.question || run.line.run} most={300} />
         </h1>
         <span role="status">
-          <State state={view.status} />
+          <State state={state} />
         </span>
       </div>
       <p className="row muted small">
@@ -122,10 +123,15 @@ function Actions({ run, view }: { run: RunOut; view: RunView }) {
               {words[kind]}
             </button>
           ))}
+        {view.endedAt !== null && (
+          <button type="button" onClick={() => openPlan(run)}>
+            {words.editPlan}
+          </button>
+        )}
       </div>
-      {run.workers && (
+      {run.note && (
         <p className="notice">
-          <Exact text={run.workers} />
+          <Exact text={run.note} />
         </p>
       )}
       {run.plan_fault && (
@@ -139,16 +145,24 @@ function Actions({ run, view }: { run: RunOut; view: RunView }) {
   );
 }
 
+/** Open the plan of a run as a draft, to change it or to run it again. */
+function openPlan(run: RunOut): void {
+  const draft = { ...emptyDraft(), question: run.line.question, text: printPlan(run.plan as Json) };
+  saveDraft(draft);
+  go(href(['ask', draft.id], { tab: 'text' }));
+}
+
 interface PanelProps {
   run: RunOut;
   view: RunView;
+  state: string;
   critical: string[];
   chosen: string | undefined;
   onChoose: (step: string) => void;
   tab: string;
 }
 
-function Panel({ run, view, critical, chosen, onChoose, tab }: PanelProps) {
+function Panel({ run, view, state, critical, chosen, onChoose, tab }: PanelProps) {
   const tabs = ['result', 'timeline', 'step', 'plan'] as const;
   const names = { result: words.result, timeline: words.timeline, step: words.step, plan: texts.ask.tabs.text };
   return (
@@ -164,7 +178,7 @@ function Panel({ run, view, critical, chosen, onChoose, tab }: PanelProps) {
         <Answer run={run} view={view} />
       </Tabs.Content>
       <Tabs.Content value="timeline" className="tab-body">
-        <Timeline view={view} order={run.graph.nodes.map((each) => each.id)} critical={critical} chosen={chosen} onChoose={onChoose} />
+        <Timeline view={view} isRunning={state === 'running'} order={run.graph.nodes.map((each) => each.id)} critical={critical} chosen={chosen} onChoose={onChoose} />
       </Tabs.Content>
       <Tabs.Content value="step" className="tab-body">
         <StepView plan={run.plan as Json} step={chosen} />

@@ -1,5 +1,4 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import { client } from '../api/client';
 import type { RunLine } from '../api/types';
 import { Exact, plain } from '../parts/exact';
@@ -8,20 +7,21 @@ import { href, setParams } from '../router';
 import { moment, texts } from '../texts';
 
 const words = texts.runs;
-const STATES = ['running', 'waiting', 'in_doubt', 'succeeded', 'failed', 'cancelled'];
-const PAGE = 50;
-const MOST = 200;
+const STATES = ['running', 'waiting', 'in_doubt', 'succeeded', 'failed', 'cancelled', 'refused', 'interrupted', 'no_worker', 'parked'];
 
 export function Runs({ params }: { params: URLSearchParams }) {
   const filter = { state: params.get('state') ?? '', tool: params.get('tool') ?? '', day: params.get('day') ?? '', text: params.get('text') ?? '' };
-  const [limit, setLimit] = useState(PAGE);
+  const after = params.get('after') ?? '';
   const picked = (params.get('picked') ?? '').split(' ').filter(Boolean);
   const found = useQuery({
-    queryKey: ['runs', filter, limit],
-    queryFn: () => client.runs({ ...filter, limit }),
+    queryKey: ['runs', filter, after],
+    queryFn: () => client.runs({ ...filter, after }),
     refetchInterval: 3_000,
     placeholderData: (before) => before,
   });
+  const tools = useQuery({ queryKey: ['tools'], queryFn: client.tools, staleTime: 60_000 });
+  const choose = (changes: Record<string, string | undefined>): void => setParams({ ...changes, after: undefined });
+  const page = (cursor: string | undefined): string => href(['runs'], { ...filter, picked: picked.join(' '), after: cursor });
   const isFiltered = Object.values(filter).some(Boolean);
   const pick = (run: string): void => {
     const now = picked.includes(run) ? picked.filter((each) => each !== run) : [...picked, run].slice(-2);
@@ -44,7 +44,7 @@ export function Runs({ params }: { params: URLSearchParams }) {
       <form className="filters" role="search" onSubmit={(event) => event.preventDefault()}>
         <label>
           <span className="field-name">{words.state}</span>
-          <select value={filter.state} onChange={(event) => setParams({ state: event.target.value })}>
+          <select value={filter.state} onChange={(event) => choose({ state: event.target.value })}>
             <option value="">{words.any}</option>
             {STATES.map((each) => (
               <option key={each} value={each}>
@@ -55,18 +55,23 @@ export function Runs({ params }: { params: URLSearchParams }) {
         </label>
         <label>
           <span className="field-name">{words.tool}</span>
-          <input value={filter.tool} onChange={(event) => setParams({ tool: event.target.value })} />
+          <input value={filter.tool} list="tools-of-runs" onChange={(event) => choose({ tool: event.target.value })} />
+          <datalist id="tools-of-runs">
+            {tools.data?.tools.map((each) => (
+              <option key={each.name} value={each.name} />
+            ))}
+          </datalist>
         </label>
         <label>
           <span className="field-name">{words.day}</span>
-          <input type="date" value={filter.day} onChange={(event) => setParams({ day: event.target.value })} />
+          <input type="date" value={filter.day} onChange={(event) => choose({ day: event.target.value })} />
         </label>
         <label>
           <span className="field-name">{words.text}</span>
-          <input type="search" value={filter.text} placeholder={words.textHint} onChange={(event) => setParams({ text: event.target.value })} />
+          <input type="search" value={filter.text} placeholder={words.textHint} onChange={(event) => choose({ text: event.target.value })} />
         </label>
         {isFiltered && (
-          <button type="button" className="quiet" onClick={() => setParams({ state: undefined, tool: undefined, day: undefined, text: undefined })}>
+          <button type="button" className="quiet" onClick={() => choose({ state: undefined, tool: undefined, day: undefined, text: undefined })}>
             {words.clear}
           </button>
         )}
@@ -82,13 +87,21 @@ export function Runs({ params }: { params: URLSearchParams }) {
           </p>
         </div>
       ))}
-      {found.data && <List runs={found.data.runs} picked={picked} onPick={pick} none={isFiltered ? words.noneFound : words.none} />}
+      {found.data && <List runs={found.data.runs} picked={picked} onPick={pick} none={!isFiltered ? words.none : found.data.next === null ? words.noneFound : words.noneYet} />}
       {!found.data && !found.error && <p className="muted">{texts.common.loading}</p>}
-      {found.data?.more && limit < MOST && (
-        <button type="button" className="quiet" onClick={() => setLimit(Math.min(limit + PAGE, MOST))}>
-          {words.more}
-        </button>
-      )}
+      <p className="row">
+        {after !== '' && (
+          <a className="button" href={page(undefined)}>
+            {words.newest}
+          </a>
+        )}
+        {found.data?.next && (
+          <a className="button" href={page(found.data.next)}>
+            {words.more}
+          </a>
+        )}
+        {isFiltered && found.data?.next && found.data.until !== null && <span className="muted">{words.until(moment(found.data.until))}</span>}
+      </p>
     </div>
   );
 }
@@ -111,7 +124,7 @@ function List({ runs, picked, onPick, none }: { runs: RunLine[]; picked: string[
               </code>
             </div>
           </div>
-          <State state={each.status} />
+          <State state={each.state} />
         </li>
       ))}
     </ul>

@@ -17,7 +17,7 @@ const CHOICES = [
 ] as const;
 
 /** Calls whose outcome is not known, each with its arguments and the three decisions. */
-export function Doubts({ id, steps }: { id: string; steps: Record<string, StepOut> }) {
+export function Doubts({ id, steps, isOpen }: { id: string; steps: Record<string, StepOut>; isOpen: boolean }) {
   const doubts = Object.values(steps).flatMap((each) => each.doubts);
   if (doubts.length === 0) return null;
   return (
@@ -26,13 +26,13 @@ export function Doubts({ id, steps }: { id: string; steps: Record<string, StepOu
         {words.doubt} ({doubts.length})
       </h2>
       {doubts.map((each) => (
-        <DoubtCard key={`${each.step} ${each.item ?? ''}`} id={id} doubt={each} />
+        <DoubtCard key={`${each.step} ${each.item ?? ''}`} id={id} doubt={each} isOpen={isOpen} />
       ))}
     </section>
   );
 }
 
-function DoubtCard({ id, doubt }: { id: string; doubt: Doubt }) {
+function DoubtCard({ id, doubt, isOpen }: { id: string; doubt: Doubt; isOpen: boolean }) {
   const queries = useQueryClient();
   const key = `doubt.${id}.${doubt.step}.${doubt.item ?? ''}`;
   const [choice, setChoice] = useState(() => CHOICES.find(([value]) => value === remembered(`${key}.choice`))?.[0]);
@@ -78,7 +78,8 @@ function DoubtCard({ id, doubt }: { id: string; doubt: Doubt }) {
       </p>
       <p className="muted">{words.doubtIntro}</p>
       {isObject(args) ? <Args args={args} label={words.args} /> : <Exact text={textOf(args)} whole />}
-      <fieldset>
+      {!isOpen && <p className="muted">{words.doubtClosed}</p>}
+      <fieldset disabled={!isOpen}>
         <legend>{words.decide}</legend>
         {CHOICES.map(([value, name, hint]) => (
           <label key={value} className="radio">
@@ -107,7 +108,7 @@ function DoubtCard({ id, doubt }: { id: string; doubt: Doubt }) {
       )}
       {decide.error && <Trouble error={decide.error} />}
       <div>
-        <button type="submit" className="primary" disabled={choice === undefined || decide.isPending || (choice === 'done' && parsed.error !== undefined)}>
+        <button type="submit" className="primary" disabled={!isOpen || choice === undefined || decide.isPending || (choice === 'done' && parsed.error !== undefined)}>
           {words.decide}
         </button>
       </div>

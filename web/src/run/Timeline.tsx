@@ -9,6 +9,8 @@ const MOST = 100;
 
 interface TimelineProps {
   view: RunView;
+  /** Whether somebody works on the run: else no clock goes on. */
+  isRunning: boolean;
   order: string[];
   critical: string[];
   chosen: string | undefined;
@@ -16,8 +18,7 @@ interface TimelineProps {
 }
 
 /** One bar a step, by time; the steps that the run waited for are marked. */
-export function Timeline({ view, order, critical, chosen, onChoose }: TimelineProps) {
-  const isRunning = view.status === 'running';
+export function Timeline({ view, isRunning, order, critical, chosen, onChoose }: TimelineProps) {
   const now = useNow(isRunning);
   const [most, setMost] = useState(MOST);
   const from = view.startedAt ?? 0;
@@ -41,7 +42,7 @@ export function Timeline({ view, order, critical, chosen, onChoose }: TimelinePr
           {names.slice(0, most).map((name) => {
             const step = view.steps[name];
             if (!step) return null;
-            const end = step.ended_at ?? (step.state === 'running' ? now : (step.started_at ?? 0));
+            const end = step.ended_at ?? (isRunning && step.state === 'running' ? now : (step.started_at ?? 0));
             const start = step.started_at;
             const progress = view.progress[name];
             return (
@@ -73,7 +74,7 @@ export function Timeline({ view, order, critical, chosen, onChoose }: TimelinePr
                 </td>
                 <td className="number">
                   {step.items !== null && <span className="muted">{words.of(step.items_done, step.items)} · </span>}
-                  {start === null ? '–' : seconds(Math.max(0, end - start))}
+                  {start === null || (step.ended_at === null && !isRunning) ? '–' : seconds(Math.max(0, end - start))}
                 </td>
               </tr>
             );

@@ -5,21 +5,34 @@ import { parseJson } from '../api/exact-json';
 import type { RunEvent, RunOut } from '../api/types';
 import { fold, hasGap, PROGRESS, viewOf, type RunView } from './fold';
 
-export type Connection = 'live' | 'again' | 'done';
+export type Connection = 'live' | 'polled' | 'again' | 'done';
 
 const DRAW_MS = 100;
 const AGAIN_MS = 1_000;
+const POLL_MS = 2_000;
+/** While events come: whoever works on the run may have died, which is no event. */
+const LOOK_MS = 5_000;
 
 const isOver = (status: string): boolean => ['succeeded', 'failed', 'cancelled'].includes(status);
 
 export const runQuery = (id: string) => ({ queryKey: ['run', id], queryFn: () => client.oneRun(id) });
 
-/** The run as it is now: one answer of the server, then its events; it connects again by itself. */
-export function useRun(id: string): { run: RunOut | undefined; view: RunView | undefined; error: Error | null; connection: Connection } {
+/**
+ * The run as it is now: one answer of the server, then its events; it connects again by itself.
+ *
+ * A browser opens six connections to a host, so one page of it has the events of a run that works; all
+ * others ask every two seconds.
+ */
+export function useRun(id: string): { run: RunOut | undefined; view: RunView | undefined; state: string; error: Error | null; connection: Connection } {
   const queries = useQueryClient();
-  const { data: run, error } = useQuery(runQuery(id));
   const [live, setLive] = useState<{ base: RunOut; view: RunView }>();
-  const [connection, setConnection] = useState<Connection>('again');
+  const [stream, setStream] = useState<'live' | 'again'>('again');
+  const [wanted, setWanted] = useState(false);
+  const isFirst = useFirst(wanted);
+  const { data: run, error, failureCount } = useQuery({
+    ...runQuery(id),
+    refetchInterval: ({ state: { data } }) => (data && isOver(data.line.status) ? false : isFirst ? LOOK_MS : POLL_MS),
+  });
   const base = useMemo(() => (run ? viewOf(run) : undefined), [run]);
   const view = live && live.base === run ? live.view : base;
   const current = useRef<{ run: RunOut; view: RunView } | undefined>(undefined);
@@ -27,7 +40,8 @@ export function useRun(id: string): { run: RunOut | undefined; view: RunView | u
   const received = useRef(-1);
   const [opened, setOpened] = useState(0);
   const isKnown = run !== undefined;
-  const over = view !== undefined && isOver(view.status);
+  const state = run && view ? (view.status === run.line.status ? run.line.state : view.status) : '';
+  useEffect(() => setWanted(state === 'running'), [state]);
 
   // An answer may be older than the events that came while it was on its way: they are asked for again.
   useEffect(() => {
@@ -36,10 +50,7 @@ export function useRun(id: string): { run: RunOut | undefined; view: RunView | u
 
   useEffect(() => {
     received.current = -1;
-    if (!isKnown || over) {
-      if (over) setConnection('done');
-      return undefined;
-    }
+    if (!isKnown || !isFirst) return undefined;
     let queue: RunEvent[] = [];
     let frame = 0;
     const flush = (): void => {
@@ -68,7 +79,7 @@ export function useRun(id: string): { run: RunOut | undefined; view: RunView | u
     const open = (): void => {
       source = new EventSource(client.eventsOf(id, current.current?.view.seq ?? 0));
       source.addEventListener('open', () => {
-        setConnection('live');
+        setStream('live');
         // the server may have been started again: what may be done next is not in events
         if (wasLost) void queries.invalidateQueries({ queryKey: ['run', id] });
         wasLost = false;
@@ -76,7 +87,7 @@ export function useRun(id: string): { run: RunOut | undefined; view: RunView | u
       source.addEventListener('event', take as EventListener);
       source.addEventListener('progress', take as EventListener);
       source.addEventListener('error', () => {
-        setConnection('again');
+        setStream('again');
         wasLost = true;
         // a server that answers with an error closes the stream for good: open another one
         if (source.readyState === EventSource.CLOSED) again = window.setTimeout(open, AGAIN_MS);
@@ -89,7 +100,31 @@ export function useRun(id: string): { run: RunOut | undefined; view: RunView | u
       window.clearTimeout(again);
       if (frame) window.clearTimeout(frame);
     };
-  }, [id, isKnown, over, opened, queries]);
+  }, [id, isKnown, isFirst, opened, queries]);
 
-  return { run, view, error, connection };
+  const connection = view && isOver(view.status) ? 'done' : isFirst ? stream : failureCount > 0 ? 'again' : 'polled';
+  return { run, view, state, error, connection };
+}
+
+/** Return whether this page is the one of the browser that has a stream; the next one follows it. */
+function useFirst(isWanted: boolean): boolean {
+  const [isFirst, setFirst] = useState(false);
+  useEffect(() => {
+    // without a secure address there are no locks: then all pages ask
+    if (!isWanted || !('locks' in navigator)) return undefined;
+    const stop = new AbortController();
+    let release = (): void => undefined;
+    const held = (): Promise<void> =>
+      new Promise((resolve) => {
+        release = resolve;
+        setFirst(true);
+      });
+    navigator.locks.request('toolplan.stream', { signal: stop.signal }, held).catch(() => undefined);
+    return () => {
+      stop.abort();
+      release();
+      setFirst(false);
+    };
+  }, [isWanted]);
+  return isFirst;
 }

@@ -1,0 +1,79 @@
+"""Runs that make no progress, clicks that were lost, and many tabs."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from tests.studio.browser.conftest import Looks
+from tests.studio.browser.test_story import DOUBT
+
+pytestmark = pytest.mark.timeout(240)
+
+TOOLS = "tests.studio.browser.own_tools:TOOLS"
+LONG: dict[str, Any] = {"steps": [{**DOUBT["steps"][0], "timeout_s": 3_600}]}
+
+
+def test_a_run_whose_server_died_is_interrupted_and_is_not_live(looks: Looks) -> None:
+    visit = looks(TOOLS)
+    page = visit.enter()
+    run = visit.run(LONG)
+    line: Any = visit.call("GET", f"runs/{run}")
+    given = {"kind": "approve", "digest": line["line"]["digest"]}
+    visit.call("POST", f"runs/{run}/decisions", given)
+    visit.go(f"#/runs/{run}")
+    page.get_by_text("Live", exact=True).wait_for()
+    visit.served.kill()
+    visit.served.start()
+    page.get_by_role("status").get_by_text("Interrupted").wait_for()
+    assert page.get_by_text("Live", exact=True).count() == 0
+    page.get_by_text("Resume the run to continue it").wait_for()
+    page.get_by_role("button", name="Resume the run").wait_for()
+    visit.go("#/runs?state=interrupted")
+    page.get_by_role("listitem").get_by_text("Interrupted").wait_for()
+    visit.go("#/runs?state=running")
+    page.get_by_text("No run fits these filters.").wait_for()
+
+
+def test_a_click_that_was_not_sent_says_so_and_counts_once(looks: Looks) -> None:
+    visit = looks(TOOLS)
+    page = visit.enter()
+    run = visit.run(LONG)
+    visit.go(f"#/approve/{run}")
+    button = page.get_by_role("button", name="Approve all and run")
+    button.wait_for()
+    page.route("**/decisions", lambda route: route.abort(), times=1)
+    button.click()
+    page.get_by_role("alert").get_by_text("Not sent, or its answer was lost").wait_for()
+    button.click()
+    page.get_by_role("status").get_by_text("Running").wait_for()
+
+
+def test_twelve_tabs_of_running_and_waiting_runs_stay_quick(looks: Looks) -> None:
+    visit = looks(TOOLS)
+    page = visit.enter()
+    names = [visit.run(LONG) for _ in range(12)]
+    for run in names[:6]:
+        found: Any = visit.call("GET", f"runs/{run}")
+        given = {"kind": "approve", "digest": found["line"]["digest"]}
+        visit.call("POST", f"runs/{run}/decisions", given)
+    root = page.url.partition("#")[0]
+    tabs = [page.context.new_page() for _ in names]
+    for tab, run in zip(tabs, names, strict=True):
+        tab.goto(f"{root}#/runs/{run}")
+        tab.get_by_role("heading", level=1).wait_for()
+        tab.get_by_role("button", name="Cancel the run").wait_for()
+    live = [tab.get_by_text("Live", exact=True).count() for tab in tabs]
+    assert sum(live) == 1
+    began = time.monotonic()
+    tabs[-1].get_by_role("button", name="Cancel the run").click()
+    tabs[-1].get_by_role("status").get_by_text("Cancelled").wait_for()
+    print(f"A click in the last of 12 tabs: {time.monotonic() - began:.3f} s")
+    tabs[live.index(1)].close()  # another tab follows it
+    others = [tab for at, tab in enumerate(tabs[:6]) if at != live.index(1)]
+    deadline = time.monotonic() + 30
+    while not any(tab.get_by_text("Live", exact=True).count() for tab in others):
+        assert time.monotonic() < deadline
+        others[0].wait_for_timeout(100)
