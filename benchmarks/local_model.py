@@ -36,12 +36,12 @@ from benchmarks.plans.rows import DataFolder
 from benchmarks.tokens import plans, request_tokens
 from toolplan.app.app import App, AskResult
 from toolplan.compiler import parse
-from toolplan.demo import TOOLS
 from toolplan.planners import Attempt, Draft, LLMPlanner, OnText, Proposal, Question
 from toolplan.planners.llm._examples import example_plans
 from toolplan.providers import Model, ModelError, ModelRequest, Piece, Text, open_model
 from toolplan.sources.sql import sql_tool
 from toolplan.tools import Toolbox
+from toolplan_demo import TOOLS
 
 TODAY: Final = "2025-10-12"
 SETS: Final = ("nestful_v2", "nestools", "acebench", "agentdojo", "tau", "workbench")

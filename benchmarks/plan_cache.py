@@ -15,10 +15,10 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from toolplan.demo import TOOLS
 from toolplan.planners import Draft, Question
 from toolplan.planners.cache import CachedPlanner
 from toolplan.storage.plan_cache import PlanCache
+from toolplan_demo import TOOLS
 from toolplan_offline import OfflinePlanner
 
 TODAY: Final = "2025-10-12"

@@ -42,7 +42,7 @@ def commands(plan: Path) -> dict[str, Sequence[str]]:
         "python": ("-c", "pass"),
         BASE: ("-c", "import rich, pydantic"),
         "--help": (*toolplan, "--help"),
-        "check": (*toolplan, "check", str(plan), "--tools", "toolplan.demo:TOOLS"),
+        "check": (*toolplan, "check", str(plan), "--tools", "toolplan_demo:TOOLS"),
         "ask": (*toolplan, "ask", QUESTION),
         "ask --model": (*toolplan, "ask", QUESTION, "--model", MODEL),
     }

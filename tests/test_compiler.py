@@ -17,10 +17,10 @@ from msgspec.structs import replace
 import toolplan
 from toolplan import Policy, Tool, Toolbox
 from toolplan.compiler import examine, fix, output_schemas
-from toolplan.demo import TOOLS
 from toolplan.errors import ToolplanError
 from toolplan.plan_json import dump, load
 from toolplan.tools import Effects
+from toolplan_demo import TOOLS
 
 READ: dict[str, Any] = {"readOnlyHint": True}
 ROWS: dict[str, Any] = {

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from toolplan import compile_plan
-from toolplan.demo import TOOLS
 from toolplan.dialects import DIALECTS
+from toolplan_demo import TOOLS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")

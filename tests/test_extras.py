@@ -15,12 +15,12 @@ from types import SimpleNamespace
 import pytest
 
 from toolplan import compile_plan, dialects
-from toolplan.demo import TOOLS
 from toolplan.dialects import known_dialect
 from toolplan.errors import ToolplanError
 from toolplan.extras import extra_of, install_command
 from toolplan.sources.modules import load_module_tools
 from toolplan.tools import Toolbox, ToolObjectError
+from toolplan_demo import TOOLS
 
 ROOT = Path(__file__).parents[1]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][

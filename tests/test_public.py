@@ -51,9 +51,9 @@ def test_a_command_loads_only_its_own_module() -> None:
     code = (
         "import sys\nfrom toolplan.cli import main\n"
         "try:\n    main(['explain', 'cycle'])\nexcept SystemExit:\n    pass\n"
-        "print(*(m for m in sys.modules if m.startswith(('toolplan.cli.', 'toolplan.demo'))))"
+        "print(*(m for m in sys.modules if m.startswith(('toolplan.cli.', 'toolplan_demo'))))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     modules = set(done.stdout.splitlines()[-1].split())
     assert "toolplan.cli.explain" in modules
-    assert not modules & {"toolplan.cli.ask", "toolplan.cli.plan", "toolplan.demo"}
+    assert not modules & {"toolplan.cli.ask", "toolplan.cli.plan", "toolplan_demo"}

@@ -12,11 +12,11 @@ import pytest
 
 import toolplan
 from toolplan.answer import answer
-from toolplan.demo import TOOLS
 from toolplan.path import Json
 from toolplan.plan import Literal, Plan, Ref, Step
 from toolplan.shown import Shown
 from toolplan.testing import Gives, ScriptedTools
+from toolplan_demo import TOOLS
 
 HTML = "_repr_html_"
 HOSTILE = "<script>alert('x')</script>\x1b[2J"
@@ -100,7 +100,7 @@ def test_public_values_are_shown_in_notebooks(name: str) -> None:
 
 
 async def test_a_past_run_is_read_with_its_results_and_answer(tmp_path: Path) -> None:
-    async with toolplan.open("toolplan.demo:TOOLS", journal=tmp_path / "runs.sqlite") as app:
+    async with toolplan.open("toolplan_demo:TOOLS", journal=tmp_path / "runs.sqlite") as app:
         ended = await app.run({"toolplan": 1, "steps": [{"id": "f", "tool": "facilities_list"}]})
         past = app.result(ended.run[:8])
         assert past == ended
@@ -112,7 +112,7 @@ async def test_a_past_run_is_read_with_its_results_and_answer(tmp_path: Path) ->
 
 def test_a_past_run_of_tools_that_are_gone_keeps_its_results(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
-    with toolplan.open("toolplan.demo:TOOLS", journal=path) as app:
+    with toolplan.open("toolplan_demo:TOOLS", journal=path) as app:
         plan = {"toolplan": 1, "steps": [{"id": "f", "tool": "facilities_list"}]}
         name = app.wait(app.run(plan)).run
     with toolplan.open([toolplan.Tool("other", "", {})], journal=path) as app:

@@ -15,9 +15,9 @@ import pytest
 from tests.sources.sql_support import run
 from toolplan import Toolbox, compile_plan
 from toolplan.cli._commands import COMMANDS
-from toolplan.demo import TOOLS
 from toolplan.path import Json
 from toolplan.sources.sql import sql_tool
+from toolplan_demo import TOOLS
 
 ROOT = Path(__file__).parents[1]
 _FENCE = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```', re.MULTILINE | re.DOTALL)

@@ -19,8 +19,8 @@ from typing import Final, NamedTuple
 MAX_MODULE: Final = 500
 MAX_FUNCTION: Final = 60
 MAX_CLASS: Final = 400
-PACKAGES: Final = ("toolplan", "toolplan_adapters", "toolplan_langgraph", "toolplan_offline")
-OURS: Final = (*PACKAGES, "tests", "benchmarks", "tools")
+BESIDE: Final = ("adapters", "demo", "langgraph", "offline")
+OURS: Final = ("toolplan", *(f"toolplan_{each}" for each in BESIDE), "tests", "benchmarks", "tools")
 LOCAL_IMPORTS: Final = frozenset({
     "src/toolplan/cli/studio.py",
     "src/toolplan/storage/journal/_opening.py",

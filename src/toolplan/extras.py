@@ -17,10 +17,11 @@ from toolplan.errors import ToolplanError
 
 _OURS: Final = "toolplan"
 _NOT_LISTED: Final = ("all", "dev")
-_BESIDE: Final[Mapping[str, str]] = dict.fromkeys(
-    ("clear", "contract", "kirha", "state"), "adapters"
-)
-"""The extras that bring the dialects and planners of the distributions beside the core."""
+_BESIDE: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("clear", "contract", "kirha", "state"), "adapters"),
+    "demo": "demo",
+}
+"""The extras that bring the dialects, planners and commands of distributions beside the core."""
 
 
 def install_command(extra: str) -> str:

@@ -23,7 +23,6 @@ from toolplan import (
     resume,
 )
 from toolplan.app.app import App
-from toolplan.demo import TOOLS as DEMO
 from toolplan.events import Event
 from toolplan.flows import Policy
 from toolplan.path import Json
@@ -32,6 +31,7 @@ from toolplan.planners import Clarification, Draft, Proposal, Refusal
 from toolplan.storage.memory import SqliteMemory
 from toolplan.testing import Gives, ScriptedModel, ScriptedPlanner, ScriptedTools
 from toolplan.tools import Arguments, Effects
+from toolplan_demo import TOOLS as DEMO
 from toolplan_offline import OfflinePlanner
 
 

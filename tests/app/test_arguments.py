@@ -19,9 +19,9 @@ import toolplan
 from toolplan import App, Toolbox, ToolplanError
 from toolplan.app import app as app_module
 from toolplan.app._arguments import KINDS, check_arguments
-from toolplan.demo import demo_tools
 from toolplan.errors import sentence
 from toolplan.storage.journal import Journal
+from toolplan_demo import demo_tools
 
 TODAY = "2025-10-12"
 QUESTION = "Get facilities in Berlin"
@@ -152,7 +152,7 @@ def test_only_an_execution_plan_is_approved() -> None:
 
 def test_a_text_is_no_toolbox() -> None:
     with pytest.raises(ToolplanError, match="made of tools, not of a text"):
-        Toolbox("toolplan.demo:TOOLS")  # type: ignore[arg-type]
+        Toolbox("toolplan_demo:TOOLS")  # type: ignore[arg-type]
 
 
 def test_every_method_of_a_closed_app_says_so() -> None:

@@ -30,12 +30,12 @@ from toolplan import (
 from toolplan.cli.ask import ask_command
 from toolplan.cli.resume import resume_command
 from toolplan.cli.run import run_command
-from toolplan.demo import demo_tools
 from toolplan.events import Event, StepStarted
 from toolplan.path import Json
 from toolplan.planners import LLMPlanner
 from toolplan.providers import Ended, ModelRequest, Piece, Text, Usage
 from toolplan.tools import Arguments, Effects
+from toolplan_demo import demo_tools
 
 TODAY = "2025-10-12"
 QUESTION = "Which carriers have the highest contamination rates?"
@@ -327,7 +327,7 @@ def test_a_plan_alone_makes_no_journal_and_a_given_one_stays_open(home: Path) ->
 
 
 def modules() -> list[str]:
-    skipped = ("toolplan.__main__", "toolplan.demo.__main__", "toolplan.mcp_server.__main__")
+    skipped = ("toolplan.__main__", "toolplan_demo.__main__", "toolplan.mcp_server.__main__")
     found = pkgutil.walk_packages(toolplan.__path__, "toolplan.")
     return [each.name for each in found if each.name not in skipped]
 

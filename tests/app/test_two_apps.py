@@ -199,6 +199,6 @@ def test_an_answer_says_why_the_only_plan_is_refused() -> None:
         """Say that Berlin is closed."""
         return (Problem("Berlin is closed.", "/steps/0"),)
 
-    with toolplan.open("toolplan.demo:TOOLS", rules=[closed], on_note=lambda _: None) as app:
+    with toolplan.open("toolplan_demo:TOOLS", rules=[closed], on_note=lambda _: None) as app:
         asked = app.wait(app.ask("Get facilities in Berlin"))
     assert "Berlin is closed." in str(asked)

@@ -44,7 +44,7 @@ def checked(tmp_path: Path) -> set[str]:
     plan = tmp_path / "plan.json"
     step: dict[str, object] = {"id": "a", "tool": "facilities_list", "args": {}}
     plan.write_text(json.dumps({"toolplan": 1, "steps": [step]}), "utf-8")
-    return loaded(PROGRAM, "check", str(plan), "--tools", "toolplan.demo:TOOLS")
+    return loaded(PROGRAM, "check", str(plan), "--tools", "toolplan_demo:TOOLS")
 
 
 def test_check_loads_no_planner(checked: set[str]) -> None:

@@ -24,7 +24,7 @@ GOOD = {
         {"id": "s", "tool": "shipments_list", "args": {"facility_id": "${f.data[*].id}"}},
     ],
 }
-DEMO = ("--tools", "toolplan.demo:TOOLS")
+DEMO = ("--tools", "toolplan_demo:TOOLS")
 
 
 def test_ask_shows_the_plan_and_answers(call: Call) -> None:
@@ -273,7 +273,7 @@ def test_explain_lists_codes_and_offers_near_ones(call: Call) -> None:
         (("ask", "shipments", "--today", "yesterday"), "bad-date"),
         (("ask", "shipments", "--tools", "nowhere:TOOLS"), "bad-tools"),
         (("ask", "shipments", "--tools", "nowhere.json"), "bad-tools"),
-        (("ask", "shipments", "--tools", "toolplan.demo:NOTHING"), "bad-tools"),
+        (("ask", "shipments", "--tools", "toolplan_demo:NOTHING"), "bad-tools"),
         (("plan", "shipments", "--dialect", "klingon"), "unknown-dialect"),
         (("ask",), "usage"),
         (("ask", "a", "b"), "usage"),
@@ -337,7 +337,7 @@ def test_a_plan_that_goes_to_a_file_is_the_json_of_the_plan(
     said = call(words[0], "facilities in Berlin", *words[1:])
     assert said.json["steps"][0]["tool"] == "facilities_list"
     assert "written as JSON" in said.err
-    assert call("check", plan_file(said.out), "--tools", "toolplan.demo:TOOLS").code == 0
+    assert call("check", plan_file(said.out), "--tools", "toolplan_demo:TOOLS").code == 0
     as_asked = call(words[0], "facilities in Berlin", *words[1:], "--json")
     assert "written as JSON" not in as_asked.err
 

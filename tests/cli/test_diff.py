@@ -35,7 +35,7 @@ def files(tmp_path: Path) -> tuple[str, str]:
 
 
 def test_what_differs_is_printed(files: tuple[str, str], call: Call) -> None:
-    said = call("diff", *files, "--tools", "toolplan.demo:TOOLS")
+    said = call("diff", *files, "--tools", "toolplan_demo:TOOLS")
     assert said.code == 1
     lines = said.out.splitlines()
     assert lines[:2] == [
@@ -67,7 +67,7 @@ def test_json(files: tuple[str, str], call: Call) -> None:
 def test_a_run_is_compared_with_what_it_was_approved_for(
     files: tuple[str, str], call: Call
 ) -> None:
-    ran = call("run", files[0], "--tools", "toolplan.demo:TOOLS", "--json")
+    ran = call("run", files[0], "--tools", "toolplan_demo:TOOLS", "--json")
     name = ran.json["run"]
     said = call("diff", name[:8], files[0], "--json")
     assert said.code == 0

@@ -113,7 +113,7 @@ def test_toolboxes_are_opened(call: Call) -> None:
         """[toolboxes.a]
 tools = ["no_such_module:x"]
 [toolboxes.b]
-tools = ["toolplan.demo:TOOLS"]
+tools = ["toolplan_demo:TOOLS"]
 [toolboxes.c]
 tols = []
 """,

@@ -199,5 +199,5 @@ def test_schema_prints_the_schema_of_a_command(call: Call, name: str) -> None:
 
 
 def test_schema_of_something_else_is_refused(call: Call) -> None:
-    for words in (("doctor",), ("rum",), ("run", "--tools", "toolplan.demo:TOOLS")):
+    for words in (("doctor",), ("rum",), ("run", "--tools", "toolplan_demo:TOOLS")):
         assert call("schema", *words, "--json").code == 2

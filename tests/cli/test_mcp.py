@@ -37,7 +37,7 @@ def test_a_foreign_client_plans_and_runs_and_is_refused_an_effect(
     env = {**os.environ, "TOOLPLAN_HOME": str(tmp_path)}
     server = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "toolplan", "mcp", "--tools", "toolplan.demo:TOOLS"],
+        args=["-m", "toolplan", "mcp", "--tools", "toolplan_demo:TOOLS"],
         env=env,
     )
 

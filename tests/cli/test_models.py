@@ -212,7 +212,7 @@ def test_a_command_without_standard_input_runs(call: Call, monkeypatch: pytest.M
     monkeypatch.setattr(sys, "stdin", None)
     assert call("ask", "Get facilities in Berlin").code == 0
     monkeypatch.setattr(sys, "stdin", None)
-    assert call("run", "-", "--tools", "toolplan.demo:TOOLS").code == 1
+    assert call("run", "-", "--tools", "toolplan_demo:TOOLS").code == 1
 
 
 @pytest.mark.parametrize(

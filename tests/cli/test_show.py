@@ -12,9 +12,9 @@ import pytest
 
 from tests.cli.calls import Call
 from toolplan import compile_plan
-from toolplan.demo import TOOLS
 from toolplan.engines import run
 from toolplan.storage.journal import Journal
+from toolplan_demo import TOOLS
 
 PLAN = '{"toolplan": 1, "steps": [{"id": "f", "tool": "facilities_list", "args": {}}]}'
 RUNS = ("7f5a" + "0" * 28, "7f5b" + "0" * 28, "e" * 32)
@@ -101,10 +101,10 @@ def test_a_run_is_shown_with_states_times_results_and_answer(
     assert re.search(r"facilities_list\(\)  succeeded in \d+ ms", said.out)
     assert re.search(r"\d+ facilities|\d+ rows were found by facilities_list", said.out)
     assert "F1 " in said.out
-    named = call("show", runs[2], "--tools", "toolplan.demo:TOOLS")
+    named = call("show", runs[2], "--tools", "toolplan_demo:TOOLS")
     found = re.search(r"\d+ facilities were found \[f\]\.", named.out)
     assert found is not None
-    document = call("show", runs[2], "--json", "--tools", "toolplan.demo:TOOLS").json
+    document = call("show", runs[2], "--json", "--tools", "toolplan_demo:TOOLS").json
     assert document["answer"]["headline"] == found[0]
 
 

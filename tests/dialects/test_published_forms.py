@@ -7,9 +7,9 @@ import json
 import pytest
 
 from toolplan.compiler import compile_plan, parse
-from toolplan.demo import TOOLS
 from toolplan.path import Json
 from toolplan.plan_json import dump
+from toolplan_demo import TOOLS
 
 Args = dict[str, Json]
 LISTS = ["shipments_list", "facilities_list", "inspections_list"]

@@ -15,7 +15,6 @@ from mcp import Client, MCPError
 
 from tests.mcp_server.served import READS, content, error, in_loop, scripted, serving
 from toolplan.app._runs import User
-from toolplan.demo import TOOLS as DEMO
 from toolplan.engines import RunOptions
 from toolplan.flows import Policy
 from toolplan.path import Json
@@ -36,6 +35,7 @@ from toolplan.schema import Schema
 from toolplan.sources.learned import LearnedSchemas, tool_digest
 from toolplan.testing import Gives, Raises, ScriptedPlanner, ScriptedTools
 from toolplan.tools import Toolbox, ToolError
+from toolplan_demo import TOOLS as DEMO
 from toolplan_offline import OfflinePlanner
 
 ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]

@@ -52,7 +52,7 @@ def test_a_server_that_cannot_be_used_is_named(tmp_path: Path, name: str) -> Non
 
 
 def test_where_all_can_be_used_nothing_is_said(tmp_path: Path) -> None:
-    with toolplan.open("toolplan.demo:TOOLS", journal=str(tmp_path / "runs.sqlite")) as app:
+    with toolplan.open("toolplan_demo:TOOLS", journal=str(tmp_path / "runs.sqlite")) as app:
         assert app.faults == ()
         instructions, tools = said(app)
     assert "Not available" not in instructions

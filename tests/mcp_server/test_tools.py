@@ -11,11 +11,11 @@ import pytest
 from mcp import Client
 
 from tests.mcp_server.served import content, in_loop, scripted, serving, text
-from toolplan.demo import TOOLS as DEMO
 from toolplan.mcp_server._tools import EXAMPLE
 from toolplan.path import Json
 from toolplan.plan_json import load
 from toolplan.tools import Tool, Toolbox
+from toolplan_demo import TOOLS as DEMO
 
 
 def found(folder: Path, toolbox: Toolbox, **arguments: Any) -> str:

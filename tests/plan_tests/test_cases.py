@@ -10,7 +10,7 @@ import pytest
 from toolplan.plan_tests import CaseError, Recorded, read_cases
 
 GOOD = """\
-tools: toolplan.demo:TOOLS
+tools: toolplan_demo:TOOLS
 today: 2025-10-12
 tests:
   - Get contaminated shipments
@@ -32,7 +32,7 @@ def write(folder: Path, text: str) -> Path:
 
 def test_a_file_is_read(tmp_path: Path) -> None:
     file = read_cases(write(tmp_path, GOOD))
-    assert (file.tools, file.planner, file.model) == ("toolplan.demo:TOOLS", None, None)
+    assert (file.tools, file.planner, file.model) == ("toolplan_demo:TOOLS", None, None)
     first, second = file.cases
     assert (first.question, first.today, first.expect) == (
         "Get contaminated shipments",
@@ -49,7 +49,7 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     ("old", "new", "expected"),
     [
         ("tests:", "tests: 3\nother:", "there is no field other"),
-        ("tools: toolplan.demo:TOOLS", "tool: x", "there is no field tool. Did you mean 'tools'?"),
+        ("tools: toolplan_demo:TOOLS", "tool: x", "there is no field tool. Did you mean 'tools'?"),
         ("max_calls: 3", "max_call: 3", r"tests\[1\].expect.max_call. Did you mean 'max_calls'?"),
         ("max_calls: 3", "max_calls: true", r"tests\[1\].expect.max_calls must be a whole number"),
         ("max_calls: 3", "no_plan: true", "no_plan must be alone"),

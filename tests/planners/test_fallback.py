@@ -8,7 +8,6 @@ import json
 import pytest
 
 from toolplan.app.app import App
-from toolplan.demo import TOOLS
 from toolplan.planners import (
     Clarification,
     Draft,
@@ -21,6 +20,7 @@ from toolplan.planners.fallback import Escalation, FallbackChain
 from toolplan.providers import ModelError
 from toolplan.testing import ScriptedPlanner
 from toolplan.testing.model import ScriptedModel
+from toolplan_demo import TOOLS
 from toolplan_offline import OfflinePlanner
 
 TODAY = "2025-10-12"

@@ -10,9 +10,9 @@ import pytest
 
 from tests.seeds.seeds import Asked, table
 from toolplan import Toolbox, compile_plan
-from toolplan.demo import demo_tools
 from toolplan.planners import Clarification, Draft, Question
 from toolplan.sources.sql import sql_tool
+from toolplan_demo import demo_tools
 from toolplan_offline import OfflinePlanner
 
 DAYS = {"000": "2025-10-12", "003": "2025-10-11"}

@@ -16,7 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolplan.compiler import compile_plan
-from toolplan.demo import TOOLS
 from toolplan.engines import run
 from toolplan.path import Json
 from toolplan.schema import Absent, Schema, at
@@ -32,6 +31,7 @@ from toolplan.sources.learned import (
 )
 from toolplan.testing import Computes, Gives, ScriptedTools
 from toolplan.tools import Effects, Tool, Toolbox, ToolError
+from toolplan_demo import TOOLS
 
 NAMES = st.sampled_from(["a", "b", "c", "d", "e", "f", "id"])
 TEXTS = st.sampled_from(

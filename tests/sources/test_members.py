@@ -281,11 +281,11 @@ def test_each_error_of_a_module_has_a_help_of_its_own(
         load_tools("broken_shelf:*", tmp_path)
     assert message in str(raised.value)
     assert help_ in (raised.value.help or "")
-    assert "toolplan.demo" not in (raised.value.help or "")
+    assert "toolplan_demo" not in (raised.value.help or "")
     sys.modules.pop("broken_shelf", None)
 
 
-@pytest.mark.parametrize("value", [3, "toolplan.demo", [max], {}, None])
+@pytest.mark.parametrize("value", [3, "toolplan_demo", [max], {}, None])
 def test_a_plain_value_has_no_tools(value: object) -> None:
     with pytest.raises(ToolObjectError, match="has no functions that can be tools") as caught:
         toolbox_of(value)

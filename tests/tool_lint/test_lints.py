@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from toolplan.demo import TOOLS
 from toolplan.path import Json
 from toolplan.tool_lint import LINT_PAGES, LINTS, Finding, finding_to_json, lint_tools
 from toolplan.tools import Effects, Tool, Toolbox
+from toolplan_demo import TOOLS
 
 IDS: Json = {
     "type": "object",

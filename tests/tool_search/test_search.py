@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolplan.demo import TOOLS as DEMO
 from toolplan.path import Json
 from toolplan.tool_search import FEW, ToolIndex, index_of, relevant, search_tools, stem, terms
 from toolplan.tools import ComputedOutput, Effects, Tool, Toolbox
+from toolplan_demo import TOOLS as DEMO
 
 NOUNS = ("invoice", "customer", "shipment", "ticket", "sensor", "route", "driver", "contract")
 VERBS = ("list", "get", "create", "update", "delete", "search", "export", "archive")

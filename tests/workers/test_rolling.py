@@ -42,7 +42,7 @@ async def test_a_worker_with_other_tools_leaves_a_run_alone_and_the_run_is_named
     postgres: Server,
 ) -> None:
     url = postgres.schema()
-    other = {"toolboxes": {"office": {"tools": ["toolplan.demo:TOOLS"]}}}
+    other = {"toolboxes": {"office": {"tools": ["toolplan_demo:TOOLS"]}}}
     with office(url) as app:
         run = await app.workers.submit(plan_of(app, {"id": "a", "tool": "read"}))
         async with working(url, settings=other):

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable
 
 from packages.adapters.tests.doubles import NOW, TODAY, Naps, Provider, plan_text
-from toolplan.demo import demo_tools
 from toolplan.storage.memory import Memory
 from toolplan.tools import Toolbox
 from toolplan_adapters.clear import (
@@ -18,6 +17,7 @@ from toolplan_adapters.clear import (
     Response,
     Summarizer,
 )
+from toolplan_demo import demo_tools
 
 DEMO = demo_tools(TODAY, rows=60)
 CONTAMINATED = plan_text({"tool": "shipments_list", "params": {"has_contaminants": True}})

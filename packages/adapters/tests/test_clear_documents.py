@@ -12,7 +12,6 @@ from typing import ClassVar
 import pytest
 
 from packages.adapters.tests.doubles import NOW, ONE_STEP, TODAY, Naps, Provider, plan_text
-from toolplan.demo import demo_tools
 from toolplan.path import Json
 from toolplan.tools import Arguments, ToolObjectError
 from toolplan_adapters.clear import (
@@ -29,6 +28,7 @@ from toolplan_adapters.clear import (
     register_all_tools,
 )
 from toolplan_adapters.clear.tools import as_tool
+from toolplan_demo import demo_tools
 
 CONTAMINATED = plan_text({"tool": "shipments_list", "params": {"has_contaminants": True}})
 

@@ -13,7 +13,6 @@ import pytest
 
 from packages.adapters.tests.doubles import TODAY, plan_text
 from toolplan import ApprovalRequired, Journal, approve, resume
-from toolplan.demo import demo_tools
 from toolplan.path import Json
 from toolplan.testing import Computes, Gives, Hangs, Raises, ScriptedTools
 from toolplan.tools import Arguments, Effects, ToolObjectError
@@ -32,6 +31,7 @@ from toolplan_adapters.clear import (
     ToolResult,
     register_all_tools,
 )
+from toolplan_demo import demo_tools
 
 ROWS: list[Json] = [{"id": "S1", "n": 1, "facility": {"id": "F1"}}, {"id": "S2", "n": 2}]
 

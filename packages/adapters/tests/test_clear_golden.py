@@ -11,9 +11,9 @@ import pytest
 
 from packages.adapters.tests.doubles import Naps, Provider, plan_text
 from tests.doubles.model_server import ScriptedModelServer
-from toolplan.demo import demo_tools
 from toolplan.providers import open_model
 from toolplan_adapters.clear import Executor, MCPServer, PlannerAgent, register_all_tools
+from toolplan_demo import demo_tools
 
 SUNDAY = date(2025, 10, 12)
 SERVER = MCPServer("waste", "1.0.0")

@@ -7,7 +7,6 @@ import asyncio
 import pytest
 
 from packages.adapters.tests.doubles import TODAY, Naps, Provider, plan_text
-from toolplan.demo import demo_tools
 from toolplan.path import Json
 from toolplan.testing import Gives, Raises, ScriptedTools
 from toolplan_adapters.clear import (
@@ -17,6 +16,7 @@ from toolplan_adapters.clear import (
     PlannerAgent,
     Response,
 )
+from toolplan_demo import demo_tools
 
 TOOLS = demo_tools(TODAY, rows=60)
 DOWN = PlannerAgent(Provider(ConnectionError()), today=lambda: TODAY, sleep=Naps())

@@ -14,7 +14,6 @@ import pytest
 from packages.adapters.tests.doubles import NOW, Naps, Provider, plan_text
 from tests.seeds.seeds import code
 from toolplan import compile_plan, run
-from toolplan.demo import demo_tools
 from toolplan.path import Json
 from toolplan.testing import Gives, ScriptedTools
 from toolplan_adapters.clear import (
@@ -24,6 +23,7 @@ from toolplan_adapters.clear import (
     PlannerError,
     register_all_tools,
 )
+from toolplan_demo import demo_tools
 
 DAYS = {"000": date(2025, 10, 12), "003": date(2025, 10, 11)}
 NAMES = {

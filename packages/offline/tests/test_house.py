@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from toolplan.demo import TOOLS
+from toolplan_demo import TOOLS
 from toolplan_offline.grammar import load
 from toolplan_offline.lexicon import Lexicon
 from toolplan_offline.reading import FUNCTIONS

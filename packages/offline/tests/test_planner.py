@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from toolplan import Toolbox, compile_plan
-from toolplan.demo import demo_tools
 from toolplan.planners import Clarification, Draft, Proposal, Question, Refusal
 from toolplan.planners.conversation import episode_of
 from toolplan.sources.sql import sql_tool
 from toolplan.storage.memory import SqliteMemory
+from toolplan_demo import demo_tools
 from toolplan_offline import OfflinePlanner
 
 TODAY = "2025-10-12"

@@ -39,7 +39,7 @@ ToolItem: TypeAlias = (
 ToolsArgument: TypeAlias = ToolItem | Iterable[ToolItem] | Mapping[str, Any] | None
 EffectsArgument: TypeAlias = Sequence[str] | Mapping[str, str]
 
-DEMO: Final = "toolplan.demo:TOOLS"
+DEMO: Final = "toolplan_demo:TOOLS"
 ADVICE: Final = "run_with"
 """The metadata of a plan that has run: what its tools were opened with."""
 _DEMO_NOTE: Final = "Tools: the demo (waste management, sample data). Your own: --tools."
@@ -51,7 +51,7 @@ _A_DICT: Final = "Give a tool object, or a dict whose values are functions or to
 _SQL: Final = "toolplan.sources.sql:sql_tool"
 _HELP: Final = (
     "Give a JSON file of tool objects, an MCP configuration, an OpenAPI document, or"
-    " MODULE:ATTRIBUTE, as in toolplan.demo:TOOLS."
+    " MODULE:ATTRIBUTE, as in toolplan_demo:TOOLS."
 )
 
 

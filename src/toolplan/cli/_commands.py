@@ -18,6 +18,7 @@ from cyclopts import (
 
 from toolplan.diagnostics import near
 from toolplan.errors import ToolplanError
+from toolplan.extensions import Extensions
 from toolplan.release import own_version
 
 COMMANDS: Final = {
@@ -52,6 +53,8 @@ ABOUT: Final = (
     "Turns a question into a plan of tool calls, checks all of it before anything runs, "
     "shows it, and runs exactly that plan."
 )
+BESIDE: Final = ("demo",)
+"""Commands of distributions beside the core, which offer them in the group `toolplan.commands`."""
 SERVERS: Final = ("demo", "mcp", "studio", "worker")
 """Commands that serve until they are ended: they print nothing on standard output by themselves."""
 
@@ -82,9 +85,12 @@ def commands() -> App:
         result_action="return_value",
         default_parameter=Parameter(show_default=_shown, negative=()),
     )
+    offered = {each.name: each.value for each in Extensions[object]("toolplan.commands").entries()}
     for name, summary in COMMANDS.items():
+        own = "_missing" if name in BESIDE else name
         app.command(
-            f"toolplan.cli.{name}:{name}_command",  # loaded when it is called
+            # loaded when it is called
+            offered.get(name, f"toolplan.cli.{own}:{name}_command"),
             name=name,
             help=summary,
             help_epilogue=SERVER_EPILOGUE if name in SERVERS else EPILOGUE,

@@ -22,12 +22,12 @@ from toolplan.diagnostics import did_you_mean, near
 from toolplan.sources._base import OpenedTools, SourceContext, ToolSource
 from toolplan.tools import Tool, Toolbox, ToolObjectError
 
-_OURS: Final = "toolplan."
+_OURS: Final = ("toolplan.", "toolplan_")
 _ATTRIBUTE: Final = re.compile(
     r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*(\.\w+)*(\.\*)?|\*)"
 )
 _ALL: Final = "*"
-_FORM: Final = "Give MODULE:ATTRIBUTE, as in toolplan.demo:TOOLS."
+_FORM: Final = "Give MODULE:ATTRIBUTE, as in toolplan_demo:TOOLS."
 _INSIGHTS: Final = "INSIGHTS"
 
 
@@ -133,14 +133,16 @@ def _import(name: str, folder: Path) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         missing = error.name or name
-        if name == missing or name.startswith(f"{missing}."):
+        extra = None if "." in missing else extras.extra_of(missing)
+        if extra is None and (name == missing or name.startswith(f"{missing}.")):
             raise ToolObjectError(
                 f"There is no module {missing!r}, neither installed nor in {str(folder)!r}.",
                 "Check the name, start toolplan in the folder of the module, or install it.",
             ) from error
-        extra = extras.extra_of(missing)
         raise ToolObjectError(
-            f"The module {name!r} needs {missing!r}, which is not installed.",
+            f"The module {name!r} needs {missing!r}, which is not installed."
+            if name != missing
+            else f"The module {name!r} is not installed.",
             f"Install it beside toolplan: {sys.executable} -m pip install …"
             if extra is None
             else f"Install it: {extras.install_command(extra)}",

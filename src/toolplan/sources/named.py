@@ -54,7 +54,7 @@ def source_of(spec: str, folder: Path | None = None) -> tuple[str, ToolSource]:
     if path.suffix or "/" in spec or "\\" in spec:
         raise ToolObjectError(f"There is no file {spec!r} in {str(where)!r}.{also}")
     raise ToolObjectError(
-        f"{spec!r} is neither a file nor 'module:attribute', such as 'toolplan.demo:TOOLS'.{also}"
+        f"{spec!r} is neither a file nor 'module:attribute', such as 'toolplan_demo:TOOLS'.{also}"
     )
 
 

@@ -23,7 +23,7 @@ class ToolFileSource:
     takes_base_url = False
     help = (
         "Give a JSON file of tool objects, an MCP configuration, an OpenAPI document, or"
-        " MODULE:ATTRIBUTE, as in toolplan.demo:TOOLS."
+        " MODULE:ATTRIBUTE, as in toolplan_demo:TOOLS."
     )
 
     def recognises(self, spec: str, folder: Path) -> bool:

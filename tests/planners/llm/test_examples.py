@@ -8,11 +8,11 @@ import pytest
 
 from toolplan import Tool, Toolbox
 from toolplan.compiler import compile_plan
-from toolplan.demo import TOOLS
 from toolplan.path import Json
 from toolplan.plan import Ref
 from toolplan.planners.llm._examples import example_plans
 from toolplan.tools import Effects
+from toolplan_demo import TOOLS
 
 TEXT: Json = {"type": "string"}
 ROWS: Json = {

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from toolplan import Tool, Toolbox, ToolError, approve
 from toolplan.app.app import App
 from toolplan.compiler import compile_plan
-from toolplan.demo import TOOLS
 from toolplan.path import Json
 from toolplan.plan import Literal, Step, Value
 from toolplan.planners import (
@@ -34,6 +33,7 @@ from toolplan.sources.sql import sql_tool
 from toolplan.storage.memory import SqliteMemory
 from toolplan.testing.model import ScriptedModel
 from toolplan.tools import Arguments, Call, Effects
+from toolplan_demo import TOOLS
 
 TODAY = "2025-10-12"
 GOOD = json.dumps(

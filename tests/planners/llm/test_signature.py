@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from toolplan import Tool
-from toolplan.demo import TOOLS
 from toolplan.path import Json
 from toolplan.planners.llm import signature_text
 from toolplan.planners.llm._signature import signatures_text
+from toolplan_demo import TOOLS
 
 
 def text(schema: Json, output: Json = None) -> str:

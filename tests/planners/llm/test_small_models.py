@@ -8,12 +8,12 @@ import json
 import pytest
 
 from toolplan import App
-from toolplan.demo import TOOLS
 from toolplan.path import Json
 from toolplan.planners import Clarification, LLMPlanner, Question
 from toolplan.planners.llm._plan_schema import plan_schema
 from toolplan.schema import Schema
 from toolplan.testing.model import ScriptedModel
+from toolplan_demo import TOOLS
 
 GOOD = '{"toolplan": 1, "steps": [{"id": "a", "tool": "facilities_list", "args": {}}]}'
 STEP: dict[str, Json] = {"id": "a", "tool": "shipments_list"}

@@ -18,10 +18,10 @@ import pytest
 from tests.sources.mcp.scripts import call
 from toolplan.app.app import App
 from toolplan.app.results import AskResult
-from toolplan.demo import demo_tools
-from toolplan.demo.server import demo_server
 from toolplan.sources.mcp import HttpServer, LocalServer, Server, StdioServer, connected
 from toolplan.tools import Tool, Toolbox, ToolError
+from toolplan_demo import demo_tools
+from toolplan_demo.server import demo_server
 from toolplan_offline import OfflinePlanner
 
 TODAY: Final = datetime.date(2025, 10, 12)

@@ -13,7 +13,6 @@ from packages.adapters.tests.contract.agents import FILES, JUDGING, contracts, j
 from packages.adapters.tests.contract.planning import TODAY, planner, rows, state, tasks
 from toolplan import AskResult, Toolbox, compile_plan, run
 from toolplan.app.app import App
-from toolplan.demo import TOOLS
 from toolplan.events import Event, Failure, Run, StepRun, StepState
 from toolplan.path import Json
 from toolplan.planners import Attempt, Clarification, Draft, Question
@@ -30,6 +29,7 @@ from toolplan_adapters.contract import (
     state_of,
 )
 from toolplan_adapters.network import NETWORK_TOOLS
+from toolplan_demo import TOOLS
 from toolplan_offline import OfflinePlanner
 
 TWO = (("site", "A"), ("site", "B"))

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from toolplan.app.app import App
 from toolplan.app.results import AskResult
 from toolplan.compiler import parse, to_text
-from toolplan.demo import TOOLS
 from toolplan.path import Json
 from toolplan.plan import Plan as CanonicalPlan
 from toolplan.plan_json import dump
@@ -43,7 +42,7 @@ from toolplan_adapters.clear.endpoint import Provider, Sleep, as_model
 from toolplan_adapters.clear.errors import ClarificationNeeded, PlannerError, plan_error
 from toolplan_adapters.clear.plan import DIALECT, Plan
 from toolplan_adapters.clear.settings import PlannerConfig
-from toolplan_adapters.clear.tools import MCPServer, as_tool, iso
+from toolplan_adapters.clear.tools import MCPServer, as_tool, demo_tools, iso
 
 _NOT_A_PLAN: Final = frozenset({"llm-ambiguous", "llm-degenerate", "llm-empty"})
 """Replies that hold no plan: the model is asked again without a delay."""
@@ -103,7 +102,7 @@ class PlannerAgent:
         self._clock = clock
         self._today = today
         available = self.config.available_tools.values()
-        self._tools = Toolbox(map(as_tool, available)) if available else TOOLS
+        self._tools = Toolbox(map(as_tool, available)) if available else demo_tools()
         self._open = _OpenToolbox(self._tools)
         self._planner: Planner = _EveryReplyCounts(self._llm())
         self._cache = PlanCache(

@@ -5,13 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolplan.demo import TOOLS
 from toolplan.path import Json, json_type
+from toolplan.sources.modules import load_module_tools
 from toolplan.sources.python import StatedEffects
 from toolplan.tools import Arguments, Effects, Tool, Toolbox, ToolError, ToolObjectError
 from toolplan_adapters.clear.settings import ToolInfo
@@ -213,8 +214,17 @@ def register_all_tools(server: MCPServer, tools: Iterable[AnyTool] | str | None 
             "A base URL does not list its tools. Pass the tools themselves, for a REST interface"
             " `openapi_toolbox(document, base_url=…).values()`."
         )
-    for tool in TOOLS.values() if tools is None else tools:
+    for tool in demo_tools().values() if tools is None else tools:
         server.register_tool(tool)
+
+
+def demo_tools() -> Toolbox:
+    """Return the tools of the waste-management domain, those of the distribution toolplan-demo.
+
+    Raises:
+        ToolObjectError: it is not installed; the help is the command that installs it.
+    """
+    return load_module_tools("toolplan_demo:TOOLS", Path())
 
 
 def as_tool(tool: AnyTool) -> Tool:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolplan.demo.domain import Node
-from toolplan.demo.rest_routes import PREFIX, Route, routes_of
 from toolplan.path import Json
 from toolplan.tools import Tool, Toolbox
+from toolplan_demo.domain import Node
+from toolplan_demo.rest_routes import PREFIX, Route, routes_of
 
 OF_THE_TOOL: Final = ("x-entity", "x-verb", "x-synonyms", "x-aliases", "x-order")
 _SCHEMAS: Final = "#/components/schemas/"

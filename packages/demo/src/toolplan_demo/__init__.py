@@ -5,7 +5,7 @@ Shipments go to facilities, some of them contaminated; inspections look at them.
 is built when a tool is first called.
 """
 
-from toolplan.demo.database import open_database
-from toolplan.demo.tools import TOOLS, demo_tools
+from toolplan_demo.database import open_database
+from toolplan_demo.tools import TOOLS, demo_tools
 
 __all__ = ["TOOLS", "demo_tools", "open_database"]

@@ -11,12 +11,12 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
-from tests.demo.conftest import Ask, Rows
-from toolplan.demo import TOOLS, demo_tools
+from packages.demo.tests.conftest import Ask, Rows
 from toolplan.path import Json
 from toolplan.tools import Effects, Toolbox, ToolError
+from toolplan_demo import TOOLS, demo_tools
 
-RECORDED = Path(__file__).parents[3] / "shared" / "data" / "clearai_recorded_plans.json"
+RECORDED = Path(__file__).parents[4] / "shared" / "data" / "clearai_recorded_plans.json"
 WRITES = {
     "shipments_create": False,
     "shipments_update": True,

@@ -6,10 +6,6 @@ import datetime
 from functools import partial
 from typing import Final
 
-from toolplan.demo.database import DEFAULT_ROWS, DEFAULT_SEED, Database
-from toolplan.demo.domain import TOOLS as DECLARED
-from toolplan.demo.domain import Declared
-from toolplan.demo.operations import ANSWERS
 from toolplan.path import Json
 from toolplan.schema import Violation
 from toolplan.threads import run_in_thread, threads_of
@@ -22,6 +18,10 @@ from toolplan.tools import (
     ToolObjectError,
     reference_day,
 )
+from toolplan_demo.database import DEFAULT_ROWS, DEFAULT_SEED, Database
+from toolplan_demo.domain import TOOLS as DECLARED
+from toolplan_demo.domain import Declared
+from toolplan_demo.operations import ANSWERS
 
 MOST_ROWS: Final = 1_000_000
 SOURCE: Final = "demo"
@@ -80,5 +80,5 @@ def _sentence(violation: Violation) -> str:
 
 
 TOOLS: Final = demo_tools(lasts=True)
-"""The toolbox for `--tools toolplan.demo:TOOLS`: it ends today, whichever day that is, and
+"""The toolbox for `--tools toolplan_demo:TOOLS`: it ends today, whichever day that is, and
 what is written lasts."""

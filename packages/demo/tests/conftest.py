@@ -10,9 +10,9 @@ from typing import Protocol
 
 import pytest
 
-from toolplan.demo import demo_tools, open_database
 from toolplan.path import Json
 from toolplan.tools import Toolbox
+from toolplan_demo import demo_tools, open_database
 
 TODAY = datetime.date(2025, 10, 12)
 

@@ -18,20 +18,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.demo.conftest import TODAY
-from tests.demo.test_demo_filters import CASES
+from packages.demo.tests.conftest import TODAY
+from packages.demo.tests.test_demo_filters import CASES
 from toolplan.app.app import App
 from toolplan.app.results import AskResult
 from toolplan.approval import ApprovalRequired, approve
 from toolplan.compiler import compile_plan
-from toolplan.demo import demo_tools
-from toolplan.demo.rest import DOCUMENT_PATH, MAX_BODY, server
-from toolplan.demo.rest_document import openapi_document
-from toolplan.demo.rest_routes import ROUTES
 from toolplan.engines import run
 from toolplan.path import Json
 from toolplan.sources.openapi import openapi_toolbox
 from toolplan.tools import Toolbox, ToolError
+from toolplan_demo import demo_tools
+from toolplan_demo.rest import DOCUMENT_PATH, MAX_BODY, server
+from toolplan_demo.rest_document import openapi_document
+from toolplan_demo.rest_routes import ROUTES
 from toolplan_offline import OfflinePlanner
 
 ROWS = 731

@@ -7,10 +7,10 @@ import gc
 
 import pytest
 
-from tests.demo.conftest import TODAY, Ask, asking
-from toolplan.demo import demo_tools
+from packages.demo.tests.conftest import TODAY, Ask, asking
 from toolplan.path import Json
 from toolplan.tools import Toolbox, ToolError
+from toolplan_demo import demo_tools
 
 
 def node(value: Json) -> dict[str, Json]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from toolplan.demo import cache, demo_tools, open_database
+from toolplan_demo import cache, demo_tools, open_database
 
 DAY = datetime.date(2025, 10, 12)
 

@@ -15,7 +15,7 @@ from typing import Final, Generic, TypeVar
 
 from msgspec import Struct
 
-from toolplan.demo.domain import NAMES, RISKS, ContaminantType, Site, WasteType
+from toolplan_demo.domain import NAMES, RISKS, ContaminantType, Site, WasteType
 
 DAYS: Final = 731
 """How many days the data covers, the last one included: two years."""

@@ -17,10 +17,10 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from toolplan.demo import cache, changes
-from toolplan.demo import rows as generated
-from toolplan.demo.domain import NAMES, fold
 from toolplan.path import Json
+from toolplan_demo import cache, changes
+from toolplan_demo import rows as generated
+from toolplan_demo.domain import NAMES, fold
 
 DEFAULT_ROWS: Final = 11_000
 DEFAULT_SEED: Final = 2025
@@ -106,7 +106,7 @@ class Database:
     ) -> None:
         """Prepare a database for each day that `today` returns; None is that of the first use.
 
-        Where it `lasts`, what is written is kept for later processes (`toolplan.demo.changes`).
+        Where it `lasts`, what is written is kept for later processes (`toolplan_demo.changes`).
         """
         self._lasts = lasts
         self._today = today
@@ -219,7 +219,7 @@ def open_database(
 
     `rows` is about how many shipments it holds. Lists and objects are kept as JSON text, booleans
     as 0 and 1, times as ISO 8601 text. The SQL function `fold` gives text without case. What was
-    generated once is taken from the cache (`toolplan.demo.cache`).
+    generated once is taken from the cache (`toolplan_demo.cache`).
     """
     connection = _connected(sqlite3.connect(":memory:", check_same_thread=False))
     key = _key(today, rows, seed)

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import astuple
 
-from toolplan.demo import open_database
-from toolplan.demo.database import DEFAULT_ROWS
-from toolplan.demo.domain import RISKS
-from toolplan.demo.rows import DAYS, deliveries, facilities
+from toolplan_demo import open_database
+from toolplan_demo.database import DEFAULT_ROWS
+from toolplan_demo.domain import RISKS
+from toolplan_demo.rows import DAYS, deliveries, facilities
 
 DAY = datetime.date(2025, 10, 5)
 
@@ -150,8 +150,8 @@ def test_importing_builds_nothing() -> None:
         "import sqlite3\n"
         "def refuse(*given, **named): raise AssertionError('a database was opened')\n"
         "sqlite3.connect = refuse\n"
-        "import toolplan.demo\n"
-        "print(len(toolplan.demo.TOOLS))\n"
+        "import toolplan_demo\n"
+        "print(len(toolplan_demo.TOOLS))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False

@@ -26,9 +26,9 @@ from mcp.types import Tool as WireTool
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 
-from toolplan.demo.same_host import SameHost
 from toolplan.path import Json
 from toolplan.tools import Effects, Tool, Toolbox, ToolError
+from toolplan_demo.same_host import SameHost
 
 NAME: Final = "toolplan-demo"
 HTTP_PATH: Final = "/mcp"

@@ -21,13 +21,13 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route as PathRoute
 from starlette.types import ASGIApp
 
-from toolplan.demo.rest_document import openapi_document
-from toolplan.demo.rest_routes import PREFIX, Route, routes_of
-from toolplan.demo.same_host import SameHost
-from toolplan.demo.tools import demo_tools
 from toolplan.path import Json
 from toolplan.schema import Violation
 from toolplan.tools import Tool, Toolbox, ToolError
+from toolplan_demo.rest_document import openapi_document
+from toolplan_demo.rest_routes import PREFIX, Route, routes_of
+from toolplan_demo.same_host import SameHost
+from toolplan_demo.tools import demo_tools
 
 DOCUMENT_PATH: Final = "/openapi.json"
 LOOPBACK: Final = "127.0.0.1"

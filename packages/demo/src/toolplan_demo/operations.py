@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any, Final, TypeAlias
 
-from toolplan.demo import analytics
-from toolplan.demo.database import Database, Row, SqlValue, write_document
-from toolplan.demo.domain import TOOLS, Node, fold, next_day, proper
 from toolplan.path import Json
 from toolplan.tools import Arguments, ToolError
+from toolplan_demo import analytics
+from toolplan_demo.database import Database, Row, SqlValue, write_document
+from toolplan_demo.domain import TOOLS, Node, fold, next_day, proper
 
 Answer: TypeAlias = Callable[[Database, Arguments], Json]
 

@@ -6,7 +6,7 @@ import sqlite3
 
 import pytest
 
-from tests.demo.conftest import Ask, Rows
+from packages.demo.tests.conftest import Ask, Rows
 from toolplan.path import Json
 from toolplan.tools import ToolError
 

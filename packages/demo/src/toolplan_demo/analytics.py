@@ -5,10 +5,10 @@ from __future__ import annotations
 import datetime
 from typing import Final
 
-from toolplan.demo.database import Database, SqlValue
-from toolplan.demo.domain import RISKS, next_day
 from toolplan.path import Json
 from toolplan.tools import Arguments, ToolError
+from toolplan_demo.database import Database, SqlValue
+from toolplan_demo.domain import RISKS, next_day
 
 _TREND_DAYS: Final = 30
 _FIRST: Final = "0001-01-01"

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from toolplan.cli import main
-from toolplan.demo.changes import FILE, changes_file
-from toolplan.demo.tools import demo_tools
 from toolplan.tools import Toolbox, ToolError
+from toolplan_demo.changes import FILE, changes_file
+from toolplan_demo.tools import demo_tools
 
 DAY = datetime.date(2025, 10, 12)
 ROWS = 200
@@ -77,7 +77,7 @@ def test_what_is_undone_is_not_kept() -> None:
 def test_a_change_is_on_disk_when_the_tool_returns(home: Path) -> None:
     code = """
 import os, signal
-from tests.demo.test_demo_changes import changed, tools
+from packages.demo.tests.test_demo_changes import changed, tools
 print(changed(tools()), flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -86,7 +86,7 @@ os.kill(os.getpid(), signal.SIGKILL)
         capture_output=True,
         text=True,
         check=False,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
     )
     shipment = done.stdout.strip()
     assert shipment, done.stderr

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from toolplan.demo import cache
-from toolplan.demo.database import Database
+from toolplan_demo import cache
+from toolplan_demo.database import Database
 
 DAY = datetime.date(2026, 3, 4)
 QUERY = "SELECT id, status FROM shipments ORDER BY id LIMIT 3"
