@@ -209,3 +209,20 @@ def test_a_name_behind_a_preposition_of_place_is_no_person(question: str) -> Non
     assert (
         isinstance(proposal, Clarification) or "persons" not in proposal.text.split("metadata")[0]
     )
+
+
+@pytest.mark.parametrize(
+    ("question", "order"),
+    [
+        ("walks led by Anna Keller, newest first", "ORDER BY day DESC"),
+        ("held walks, oldest first", "ORDER BY day ASC"),
+        ("rentals newest first", "ORDER BY day DESC"),
+    ],
+)
+def test_lists_are_sorted_as_said(question: str, order: str) -> None:
+    assert order in calls(question)[-1][1]
+
+
+@pytest.mark.parametrize("question", ["rentals per hut, newest first", "5 latest 3 rentals"])
+def test_an_order_of_nothing_is_asked(question: str) -> None:
+    assert isinstance(planned(question), Clarification)

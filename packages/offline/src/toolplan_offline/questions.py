@@ -275,12 +275,12 @@ def commonest(w: World, g: Group, order: str, n: float | None = None) -> Out:
 # --- ranks
 
 
-def rank(w: World, np: NP, order: str | None, f: Word, n: float | None = None) -> Out:
+def rank(w: World, np: NP, order: str | None, f: Word, *n: float | None) -> Out:
     """Sort things by a field, the first `n` of them; upwards where the question does not say."""
-    found = w.lex.field(f)
+    found, given = w.lex.field(f), [int(each) for each in n if each]
     sorts = found.column and f.entity == np.set.entity and found.kind in ("number", "date")
-    if sorts and not np.set.has_hole:
-        first = int(n) if n else np.set.limit or (1 if np.one else None)
+    if sorts and not np.set.has_hole and len(given) + bool(np.set.limit) < 2:
+        first = given[0] if given else np.set.limit or (1 if np.one else None)
         yield Rank(np.set._replace(limit=None), f.field, order or "asc", first), 0
 
 
@@ -290,12 +290,13 @@ def largest(w: World, order: str, np: NP) -> Out:
         yield from rank(w, np, order, word)
 
 
-def newest(w: World, order: str, np: NP, n: float | None = None) -> Out:
+def newest(w: World, order: str, np: NP, *n: float | None) -> Out:
     """Sort things by their date; the list of a tool that is sorted so is only cut."""
-    e = w.lex.entities.get(np.set.entity)
-    if not e or not e.day or not e.fields[e.day].column or np.set.has_hole:
+    e, given = w.lex.entities.get(np.set.entity), [int(each) for each in n if each]
+    more = len(given) + bool(np.set.limit) > 1  # two numbers of things are no limit
+    if more or not e or not e.day or not e.fields[e.day].column or np.set.has_hole:
         return
-    first = int(n) if n else np.set.limit or (1 if np.one else None)
+    first = given[0] if given else np.set.limit or (1 if np.one else None)
     if first and e.limit and e.order == (e.day, order):
         yield Show((np.set._replace(limit=first),)), 0
     else:
