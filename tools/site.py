@@ -30,12 +30,13 @@ _PARTS: Final = {
     "U": "unit", "NUM": "number", "WHEN": "time", "UNK": "name", "M": "condition",
     "A": "condition in front", "CMP": "bound", "G": "group", "BY": "groups", "AGG": "figure",
     "MEAS": "measure", "Q": "question", "S": "questions", "E": "follow-up", "DONE": "done deed",
-    "DID": "verb of a date", "REPORT": "report", "RATE": "rate", "VR": "word of a rate",
+    "DID": "verb of a date", "R": "role", "RN": "role", "WHO": "people", "REPORT": "report", "RATE": "rate", "VR": "word of a rate",
 }  # fmt: skip
 _ASKING: Final = """# What can be asked without a model
 
 All words of a question have to be read by one of these forms; else it is asked back, with the
-words that are not understood or the pieces that do not go together. The tools give the things,
+words that are not understood or the pieces that do not go together. What stands in ( ) can be left
+out. The tools give the things,
 fields, values and units, by their schemas and [hints](hints.md); times are those of
 [dates](dates.md). This page is made of the grammar itself. Not read, on purpose: comparisons of
 periods, trends, "more than once", "only those of which all", differences, evaluations. A model
@@ -84,9 +85,9 @@ def asking_page() -> str:
     words: dict[str, str] = dict(reversed(classes))  # of each class, its first word
 
     def said(part: str) -> str:
-        inner = part.strip("()")
-        shown = words[inner] if inner in words else f"*{_PARTS.get(inner, inner.lower())}*"
-        return f"[{shown}]" if part.startswith("(") else shown
+        either = part.strip("()").split("|")
+        shown = " or ".join(words.get(p, f"*{_PARTS.get(p, p.lower())}*") for p in either)
+        return f"({shown})" if part.startswith("(") else shown
 
     lines = [_ASKING]
     for line in text.splitlines():

@@ -142,7 +142,7 @@ def test_an_mcp_client_sees_all_of_them() -> None:
 
     async def drive() -> Any:
         async with Client(server) as client:
-            short = await client.call_tool("check", {"plan": _plan("send")})
+            short = await client.call_tool("run", {"plan": _plan("send"), "only_check": True})
             ran = await client.call_tool("run", {"plan": _plan("post_mail.send")})
             return short.structured_content, ran.structured_content
 
