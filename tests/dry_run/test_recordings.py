@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import asdict
+
 from tests.dry_run._described import ROWS, Tools
 from tests.plans_strategy import execution_plan
 from toolplan.dry_run import CallBounds, DryRun, MayFail, simulate
@@ -45,7 +47,7 @@ def test_a_list_that_was_too_long_before_is_no_fault() -> None:
     )
     assert dry.unchecked == ()
     (wire,) = [each for each in [dry.to_json()["may_fail"]] if isinstance(each, list)]
-    assert wire == [{**dry.may_fail[0]._asdict(), "tools": ["rows"]}]
+    assert wire == [{**asdict(dry.may_fail[0]), "tools": ["rows"]}]
 
 
 def test_an_index_that_was_not_there_before_is_no_fault() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from msgspec.structs import asdict
 
 from tests.dry_run._described import ROWS, Tools, called
 from tests.plans_strategy import execution_plan
@@ -346,7 +347,7 @@ def test_the_wire_form_says_all() -> None:
         .dry(Step("a", "put"), Step("b", "put", {"x": Ref("a", ("no",))}))
     )
     assert dry.to_json() == {
-        "faults": [dry.faults[0]._asdict()],
+        "faults": [asdict(dry.faults[0])],
         "may_fail": [],
         "scenarios": [
             {"description": "every step runs", "states": {"a": "succeeded", "b": "failed"}}

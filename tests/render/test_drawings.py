@@ -17,9 +17,8 @@ from toolplan.diagnostics import Diagnostic, Severity
 from toolplan.events import StepState
 from toolplan.path import EVERY
 from toolplan.plan import Literal, Plan, Ref, Step, When
-from toolplan.render.diagnostics import Located
+from toolplan.render.diagnostics import Located, sarif
 from toolplan.render.drawings import MOST_WIDTH, mermaid, svg
-from toolplan.render.sarif import sarif
 from toolplan.source import Span
 
 PLAN = Plan(

@@ -28,9 +28,8 @@ from toolplan.flows import Policy
 from toolplan.path import Json
 from toolplan.plan import Plan, step_refs
 from toolplan.release import own_version
-from toolplan.render.diagnostics import fix_texts, pointer_text
+from toolplan.render.diagnostics import fix_texts, pointer_text, sarif
 from toolplan.render.printable import printable
-from toolplan.render.sarif import sarif
 from toolplan.rules import rule_pages
 from toolplan.tools import Toolbox
 

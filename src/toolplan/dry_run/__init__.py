@@ -1,13 +1,15 @@
 """Dry runs: a plan simulated without calling a tool, on sample values made from the schemas."""
 
-from toolplan.dry_run.report import DryRun, dry_document, dry_view
-from toolplan.dry_run.scenarios import (
+from toolplan.dry_run.report import (
     CallBounds,
+    DryRun,
     EffectBounds,
     Fault,
     MayFail,
     Scenario,
     Unchecked,
+    dry_document,
+    dry_view,
 )
 from toolplan.dry_run.simulation import simulate
 

@@ -1,20 +1,13 @@
-"""The result of a dry run as a document."""
+"""The result of a dry run, faults, scenarios and limits on calls, and as a document."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, json
 
-from toolplan.dry_run.scenarios import (
-    CallBounds,
-    EffectBounds,
-    Fault,
-    MayFail,
-    Scenario,
-    Unchecked,
-)
+from toolplan.events import StepState
 from toolplan.path import Json
 from toolplan.render.document import (
     Block,
@@ -30,6 +23,65 @@ from toolplan.render.document import (
 from toolplan.render.printable import count_text, cut, number_text, printable
 from toolplan.shown import Shown, counted
 from toolplan.tools import Effects
+
+
+class Fault(Struct, frozen=True):
+    """A step that fails whatever its tools return; lists are assumed to have elements.
+
+    `step` is empty for the plan's output. `code` and `pointer` are those of
+    `toolplan.events.Failure`; `scenario` describes the first scenario with this fault.
+    """
+
+    step: str
+    code: str
+    message: str
+    pointer: str
+    scenario: str
+
+
+class MayFail(Struct, frozen=True):
+    """A step that fails with earlier results of `tools`; other results may work.
+
+    The other fields are those of a `Fault`.
+    """
+
+    step: str
+    code: str
+    message: str
+    pointer: str
+    scenario: str
+    tools: tuple[str, ...]
+
+
+class Scenario(Struct, frozen=True):
+    """One simulated run, and the final state of each step."""
+
+    description: str
+    states: Mapping[str, StepState]
+
+
+class CallBounds(Struct, frozen=True):
+    """The fewest calls of a run without failures, and the most, with all retries."""
+
+    least: int
+    most: int
+
+
+class EffectBounds(Struct, frozen=True):
+    """A step that may change something, and how often it may be called."""
+
+    step: str
+    tool: str
+    effects: Effects
+    calls: CallBounds
+
+
+class Unchecked(Struct, frozen=True):
+    """A step that the dry run cannot check, and why."""
+
+    step: str
+    reason: str
+
 
 _MOST_LINES: Final = 50
 _MESSAGE_WIDTH: Final = 400
@@ -72,30 +124,7 @@ class DryRun(Shown, Struct, frozen=True):
 
     def to_json(self) -> dict[str, Json]:
         """Return the wire form."""
-        return {
-            "faults": [dict(fault._asdict()) for fault in self.faults],
-            "may_fail": [{**each._asdict(), "tools": [*each.tools]} for each in self.may_fail],
-            "scenarios": [
-                {
-                    "description": scenario.description,
-                    "states": {name: state.value for name, state in scenario.states.items()},
-                }
-                for scenario in self.scenarios
-            ],
-            "calls": {name: dict(bounds._asdict()) for name, bounds in self.calls.items()},
-            "total": dict(self.total._asdict()),
-            "limit": self.limit,
-            "effects": [
-                {
-                    "step": each.step,
-                    "tool": each.tool,
-                    "effects": each.effects.value,
-                    "calls": dict(each.calls._asdict()),
-                }
-                for each in self.effects
-            ],
-            "unchecked": [dict(each._asdict()) for each in self.unchecked],
-        }
+        return json.decode(json.encode(self))
 
 
 def dry_view(dry: DryRun) -> DocumentView:

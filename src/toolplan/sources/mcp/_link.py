@@ -1,14 +1,24 @@
-"""One connection to a server, from the handshake until it is over."""
+"""One connection to a server, over HTTP or to a process of it, from the handshake to its end."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
+import threading
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from errno import ENOTDIR
+from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
 import anyio
-from mcp import Client, MCPError
+from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.session import ClientSession
+from mcp.client.sse import sse_client
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from mcp.server import MCPServer
 from mcp.server import Server as SdkServer
@@ -29,14 +39,143 @@ from pydantic import TypeAdapter
 from toolplan.path import Json
 from toolplan.sources._secrets import Mask
 from toolplan.sources.mcp._authorised import Access
-from toolplan.sources.mcp._interceptors import Interceptor
+from toolplan.sources.mcp._events import MAX_EVENT_BYTES
+from toolplan.sources.mcp._http import http_client
+from toolplan.sources.mcp._interceptors import InterceptedReceiving, InterceptedSending, Interceptor
 from toolplan.sources.mcp._listing import Listing, Page, read_listing
-from toolplan.sources.mcp._stderr import StandardError
 from toolplan.sources.mcp._texts import clean
-from toolplan.sources.mcp._transports import Transport, over_http, over_stdio
 from toolplan.sources.mcp.notices import Notice, RequestRefused, ServerSaid, ToolsChanged
 from toolplan.sources.mcp.servers import HttpServer, LocalServer, Server, StdioServer, place_of
 from toolplan.tools import ToolObjectError
+
+_KEPT_LINES: Final = 20
+_LONGEST_LINE: Final = 500
+_LONGEST_ENDING: Final = 1_000
+_CHUNK: Final = 65_536
+
+
+class StandardError:
+    """A pipe for a process's standard error, read by a thread until the process has ended."""
+
+    def __init__(self, report: Callable[[str], None]) -> None:
+        """Call `report` with each line, from the thread."""
+        self._report = report
+        self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._reading, writing = os.pipe()
+        self.file = os.fdopen(writing, "w", encoding="utf-8")
+        self._thread = threading.Thread(target=self._read, name="toolplan-mcp-stderr", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Close this process's end: the thread ends with the server's."""
+        self.file.close()
+
+    def ending(self, wait_s: float) -> str:
+        """Return the last lines, after at most `wait_s` seconds for the rest to come in.
+
+        They are what fits into 1,000 characters: the cause is at the end.
+        """
+        self._thread.join(wait_s)
+        lines: list[str] = []
+        for line in reversed([*self._lines]):
+            if lines and sum(map(len, lines)) + len(line) > _LONGEST_ENDING:
+                return "\n".join(["…", *reversed(lines)])
+            lines.append(line)
+        return "\n".join(reversed(lines))
+
+    def _read(self) -> None:
+        rest = b""
+        with os.fdopen(self._reading, "rb", buffering=0) as pipe:
+            while chunk := pipe.read(_CHUNK):
+                *lines, rest = (rest + chunk).split(b"\n")
+                rest = rest[-_CHUNK:]
+                for line in lines:
+                    self._keep(line)
+        if rest:
+            self._keep(rest)
+
+    def _keep(self, line: bytes) -> None:
+        text = line.decode(errors="replace").strip("\r")
+        if len(text) > _LONGEST_LINE:  # a cause is where a line begins, or where it ends
+            text = f"{text[: _LONGEST_LINE // 2]} … {text[-_LONGEST_LINE // 2 :]}"
+        if text.strip():
+            self._lines.append(text)
+            self._report(text)
+
+
+Streams: TypeAlias = tuple[InterceptedReceiving, InterceptedSending]
+Transport: TypeAlias = AbstractAsyncContextManager[Streams]
+
+
+@asynccontextmanager
+async def over_stdio(
+    server: StdioServer, interceptor: Interceptor, stderr: StandardError
+) -> AsyncGenerator[Streams, None]:
+    """Start the server's process, and end it for sure, with all that it has started.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    try:
+        started = StdioServerParameters(
+            command=_found(server.command),
+            args=list(server.args),
+            env=dict(server.env),
+            cwd=_folder(server.cwd),
+        )
+        # bytes that are not UTF-8 stay what they are, and fail the one answer that has them
+        started = started.model_copy(update={"encoding_error_handler": "surrogateescape"})
+        async with stdio_client(started, errlog=stderr.file) as (read, write):
+            stderr.close()
+            yield InterceptedReceiving(read, interceptor), InterceptedSending(write, interceptor)
+    finally:
+        stderr.close()
+
+
+@asynccontextmanager
+async def over_http(
+    server: HttpServer,
+    interceptor: Interceptor,
+    on_session_lost: Callable[[], None],
+    access: Access | None = None,
+) -> AsyncGenerator[Streams, None]:
+    """Speak to the server's address; requests that fail fail alone."""
+    client = http_client(dict(server.headers), on_session_lost, access)
+    if server.transport == "sse":
+        # the transport opens a client of its own, and closes it
+        async with sse_client(
+            server.url,
+            httpx_client_factory=lambda headers=None, timeout=None, auth=None: client,
+            sse_read_timeout=86_400.0,
+        ) as (read, write):
+            yield InterceptedReceiving(read, interceptor), InterceptedSending(write, interceptor)
+        return
+    async with (
+        client,
+        streamable_http_client(
+            server.url, http_client=client, max_sse_event_size=MAX_EVENT_BYTES
+        ) as (read, write),
+    ):
+        yield InterceptedReceiving(read, interceptor), InterceptedSending(write, interceptor)
+
+
+def _folder(cwd: str | None) -> str | None:
+    if cwd is not None and not Path(cwd).is_dir():
+        raise NotADirectoryError(ENOTDIR, f"there is no folder {cwd!r} to start it in")
+    return cwd
+
+
+def _found(command: str) -> str:
+    """Return the path of `command`; one that is not on the PATH may stand beside this Python.
+
+    So `toolplan` is found in an environment that is not activated.
+    """
+    if shutil.which(command) is None and Path(command).name == command:
+        beside = Path(sys.executable).parent / command
+        if beside.is_file():
+            return str(beside)
+    return command
+
 
 Progress: TypeAlias = Callable[[float, float | None, str], None]
 Called: TypeAlias = CallToolResult | InputRequiredResult

@@ -24,11 +24,10 @@ from toolplan.sources.mcp._answers import to_line, words_of
 from toolplan.sources.mcp._authorised import Access
 from toolplan.sources.mcp._http import NO_ACCESS
 from toolplan.sources.mcp._interceptors import DELIVERY, Delivery
-from toolplan.sources.mcp._link import Called, Link, Progress, Report, Terms, linked
+from toolplan.sources.mcp._link import Called, Link, Progress, Report, StandardError, Terms, linked
 from toolplan.sources.mcp._listing import Listing, ListingError
 from toolplan.sources.mcp._oauth import Asks
 from toolplan.sources.mcp._results import Result, left_out, result_of, stated_label
-from toolplan.sources.mcp._stderr import StandardError
 from toolplan.sources.mcp._texts import clean, reason_of
 from toolplan.sources.mcp.notices import ServerLost, ServerSaid, ServerStarted, ToolRefused
 from toolplan.sources.mcp.servers import HttpServer, LocalServer, Server, StdioServer

@@ -1,36 +1,53 @@
 """Tools of MCP servers: opened by any code, called from any event loop.
 
 All connections live in one event loop of a thread of its own. A tool's call crosses into it, and a
-cancellation crosses with it.
+cancellation crosses with it. A portal of anyio would block the caller's loop until it is taken.
+
+A tool is called `server.tool`, and by its plain name where it is the only one. Its other names come
+from its server, which is not trusted: one that another server's tool has or would have is out.
 """
 
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextvars
 import logging
+import re
 import time
-from collections.abc import AsyncGenerator, Callable, Collection, Generator, Mapping
+from collections import Counter
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Collection,
+    Coroutine,
+    Generator,
+    Iterator,
+    Mapping,
+)
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import anyio
 from anyio.from_thread import start_blocking_portal
+from msgspec import Struct
 
 from toolplan.path import Json
-from toolplan.sources.mcp._bridge import Closed, run_in, wait_in
 from toolplan.sources.mcp._link import Terms
 from toolplan.sources.mcp._oauth import Asks
-from toolplan.sources.mcp._offers import Target, tools_of
 from toolplan.sources.mcp._owner import Offer, Owner, Request, Unreachable
+from toolplan.sources.mcp._results import has_room, unwrapped_schema
+from toolplan.sources.mcp._texts import LONGEST_DESCRIPTION, clean, clean_schema
 from toolplan.sources.mcp.notices import Notice, ToolRefused
 from toolplan.sources.mcp.servers import Server
 from toolplan.sources.mcp.sign_ins import SignIns
+from toolplan.sources.pins import SourcedTool
 from toolplan.tools import (
     Arguments,
     Call,
     OutcomeUnknown,
+    Tool,
     Toolbox,
     ToolObjectError,
     current_call,
@@ -38,6 +55,150 @@ from toolplan.tools import (
     state_label,
 )
 from toolplan.traces import context_headers
+
+SEPARATOR: Final = "."
+ALIASES: Final = "x-aliases"
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
+_MOST_ALIASES: Final = 20
+
+
+class Target(Struct, frozen=True):
+    """What a tool of the toolbox calls: a tool of a server, as it was listed."""
+
+    server: str
+    name: str
+    digest: str
+    wrapped: bool
+    roomy: bool
+
+
+def tools_of(
+    offers: Mapping[str, Offer], call_to: Callable[[Target], Call]
+) -> Iterator[SourcedTool]:
+    """Yield the tools of all servers, in the order in which they are listed.
+
+    Args:
+        offers: what each server offers, by its name.
+        call_to: gives the function that calls a tool.
+    """
+    own, others = _claims(offers)
+    spelt = Counter(name for offer in offers.values() for name in offer.listing.tools)
+    for server, offer in offers.items():
+        for name, listed in offer.listing.tools.items():
+            sent = Tool.from_json(dict(listed.wire)).doubted()
+            inner = unwrapped_schema(sent.raw_output)
+            aliases = [listed.name] if own[listed.name] == 1 else []
+            if name != listed.name:
+                aliases += [f"{server}{SEPARATOR}{name}", *([name] if spelt[name] == 1 else [])]
+            aliases += [a for a in _aliases(name, sent) if others[a] == 1 and not own[a]]
+            yield SourcedTool(
+                name=f"{server}{SEPARATOR}{listed.name}",
+                description=clean(sent.description, LONGEST_DESCRIPTION),
+                raw_input=_with_aliases(clean_schema(sent.raw_input), aliases),
+                raw_output=clean_schema(sent.raw_output if inner is None else inner),
+                effects=sent.effects,
+                idempotent=sent.idempotent,
+                annotations=sent.annotations,
+                call=call_to(
+                    Target(
+                        server, name, listed.digest, inner is not None, has_room(sent.raw_output)
+                    )
+                ),
+                source=server,
+                wire=listed.wire,
+                identity=offer.identity,
+                remote=True,
+                claim=sent.claim,
+            )
+
+
+def _claims(offers: Mapping[str, Offer]) -> tuple[Counter[str], Counter[str]]:
+    """Count how many tools have a plain name, and how many would be called so besides.
+
+    A tool's own name comes before what another would be called.
+    """
+    own = Counter(t.name for offer in offers.values() for t in offer.listing.tools.values())
+    others = Counter(
+        alias
+        for offer in offers.values()
+        for name, listed in offer.listing.tools.items()
+        for alias in _aliases(name, Tool.from_json(dict(listed.wire)))
+    )
+    return own, others
+
+
+def _aliases(name: str, tool: Tool) -> list[str]:
+    named = [each for each in tool.aliases[:_MOST_ALIASES] if _PLAIN.fullmatch(each)]
+    return [each for each in dict.fromkeys(named) if each != name]
+
+
+def _with_aliases(schema: Json, aliases: list[str]) -> Json:
+    if not isinstance(schema, dict):
+        return schema  # unusable, and the tool says so itself
+    rest = {key: value for key, value in schema.items() if key != ALIASES}
+    return {**rest, ALIASES: cast("Json", aliases)} if aliases else rest
+
+
+_Result = TypeVar("_Result")
+
+
+class Closed(Exception):
+    """The other loop has ended, and with it everything that ran there."""
+
+
+async def run_in(
+    loop: asyncio.AbstractEventLoop, make: Callable[[], Coroutine[Any, Any, _Result]]
+) -> _Result:
+    """Return what the coroutine of `make` returns in `loop`; cancelling this cancels it.
+
+    It gets the caller's context variables.
+
+    Raises:
+        Closed: the loop has ended.
+    """
+    if asyncio.get_running_loop() is loop:
+        return await make()
+    try:
+        return await asyncio.wrap_future(_submit(loop, make))
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise Closed from None  # the caller was not cancelled, but the loop ended
+
+
+def wait_in(
+    loop: asyncio.AbstractEventLoop, make: Callable[[], Coroutine[Any, Any, _Result]]
+) -> _Result:
+    """Return what the coroutine of `make` returns in `loop`, to code outside of that loop.
+
+    Raises:
+        Closed: the loop has ended.
+        RuntimeError: this is called in that loop, which would wait for itself.
+    """
+    try:
+        inside = asyncio.get_running_loop() is loop
+    except RuntimeError:
+        inside = False
+    if inside:
+        raise RuntimeError("This would wait for itself: await `tools()` instead.")
+    try:
+        return _submit(loop, make).result()
+    except concurrent.futures.CancelledError:
+        raise Closed from None
+
+
+def _submit(
+    loop: asyncio.AbstractEventLoop, make: Callable[[], Coroutine[Any, Any, _Result]]
+) -> concurrent.futures.Future[_Result]:
+    coroutine = make()
+    try:
+        return asyncio.run_coroutine_threadsafe(coroutine, loop)
+    except RuntimeError:  # the loop is closed
+        coroutine.close()
+        raise Closed from None
+
 
 DEFAULT_TIMEOUT_S: Final = 30.0
 DEFAULT_START_TIMEOUT_S: Final = 30.0

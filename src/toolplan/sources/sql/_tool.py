@@ -42,15 +42,321 @@ advised to declare every column that their statement reads.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import Final
 
-from toolplan.path import Json, Path
-from toolplan.schema import Schema
-from toolplan.sources.sql._calls import call_sql
+from msgspec.structs import replace
+
+from toolplan.diagnostics import did_you_mean, near
+from toolplan.path import EVERY, Json, Path, json_type
+from toolplan.schema import Schema, SchemaError
+from toolplan.sources.sql._binding import Binding, Table, bind, unreadable
 from toolplan.sources.sql._check import Check
-from toolplan.sources.sql._types import MAX_TABLES, MAX_TEXT, WORDS, SqlLimits
+from toolplan.sources.sql._database import Database, Stopwatch
+from toolplan.sources.sql._faults import MissingColumn, SqlFault, Stopped
+from toolplan.sources.sql._functions import Call
+from toolplan.sources.sql._lineage import KnownTable, StatementLineage
+from toolplan.sources.sql._originals import Column, Name, Originals, passed_on, roundings
+from toolplan.sources.sql._statement import Statement
+from toolplan.sources.sql._times import in_zone, needs_clocks, zone_named
+from toolplan.sources.sql._types import (
+    MAX_COLUMNS,
+    MAX_TABLES,
+    MAX_TEXT,
+    WORDS,
+    ColumnType,
+    SqlLimits,
+    clashing,
+    declared_type,
+    describe,
+    same_column,
+    same_table,
+)
+from toolplan.sources.sql._values import declared_readings, misfit, readings, shown, table_columns
+from toolplan.threads import run_in_thread, threads_of
 from toolplan.tools import Arguments, ComputedOutput, Effects, Lineage, Tool, ToolError
+
+_MOST_CALLS: Final = 32  # at the same time: each has a database in memory
+
+
+async def call_sql(arguments: Arguments, limits: SqlLimits, check: Check) -> Json:
+    """Return what the statement of a call selects.
+
+    Raises:
+        ToolError: it cannot be run, or has too many rows.
+    """
+    call = _SqlCall(arguments, limits, check)
+    try:
+        return await run_in_thread(call.run, threads_of("sql", _MOST_CALLS), on_cancel=call.stop)
+    except SqlFault as fault:
+        raise ToolError(str(fault)) from fault
+
+
+class _SqlCall:
+    """One call: made in the event loop, run in a thread, stopped from anywhere."""
+
+    def __init__(self, arguments: Arguments, limits: SqlLimits, check: Check) -> None:
+        self._check = check
+        self._text = arguments.get("sql")
+        self._tables = _objects(arguments.get("tables"))
+        self._columns = _objects(arguments.get("columns"))
+        self._zone = arguments.get("zone")
+        self._limits = limits
+        self._database: Database | None = None
+        self._stopped = False
+
+    def stop(self) -> None:
+        self._stopped = True
+        if self._database is not None:
+            self._database.stop()
+
+    def run(self) -> Json:
+        if not isinstance(self._text, str):
+            raise SqlFault("'sql' must be text.")
+        self._check.rest()
+        with Database(self._limits.memory_mb) as database:
+            self._database = database
+            if self._stopped:
+                raise Stopped("The statement was stopped.")
+            with Stopwatch(database, self._limits.seconds) as watch:
+                try:
+                    return self._run(database, self._text)
+                except Stopped as fault:
+                    if watch.ran_out:
+                        seconds = self._limits.seconds
+                        raise SqlFault(f"The statement took longer than {seconds:g} s.") from fault
+                    raise
+                finally:
+                    self._database = None
+
+    def _run(self, database: Database, text: str) -> Json:
+        if clash := clashing(self._tables):
+            raise SqlFault(same_table(*clash))
+        given = {name: _rows(name, value) for name, value in self._tables.items()}
+        rows = given if self._zone is None else _in_zone(given, self._zone)
+        keys = {key for each in rows.values() for row in each for key in row}
+        keys.update(key for each in self._columns.values() for key in _objects(each))
+        statement = database.statement(text, tuple(rows), keys)
+        if statement.problems:
+            raise SqlFault(" ".join(statement.problems))
+        read = {
+            name: _Rows(name, rows[name], _objects(self._columns.get(name)), statement)
+            for name in statement.tables
+        }
+        if mixed := unreadable({name: each.table for name, each in read.items()}):
+            raise SqlFault(mixed)
+        lineage = _Lineage(database, text, read)
+        originals = Originals(
+            (column for each in read.values() for column in each.columns if column.is_computed),
+            lineage.meeting,
+        )
+        try:
+            binding = _bound(database, statement, read, originals)
+        except MissingColumn as fault:
+            names = [key for each in read.values() for key in each.names]
+            raise SqlFault(_missing(fault, names)) from fault
+        _require_exact(database, statement, binding, originals)
+        for name, each in read.items():
+            if each.count:
+                database.load(name, binding.tables[name], each.values, each.count)
+        result = database.run(statement, self._limits.rows)
+        if not originals.are_plain:
+            for column in binding.result:
+                write = originals.writer(column.type, lineage.sources(column.name))
+                for row in result if write else ():
+                    row[column.name] = write(row[column.name]) if write else None
+        found: dict[str, Json] = {"data": list[Json](result), "count": len(result)}
+        return found if rows == given else found | {"zone": self._zone}
+
+
+def _bound(
+    database: Database, statement: Statement, read: Mapping[str, _Rows], originals: Originals
+) -> Binding:
+    """Bind `statement`: with times as clocks show them, or as moments where that is exact."""
+    mixed, zoned = originals.mixed, originals.zoned
+    if mixed:
+        binding = bind(database, statement, _tables(read, originals.readings(mixed)))
+        if not needs_clocks(binding.calls):
+            return binding
+    binding = bind(database, statement, _tables(read, originals.readings(frozenset())))
+    try:
+        originals.require_clocks(binding.calls)
+    except SqlFault:
+        moments = bind(database, statement, _tables(read, originals.readings(zoned)))
+        if not zoned or needs_clocks(moments.calls):
+            raise
+        return moments
+    return binding
+
+
+def _require_exact(
+    database: Database, statement: Statement, binding: Binding, originals: Originals
+) -> None:
+    """Raise where the bound statement makes doubles of integers that doubles round.
+
+    Raises:
+        SqlFault: it does.
+    """
+    doubles = originals.as_doubles(binding.tables) if roundings(binding.calls) else None
+    if doubles is None:
+        return
+    others: tuple[Call, ...]
+    try:
+        others = bind(database, statement, _of_types(doubles)).calls
+    except SqlFault:  # a function that takes integers only
+        others = ()
+    for name, columns in binding.tables.items():
+        database.create(name, columns)
+    originals.require_exact(binding.calls, others)
+
+
+def _of_types(tables: Mapping[str, Mapping[str, ColumnType]]) -> dict[str, Table]:
+    return {
+        name: Table({key: (each,) for key, each in columns.items()})
+        for name, columns in tables.items()
+    }
+
+
+def _tables(
+    read: Mapping[str, _Rows], readings: Mapping[Name, tuple[ColumnType, ...]]
+) -> dict[str, Table]:
+    return {
+        name: replace(
+            each.table,
+            readings={
+                key: readings.get((name, key), own) for key, own in each.table.readings.items()
+            },
+        )
+        for name, each in read.items()
+    }
+
+
+class _Lineage:
+    """What the result of a statement is made of, followed when it is first asked for."""
+
+    def __init__(self, database: Database, text: str, read: Mapping[str, _Rows]) -> None:
+        self._database = database
+        self._text = text
+        self._read = read
+
+    @cached_property
+    def _found(self) -> StatementLineage | None:
+        known = {
+            name: KnownTable(each.names, each.table.is_open) for name, each in self._read.items()
+        }
+        return self._database.lineage(self._text, known)
+
+    def meeting(self, name: Name) -> frozenset[Name]:
+        """Return the columns that stand in one expression with that of `name`; all if not known."""
+        if self._found is None:
+            return frozenset(
+                (table, key) for table, each in self._read.items() for key in each.names
+            )
+        table, key = name
+        return self._names(self._found.meeting(frozenset({("tables", table, EVERY, key)})))
+
+    def sources(self, column: str) -> frozenset[Name] | None:
+        """Return the columns that one of the result is made of, None where it is not known."""
+        if self._found is None:
+            return None
+        return self._names(self._found.at(("data", EVERY, column)).values)
+
+    def _names(self, paths: Iterable[Path]) -> frozenset[Name]:
+        found: set[Name] = set()
+        for _, table, *column in paths:
+            keys = self._read[str(table)].names
+            folded = str(column[-1]).casefold() if column else None
+            found.update((str(table), k) for k in keys if folded in (None, k.casefold()))
+        return frozenset(found)
+
+
+class _Rows:
+    """The rows of one table by column: of the columns that the statement may read."""
+
+    def __init__(
+        self, name: str, rows: list[dict[str, Json]], columns: dict[str, Json], statement: Statement
+    ) -> None:
+        declared = {key: _declared(name, key, each) for key, each in columns.items()}
+        names = dict.fromkeys([*declared, *(key for row in rows for key in row)])
+        if clash := clashing(names):
+            raise SqlFault(f"The {same_column(*clash, of=f' of {name!r}')}")
+        self.count = len(rows)
+        self.names = tuple(names)
+        self.values = table_columns(rows, filter(statement.mentions, names))
+        if len(self.values) > MAX_COLUMNS:
+            raise SqlFault(f"The table {name!r} has more than {MAX_COLUMNS} columns.")
+        for key in declared.keys() & self.values.keys():
+            _require_fit(name, key, self.values[key], declared[key])
+        self.columns = [
+            _column((name, key), values, declared.get(key), statement)
+            for key, values in self.values.items()
+        ]
+        self.table = Table({each.name[1]: each.readings for each in self.columns}, not rows)
+
+
+def _column(
+    name: Name, values: list[Json], declared: ColumnType | None, statement: Statement
+) -> Column:
+    found = (
+        readings(values, statement.use)
+        if declared is None
+        else declared_readings(declared, values, statement.use)
+    )
+    is_computed = statement.computes_with(name[1])
+    is_met = statement.meets(name[1])
+    column = Column(name, found, values, declared is not None, is_computed, is_met)
+    return column if is_computed else column._replace(readings=passed_on(column))
+
+
+def _missing(fault: MissingColumn, names: list[str]) -> str:
+    hint = did_you_mean(near(fault.column, names)) or (
+        "If rows may lack it, declare its type in 'columns'."
+    )
+    return f"No row has a column {fault.column!r}. {hint}"
+
+
+def _require_fit(name: str, key: str, values: list[Json], declared: ColumnType) -> None:
+    row = misfit(values, declared)
+    if row is not None:
+        raise SqlFault(
+            f"The column {key!r} of {name!r} is declared as {describe(declared)}, and its row {row}"
+            f" holds {json_type(values[row])}: {shown(values[row])}."
+        )
+
+
+def _declared(name: str, key: str, declared: Json) -> ColumnType:
+    try:
+        found = declared_type(declared)
+    except SchemaError as error:
+        raise SqlFault(f"The type of {key!r} of {name!r} is not usable: {error}.") from error
+    if found is None:
+        raise SqlFault(f"The type of {key!r} of {name!r} is none of {', '.join(WORDS)}.")
+    return found
+
+
+def _objects(value: Json) -> dict[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+def _in_zone(
+    rows: Mapping[str, list[dict[str, Json]]], name: Json
+) -> dict[str, list[dict[str, Json]]]:
+    zone = zone_named(name) if isinstance(name, str) else None
+    if zone is None:
+        raise SqlFault(f"There is no time zone {shown(name)}; write one as Europe/Berlin.")
+    return {
+        table: [{key: in_zone(value, zone) for key, value in row.items()} for row in each]
+        for table, each in rows.items()
+    }
+
+
+def _rows(name: str, value: Json) -> list[dict[str, Json]]:
+    rows = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+    if not isinstance(value, list) or len(rows) != len(value):
+        raise SqlFault(f"The table {name!r} is not a list of objects.")
+    return rows
+
 
 NAME: Final = "sql"
 
