@@ -30,7 +30,7 @@ from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Policy
 from toolplan.path import Json
 from toolplan.plan import Limits, Step
-from toolplan.planners import Attempt, Draft, Planner, Question, Remembering
+from toolplan.planners import Attempt, Draft, Planner, Proposal, Question, Remembering
 from toolplan.planners.guarded import proposed
 from toolplan.providers import ModelError
 from toolplan.rules import Rule
@@ -188,31 +188,45 @@ class Loop(Struct):
         return _Ran(plan, events, (failed, short), ended and (not asked.succeeded or short > 0))
 
     async def _propose(self, asked: AskResult) -> AskResult:
+        """Return the first plan that passes its check, or another proposal; else the best draft."""
+        best: AskResult | None = None
         while len(asked.attempts) < self.setup.attempts:
-            streaming = self._streaming(asked.question)
-            streamed: StreamedDraft | None = None
             try:
-                with traces.span("plan", {traces.OPERATION: "plan"}):
-                    proposal = await proposed(
-                        self.planner,
-                        asked.question,
-                        self.setup.tools,
-                        asked.attempts,
-                        None if streaming is None else streaming.add,
-                    )
-                if streaming is not None and isinstance(proposal, Draft):
-                    streamed = await streaming.ended(proposal)
-            finally:
-                if streaming is not None:
-                    await streaming.close()
+                proposal, streamed = await self._proposed(asked)
+            except ModelError as error:
+                if best is None:
+                    raise
+                return replace(best, attempts=asked.attempts, fault=error)
             asked = replace(asked, proposal=proposal, compiled=None)
             if not isinstance(proposal, Draft):
-                break
+                return asked
             asked = self._checked(asked, proposal, streamed)
             if asked.plan is not None:
-                break
+                return asked
+            if best is None or _problems(asked) <= _problems(best):
+                best = asked
             self._report_refused(asked, proposal)
-        return asked
+        return asked if best is None else replace(best, attempts=asked.attempts)
+
+    async def _proposed(self, asked: AskResult) -> tuple[Proposal, StreamedDraft | None]:
+        """Return the next proposal, and a draft that was compiled while it was written."""
+        streaming = self._streaming(asked.question)
+        streamed: StreamedDraft | None = None
+        try:
+            with traces.span("plan", {traces.OPERATION: "plan"}):
+                proposal = await proposed(
+                    self.planner,
+                    asked.question,
+                    self.setup.tools,
+                    asked.attempts,
+                    None if streaming is None else streaming.add,
+                )
+            if streaming is not None and isinstance(proposal, Draft):
+                streamed = await streaming.ended(proposal)
+        finally:
+            if streaming is not None:
+                await streaming.close()
+        return proposal, streamed
 
     def _report_refused(self, asked: AskResult, draft: Draft) -> None:
         """Report why a draft is refused, where the planner is asked again."""
@@ -366,6 +380,13 @@ class Loop(Struct):
         found = tuple(each for each in compiled.diagnostics if each.code != invented_literal.code)
         runs = None if any(each.blocks for each in invented) else plan
         return compiled._replace(plan=runs, draft=plan.plan, diagnostics=(*found, *invented))
+
+
+def _problems(asked: AskResult) -> tuple[bool, int]:
+    """Return how much is wrong with a draft: whether it cannot be read, and its errors."""
+    if asked.compiled is None or asked.compiled.draft is None:
+        return True, 0
+    return False, sum(each.blocks for each in asked.compiled.diagnostics)
 
 
 def _is_unknown(plan: ExecutionPlan, events: Sequence[Event]) -> bool:

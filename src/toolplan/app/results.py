@@ -16,6 +16,7 @@ from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.plan_json import load
 from toolplan.planners import Attempt, Clarification, Draft, Proposal, Question, Refusal
+from toolplan.providers import ModelError
 from toolplan.render import diagnostics as diagnostics_view
 from toolplan.render.plan_tree import plan_text
 from toolplan.render.printable import printable
@@ -28,13 +29,15 @@ class AskResult(Shown, Struct, frozen=True):
     Attributes:
         question: what was asked.
         proposal: what the planner said last.
-        compiled: the last draft, checked; None where there was none.
+        compiled: the last draft, checked; None where there was none. Of drafts that were all
+            refused, the one with the fewest errors.
         run: the last run; None where nothing ran.
         answer: what was found; None where nothing ran.
         attempts: every draft, and its result.
         unapproved: a further plan, after `run`, that was not approved.
         marks: words on steps of the plan that change something, by step.
         summary: the answer in a model's words, where it was asked for.
+        fault: why a model, whose drafts were refused, wrote no other one.
     """
 
     question: Question
@@ -46,6 +49,7 @@ class AskResult(Shown, Struct, frozen=True):
     unapproved: ExecutionPlan | None = None
     marks: dict[str, str] = field(default_factory=dict[str, str])
     summary: summaries.Summary | None = None
+    fault: ModelError | None = None
 
     @property
     def plan(self) -> ExecutionPlan | None:
@@ -101,9 +105,11 @@ class AskResult(Shown, Struct, frozen=True):
                 return "\n".join(lines)
             case Draft():
                 found = () if self.compiled is None else self.compiled.diagnostics
-                return diagnostics_view.diagnostics_text(
+                problems = diagnostics_view.diagnostics_text(
                     [diagnostics_view.Located(each) for each in found]
                 ).rstrip()
+                said = "" if self.fault is None else printable(self.fault.with_help)
+                return f"{said}\n{problems}" if said else problems
 
 
 class RunResult(Run, frozen=True):

@@ -52,6 +52,9 @@ def _refuse_draft(asked: AskResult) -> NoReturn:
     """Report the problems of the draft: a fault of the planner, not of the question."""
     diagnostics = () if asked.compiled is None else asked.compiled.diagnostics
     err().print(DiagnosticView(tuple(Located(each) for each in diagnostics)))
+    if (fault := asked.fault) is not None:
+        said = f"{fault.message} Its best plan does not pass the check; nothing was run."
+        raise CommandError(fault.code, said, fault.help)
     raise CommandError(
         "bad-draft",
         "The planner proposed a plan that does not pass the check; nothing was run.",

@@ -129,9 +129,10 @@ class Plans:
             case _:
                 pass
         if asked.plan is None:
+            said = "" if asked.fault is None else f"{asked.fault.message} "
             raise CallRefused(
                 "bad-draft",
-                "The planner proposed a plan that does not pass the check; nothing was run.",
+                f"{said}The planner proposed a plan that does not pass the check; nothing was run.",
                 "Ask in other words, or write the plan yourself.",
                 problems_report(() if asked.compiled is None else asked.compiled.diagnostics),
             )

@@ -10,18 +10,33 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from toolplan.diagnostics import Diagnostic
+from toolplan.diagnostics import Diagnostic, Removed
 from toolplan.events import Event, StepFailed, StepSucceeded
 from toolplan.path import Json
 from toolplan.planners._base import Attempt, Draft
 
 _MOST: Final = 20
 _LONGEST_STEP: Final = 1_500
+_ORDER: Final = (
+    frozenset(("syntax", "unknown-field", "missing-field", "field-type", "duplicate-id", "bad-id")),
+    frozenset(("unknown-tool", "tool-not-allowed")),
+    frozenset(("unknown-step", "unknown-argument", "missing-argument", "reference-syntax")),
+    frozenset(("unknown-output", "reference-type", "list-into-scalar", "not-a-list", "cycle")),
+)
+"""Codes by what is fixed first; others stand in the middle."""
+_EXAMPLES: Final = {
+    "list-into-scalar": '"for_each": "${a.rows[*].id}", "args": {"id": "${item}"}',
+    "item-outside-for-each": '"for_each": "${a.rows}", "args": {"id": "${item.id}"}',
+    "not-a-list": '"for_each": "${a.rows}" where step "a" has the list "rows" in its result',
+    "reference-syntax": '"${a.rows[0].id}"',
+    "unknown-step": '{"id": "a", ...} before {"id": "b", ..., "args": {"x": "${a.x}"}}',
+}
+"""The smallest right form for a fault, whatever the tools."""
 
 
 def feedback(attempt: Attempt) -> str:
     """Return the feedback on `attempt`: each problem with its place, its help and its step."""
-    problems = [each for each in attempt.diagnostics if each.blocks]
+    problems = sorted(filter(_blocks, attempt.diagnostics), key=_rank)
     if problems:
         lines = ["This plan does not pass its check:"]
         steps = _steps(attempt.draft)
@@ -53,11 +68,33 @@ def _problem(number: int, problem: Diagnostic, steps: Sequence[Json], shown: set
     text = f"{number}. `{problem.code}` at {place}: {problem.message}"
     if problem.help:
         text += f" {problem.help}"
+    if example := _EXAMPLES.get(problem.code) or _edited(problem):
+        text += f"\n   For example: {example}"
     at = _step_at(problem.pointer)
     if at is not None and at < len(steps) and at not in shown:
         shown.add(at)
         text += f"\n   The step is: {_short(steps[at])}"
     return text
+
+
+def _blocks(problem: Diagnostic) -> bool:
+    return problem.blocks
+
+
+def _rank(problem: Diagnostic) -> int:
+    """Return what to fix first: the tools, then the arguments, then what is said of results.
+
+    A reference is often wrong because of what it refers to.
+    """
+    return next((n for n, codes in enumerate(_ORDER) if problem.code in codes), len(_ORDER) // 2)
+
+
+def _edited(problem: Diagnostic) -> str:
+    """Return what would pass in the place of the problem, where one such value is known."""
+    edits = problem.fix.edits if problem.fix is not None else ()
+    values = [each for each in edits if not isinstance(each.value, Removed)]
+    shown = (f"{e.pointer} is {json.dumps(e.value, ensure_ascii=False)}" for e in values[:2])
+    return _short_text("; ".join(shown))
 
 
 def _step_at(pointer: str) -> int | None:
@@ -78,7 +115,10 @@ def _steps(draft: Draft) -> list[Json]:
 
 
 def _short(step: Json) -> str:
-    text = json.dumps(step, ensure_ascii=False)
+    return _short_text(json.dumps(step, ensure_ascii=False))
+
+
+def _short_text(text: str) -> str:
     return text if len(text) <= _LONGEST_STEP else text[:_LONGEST_STEP] + " …"
 
 

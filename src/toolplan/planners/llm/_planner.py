@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import aclosing
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec.structs import replace
 
@@ -26,6 +26,9 @@ from toolplan.planners.llm._reply import read_reply
 from toolplan.providers import Ended, Model, ModelError, ModelRequest, Restarted, Text, Usage, total
 from toolplan.tool_search import FEW, relevant
 from toolplan.tools import Toolbox
+
+_OTHER_TEMPERATURE: Final = 0.7
+"""Of the request after a plan that was refused came again."""
 
 Style: TypeAlias = Literal["toolplan", "kirha"]
 """The form of the prompt: `kirha` is for models that were trained for kirha's plans."""
@@ -107,29 +110,34 @@ class LLMPlanner:
             raise ModelError(
                 "llm-budget",
                 f"{self.model.name} was asked {made} times and wrote no plan that passes its"
-                f" check{_why(attempts)}.",
+                f" check.",
                 "Ask in other words, or allow more requests (PLANNER_MAX_RETRIES).",
             )
         request = self._request(question, tools, attempts)
-        if self._requests is not None:
-            request = replace(request, most_calls=self._requests - made)
-        text, used = await self._written(request, on_text)
-        try:
-            proposal = read_reply(text, self._style)
-        except ModelError as error:
-            error.usage = used
-            raise
-        if not isinstance(proposal, Draft):
-            return proposal
-        if any(_same(proposal, each.draft) for each in attempts):
-            raise ModelError(
-                "llm-no-progress",
-                f"{self.model.name} repeated a plan that was refused{_why(attempts)}.",
-                "Ask in other words, or name another model with --model.",
-                used,
-            )
-        times = times_of(question, self._weeks)
-        return Draft(proposal.text, proposal.dialect, self.name, used.calls, times)
+        used = Usage()
+        for temperature in (self._temperature, max(self._temperature, _OTHER_TEMPERATURE)):
+            left = None if self._requests is None else self._requests - made - used.calls
+            if left == 0:
+                break
+            request = replace(request, temperature=temperature, most_calls=left)
+            text, spent = await self._written(request, on_text)
+            used = total((used, spent))
+            try:
+                proposal = read_reply(text, self._style)
+            except ModelError as error:
+                error.usage = used
+                raise
+            if not isinstance(proposal, Draft):
+                return proposal
+            if not any(_same(proposal, each.draft) for each in attempts):
+                times = times_of(question, self._weeks)
+                return Draft(proposal.text, proposal.dialect, self.name, used.calls, times)
+        raise ModelError(
+            "llm-no-progress",
+            f"{self.model.name} repeated a plan that was refused.",
+            "Ask in other words, or name another model with --model.",
+            used,
+        )
 
     def _request(
         self, question: Question, tools: Toolbox, attempts: Sequence[Attempt]
@@ -180,15 +188,6 @@ class LLMPlanner:
             f"The reply of {self.model.name} was cut off.",
             "Ask again, or name another model with --model.",
         )
-
-
-def _why(attempts: Sequence[Attempt]) -> str:
-    """Return the first error of the last plan, as the end of a sentence."""
-    problem = next((each for each in attempts[-1].diagnostics if each.blocks), None)
-    if problem is None:
-        return ""
-    place = f" at {problem.pointer}" if problem.pointer else ""
-    return f": {problem.code}{place}, {problem.message.rstrip('.')}"
 
 
 def _same(one: Draft, other: Draft) -> bool:

@@ -24,6 +24,7 @@ _MOST_FAILURES: Final = 50
 """The most brackets that open no JSON; each may cost a reading of all the rest."""
 
 _OPTIONS: Final = 12
+_BOM: Final = "\ufeff"
 
 
 def read_reply(text: str, prefer: str = "toolplan") -> Proposal:
@@ -36,7 +37,7 @@ def read_reply(text: str, prefer: str = "toolplan") -> Proposal:
     Raises:
         ModelError: the reply is empty (`llm-empty`), or has two different plans (`llm-ambiguous`).
     """
-    body = _without_thinking(text.strip())
+    body = _without_thinking(text.strip().removeprefix(_BOM).strip())
     if not body:
         raise ModelError(
             "llm-empty",

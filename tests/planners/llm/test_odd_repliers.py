@@ -1,0 +1,182 @@
+"""Odd ways in which models and endpoints reply: each is the right plan, or a clear error."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from typing import cast
+
+import pytest
+
+from tests.doubles.model_replies import (
+    CallsTool,
+    Endless,
+    Fails,
+    Raw,
+    Received,
+    Refuses,
+    Says,
+    Script,
+    Sent,
+    Served,
+    WithoutSchema,
+)
+from tests.doubles.model_server import ScriptedModelServer
+from toolplan import App
+from toolplan.comparison import compare_plans
+from toolplan.demo import TOOLS
+from toolplan.path import Json
+from toolplan.plan import Plan
+from toolplan.plan_json import load
+from toolplan.planners import Clarification, Draft, LLMPlanner, Refusal
+from toolplan.providers import ModelError, open_model
+
+STEPS: list[Json] = [
+    {"id": "f", "tool": "facilities_list", "args": {"location": "Berlin"}},
+    {
+        "id": "s",
+        "tool": "shipments_list",
+        "args": {"facility_id": "${f.data[*].id}", "has_contaminants": True},
+    },
+]
+PLAN: dict[str, Json] = {"toolplan": 1, "steps": [*STEPS]}
+GOOD = json.dumps(PLAN)
+OTHER = GOOD.replace("Berlin", "Munich")
+WRONG = GOOD.replace("facilities_list", "facility_listing")
+BACK = '{"clarification": {"question": "Which city?", "options": ["Berlin"]}}'
+
+
+def refuses(name: str, words: str) -> Callable[[Received], Served]:
+    """Return an endpoint that refuses the parameter `name`, and says so in `words`."""
+
+    def answer(request: Received) -> Served:
+        body = request.body
+        messages = body.get("messages") if isinstance(body, dict) else None
+        system = (
+            name == "system"
+            and isinstance(messages, list)
+            and '"system"' in str(json.dumps(messages[:1]))
+        )
+        sent = isinstance(body, dict) and name in body
+        return Fails(400, words, "invalid_request_error") if system or sent else Says(GOOD)
+
+    return answer
+
+
+RIGHT: dict[str, Script | Sequence[Script]] = {
+    "plain": GOOD,
+    "a fence": f"```json\n{GOOD}\n```",
+    "a fence without a language": f"```\n{GOOD}\n```",
+    "a fence that is not closed": f"```json\n{GOOD}",
+    "prose before": f"Sure! Here is the plan you asked for:\n{GOOD}",
+    "prose behind": f"{GOOD}\nLet me know if {{anything}} else is needed.",
+    "prose and a fence": f"Here:\n\n```json\n{GOOD}\n```\nDone.",
+    "thoughts": f"<think>Use {{f}} and [s].</think>\n{GOOD}",
+    "thoughts in a field": Says(GOOD, thinks="Berlin first."),
+    "indented": json.dumps(PLAN, indent=8),
+    "a byte order mark": "\ufeff" + GOOD,
+    "quotes of Python": str(PLAN),
+    "a trailing comma": GOOD.replace("]}", "],}"),
+    "a comment": GOOD.replace('"steps"', '/* two */ "steps"'),
+    "steps without the version": json.dumps({"steps": STEPS}),
+    "the same plan twice": f"{GOOD}\n\nAgain:\n{GOOD}",
+    "one character at a time": Says(GOOD, pieces=tuple(GOOD)),
+    "a byte at a time": Sent(GOOD, write_bytes=1),
+    "not streamed": Raw(
+        json.dumps({"choices": [{"message": {"content": GOOD}, "finish_reason": "stop"}]}).encode()
+    ),
+    "content in parts": Raw(
+        json.dumps(
+            {
+                "choices": [
+                    {
+                        "message": {"content": [{"type": "text", "text": GOOD}]},
+                        "finish_reason": "stop",
+                    }
+                ]
+            }
+        ).encode()
+    ),
+    "no word of an end": Says(GOOD, finish=None),
+    "two ends": Says(GOOD, finishes=2),
+    "a wrong tool first": [WRONG, GOOD],
+    "only prose first": ["I would list the facilities.", GOOD],
+    "half a plan first": [GOOD[: len(GOOD) // 2], GOOD],
+    "an error page first": [Fails(503), GOOD],
+    "the connection is cut first": [Sent(GOOD, cut_at=300), GOOD],
+    "too many requests first": [Fails(429, retry_after="0"), GOOD],
+    "refuses the form": WithoutSchema(Says(GOOD)),
+    "refuses max_tokens": refuses("max_tokens", "Unsupported parameter: 'max_tokens'"),
+    "refuses temperature": refuses("temperature", "`temperature` is not supported here"),
+    "refuses stream_options": refuses("stream_options", "Unknown field: stream_options"),
+    "refuses the system": refuses("system", "System role not supported"),
+}
+ERRORS: dict[str, tuple[Script | Sequence[Script], str]] = {
+    "two plans": (f"{GOOD}\nor\n{OTHER}", "llm-ambiguous"),
+    "nothing": ("", "llm-empty"),
+    "blanks": (" \n\t", "llm-empty"),
+    "only thoughts": ("<think>Berlin</think>", "llm-empty"),
+    "a call of a tool": (CallsTool("facilities_list"), "llm-unexpected-tool-call"),
+    "a refusal of the model": (Refuses(), "llm-refused"),
+    "filtered": (Says(GOOD[:30], finish="content_filter"), "llm-refused"),
+    "cut by the limit": (Says(GOOD[:60], finish="length"), "llm-truncated"),
+    "always cut": (Sent(GOOD, cut_at=300), "llm-stream-cut"),
+    "the same words for ever": (Endless("and so on "), "llm-degenerate"),
+    "a page": (Raw(b"<html><title>Sign in</title></html>", "text/html"), "llm-bad-response"),
+    "no key": (Fails(401, "Incorrect API key provided"), "llm-auth"),
+    "no such model": (Fails(404, "model not found"), "llm-request"),
+    "too long a request": (Fails(400, code="context_length_exceeded"), "llm-context"),
+    "always busy": (Fails(429, code="insufficient_quota"), "llm-rate-limit"),
+    "down": (Fails(503), "llm-unavailable"),
+    "the same wrong plan": (WRONG, "llm-no-progress"),
+}
+PROPOSALS: dict[str, tuple[str, object]] = {
+    "a question back": (BACK, Clarification("Which city?", ("Berlin",))),
+    "a question back in a fence": (
+        f"```json\n{BACK}\n```",
+        Clarification("Which city?", ("Berlin",)),
+    ),
+    "a question back as text": ('{"clarification": "Which city?"}', Clarification("Which city?")),
+    "a refusal": ('{"refusal": {"reason": "No tool can."}}', Refusal("No tool can.")),
+}
+
+
+def planned(replies: Script | Sequence[Script]) -> tuple[object, str]:
+    """Return the steps of the plan or the other proposal, and the code of the error."""
+    listed = cast("list[Script]", replies if isinstance(replies, list) else [replies])
+    with ScriptedModelServer(listed) as server:
+        model = open_model(server.spec, keys={}, timeout_s=5.0, max_calls=6)
+        app = App(TOOLS, LLMPlanner(model, requests=6))
+        try:
+            asked = asyncio.run(app.plan("Contaminated shipments to Berlin", today="2025-10-12"))
+        except ModelError as error:
+            return None, error.code if error.message else ""
+    if asked.fault is not None:
+        assert asked.reason.startswith(asked.fault.message)
+        return None, asked.fault.code
+    if asked.plan is not None:
+        return asked.plan.plan, ""
+    return asked.proposal, "" if not isinstance(asked.proposal, Draft) else "bad-draft"
+
+
+@pytest.mark.parametrize("case", RIGHT)
+def test_an_odd_reply_is_the_right_plan(case: str) -> None:
+    plan, code = planned(RIGHT[case])
+    expected = load(PLAN).plan
+    assert code == ""
+    assert expected is not None
+    assert isinstance(plan, Plan)
+    assert compare_plans(expected, plan).same
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_an_odd_reply_is_a_clear_error(case: str) -> None:
+    replies, code = ERRORS[case]
+    assert planned(replies) == (None, code)
+
+
+@pytest.mark.parametrize("case", PROPOSALS)
+def test_an_odd_reply_is_what_it_says(case: str) -> None:
+    text, proposal = PROPOSALS[case]
+    assert planned(text) == (proposal, "")
