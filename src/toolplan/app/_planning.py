@@ -163,6 +163,7 @@ def _with_model(
         temperature=settings.temperature,
         max_tokens=settings.max_tokens,
         requests=max(1, settings.max_retries),
+        instructions=settings.instructions,
         small_model=settings.small_model,
         caching=settings.enable_caching,
         cache_max_size=settings.cache_max_size,

@@ -153,6 +153,7 @@ class ModelSettings(Struct, frozen=True):
         ollama_url: the old name of `ollama_base_url`.
         temperature: of a model that plans.
         max_tokens: the most tokens of a plan.
+        instructions: what a model that plans is told beside the tools.
         small_model: whether the model is small: its replies get short lists and texts.
         max_retries: the most requests to a model for one question, failed ones counted.
         enable_caching: whether plans that worked are remembered.
@@ -180,6 +181,7 @@ class ModelSettings(Struct, frozen=True):
     ollama_url: Annotated[str, _Setting("OLLAMA_URL", _text)] = ""
     temperature: Annotated[float, _Setting("PLANNER_TEMPERATURE", _number(0, 2))] = 0.0
     max_tokens: Annotated[int, _Setting("PLANNER_MAX_TOKENS", _whole(1, 1_000_000))] = 10_000
+    instructions: Annotated[str, _Setting("PLANNER_INSTRUCTIONS", _text)] = ""
     small_model: Annotated[bool, _Setting("PLANNER_SMALL_MODEL", _flag)] = False
     max_retries: Annotated[int, _Setting("PLANNER_MAX_RETRIES", _whole(0, 20))] = 3
     enable_caching: Annotated[bool, _Setting("PLANNER_ENABLE_CACHING", _flag)] = True

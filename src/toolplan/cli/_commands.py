@@ -41,6 +41,7 @@ COMMANDS: Final = {
     "logout": "Sign out of an MCP server.",
     "schema": "Print the JSON Schema of plans, or of what a command prints.",
     "test": "Compare the plans of questions with what is expected.",
+    "eval": "Measure how good plans are, by model and by prompt.",
     "policy": "Write a policy, or show what one decides about a plan.",
     "explain": "Explain the code of a problem or an error.",
     "init": "Write first files: tools, settings, an MCP configuration, a plan test.",

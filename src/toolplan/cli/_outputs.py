@@ -19,6 +19,7 @@ OUTPUTS: Final = {
     "convert": ("plan", "text"),
     "diff": ("differences",),
     "error": ("error",),
+    "eval": ("evaluated",),
     "plan": ("plan", "text", "clarification", "refusal"),
     "policy": ("flows",),
     "resume": ("answered_run", "sent"),
@@ -87,6 +88,14 @@ _INT_OR_NULL: Final[dict[str, Json]] = {"type": ["integer", "null"]}
 _SECONDS: Final[dict[str, Json]] = {
     "type": ["number", "null"],
     "description": "Seconds since 1970-01-01, UTC.",
+}
+_USED: Final[dict[str, Json]] = {
+    "seconds": {"type": "number"},
+    "calls": _INT,
+    "tokens_in": _INT,
+    "tokens_cached": _INT,
+    "tokens_out": _INT,
+    "cost_usd": {"type": ["number", "null"]},
 }
 _EFFECTS: Final[dict[str, Json]] = {"enum": ["read", "write", "destructive", "unknown"]}
 _RUN_STATES: Final[tuple[Json, ...]] = (
@@ -238,6 +247,45 @@ def _plans() -> dict[str, Json]:
     }  # fmt: skip
 
 
+def _questions() -> dict[str, Json]:
+    """Return the schemas of questions whose plans are compared with gold, by name."""
+    return {
+        "tests": _closed({"failed": _INT, "tests": _list(_closed({
+            "file": _TEXT,
+            "question": _TEXT,
+            "today": _TEXT_OR_NULL,
+            "passed": _INT,
+            "times": _INT,
+            "problems": _list(_list(_TEXT)),
+            "plan": _or_null(_ref("plan")),
+        }))}),
+        "evaluated": _closed({"variants": _list(_closed({
+            "name": _TEXT,
+            "model": _TEXT_OR_NULL,
+            "instructions": _TEXT,
+            "asked": _INT,
+            "right": _INT,
+            "wrong": _INT,
+            "asked_back": _INT,
+            "failed": _INT,
+            "first_draft": _INT,
+            "repaired": _INT,
+            "invented": _INT,
+            **_USED,
+            "questions": _list(_closed({
+                "file": _TEXT,
+                "question": _TEXT,
+                "today": _TEXT_OR_NULL,
+                "outcome": {"enum": ["right", "wrong", "asked", "failed"]},
+                "problems": _list(_TEXT),
+                "drafts": _INT,
+                "invented": _INT,
+                **_USED,
+            })),
+        }))}),
+    }  # fmt: skip
+
+
 def _comparisons() -> dict[str, Json]:
     """Return the schemas of what plans are compared with, by name."""
     change = _closed({"pointer": _TEXT}, before=_ANY, after=_ANY)
@@ -266,15 +314,6 @@ def _comparisons() -> dict[str, Json]:
                 "approvals": _list(_TEXT),
             }),
         ]},
-        "tests": _closed({"failed": _INT, "tests": _list(_closed({
-            "file": _TEXT,
-            "question": _TEXT,
-            "today": _TEXT_OR_NULL,
-            "passed": _INT,
-            "times": _INT,
-            "problems": _list(_list(_TEXT)),
-            "plan": _or_null(_ref("plan")),
-        }))}),
         "flows": _closed({
             "valid": _BOOL,
             "flows": _list(_closed(
@@ -341,7 +380,7 @@ def _others() -> dict[str, Json]:
 
 def forms() -> dict[str, Json]:
     """Return the schema of each form, and of each part of one, by name."""
-    return {**_plans(), **_comparisons(), **_runs(), **_answers(), **_others()}
+    return {**_plans(), **_comparisons(), **_questions(), **_runs(), **_answers(), **_others()}
 
 
 def output_schema(name: str) -> dict[str, Json]:

@@ -21,6 +21,7 @@ def open_for(
     planner: str | None = None,
     model: Sequence[str] = (),
     contracts: Sequence[str] = (),
+    instructions: str = "",
     on_note: Callable[[str], None] | None = None,
 ) -> App:
     """Open the tools and the planner of a file of plan tests; what is given here wins.
@@ -31,11 +32,12 @@ def open_for(
         ToolplanError: the tools or the planner cannot be opened.
     """
     named = tuple(model) or ((file.model,) if file.model else ())
+    told = {"PLANNER_INSTRUCTIONS": instructions} if instructions else {}
     return open(
         tools or file.tools,
         planner=planner or file.planner or "auto",
         model=named or None,
         contracts=contracts,
-        settings=read_settings(home(), {**os.environ, **_NOT_REMEMBERED}),
+        settings=read_settings(home(), {**os.environ, **_NOT_REMEMBERED, **told}),
         on_note=on_note,
     )

@@ -64,11 +64,12 @@ async def run_case(app: App, case: Case, recorded: Recorded, times: int = 1) -> 
             problems.append((f"[{error.code}] {error.with_help}",))
             continue
         plan = None if asked.plan is None else asked.plan.plan
-        problems.append(_problems(case, plan, asked.reason if plan is None else "", recorded))
+        problems.append(differences(case, plan, asked.reason if plan is None else "", recorded))
     return CaseResult(case, tuple(problems), plan, perf_counter() - started)
 
 
-def _problems(case: Case, plan: Plan | None, reason: str, recorded: Recorded) -> tuple[str, ...]:
+def differences(case: Case, plan: Plan | None, reason: str, recorded: Recorded) -> tuple[str, ...]:
+    """Return what of a plan, or of the reason why there is none, is not as expected."""
     expected = case.expect
     if expected is None:
         if case not in recorded:

@@ -26,6 +26,7 @@ class PlannerContext(Struct, frozen=True):
         temperature: of a model that plans, 0 for the likeliest words.
         max_tokens: the most tokens of a plan that a model writes.
         requests: the most requests to a model for one question, failed ones counted.
+        instructions: the user's instructions for every plan of a model.
         small_model: whether the model is small: the form of its replies has an end to every list.
         caching: whether plans that worked are remembered.
         cache_max_size: how many plans are remembered.
@@ -44,6 +45,7 @@ class PlannerContext(Struct, frozen=True):
     temperature: float = 0.0
     max_tokens: int = 10_000
     requests: int | None = None
+    instructions: str = ""
     small_model: bool = False
     caching: bool = True
     cache_max_size: int = 100

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import aclosing
+from hashlib import sha256
 from typing import Final, Literal, TypeAlias
 
 from msgspec.structs import replace
@@ -88,7 +89,8 @@ class LLMPlanner:
     def version(self) -> str:
         """Changes with the model, the style, the form of replies and the prompt."""
         form = "/small" if self._small else ""
-        return f"{self.model.name}/{self._style}/{PROMPT_VERSION}{form}"
+        told = f"/{sha256(self._instructions.encode()).hexdigest()}" if self._instructions else ""
+        return f"{self.model.name}/{self._style}/{PROMPT_VERSION}{form}{told}"
 
     async def propose(
         self,

@@ -24,6 +24,7 @@ def llm(context: PlannerContext) -> LLMPlanner | None:
         style="kirha" if kirha else "toolplan",
         temperature=context.temperature,
         max_tokens=context.max_tokens,
+        instructions=context.instructions,
         requests=context.requests,
         small=context.small_model,
     )

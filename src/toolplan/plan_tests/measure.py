@@ -1,0 +1,114 @@
+"""How good the plans of a model are: each question is asked, and its plan compared with gold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from time import perf_counter
+from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
+
+from toolplan.app.app import App
+from toolplan.errors import ToolplanError
+from toolplan.plan_tests.cases import Case
+from toolplan.plan_tests.recorded import Recorded
+from toolplan.plan_tests.runner import differences
+from toolplan.planners import Draft
+from toolplan.providers import Usage, total
+from toolplan.rules.invented_literal import invented_literal
+
+Outcome: TypeAlias = Literal["right", "wrong", "asked", "failed"]
+OUTCOMES: Final[tuple[Outcome, ...]] = ("right", "wrong", "asked", "failed")
+"""As expected; a plan that passes its check and is another one; a question back or a refusal where
+a plan is expected; no plan passes its check, or the model gave no reply."""
+
+
+class Measured(Struct, frozen=True):
+    """One question asked once.
+
+    Attributes:
+        case: the question.
+        outcome: one of `OUTCOMES`.
+        problems: what differs from what is expected, or why there is no plan.
+        drafts: how many plans were written for it.
+        invented: how many values of its plan are in neither the question nor the tools.
+        seconds: how long it took.
+        usage: what models used for it.
+    """
+
+    case: Case
+    outcome: Outcome
+    problems: tuple[str, ...]
+    drafts: int
+    invented: int
+    seconds: float
+    usage: Usage
+
+
+class Figures(Struct, frozen=True):
+    """Sums over the questions of one model and prompt. `first` passed at the first draft."""
+
+    asked: int
+    right: int
+    wrong: int
+    asked_back: int
+    failed: int
+    first: int
+    repaired: int
+    invented: int
+    seconds: float
+    usage: Usage
+
+
+async def measured(app: App, case: Case, recorded: Recorded) -> Measured:
+    """Ask one question, and call no tool."""
+    before, started = app.tracker.usage, perf_counter()
+    drafts = invented = 0
+    outcome: Outcome = "failed"
+    try:
+        asked = await app.plan(case.question, today=case.today)
+    except ToolplanError as error:
+        problems: Sequence[str] = (f"[{error.code}] {error.with_help}",)
+    else:
+        plan = None if asked.plan is None else asked.plan.plan
+        problems = differences(case, plan, asked.reason, recorded)
+        drafts = len(asked.attempts)
+        if plan is not None:
+            outcome = "wrong" if problems else "right"
+        elif not isinstance(asked.proposal, Draft):
+            outcome = "asked" if problems else "right"
+        found = () if asked.compiled is None else asked.compiled.diagnostics
+        invented = sum(each.code == invented_literal.code for each in found)
+    used = _since(before, app.tracker.usage)
+    took = perf_counter() - started
+    return Measured(case, outcome, tuple(problems), drafts, invented, took, used)
+
+
+def figures(results: Iterable[Measured]) -> Figures:
+    """Return the sums of `results`."""
+    listed = list(results)
+    outcomes = [each.outcome for each in listed]
+    planned = [each for each in listed if each.drafts and each.outcome != "failed"]
+    return Figures(
+        len(listed),
+        outcomes.count("right"),
+        outcomes.count("wrong"),
+        outcomes.count("asked"),
+        outcomes.count("failed"),
+        sum(each.drafts == 1 for each in planned),
+        sum(each.drafts > 1 and each.outcome == "right" for each in planned),
+        sum(each.invented > 0 for each in listed),
+        sum(each.seconds for each in listed),
+        total(each.usage for each in listed),
+    )
+
+
+def _since(before: Usage, after: Usage) -> Usage:
+    cost = None if after.cost_usd is None else after.cost_usd - (before.cost_usd or 0.0)
+    return Usage(
+        after.calls - before.calls,
+        after.input_tokens - before.input_tokens,
+        after.output_tokens - before.output_tokens,
+        cost,
+        after.cached_tokens - before.cached_tokens,
+    )

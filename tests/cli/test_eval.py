@@ -1,0 +1,109 @@
+"""`toolplan eval`: how good the plans of a model and a prompt are."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.calls import Call
+from tests.doubles.model_replies import Received, Served
+from tests.doubles.model_server import ScriptedModelServer
+
+TOOLS = '''
+import toolplan
+
+@toolplan.tool(effects="read")
+def books_list(author: str) -> list[dict[str, str]]:
+    """Lists books."""
+    raise AssertionError("a measurement calls nothing")
+'''
+QUESTIONS = """\
+tools: shelf:*
+today: 2025-10-12
+tests:
+  - question: Books by Ada
+    expect: {plan: &ada {toolplan: 1, steps: [{id: a, tool: books_list, args: {author: Ada}}]}}
+  - question: Books by Bo
+    expect: {tools: [books_list]}
+  - question: Sing
+    expect: {no_plan: true}
+  - question: Books by Cy
+    expect: {tools: [books_list]}
+"""
+
+
+def plan(author: str, tool: str = "books_list") -> str:
+    steps = [{"id": "s", "tool": tool, "args": {"author": author}}]
+    return json.dumps({"toolplan": 1, "steps": steps})
+
+
+def answer(request: Received) -> Served:
+    """Plan for Ada with another author unless told otherwise, repair Bo, ask about the rest."""
+    asked = request.prompt.rpartition("Question: ")[2]
+    if asked.startswith("Books by Ada"):
+        return plan("Ada" if "Spell names as they are" in request.prompt else "Bob")
+    if asked.startswith("Books by Bo"):
+        return plan("Bo", "books_list" if "does not pass its check" in asked else "book_index")
+    return '{"clarification": {"question": "Which?", "options": []}}'
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "shelf.py").write_text(TOOLS, "utf-8")
+    (tmp_path / "q.yaml").write_text(QUESTIONS.replace("&ada ", ""), "utf-8")
+    (tmp_path / "names.txt").write_text("Spell names as they are.", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.delitem(sys.modules, "shelf", raising=False)
+    return tmp_path
+
+
+def test_two_prompts_are_compared_question_by_question(shelf: Path, call: Call) -> None:
+    with ScriptedModelServer([answer] * 50) as server:
+        words = ("eval", "q.yaml", "--model", server.spec, "--instructions", "names.txt")
+        said, shown = call(*words, "--json"), call(*words)
+    assert said.code == shown.code == 0
+    variants: list[dict[str, Any]] = json.loads(said.out)["variants"]
+    counts = ("asked", "right", "wrong", "asked_back", "failed", "first_draft", "repaired")
+    assert [[each[name] for name in counts] for each in variants] == [
+        [4, 2, 1, 1, 0, 1, 1],
+        [4, 3, 0, 1, 0, 1, 1],
+    ]
+    assert [each["outcome"] for each in variants[0]["questions"]] == [
+        "wrong", "right", "right", "asked",
+    ]  # fmt: skip
+    assert variants[0]["calls"] == 5
+    assert variants[0]["tokens_in"] == 50
+    head, first, second, *rest = shown.out.splitlines()
+    assert head.split()[:5] == ["n", "right", "wrong", "asked", "failed"]
+    assert first.split()[1:6] == ["4", "2", "1", "1", "0"]
+    assert second.startswith(f"{server.spec} + names.txt")
+    assert "  wrong -> right: Books by Ada" in rest
+    assert len([line for line in rest if " -> right" in line]) == 1
+
+
+def test_models_are_measured_one_by_one_and_no_reply_is_a_failure(shelf: Path, call: Call) -> None:
+    with ScriptedModelServer([answer] * 50) as one, ScriptedModelServer("") as other:
+        said = call("eval", "q.yaml", "--model", one.spec, "--model", other.spec, "--json")
+    variants: list[dict[str, Any]] = json.loads(said.out)["variants"]
+    assert [each["failed"] for each in variants] == [0, 4]
+    assert "llm-empty" in variants[1]["questions"][0]["problems"][0]
+
+
+def test_what_has_no_gold_is_not_measured(shelf: Path, call: Call) -> None:
+    (shelf / "none.yaml").write_text("tools: shelf:*\ntests:\n  - Books by Ada\n", "utf-8")
+    said = call("eval", "none.yaml")
+    assert said.code == 2
+    assert "nothing is expected of 'Books by Ada'" in said.err
+    for words in ([], ["q.yaml", "--times", "0"], ["q.yaml", "--instructions", "no.txt"]):
+        assert call("eval", *words).code in (1, 2)
+
+
+def test_without_a_model_the_planner_of_the_file_is_measured(shelf: Path, call: Call) -> None:
+    said = call("eval", "q.yaml", "--planner", "offline", "--times", "2", "--json")
+    (variant,) = json.loads(said.out)["variants"]
+    assert (variant["name"], variant["asked"], variant["calls"]) == ("no model", 8, 0)
