@@ -25,12 +25,12 @@ from tests.doubles.model_replies import (
 from tests.doubles.model_server import ScriptedModelServer
 from toolplan import App
 from toolplan.comparison import compare_plans
-from toolplan.demo import TOOLS
 from toolplan.path import Json
 from toolplan.plan import Plan
 from toolplan.plan_json import load
 from toolplan.planners import Clarification, Draft, LLMPlanner, Refusal
 from toolplan.providers import ModelError, open_model
+from toolplan_demo import TOOLS
 
 STEPS: list[Json] = [
     {"id": "f", "tool": "facilities_list", "args": {"location": "Berlin"}},

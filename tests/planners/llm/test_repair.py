@@ -6,11 +6,11 @@ import asyncio
 import json
 
 from toolplan.app.app import App
-from toolplan.demo import TOOLS
 from toolplan.path import Json
 from toolplan.planners import Draft, LLMPlanner
 from toolplan.providers import ModelError
 from toolplan.testing.model import ScriptedModel
+from toolplan_demo import TOOLS
 
 TODAY = "2025-10-12"
 STEPS: list[Json] = [
