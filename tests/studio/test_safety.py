@@ -22,6 +22,7 @@ from toolplan.testing import ScriptedPlanner, ScriptedTools
 
 OPEN = {("post", "/session")}
 CALLS = [
+    ("delete", "/session", None),
     ("get", "/about", None),
     ("get", "/schema", None),
     ("get", "/tools", None),
@@ -249,3 +250,31 @@ def test_unsafe_addresses_are_not_served(options: dict[str, Any], code: str) -> 
     with pytest.raises((CannotServe, ToolplanError)) as raised:
         in_loop(work)
     assert raised.value.code == code
+
+
+def test_who_signs_out_has_no_session(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with browsing(tmp_path) as browser:
+            await browser.get("about")
+            left = await browser.client.delete(f"{API}/session")
+            assert left.status_code == 204
+            status, problem = await browser.refused("about")
+            assert (status, problem["code"]) == (401, "unauthorised")
+
+    in_loop(work)
+
+
+def test_files_of_the_page_are_sent_compressed(tmp_path: Path) -> None:
+    page = tmp_path / "page"
+    page.mkdir()
+    (page / "index.html").write_text("<head></head>")
+    (page / "index.js").write_text("let same;" * 1_000)
+
+    async def work() -> None:
+        async with browsing(tmp_path, page=page) as browser:
+            found = await browser.client.get(f"{ORIGIN}/index.js")
+            assert found.headers["content-encoding"] == "gzip"
+            assert int(found.headers["content-length"]) < 200
+            assert found.text == "let same;" * 1_000
+
+    in_loop(work)

@@ -61,6 +61,9 @@ export function App() {
           ))}
         </nav>
         <ThemeChoice />
+        <button type="button" className="quiet" onClick={() => void client.logout().finally(() => window.location.reload())}>
+          {texts.common.leave}
+        </button>
       </header>
       <main id="main" ref={main} tabIndex={-1}>
         {!keepsNumbers() ? <div className="page"><Trouble error={texts.common.oldBrowser} /></div> : isReady === true ? <Page place={place} /> : isReady === false ? <p className="page muted">{texts.common.loading}</p> : <div className="page"><Trouble error={isReady} /></div>}

@@ -26,6 +26,7 @@ export const texts = {
   common: {
     token: 'Token, or the address with it',
     enter: 'Sign in',
+    leave: 'Sign out',
     close: 'Close',
     copy: 'Copy',
     copied: 'Copied',

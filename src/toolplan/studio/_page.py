@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from starlette.datastructures import MutableHeaders
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
@@ -57,7 +58,7 @@ def page_routes(folder: Path) -> list[BaseRoute]:
     pages = [Route("/", index), Route("/index.html", index)]
     if not folder.is_dir():  # nothing is built: each address says so
         return [*pages, Route("/{path:path}", index)]
-    return [*pages, Mount("/", StaticFiles(directory=folder))]
+    return [*pages, Mount("/", GZipMiddleware(StaticFiles(directory=folder)))]
 
 
 class SafeHeaders:

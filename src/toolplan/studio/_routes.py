@@ -95,6 +95,14 @@ async def enter(
     return response
 
 
+@router.delete("/session", status_code=204)
+async def leave() -> Response:
+    """Take the cookie from this browser."""
+    response = Response(status_code=204)
+    response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+    return response
+
+
 @router.get("/about")
 async def about(studio: TheStudio, user: User) -> About:
     """Return what is served, and who decides."""

@@ -89,6 +89,7 @@ function query(values: Record<string, string | number | undefined>): string {
 
 export const client = {
   login: (token: string) => send<unknown>('POST', 'session', { token }),
+  logout: () => send<unknown>('DELETE', 'session'),
   about: () => send<api.About>('GET', 'about'),
   plan,
   check: (text: string, signal?: AbortSignal) => send<api.CheckedPlan>('POST', 'plans/check', { text }, signal),

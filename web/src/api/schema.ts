@@ -18,7 +18,11 @@ export interface paths {
          * @description Exchange the one-time token of the printed address for a cookie.
          */
         post: operations["enter"];
-        delete?: never;
+        /**
+         * Leave
+         * @description Take the cookie from this browser.
+         */
+        delete: operations["leave"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1416,6 +1420,33 @@ export interface operations {
                 "application/json": components["schemas"]["Session"];
             };
         };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request was refused. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    leave: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
         responses: {
             /** @description Successful Response */
             204: {

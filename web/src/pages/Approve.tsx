@@ -168,7 +168,7 @@ function EffectCard({ effect, flows, tools }: { effect: Effect; flows: Flow[]; t
       ))}
       {warnings.length > MOST_WARNINGS && <p className="notice bad">{words.moreWarnings(warnings.length - MOST_WARNINGS)}</p>}
       <div className="scroll-x" tabIndex={0} role="region" aria-label={`${texts.ask.args}: ${plain(effect.step)}`}>
-        <table>
+        <table className="as-cards">
           <thead>
             <tr>
               <th scope="col">{words.argument}</th>
@@ -205,12 +205,12 @@ function ArgumentRow({ name, value, shown, tools, flow }: { name: string; value:
       <th scope="row">
         <Exact text={name} whole />
       </th>
-      <td className="exact-value">
+      <td className="exact-value" data-name={words.value}>
         <Exact text={shown} whole />
         {refs.length > 0 && <div className="muted small">{words.later}</div>}
       </td>
-      <td>{source ? <Exact text={source} whole /> : words.inPlan}</td>
-      <td>
+      <td data-name={words.source}>{source ? <Exact text={source} whole /> : words.inPlan}</td>
+      <td data-name={words.label}>
         {flow ? (
           <span className={`chip ${flow.label === 'untrusted' ? 'bad' : ''}`}>
             {words.trust[flow.label] ?? <Exact text={flow.label} most={80} />}

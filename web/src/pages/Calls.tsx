@@ -81,7 +81,7 @@ function StepCalls({ run, calls, isWhole, showWhole, isOnly }: StepCallsProps) {
       ))}
       {warnings.length > MOST_WARNINGS && <p className="notice bad">{words.moreWarnings(warnings.length - MOST_WARNINGS)}</p>}
       <div className="scroll-x" tabIndex={0} role="region" aria-label={`${texts.ask.args}: ${plain(first.step)}`}>
-        <table className="calls">
+        <table className="calls as-cards">
           <thead>
             <tr>
               {first.item !== null && <th scope="col">{words.call}</th>}
@@ -98,7 +98,7 @@ function StepCalls({ run, calls, isWhole, showWhole, isOnly }: StepCallsProps) {
               <tr key={each.item ?? ''}>
                 {each.item !== null && <th scope="row">{each.item + 1}</th>}
                 {names.map((name) => (
-                  <td key={name} className="exact-value">
+                  <td key={name} className="exact-value" data-name={plain(name)}>
                     {Object.hasOwn(each.shown, name) ? <Exact text={each.shown[name] ?? ''} whole /> : <span className="muted">{words.absent}</span>}
                   </td>
                 ))}

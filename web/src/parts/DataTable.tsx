@@ -2,7 +2,7 @@ import { useMemo, useState } from 'react';
 import { isNumber } from '../api/exact-json';
 import { texts } from '../texts';
 import { compare, textOf, type Table } from './data';
-import { Exact } from './exact';
+import { Exact, plain } from './exact';
 
 /** Cells that are shown at once: a table with many columns shows fewer rows. */
 const MOST_CELLS = 6_000;
@@ -33,7 +33,7 @@ export function DataTable({ table, label }: { table: Table; label: string }) {
         )}
       </div>
       <div className="scroll-x" tabIndex={0} role="region" aria-label={label}>
-        <table>
+        <table className="as-cards">
           <thead>
             <tr>
               {table.columns.map((name, column) => {
@@ -58,7 +58,7 @@ export function DataTable({ table, label }: { table: Table; label: string }) {
             {rows.slice(0, most).map((row, at) => (
               <tr key={at}>
                 {row.map((cell, column) => (
-                  <td key={column} className={numeric[column] ? 'number' : textOf(cell).length > LONG ? 'long' : ''}>
+                  <td key={column} data-name={plain(table.columns[column] ?? '', 60)} className={numeric[column] ? 'number' : textOf(cell).length > LONG ? 'long' : ''}>
                     {cell === null ? <span className="muted">–</span> : <Exact text={textOf(cell)} most={160} />}
                   </td>
                 ))}
