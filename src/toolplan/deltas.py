@@ -98,7 +98,7 @@ def delta(before: ExecutionPlan, events: Sequence[Event], after: ExecutionPlan) 
         added=tuple(name for name in new if name not in same),
         removed=tuple(name for name in old if name not in used),
         unapproved=tuple(unapproved),
-        events=tuple(_renamed(events, kept, partly)),
+        events=tuple(taken_over(events, kept, partly)),
     )
 
 
@@ -160,10 +160,10 @@ def _key(step: Step, without: Collection[str]) -> str:
     return "k" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:40]
 
 
-def _renamed(
+def taken_over(
     events: Sequence[Event], kept: Mapping[str, str], partly: Mapping[str, str]
 ) -> Iterable[Event]:
-    """Yield the events of kept steps, with their ids in the new plan."""
+    """Yield the events of the steps that another plan keeps, with their ids in that plan."""
     takers = {giver: taker for taker, giver in (*kept.items(), *partly.items())}
     whole = set(kept.values())
     for event in events:

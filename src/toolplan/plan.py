@@ -261,6 +261,21 @@ def map_refs(value: Value, change: Callable[[Ref], Ref]) -> Value:
             return Object(tuple((key, map_refs(inner, change)) for key, inner in fields))
 
 
+def map_plan_refs(plan: Plan, change: Callable[[Ref], Ref]) -> Plan:
+    """Return `plan` with every reference replaced by what `change` makes of it."""
+
+    def step(old: Step) -> Step:
+        return replace(
+            old,
+            args={name: map_refs(value, change) for name, value in old.args.items()},
+            for_each=None if old.for_each is None else map_refs(old.for_each, change),
+            when=old.when and replace(old.when, value=map_refs(old.when.value, change)),
+        )
+
+    output = None if plan.output is None else map_refs(plan.output, change)
+    return replace(plan, steps=tuple(map(step, plan.steps)), output=output)
+
+
 def rename_steps(plan: Plan, names: Mapping[str, str]) -> Plan:
     """Return `plan` with step ids replaced by `names`, wherever they stand; others stay."""
 
@@ -268,17 +283,10 @@ def rename_steps(plan: Plan, names: Mapping[str, str]) -> Plan:
         return replace(ref, step=names.get(ref.step, ref.step))
 
     def step(old: Step) -> Step:
-        return replace(
-            old,
-            id=names.get(old.id, old.id),
-            args={name: map_refs(value, change) for name, value in old.args.items()},
-            after=tuple(names.get(each, each) for each in old.after),
-            for_each=None if old.for_each is None else map_refs(old.for_each, change),
-            when=old.when and replace(old.when, value=map_refs(old.when.value, change)),
-        )
+        after = tuple(names.get(each, each) for each in old.after)
+        return replace(old, id=names.get(old.id, old.id), after=after)
 
-    output = None if plan.output is None else map_refs(plan.output, change)
-    return replace(plan, steps=tuple(map(step, plan.steps)), output=output)
+    return map_plan_refs(replace(plan, steps=tuple(map(step, plan.steps))), change)
 
 
 def positional(plan: Plan) -> Plan:

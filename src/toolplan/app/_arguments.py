@@ -17,7 +17,7 @@ from toolplan.approval import Approval
 from toolplan.consent import Effect, ValueApproval
 from toolplan.engines import RunOptions
 from toolplan.errors import ToolplanError
-from toolplan.events import Event
+from toolplan.events import Event, ItemEnded, StepStarted, StepSucceeded
 from toolplan.flows import Policy
 from toolplan.plan import Limits
 from toolplan.planners import Attempt
@@ -197,6 +197,10 @@ KINDS: Final[Mapping[str, _Kind]] = {
         ("question", "reason"), _Kind(lambda value: isinstance(value, str), "Give a text.")
     ),
     "context": _Kind(_is_json, "Give a JSON value, as the planner keeps it."),
+    "done": _each(
+        lambda value: isinstance(value, StepStarted | ItemEnded | StepSucceeded),
+        "Give the events of `toolplan.deltas.delta(…)`.",
+    ),
     "tried": _each(
         lambda value: isinstance(value, Attempt), "Give a list of toolplan.planners.Attempt."
     ),

@@ -72,6 +72,7 @@ class Start(Struct, frozen=True):
     approve: Approve | None
     yes: bool
     on_event: Callable[[Event], None] | None
+    done: Sequence[Event] = ()
 
 
 async def start_run(
@@ -88,6 +89,7 @@ async def start_run(
             approval=approver_of(approve, yes=start.yes),
             limits=setup.limits,
             run_id=run_id or setup.new_id(),
+            done=start.done,
             on_event=start.on_event,
             clock=setup.clock,
             **start.options.arguments(),

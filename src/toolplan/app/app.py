@@ -278,6 +278,7 @@ class App:
         concurrency: Concurrency | None = ...,
         timeout: float | None = ...,
         dry_run: Literal[False] = ...,
+        done: Sequence[Event] = ...,
         on_plan: Callable[[ExecutionPlan], None] | None = ...,
         on_event: Callable[[Event], None] | None = ...,
     ) -> RunResult: ...
@@ -295,6 +296,7 @@ class App:
         concurrency: Concurrency | None = None,
         timeout: float | None = None,
         dry_run: bool = False,
+        done: Sequence[Event] = (),
         on_plan: Callable[[ExecutionPlan], None] | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> RunResult | dry_runs.DryRun:
@@ -310,6 +312,7 @@ class App:
             concurrency: the most calls at once: N, or `NAME=N` for a tool or a source.
             timeout: the most seconds of each try of a call.
             dry_run: call no tool; return what a run would do with sample values.
+            done: events of an earlier run whose steps are not run again (`toolplan.deltas`).
             on_plan: called with the plan before it runs.
             on_event: called with each event of the run.
 
@@ -325,7 +328,7 @@ class App:
         if dry_run:
             return await simulate_run(self._setup, checked, await self._kept.journal_so_far())
         expected = await in_thread(_expected, self, checked, given)
-        start = Start(self._setup.day(today), options, approve, yes, on_event)
+        start = Start(self._setup.day(today), options, approve, yes, on_event, done)
         notes = run_notes(self._metadata, self._user.advice, given, start.day)
         checked = noted(checked, {**notes, **expected})
         if on_plan is not None:

@@ -13,14 +13,16 @@ from msgspec.structs import replace
 
 from toolplan.app.app import App
 from toolplan.app.results import CheckResult
+from toolplan.compiler import parse
 from toolplan.dialects import dialect_of
 from toolplan.errors import ToolplanError
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.mcp_server._earlier import NOTHING, Taken, repeated, with_earlier
 from toolplan.mcp_server._errors import CallRefused
 from toolplan.mcp_server._reports import plan_report, problems_report
 from toolplan.path import Json
 from toolplan.plan import Literal, Plan, Ref, Step
-from toolplan.plan_json import dump
+from toolplan.plan_json import EARLIER, dump
 from toolplan.planners import Clarification, Refusal
 from toolplan.threads import in_thread
 
@@ -39,11 +41,12 @@ _WRITE_IT: Final = (
 class Wanted(Struct, frozen=True):
     """What a call asks for: a plan that may run, or an answer that has none.
 
-    `report` is what is known without a run.
+    `report` is what is known without a run, `taken` what is done already, in earlier runs.
     """
 
     plan: ExecutionPlan | None
     report: dict[str, Json]
+    taken: Taken = NOTHING
 
 
 class Plans:
@@ -61,7 +64,9 @@ class Plans:
                 planner failed.
         """
         given = [name for name in ("plan", "question", "tool") if name in arguments]
-        if len(given) != 1 or ("args" in arguments and given != ["tool"]):
+        beside = {"tool": "args", "plan": "use"}
+        stray = [name for of, name in beside.items() if name in arguments and given != [of]]
+        if len(given) != 1 or stray:
             raise CallRefused(
                 "bad-arguments",
                 "`run` takes a plan, a question, or a tool and its args; one of them.",
@@ -70,7 +75,12 @@ class Plans:
         if given == ["question"]:
             return await self._planned(arguments["question"])
         if given == ["plan"]:
-            return await self._checked(_text(arguments["plan"]), caller)
+            wanted = await self._checked(_text(arguments["plan"]), caller)
+            if wanted.plan is None or "use" not in arguments:
+                return wanted
+            known = await in_thread(repeated, wanted.plan, arguments["use"], self._app)
+            report: dict[str, Json] = {"taken_over": [*sorted(known.steps)]}
+            return replace(wanted, taken=wanted.taken + known, report=report | wanted.report)
         name = self._app.tools.alias(arguments["tool"]) or arguments["tool"]
         given_args: dict[str, Json] = arguments.get("args", {})
         args = {key: Literal(value) for key, value in given_args.items()}
@@ -84,9 +94,9 @@ class Plans:
         where to load tools from.
         """
         try:
-            checked: CheckResult = await in_thread(
-                self._app.check, text, dialect=await in_thread(dialect_of, text)
-            )
+            checked, taken = await in_thread(self._read, text)
+        except CallRefused:
+            raise
         except ToolplanError as error:
             raise CallRefused.of(error) from None
         report = problems_report(checked.diagnostics)
@@ -95,7 +105,17 @@ class Plans:
         plan = checked.plan.plan
         query = plan.metadata.get("query")
         kept = replace(plan, metadata={"query": query} if isinstance(query, str) else {})
-        return Wanted(replace(checked.plan, plan=kept), report)
+        return Wanted(replace(checked.plan, plan=kept), report, taken)
+
+    def _read(self, text: str) -> tuple[CheckResult, Taken]:
+        """Check a plan with what it refers to of earlier runs."""
+        app, dialect, taken = self._app, dialect_of(text), NOTHING
+        if f"${{{EARLIER}" in text:
+            parsed = parse(text, dialect, app.tools, limits=app.limits)
+            if parsed.plan is not None and not any(each.blocks for each in parsed.diagnostics):
+                plan, taken = with_earlier(parsed.plan, app)
+                text, dialect = json.dumps(dump(plan), ensure_ascii=False), "toolplan"
+        return app.check(text, dialect=dialect), taken
 
     def _bad_plan(self, report: dict[str, Json], key: object) -> CallRefused:
         if key in self._refused:

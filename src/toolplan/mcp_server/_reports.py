@@ -135,7 +135,7 @@ class _Room:
             self._left -= len(text)
             return value
         described: dict[str, Json] = {"path": pointer, "characters": len(text)}
-        described |= {"shape": _shape(value), "beginning": text[:_BEGINNING]}
+        described |= {"shape": shape(value), "beginning": text[:_BEGINNING]}
         self._omitted.append(described)
         return None
 
@@ -161,7 +161,7 @@ def page_report(report: Json, path: str, offset: int) -> dict[str, Json]:
             raise CallRefused(
                 "unknown-path",
                 f"The run has nothing at {path!r}.",
-                f"At {place!r} there is: {_shape(value)}.",
+                f"At {place!r} there is: {shape(value)}.",
             )
         place = f"{place}/{escape_pointer(key)}"
     text = json.dumps(value, ensure_ascii=False)
@@ -177,16 +177,16 @@ def page_report(report: Json, path: str, offset: int) -> dict[str, Json]:
     }
 
 
-def _shape(value: Json, depth: int = 2) -> str:
+def shape(value: Json, depth: int = 2) -> str:
     """Return the kind of a value in words, with counts, and that of its parts down to `depth`."""
     match value:
         case list():
-            first = f" of {_shape(value[0], depth - 1)}" if value and depth else ""
+            first = f" of {shape(value[0], depth - 1)}" if value and depth else ""
             return f"list, {len(value)}{first}"
         case dict():
             names = list(value)[:_MOST_STEPS]
             parts = [
-                f"{cut(printable(name), _MOST_NAME)}: {_shape(value[name], depth - 1)}"
+                f"{cut(printable(name), _MOST_NAME)}: {shape(value[name], depth - 1)}"
                 if depth
                 else cut(printable(name), _MOST_NAME)
                 for name in names
@@ -257,16 +257,17 @@ def _afterwards(run: str) -> str:
 
 
 def _failed_help(run: Run) -> str:
-    """Name the failed and the completed steps, and warn that a new plan repeats their calls."""
+    """Name the failed and the completed steps, and say how another plan goes on from there."""
     failed, done = (
         ", ".join([name for name, step in run.steps.items() if step.state is state][:_MOST_STEPS])
         for state in (StepState.FAILED, StepState.SUCCEEDED)
     )
     cause = f"Failed: {failed}." if failed else "No step failed."
     known = f" Done: {done} (`detail` returns their results)." if done else ""
+    short = run.run[:SHORT]
     return (
-        f"{cause}{known} A corrected plan makes all its calls again: leave out those with effects"
-        " that were made, also by items of a step that failed."
+        f"{cause}{known} Send the corrected plan with `use` {short!r}: equal steps and items that"
+        f" are done are not done again. ${{run:{short}.STEP.path}} in any plan reads a result."
     )
 
 

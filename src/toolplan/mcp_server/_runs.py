@@ -16,11 +16,19 @@ from toolplan.app._approve import VALUES
 from toolplan.app.app import App
 from toolplan.app.limits import Concurrency, LimitOptions
 from toolplan.app.resume import plan_of
-from toolplan.approval import Approval, ApprovalRequired, Approver, made_by, needs_no_approval
+from toolplan.approval import (
+    Approval,
+    ApprovalRequired,
+    Approver,
+    made_by,
+    needs_no_approval,
+)
+from toolplan.approval import approve as approve_plan
 from toolplan.engines import CannotRun
 from toolplan.errors import ToolplanError
 from toolplan.events import Run, RunState
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.mcp_server._earlier import NOTHING, Taken
 from toolplan.mcp_server._errors import CallRefused
 from toolplan.mcp_server._progress import Progress
 from toolplan.mcp_server._reports import approval_help, effects_report
@@ -117,26 +125,32 @@ class Runs:
         approve: Approver | None = None,
         values: bool = False,
         request: object = None,
+        taken: Taken = NOTHING,
     ) -> ActiveRun:
         """Start to run `plan`; `approve` is called if it has effects.
 
         With `values` its calls with effects wait with their values instead. `request` names the
-        request that may cancel it.
+        request that may cancel it, `taken` what earlier runs have done of it: where that is all
+        that has effects, nobody is asked, and where it is some, the calls that are left wait.
 
         Raises:
             CallRefused: the plan already waits for a person, or there are too many runs.
         """
         ask = approve or self._approve
+        if taken.touches(plan.effects):
+            if taken.steps.issuperset(plan.effects):
+                ask = approve_plan  # nothing is left that has effects
+            values = values or ask is None  # a person sees the calls that are left
         if plan.effects and (values or self._by_values):
-            return await self._start_by_values(plan, request)
+            return await self._start_by_values(plan, request, taken)
         if plan.effects and ask is None and not needs_no_approval(plan):
             # of ten requests at once, also to other servers, nine find the run of the first
             async with self._asking, self._held():
                 await self._check_waiting(plan)
-                active = self._start(plan, _wait_for_person, request)
+                active = self._start(plan, _wait_for_person, request, taken)
                 await asyncio.wait({active.task})  # until the journal has it as waiting
             return active
-        return self._start(plan, ask or _wait_for_person, request)
+        return self._start(plan, ask or _wait_for_person, request, taken)
 
     @asynccontextmanager
     async def _held(self) -> AsyncGenerator[None]:
@@ -151,7 +165,9 @@ class Runs:
         finally:  # also what a thread still takes for a request that was cancelled
             holding.add_done_callback(lambda _: _release(journal))
 
-    async def _start_by_values(self, plan: ExecutionPlan, request: object) -> ActiveRun:
+    async def _start_by_values(
+        self, plan: ExecutionPlan, request: object, taken: Taken
+    ) -> ActiveRun:
         """Start a run whose calls are approved with their values, or return the one that waits."""
         async with self._asking:
             for active in self._active.values():
@@ -160,9 +176,11 @@ class Runs:
             name = await self._read(lambda: self._journal.waiting(plan.digest))
             if name is not None:
                 return await self.resume(name, request=request)
-            return self._start(plan, VALUES, request)
+            return self._start(plan, VALUES, request, taken)
 
-    def _start(self, plan: ExecutionPlan, approve: Approver | str, request: object) -> ActiveRun:
+    def _start(
+        self, plan: ExecutionPlan, approve: Approver | str, request: object, taken: Taken
+    ) -> ActiveRun:
         self._check_room()
         name, progress = uuid.uuid4().hex, Progress(plan.plan)
         running = self._app.run(
@@ -171,6 +189,7 @@ class Runs:
             approve=approve,
             concurrency=self._concurrency,
             timeout=self._timeout,
+            done=taken.events,
             on_event=progress.add,
         )
         return self._begin(name, plan, progress, running, request)

@@ -288,15 +288,15 @@ class _Calls:
             return await runs.resume(decision.run, request=key, decision=decision)
         if wanted is None or wanted.plan is None:
             return await runs.resume(arguments["run"], request=key)
-        plan = wanted.plan
-        if prompt is None or approve is not None:
-            return await runs.start(plan, approve=approve, request=key)
+        plan, taken = wanted.plan, wanted.taken
+        if prompt is None or approve is not None or taken.touches(plan.effects):
+            return await runs.start(plan, approve=approve, request=key, taken=taken)
         if can_ask(request) and needs_values(plan):
-            return await runs.start(plan, values=True, request=key)
+            return await runs.start(plan, values=True, request=key, taken=taken)
         asked = await prompt.ask(request, params, wanted)
         if isinstance(asked, InputRequiredResult):
             return asked
-        return await runs.start(plan, approve=asked, request=key)
+        return await runs.start(plan, approve=asked, request=key, taken=taken)
 
     async def _asked(
         self,

@@ -41,11 +41,12 @@ EXAMPLE: Final[Json] = {
 _RUN: Final = (
     "Run a plan, or one call (`tool`, `args`). A plan, as JSON or as text in any dialect: "
     f"{json.dumps(EXAMPLE, separators=(',', ':'))} "
-    "`${step.path}` is a part of an earlier output, `[*]` each item of a list. Steps may have "
+    "`${step.path}` is a part of an earlier output, `[*]` each item of a list, "
+    "`${run:NAME.step.path}` of an earlier run. Steps may have "
     '`after`: [ids], `on_error`: "continue" (then null), `retries`, `timeout_s`. A tool\'s text '
     "is no object: use it whole."
 )
-_NAME: Final[Json] = {
+_NAME: Final[dict[str, Json]] = {
     "type": "string",
     "minLength": 1,
     "maxLength": 200,
@@ -101,6 +102,7 @@ def tools_of(*, plans_questions: bool) -> tuple[Tool, ...]:
                 **given,
                 "tool": {"type": "string", "minLength": 1},
                 "args": {"type": "object"},
+                "use": {**_NAME, "description": "A run whose equal steps are taken as done."},
                 "only_check": {"type": "boolean", "description": "Report problems, run nothing."},
                 "wait_s": _WAIT,
                 "detail": _DETAIL,

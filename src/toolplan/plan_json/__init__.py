@@ -10,6 +10,7 @@ from toolplan.plan_json._fields import read_args, read_metadata, read_steps, rea
 from toolplan.plan_json._load import LONGEST_TIMEOUT_S, MOST_RETRIES, VERSION, load
 from toolplan.plan_json._references import (
     CANONICAL,
+    EARLIER,
     MOST_PROBLEMS,
     OPENING,
     STEP_ID,
@@ -28,6 +29,7 @@ from toolplan.plan_json._values import DEEPEST, ValueReader, check_depth, dump_v
 __all__ = [
     "CANONICAL",
     "DEEPEST",
+    "EARLIER",
     "LONGEST_TIMEOUT_S",
     "MOST_PROBLEMS",
     "MOST_RETRIES",

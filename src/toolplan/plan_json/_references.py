@@ -24,6 +24,11 @@ from toolplan.plan import Literal, Ref, Template, Value, template
 STEP_ID: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 """What the id of a step looks like; `fullmatch` it."""
 
+EARLIER: Final = "run:"
+"""What stands before the name of an earlier run, in the place of a step's id."""
+
+_EARLIER_RUN: Final = re.compile(EARLIER + "[0-9A-Za-z_-]{1,200}")
+
 OPENING: Final = "${"
 """Text without it holds no reference and no escape: it is what it says."""
 
@@ -231,7 +236,7 @@ def _problem(
 
 
 def _canonical_step(text: str, at: int) -> tuple[str, int]:
-    if found := STEP_ID.match(text, at):
+    if found := _EARLIER_RUN.match(text, at) or STEP_ID.match(text, at):
         return found[0], found.end()
     if text.startswith("}", at):
         raise ReferenceSyntaxError("it is empty", at)

@@ -1,0 +1,175 @@
+"""What a plan takes from earlier runs: results that it names, and steps that it repeats.
+
+`${run:NAME.step.path}` becomes a reference to a copy of that step, with all steps before it, whose
+results are taken from the journal. So the check, the labels of trust and a resumed run know them
+as what they are, and no call is made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolplan import deltas
+from toolplan.app import resume as resuming
+from toolplan.app.app import App
+from toolplan.engines import CannotRun
+from toolplan.errors import ToolplanError
+from toolplan.events import Event, StepSucceeded, fold
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.mcp_server._errors import CallRefused
+from toolplan.mcp_server._reports import shape
+from toolplan.path import NotThere, print_path, select
+from toolplan.plan import Plan, Ref, Step, map_plan_refs, rename_steps, step_refs
+from toolplan.plan import refs as refs_in
+from toolplan.plan_json import EARLIER
+from toolplan.render.runs_view import SHORT
+from toolplan.storage.journal import Store
+
+_MOST_NAMED: Final = 20
+_MOST_ID: Final = 64
+
+
+class Taken(Struct, frozen=True):
+    """Results of earlier runs: their events, and the steps of the plan that are over with them.
+
+    `partly` are those of which some items are done.
+    """
+
+    events: tuple[Event, ...] = ()
+    steps: frozenset[str] = frozenset()
+    partly: frozenset[str] = frozenset()
+
+    def __add__(self, other: Taken) -> Taken:
+        events = (each for each in other.events if getattr(each, "step", "") not in self.steps)
+        return Taken((*self.events, *events), self.steps | other.steps, other.partly - self.steps)
+
+    def touches(self, effects: Iterable[str]) -> bool:
+        """Return whether some of the steps with `effects` are done, or some of their items."""
+        return not (self.steps | self.partly).isdisjoint(effects)
+
+
+NOTHING: Final = Taken()
+
+
+class _Earlier(Struct, frozen=True):
+    """A run of the journal, with its plan as these tools understand it."""
+
+    name: str
+    plan: ExecutionPlan
+    events: tuple[Event, ...]
+
+
+def with_earlier(plan: Plan, app: App) -> tuple[Plan, Taken]:
+    """Return `plan` with copies of the earlier steps that it refers to, and their results.
+
+    Raises:
+        CallRefused: a reference names no result that is there.
+    """
+    wanted = dict.fromkeys(ref for ref in _refs(plan) if ref.step.startswith(EARLIER))
+    runs: dict[str, _Earlier] = {}
+    copies: dict[str, dict[str, str]] = {}
+    for ref in wanted:
+        run = runs.setdefault(ref.step, _run(app, ref.step.removeprefix(EARLIER)))
+        step = _checked(run, ref)
+        names = copies.setdefault(ref.step, {})
+        for each in _before(run, step):
+            taken = {name for of_run in copies.values() for name in of_run.values()}
+            names.setdefault(each, _new_id(plan, run, each, taken))
+    steps: list[Step] = []
+    events: list[Event] = []
+    for start, names in copies.items():
+        run = runs[start]
+        renamed = rename_steps(run.plan.plan, names).steps
+        new = set(names.values())
+        steps += [replace(each, after=()) for each in renamed if each.id in new]
+        events += deltas.taken_over(run.events, {copy: of for of, copy in names.items()}, {})
+
+    def changed(ref: Ref) -> Ref:
+        if ref not in wanted:
+            return ref
+        return Ref(copies[ref.step][str(ref.path[0])], ref.path[1:])
+
+    whole = map_plan_refs(plan, changed)
+    over = frozenset(name for of_run in copies.values() for name in of_run.values())
+    return replace(whole, steps=(*whole.steps, *steps)), Taken(tuple(events), over)
+
+
+def repeated(plan: ExecutionPlan, start: str, app: App) -> Taken:
+    """Return the results of the run `start` for those steps of `plan` that make the same calls.
+
+    Raises:
+        CallRefused: there is no such run, or its tools have changed.
+    """
+    run = _run(app, start)
+    change = deltas.delta(run.plan, run.events, plan)
+    return Taken(change.events, frozenset(change.kept), frozenset(change.partly))
+
+
+def _refs(plan: Plan) -> list[Ref]:
+    found = [ref for step in plan.steps for _, ref in step_refs(step)]
+    return found if plan.output is None else [*found, *refs_in(plan.output)]
+
+
+def _run(app: App, start: str) -> _Earlier:
+    journal: Store = app.needed_journal()
+    try:
+        name = journal.find(start)
+        plan = resuming.plan_of(name, app.tools, journal=journal, limits=app.limits)
+        digest = journal.entry(name).digest
+        if plan.digest != digest:
+            raise CannotRun("Its tools or the policy have changed since.")
+        return _Earlier(name, plan, tuple(journal.events(name)))
+    except CannotRun as error:
+        said = f"Results of the run {start!r} cannot be used: {error}"
+        raise CallRefused("cannot-run", said, "Call the tools again.") from None
+    except ToolplanError as error:
+        raise CallRefused.of(error) from None
+
+
+def _checked(run: _Earlier, ref: Ref) -> str:
+    """Return the step of `run` that `ref` is about, whose result has what it names."""
+    results = fold(run.events).steps
+    done = {e.step for e in run.events if isinstance(e, StepSucceeded) and e.failure is None}
+    shown = f"${{{ref.step}{print_path(ref.path)}}}"
+    step = ref.path[0] if ref.path else None
+    if not isinstance(step, str) or step not in done:
+        named = ", ".join(each for each in list(results)[:_MOST_NAMED] if each in done)
+        said = f"The run has no result for {shown}."
+        raise CallRefused("unknown-path", said, f"It has results of: {named or 'no step'}.")
+    value = results[step].output
+    try:
+        select(value, ref.path[1:])
+    except NotThere as error:
+        said = f"The run has nothing for {shown}: {error}."
+        raise CallRefused("unknown-path", said, f"{step}: {shape(value)}.") from None
+    missing = [each for each in _before(run, step) if each not in done]
+    if missing:
+        said = f"{shown} depends on {missing[0]!r}, which has no result."
+        raise CallRefused("unknown-path", said, "Call the tools again.")
+    return step
+
+
+def _before(run: _Earlier, step: str) -> tuple[str, ...]:
+    """Return `step` and all steps that its result depends on."""
+    steps: Mapping[str, Step] = {each.id: each for each in run.plan.plan.steps}
+    found: dict[str, None] = {}
+    open_ = [step]
+    while open_:
+        name = open_.pop()
+        if name not in found:
+            found[name] = None
+            open_ += [ref.step for _, ref in step_refs(steps[name]) if ref.step in steps]
+    return tuple(found)
+
+
+def _new_id(plan: Plan, run: _Earlier, step: str, taken: set[str]) -> str:
+    taken = taken | {each.id for each in plan.steps}
+    name, count = f"{run.name[:SHORT]}-{step}"[:_MOST_ID], 0
+    while name in taken:
+        count += 1
+        name = f"{run.name[:SHORT]}-{count}"
+    return name
