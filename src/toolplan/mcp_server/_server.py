@@ -52,7 +52,7 @@ from toolplan.release import own_version
 from toolplan.render.runs_view import SHORT
 from toolplan.schema import Schema
 
-_SHOWN_SOURCES: Final = 20
+_SHOWN_SOURCES: Final = 6
 _SHOWN_FAULTS: Final = 2
 _MOST_FAULT: Final = 100
 _MOST_FAULTS: Final = 8

@@ -44,26 +44,23 @@ _RUN: Final = (
     "`${step.path}` is a part of an earlier output, `[*]` each item of a list, "
     "`${run:NAME.step.path}` of an earlier run. Steps may have "
     '`after`: [ids], `on_error`: "continue" (then null), `retries`, `timeout_s`. A tool\'s text '
-    "is no object: use it whole."
+    "is no object: use it whole. `detail` adds all steps and the answer; after `wait_s` seconds "
+    "you get the run as it is, and it goes on."
 )
 _NAME: Final[dict[str, Json]] = {
     "type": "string",
-    "minLength": 1,
-    "maxLength": 200,
     "description": "A run's name, or its beginning.",
 }
 _WAIT: Final[Json] = {
     "type": "number",
     "minimum": 0,
     "maximum": LONGEST_WAIT_S,
-    "description": "Seconds until you get it as it is; it goes on.",
 }
-_DETAIL: Final[Json] = {"type": "boolean", "description": "With all steps, times and the answer."}
+_DETAIL: Final[Json] = {"type": "boolean"}
 _QUESTION: Final[Json] = {
     "type": "string",
-    "minLength": 1,
     "maxLength": MOST_QUESTION,
-    "description": "Instead of a plan: words that become one.",
+    "description": "Words that become a plan.",
 }
 _ACTS: Final = ToolAnnotations(read_only_hint=False, destructive_hint=True)
 
@@ -88,22 +85,22 @@ def tools_of(*, plans_questions: bool) -> tuple[Tool, ...]:
         _tool(
             "search",
             "Find tools by words or names; they come as `name(argument: type, optional?: type) -> "
-            "type`. Without words: the servers.",
+            "type`, with `detail` as JSON Schemas. Without words: the servers.",
             {
                 "query": {"type": "string", "maxLength": 1_000},
-                "detail": {"type": "boolean", "description": "With JSON Schemas."},
+                "detail": _DETAIL,
             },
-            ToolAnnotations(read_only_hint=True, open_world_hint=False),
+            ToolAnnotations(read_only_hint=True),
         ),
         _tool(
             "run",
             _RUN,
             {
                 **given,
-                "tool": {"type": "string", "minLength": 1},
+                "tool": {"type": "string"},
                 "args": {"type": "object"},
-                "use": {**_NAME, "description": "A run whose equal steps are taken as done."},
-                "only_check": {"type": "boolean", "description": "Report problems, run nothing."},
+                "use": {**_NAME, "description": "A run: equal steps are done."},
+                "only_check": {"type": "boolean"},
                 "wait_s": _WAIT,
                 "detail": _DETAIL,
             },
@@ -117,7 +114,6 @@ def tools_of(*, plans_questions: bool) -> tuple[Tool, ...]:
                 "path": {
                     "type": "string",
                     "pattern": "^/",
-                    "maxLength": 1_000,
                     "description": "JSON Pointer: /output, /steps/NAME/output/0.",
                 },
                 "offset": {"type": "integer", "minimum": 0},

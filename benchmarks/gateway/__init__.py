@@ -1,0 +1,1 @@
+"""The gateway: what a model reads and writes of it."""
