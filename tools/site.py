@@ -30,17 +30,17 @@ _PARTS: Final = {
     "U": "unit", "NUM": "number", "WHEN": "time", "UNK": "name", "M": "condition",
     "A": "condition in front", "CMP": "bound", "G": "group", "BY": "groups", "AGG": "figure",
     "MEAS": "measure", "Q": "question", "S": "questions", "E": "follow-up", "DONE": "done deed",
-    "DID": "verb of a date", "R": "role", "RN": "role", "WHO": "people", "REPORT": "report", "RATE": "rate", "VR": "word of a rate",
+    "DID": "verb of a date", "R": "role", "RN": "role", "WHO": "people", "REPORT": "report",
+    "RATE": "rate", "VR": "word of a rate",
 }  # fmt: skip
 _ASKING: Final = """# What can be asked without a model
 
 All words of a question have to be read by one of these forms; else it is asked back, with the
 words that are not understood or the pieces that do not go together. What stands in ( ) can be left
-out. The tools give the things,
-fields, values and units, by their schemas and [hints](hints.md); times are those of
-[dates](dates.md). This page is made of the grammar itself. Not read, on purpose: comparisons of
-periods, trends, "more than once", "only those of which all", differences, evaluations. A model
-reads more: [models](models.md).
+out. The tools give the things, fields, values and units, by their schemas and [hints](hints.md);
+times are those of [dates](dates.md). This page is made of the grammar itself. Not read, on purpose:
+comparisons of periods, trends, "more than once", "only those of which all", differences,
+evaluations. A model reads more: [models](models.md).
 """
 
 
