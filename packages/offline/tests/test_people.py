@@ -226,3 +226,39 @@ def test_lists_are_sorted_as_said(question: str, order: str) -> None:
 @pytest.mark.parametrize("question", ["rentals per hut, newest first", "5 latest 3 rentals"])
 def test_an_order_of_nothing_is_asked(question: str) -> None:
     assert isinstance(planned(question), Clarification)
+
+
+COURSE: Final = {
+    "id": {"type": "integer"},
+    "hall": {"type": "string", "enum": ["A", "B"]},
+    "next_check_on": DATE,
+    "hut_id": {"type": "integer", "x-ref": "hut.id"},
+    "price_eur": {"type": "number", "x-unit": "EUR"},
+}
+SUPPLIED: Final = {**HUT, "supplier": {"type": "string"}}
+COURSES: Final = Toolbox.from_json(
+    [listed("course", COURSE, "hall", "hut_id"), listed("hut", SUPPLIED, "name", "supplier")]
+).with_tools(sql_tool())
+
+
+def course_calls(question: str) -> list[Any] | str:
+    proposal = OfflinePlanner().plan(Question(question, today="2026-11-27"), COURSES)
+    if isinstance(proposal, Clarification):
+        return proposal.question
+    assert isinstance(proposal, Draft)
+    return [step.get("args", {}) for step in json.loads(proposal.text)["steps"]]
+
+
+def test_the_article_is_no_value_of_a_field() -> None:
+    assert course_calls("courses in hall A") == [{"hall": "A"}]
+    assert "hall" not in json.dumps(course_calls("average price of a course"))
+    assert course_calls("a list of courses") == [{}]
+
+
+def test_what_comes_next_lies_ahead_or_is_asked() -> None:
+    assert "2026-12-01 .. 2026-12-31" in course_calls("courses in December")
+
+
+def test_a_free_name_is_said_of_nothing_further_away() -> None:
+    assert isinstance(course_calls("courses by Tandem Outdoor"), str)
+    assert course_calls("huts by Tandem Outdoor") == [{"supplier": "Tandem Outdoor"}]

@@ -127,7 +127,7 @@ def _suits(w: World, here: str, target: Set, m: To) -> bool:
             return False
         return w.lex.reach(here, there) or not w.lex.reach(there, here)
     if m.word == "with":
-        return not w.lex.reach(here, there) or w.lex.reach(there, here) or target.is_record
+        return w.lex.reach(there, here) or target.is_record
     return True
 
 
@@ -143,9 +143,10 @@ def _belongs(w: World, s: Set, e: Entity, m: Val) -> bool:
     """Return whether a value of another thing can be said of this one."""
     theirs = w.lex.field(m)
     label = w.lex.entities[m.entity].label
-    lives = theirs.kind == "place" and label is not None and label.kind == "person"
+    is_place = theirs.kind == "place" or theirs.name in ENGLISH.classes["place"]
+    lives = label is not None and label.kind == "person" if is_place else m.free
     if lives or theirs.cued or (not m.cued and theirs.name in ("type", "status")):
-        return False  # where people live, an end of a way, or what things of any kind can have
+        return False  # where people live, a free name, an end of a way, or what anything can have
     any_ = theirs.kind in ("place", "person", "organisation")  # of mine all values may be known
     alike = [f for f in e.fields.values() if f.kind == theirs.kind]
     mine = [f for f in alike if m.value in f.values or (any_ and not f.values)]

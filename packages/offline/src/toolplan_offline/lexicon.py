@@ -1,7 +1,6 @@
 """The lexicon: what each phrase can be, compiled from the schemas of the tools.
 
-An entry says that a phrase can be a category of the grammar with a meaning. The categories are in
-the head of `grammar.txt`.
+An entry says that a phrase can be a category (see `grammar.txt`) with a meaning.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class Lexicon:
 
     def add(self, text: str, category: str, meaning: object) -> None:
         """Note that `text` can be `category` with `meaning`."""
-        key = phrase(text)
+        key = "A" if phrase(text) == "a" else phrase(text)  # the article is no value
         if key and (category, meaning) not in self.entries[key]:
             self.entries[key].append((category, meaning))
 

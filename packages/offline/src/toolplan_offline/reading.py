@@ -144,7 +144,7 @@ class Reading:
     # --- edges, over all tokens
 
     def _phrases(self) -> Iterable[Edge]:
-        low = [t.low for t in self.tokens]
+        low = ["A" if t.start and t.text == "A" else t.low for t in self.tokens]
         entries, classes = self._reader.lex.entries, self._reader.grammar.classes
         for start in range(len(low)):
             for end in range(start + 1, min(len(low), start + self._reader.longest) + 1):
