@@ -62,6 +62,10 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         "take a name of the file.",
     ),
     "not-found": ("What was asked for is not there.", "look at the list again."),
+    "not-active": (
+        "The run is not going on in this process, so it cannot be cancelled here.",
+        "see its state first, and act where it runs.",
+    ),
     # approval, and the state of a run
     "approval-required": (
         "The plan changes something, and nobody has approved it.",
