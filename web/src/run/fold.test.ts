@@ -58,6 +58,12 @@ it('a resumed run keeps what is over and counts items on', () => {
   expect(view.steps['b']).toEqual(pendingStep);
 });
 
+it('calls that wait go on waiting in a resumed run: the journal does not write them again', () => {
+  const waiting = { ...pendingStep, state: 'waiting' as const, items: 2 };
+  const view = fold({ ...empty, steps: { a: waiting } }, [event('run-resumed')]);
+  expect(view.steps['a']).toEqual(waiting);
+});
+
 it('the critical path goes back from the last step, each time to the one that ended last', () => {
   const step = (from: number, to: number) => ({ ...pendingStep, started_at: from, ended_at: to });
   const steps = { a: step(0, 1), b: step(0, 5), c: step(5, 6), d: step(1, 2) };

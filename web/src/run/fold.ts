@@ -174,7 +174,7 @@ function applyToStep(step: StepOut, event: RunEvent): StepOut {
 }
 
 function resumed(step: StepOut): StepOut {
-  if (['succeeded', 'failed', 'skipped'].includes(step.state)) return step;
+  if (['succeeded', 'failed', 'skipped', 'waiting'].includes(step.state)) return step;
   return { ...pendingStep, items: step.items, items_done: step.items_done, items_failed: step.items_failed };
 }
 
