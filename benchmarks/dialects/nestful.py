@@ -15,10 +15,10 @@ from typing import Final
 
 from toolplan.diagnostics import Diagnostic
 from toolplan.dialects import form, has_key, values
-from toolplan.dialects.paths import SEGMENTS, is_plain, read_path, write_plain
+from toolplan.dialects.paths import SEGMENTS, is_plain, read_path
 from toolplan.dialects.steps import IdCheck, StepFields, free_id, is_id, read_list
 from toolplan.dialects.stream import JsonSteps, all_steps
-from toolplan.path import EVERY, Json, PathSyntaxError
+from toolplan.path import EVERY, Json, Path, PathSyntaxError
 from toolplan.plan import Limits, Literal, Object, Plan, Ref, Step, Value, rename_steps
 from toolplan.plan_json import Parsed, ParsedText, Report, TextProblem, shown
 
@@ -150,12 +150,17 @@ def _is_object(value: Value) -> bool:
     )
 
 
+def _written(path: Path) -> str:
+    """Return `path`, each segment of which is plain: `.author[0].full name`."""
+    return "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in path)
+
+
 def _syntax(labels: Mapping[str, str]) -> values.Syntax:
     """Return the syntax of a plan whose steps have these labels, by id."""
     ids = {label: name for name, label in labels.items()}
 
     def write(value: values.Written) -> str:
-        return values.write_parts(value, lambda ref: f"${labels[ref.step]}{write_plain(ref.path)}$")
+        return values.write_parts(value, lambda ref: f"${labels[ref.step]}{_written(ref.path)}$")
 
     return values.Syntax(partial(_read_text, ids), write)
 

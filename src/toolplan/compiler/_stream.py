@@ -91,12 +91,6 @@ class CompileStream:
             raise RuntimeError("The plan is still being written: iterate to the end first.")
         return self._compiled
 
-    def disagreements(self) -> tuple[str, ...]:
-        """Return the ids of steps that are missing in the compiled plan, or differ there."""
-        plan = self.compiled.plan
-        final = {} if plan is None else {step.id: step for step in plan.plan.steps}
-        return tuple(name for name, step in self._steps.items() if final.get(name) != step)
-
     def __aiter__(self) -> Self:
         return self
 

@@ -54,11 +54,6 @@ def is_plain(segment: Segment) -> bool:
     return _PLAIN_KEY.fullmatch(segment) is not None and _INDEX.fullmatch(segment) is None
 
 
-def write_plain(path: Path) -> str:
-    """Return `path`, each segment of which is plain: `.author[0].full name`."""
-    return "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in path)
-
-
 def write_bare(path: Path) -> str:
     """Return `path` without the dot that leads it: `items[0]["full name"]`."""
     return print_path(path).removeprefix(".")
