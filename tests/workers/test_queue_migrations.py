@@ -12,7 +12,7 @@ import pytest
 from tests.postgres import Server
 from tests.workers._office import office, over, plan_of, working
 from toolplan.events import RunState
-from toolplan.storage.journal import JournalError, open_journal
+from toolplan.storage.journal import JournalError, SharedJournal, open_journal
 from toolplan.storage.queue import Dispatch, dispatch_of
 from toolplan.storage.queue import procrastinate as library
 from toolplan.storage.queue.procrastinate import migrations
@@ -33,7 +33,8 @@ def _dispatch(url: str) -> Dispatch:
 def _read(url: str, query: str) -> list[Any]:
     journal = open_journal(url)
     try:
-        return [row[0] for row in journal.rows(query, ())]  # type: ignore[attr-defined]
+        assert isinstance(journal, SharedJournal)
+        return [row[0] for row in journal.rows(query, ())]
     finally:
         journal.close()
 

@@ -153,7 +153,7 @@ class ModelSettings(Struct, frozen=True):
         ollama_url: the old name of `ollama_base_url`.
         temperature: of a model that plans.
         max_tokens: the most tokens of a plan.
-        instructions: what a model that plans is told beside the tools.
+        instructions: additional instructions for the planning model.
         small_model: whether the model is small: its replies get short lists and texts.
         max_retries: the most requests to a model for one question, failed ones counted.
         enable_caching: whether plans that worked are remembered.

@@ -32,14 +32,22 @@ InstructionsOption = Annotated[
 ]
 _MOST_TIMES: Final = 1000
 _LONGEST: Final = 100_000
-_HEADS: Final = (
-    "", "n", "right", "wrong", "asked", "failed", "1st draft", "repaired", "invented", "calls",
-    "tokens in", "cached", "out", "s", "$",
-)  # fmt: skip
+_COUNTS: Final = {
+    "asked": "n",
+    "right": "right",
+    "wrong": "wrong",
+    "asked_back": "asked",
+    "failed": "failed",
+    "first_draft": "1st draft",
+    "repaired": "repaired",
+    "invented": "invented",
+}
+"""Numbers of questions by name, with their column."""
+_HEADS: Final = ("", *_COUNTS.values(), "calls", "tokens in", "cached", "out", "s", "$")
 
 
 class _Variant(Struct, frozen=True):
-    """A model with a prompt, and what came of its questions."""
+    """A model with a prompt, and the results of its questions."""
 
     name: str
     model: str | None
@@ -167,7 +175,7 @@ def _print(variants: Sequence[_Variant]) -> None:
 
 def _row(variant: _Variant) -> tuple[str, ...]:
     f = variant.figures
-    counts = (f.asked, f.right, f.wrong, f.asked_back, f.failed, f.first, f.repaired, f.invented)
+    counts = (getattr(f, name) for name in _COUNTS)
     used = (f.usage.calls, f.usage.input_tokens, f.usage.cached_tokens, f.usage.output_tokens)
     cost = "-" if f.usage.cost_usd is None else f"{f.usage.cost_usd:.4f}"
     numbers = (f"{each:,}" for each in (*counts, *used))
@@ -180,14 +188,7 @@ def _to_json(variant: _Variant) -> Json:
         "name": variant.name,
         "model": variant.model,
         "instructions": variant.instructions,
-        "asked": f.asked,
-        "right": f.right,
-        "wrong": f.wrong,
-        "asked_back": f.asked_back,
-        "failed": f.failed,
-        "first_draft": f.first,
-        "repaired": f.repaired,
-        "invented": f.invented,
+        **{name: getattr(f, name) for name in _COUNTS},
         **_used(f.seconds, f),
         "questions": [_question(*each) for each in variant.results],
     }

@@ -39,8 +39,8 @@ _MOST_SHOWN: Final = 4_000
 _MOST_STEPS: Final = 20
 _MOST_NAME: Final = 64
 _BEGINNING: Final = 500
-_TOLD: Final = frozenset(("state", "error", "reason", "calls_waiting", "calls_in_doubt"))
-"""What is told of a step without `detail`."""
+_BRIEF: Final = frozenset(("state", "error", "reason", "calls_waiting", "calls_in_doubt"))
+"""Fields of a step in a report without `detail`."""
 
 
 def effects_report(plan: ExecutionPlan, tools: Toolbox) -> Json:
@@ -109,7 +109,7 @@ def run_report(
             step["calls_waiting"] = limited(pointer, step["calls_waiting"])
         if detail:
             step["output"] = limited(f"/steps/{name}/output", output)
-        shown[name] = step if detail else {key: part for key, part in step.items() if key in _TOLD}
+        shown[name] = step if detail else {key: part for key, part in step.items() if key in _BRIEF}
     if shown:
         document["steps"] = shown
     if detail:
@@ -141,7 +141,7 @@ class _Room:
 
 
 def _tells(step: StepRun) -> bool:
-    """Return whether a step is no matter of course."""
+    """Return whether a step failed, waits, or has an error: a brief report lists it."""
     return step.state is not StepState.SUCCEEDED or step.error is not None
 
 

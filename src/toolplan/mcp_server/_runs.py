@@ -130,8 +130,8 @@ class Runs:
         """Start to run `plan`; `approve` is called if it has effects.
 
         With `values` its calls with effects wait with their values instead. `request` names the
-        request that may cancel it, `taken` what earlier runs have done of it: where that is all
-        that has effects, nobody is asked, and where it is some, the calls that are left wait.
+        request that may cancel it, `taken` the results of earlier runs: if they cover all steps
+        with effects, no approval is needed; if some, the remaining calls wait with their values.
 
         Raises:
             CallRefused: the plan already waits for a person, or there are too many runs.
@@ -139,8 +139,8 @@ class Runs:
         ask = approve or self._approve
         if taken.touches(plan.effects):
             if taken.steps.issuperset(plan.effects):
-                ask = approve_plan  # nothing is left that has effects
-            values = values or ask is None  # a person sees the calls that are left
+                ask = approve_plan  # no effects remain
+            values = values or ask is None  # a person sees the remaining calls
         if plan.effects and (values or self._by_values):
             return await self._start_by_values(plan, request, taken)
         if plan.effects and ask is None and not needs_no_approval(plan):

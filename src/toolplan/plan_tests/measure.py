@@ -46,14 +46,17 @@ class Measured(Struct, frozen=True):
 
 
 class Figures(Struct, frozen=True):
-    """Sums over the questions of one model and prompt. `first` passed at the first draft."""
+    """Sums over the questions of one model and prompt.
+
+    `first_draft` counts plans without a repair, `repaired` those that were right after one.
+    """
 
     asked: int
     right: int
     wrong: int
     asked_back: int
     failed: int
-    first: int
+    first_draft: int
     repaired: int
     invented: int
     seconds: float

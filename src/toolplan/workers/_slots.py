@@ -45,8 +45,8 @@ class RunSlots(NamedTuple):
 class Slots:
     """The slots of one limit, for the runs of this process.
 
-    A slot is a row that this worker leases and keeps by `kept`; a dead worker's rows are removed,
-    and those of one that stands still lapse.
+    A slot is a row that this worker leases; the worker's heartbeat extends the leases. A dead
+    worker's rows are removed, and those of a hung worker expire.
     """
 
     def __init__(self, name: str, most: int, places: _Places) -> None:
@@ -90,13 +90,13 @@ class Slots:
         return [(run, self._name) for run in dict.fromkeys(run for _, run in self._waiting)]
 
     def kept(self, asked: Collection[tuple[str, int]], kept: Collection[tuple[str, int]]) -> None:
-        """Pass a slot on to nobody here that was `asked` for and is not `kept`: it has lapsed."""
+        """Never reuse slots whose lease was `asked` to be extended and was not `kept`."""
         for slot in self._held:
             if (self._name, slot) in asked and (self._name, slot) not in kept:
                 self._held[slot] = float("-inf")
 
     async def _release(self, slot: int) -> None:
-        with suppress(JournalError):  # it lapses
+        with suppress(JournalError):  # the lease expires
             await in_thread(self._places.release, self._name, slot)
         if self._waiting:
             await asyncio.sleep(_LONGEST_PAUSE_S)  # other machines look that often

@@ -217,7 +217,7 @@ def test_the_form_of_a_reply_keeps_what_an_argument_says(case: str, small: bool)
         step: Json = {"id": "s", "tool": "t", "args": {"a": value}}
         return form.is_valid({"toolplan": 1, "steps": [step]})
 
-    if small:  # an optional argument is left out
+    if small:  # the schema omits optional arguments
         fitting, others = [each for each in fitting if each is not None], [*others, None]
     assert [value for value in (*fitting, "${o.rows[*].id}") if not fits(value)] == []
     if case != "anything beside":

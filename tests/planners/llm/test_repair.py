@@ -54,7 +54,7 @@ def plan_of(*steps: Json) -> str:
 
 
 def test_after_the_bound_the_best_draft_stands_with_all_its_problems() -> None:
-    """Not the last one: a model that is told of one fault may make three others."""
+    """The best draft is not always the last: a repair of one fault can add three."""
     nearly: Json = {"id": "a", "tool": "facilities_list", "args": {"town": "Berlin"}}
     worse: Json = {"id": "b", "tool": "shipments", "args": {"x": "${z.id}"}}
     drafts = [plan_of(nearly, worse), plan_of(nearly), plan_of(worse, worse), "no plan at all"]

@@ -82,9 +82,9 @@ def _blocks(problem: Diagnostic) -> bool:
 
 
 def _rank(problem: Diagnostic) -> int:
-    """Return what to fix first: the tools, then the arguments, then what is said of results.
+    """Return the rank of a problem: tools come before arguments, arguments before references.
 
-    A reference is often wrong because of what it refers to.
+    A wrong reference is often a consequence of a wrong step.
     """
     return next((n for n, codes in enumerate(_ORDER) if problem.code in codes), len(_ORDER) // 2)
 

@@ -151,7 +151,7 @@ def _value(schema: Schema, name: str, depth: int) -> Json:
 
 
 def _without_null(form: Json) -> Json:
-    """Return the form of an optional argument that is left out where it is null.
+    """Return the schema of an optional argument without null: the model omits it instead.
 
     >>> _without_null({"anyOf": [{"enum": ["a", None]}, {"type": "null"}]})
     {'enum': ['a']}

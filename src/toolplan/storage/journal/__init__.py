@@ -16,7 +16,7 @@ from toolplan.storage.journal._recovery import Recovered, Slot, recover
 from toolplan.storage.journal._retention import Pruning, backup, prune
 from toolplan.storage.journal._rows import KEPT_DURATIONS
 from toolplan.storage.journal._sqlite import Journal
-from toolplan.storage.journal._store import SharedJournal, Store, follow
+from toolplan.storage.journal._store import Connection, SharedJournal, Store, follow
 from toolplan.storage.journal._worker import Worker, WriterThread, settle
 from toolplan.storage.journal._writer import Writer
 
@@ -24,6 +24,7 @@ __all__ = [
     "BLOB",
     "KEPT_DURATIONS",
     "BadRecord",
+    "Connection",
     "Journal",
     "JournalError",
     "Lease",

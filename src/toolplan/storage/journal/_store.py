@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from toolplan.events import Event, RunApproved, RunState
 from toolplan.storage.journal import _statements as sql
@@ -31,6 +31,9 @@ from toolplan.threads import in_thread
 
 _WAIT_S: Final = 1.0
 """How long a wait for events is at most; a notice of new ones may get lost."""
+
+Connection: TypeAlias = Any
+"""A connection of the database's own driver, inside a transaction."""
 
 
 class Store(Readings):
@@ -212,7 +215,7 @@ class SharedJournal(Store):
 
     def submit(
         self,
-        connection: Any,  # noqa: ANN401 — of the database
+        connection: Connection,
         run: str,
         digest: str,
         record: RunRecord,

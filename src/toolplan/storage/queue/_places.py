@@ -68,6 +68,10 @@ _WAITS: Final = """
     SELECT w.name, p.owner, p.since FROM place_waits AS w JOIN places AS p ON p.name = w.name
     WHERE w.run = %s AND p.until > clock_timestamp() ORDER BY w.name, p.since
 """
+_DROP: Final = (
+    "DELETE FROM places WHERE owner = %s",
+    "DELETE FROM place_waits WHERE owner = %s",
+)
 
 
 class Held(NamedTuple):
@@ -120,6 +124,6 @@ class Places:
         ]
 
     def drop(self, worker: str) -> None:
-        """Remove all that a worker has, which is gone."""
-        for table in ("places", "place_waits"):
-            self._journal.rows(f"DELETE FROM {table} WHERE owner = %s", (worker,))  # noqa: S608
+        """Remove the places and waits of a worker that is gone."""
+        for statement in _DROP:
+            self._journal.rows(statement, (worker,))

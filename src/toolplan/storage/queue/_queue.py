@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
 from toolplan.errors import ToolplanError
+from toolplan.storage.journal import Connection
 
 
 class Job(Struct, frozen=True):
@@ -44,14 +45,14 @@ class Queue(Protocol):
     It may be wrong about who is dead: the journal refuses what a worker writes after its lease.
     """
 
-    def migrate(self, connection: Any, *, is_idle: bool) -> bool:  # noqa: ANN401 — a transaction
+    def migrate(self, connection: Connection, *, is_idle: bool) -> bool:
         """Make the tables, or migrate them one step; return whether another is needed.
 
         `is_idle`: no worker uses them.
         """
         ...
 
-    def put(self, connection: Any, run: str, queue: str) -> None:  # noqa: ANN401 — a transaction
+    def put(self, connection: Connection, run: str, queue: str) -> None:
         """Put a run into a queue, in the transaction of `connection`."""
 
     async def work(
@@ -97,6 +98,6 @@ class Queue(Protocol):
         ...
 
 
-def has_table(connection: Any, table: str) -> bool:  # noqa: ANN401 — of the database
+def has_table(connection: Connection, table: str) -> bool:
     """Return whether there is a table with this name."""
     return bool(connection.execute("SELECT to_regclass(%s) IS NOT NULL", (table,)).fetchone()[0])

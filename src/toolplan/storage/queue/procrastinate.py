@@ -22,7 +22,7 @@ from procrastinate.retry import BaseRetryStrategy, RetryDecision
 from procrastinate.schema import SchemaManager
 from psycopg_pool import AsyncConnectionPool
 
-from toolplan.storage.journal import JournalError
+from toolplan.storage.journal import Connection, JournalError
 from toolplan.storage.queue._queue import Again, Handle, Job, has_table
 
 TASK: Final = "toolplan.run"
@@ -64,7 +64,7 @@ class ProcrastinateQueue:
         """The numbers of the jobs that this process works on."""
 
     @staticmethod
-    def migrate(connection: Any, *, is_idle: bool) -> bool:  # noqa: ANN401 — psycopg's
+    def migrate(connection: Connection, *, is_idle: bool) -> bool:
         """Make the tables, or apply one migration of this version of the library.
 
         A last migration that earlier versions do not work with waits until the queue `is_idle`.
@@ -91,7 +91,7 @@ class ProcrastinateQueue:
         connection.execute(query, (sorted(done),))
         return done != {*known}
 
-    def put(self, connection: Any, run: str, queue: str) -> None:  # noqa: ANN401 — psycopg's
+    def put(self, connection: Connection, run: str, queue: str) -> None:
         """Put a run into a queue, in the transaction of `connection`."""
         with _faults():
             deferred = self._sender.configure_task(
