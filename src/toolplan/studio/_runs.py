@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Final, Literal, TypeAlias, cast
 
@@ -112,24 +112,28 @@ def run_list(app: App, active: ActiveRuns, only: Filter, limit: int, after: str)
     found: list[RunLine] = []
     until: float | None = None
     size = limit + 1 if only == Filter() else _SEARCHED
-    while entries := app.needed_journal().runs(size, after):
-        for entry in entries:
-            if len(found) == limit or (until is not None and time.monotonic() > end):
-                break
-            after, until = entry.cursor, entry.created_at
-            if _passes(entry, only, app) and (
-                (line := run_line(entry, app, active)).state == (only.state or line.state)
-            ):
-                found.append(line)
-        else:
-            continue
-        break
+    for entry in _entries(app, size, after):
+        if len(found) == limit or (until is not None and time.monotonic() > end):
+            break
+        after, until = entry.cursor, entry.created_at
+        if _passes(entry, only, app):
+            line = run_line(entry, app, active)
+            found += [line] if line.state == (only.state or line.state) else []
+    else:
+        after = ""  # there are no more
     return RunList(
         runs=found,
-        next=after if entries else None,
+        next=after or None,
         until=until,
         stranded=[StrandedOut(**each._asdict()) for each in app.workers.stranded()],
     )
+
+
+def _entries(app: App, size: int, after: str) -> Iterator[RunEntry]:
+    """Yield the entries of the journal after a cursor, read in pages of `size`."""
+    while entries := app.needed_journal().runs(size, after):
+        yield from entries
+        after = entries[-1].cursor
 
 
 _STATUSES: Final = {
