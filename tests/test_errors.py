@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 import toolplan
-from toolplan.cli._terminal import CommandError
+from toolplan.cli.terminal import CommandError
 from toolplan.errors import ToolplanError
 from toolplan.sources.mcp.source import SignInNeeded
 from toolplan.tools import OutcomeUnknown, ToolError

@@ -16,7 +16,7 @@ import pytest
 from msgspec.structs import replace
 
 from toolplan.approval import Approval, ApprovalRequired, approve
-from toolplan.cli._plan_file import read_plan
+from toolplan.cli.plan_file import read_plan
 from toolplan.compiler import Compiled, compile_plan
 from toolplan.diagnostics import Severity
 from toolplan.engines.local import run

@@ -1,8 +1,9 @@
 """What installed packages add to toolplan: dialects, rules, sources of tools, planners.
 
 A package offers them as entry points in the groups `toolplan.dialects`, `toolplan.rules`,
-`toolplan.sources`, `toolplan.planners` and `toolplan.models`. The built-in ones come in by the same
-entry points. What another package offers is used behind a guard: its faults name it.
+`toolplan.sources`, `toolplan.planners`, `toolplan.models` and `toolplan.commands`. The built-in
+ones come in by the same entry points. What another package offers is used behind a guard: its
+faults name it.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ KINDS: Final[Mapping[str, str]] = {
     "toolplan.sources": "source",
     "toolplan.planners": "planner",
     "toolplan.models": "provider",
+    "toolplan.commands": "command",
 }
 """What one entry point of a group is called."""
 

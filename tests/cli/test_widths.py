@@ -16,7 +16,7 @@ from tests.render.test_widths import SENTENCES, VALUES, WIDTHS, assert_whole
 from tests.sizes import share_of
 from toolplan.app.checkup import Finding, State
 from toolplan.cli import doctor, show, test
-from toolplan.cli._terminal import CommandError, note, out, report
+from toolplan.cli.terminal import CommandError, note, out, report
 from toolplan.events import Run, RunState
 from toolplan.forecast import Forecast
 from toolplan.plan_tests.cases import Case

@@ -1,4 +1,4 @@
-"""A package of somebody else: a rule, a dialect, a source of tools and a planner.
+"""A package of somebody else: a rule, a dialect, a source of tools, a planner and a command.
 
 `test_scratch_package.py` copies this module into a folder of its own, with the entry points that an
 installer would write. It imports public modules of toolplan only.
@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from toolplan import Limits, Parsed, Plan, Step, Toolbox, tool
+from toolplan.cli.terminal import Exit, out
 from toolplan.diagnostics import CannotExpress, Diagnostic, Severity
 from toolplan.dialects import Dialect, StepStream
 from toolplan.plan import Literal, Ref, Signature, Value
@@ -181,3 +182,9 @@ class ScratchModel:
         yield Text(TEXT)
         yield Text("```\n")
         yield Ended(self.name, Usage())
+
+
+def greet_command(name: str, *, times: int = 1) -> int:
+    """Greet somebody."""
+    out().print("Hello, " * times + name)
+    return Exit.FINE.value

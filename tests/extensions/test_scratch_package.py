@@ -1,4 +1,4 @@
-"""A package adds a rule, a dialect, a source and a planner by entry points, and nothing else.
+"""A package adds a rule, a dialect, a source, a planner and commands by entry points alone.
 
 The package is a folder on the path of a process of its own, with the files that an installer
 writes. Each thing is used through the command line and through `toolplan.open`.
@@ -29,6 +29,12 @@ scratch = scratch_toolplan:SOURCE
 
 [toolplan.planners]
 scratch = scratch_toolplan:planner
+
+[toolplan.commands]
+greet = scratch_toolplan:greet_command
+explain = scratch_toolplan:greet_command
+text = scratch_toolplan:TEXT
+gone = scratch_toolplan:gone_command
 """
 METADATA = "Metadata-Version: 2.1\nName: scratch\nVersion: 1.0\n"
 GREETED = {"s1": "Hello, Hello, Ada"}
@@ -100,6 +106,33 @@ def test_the_command_line_asks_the_planner(site: Path) -> None:
     options = ("--planner", "scratch", "--tools", "scratch://one", "--json")
     asked = json.loads(command(site, "ask", "Greet Ada", *options))
     assert asked["output"] == GREETED
+
+
+def test_the_command_line_has_the_commands(site: Path) -> None:
+    assert command(site, "greet", "Ada", "--times", "2") == "Hello, Hello, Ada\n"
+    listed = command(site, "--help")
+    assert "A command of the package scratch." in listed
+    assert "--times" in command(site, "greet", "--help")
+    assert "cycle" in command(site, "explain", "cycle")  # a name of ours is not taken
+    unknown = python(site, "-m", "toolplan", "greet", "Ada", "--time", "2")
+    assert unknown.returncode == 2
+    assert "Did you mean --times? " in f"{unknown.stderr} ".replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("text", "is a value of type str, not a function"),
+        ("gone", "cannot be loaded: AttributeError"),
+    ],
+)
+def test_a_command_that_cannot_be_used_names_its_package(
+    site: Path, name: str, reason: str
+) -> None:
+    said = python(site, "-m", "toolplan", name)
+    assert said.returncode == 2
+    assert reason in " ".join(said.stderr.split())
+    assert "scratch" in said.stderr
 
 
 APP = """

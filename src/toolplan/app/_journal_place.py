@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from toolplan.app._home import JOURNAL, home
+from toolplan.app.home import JOURNAL, home
 from toolplan.app.settings import Settings, read_settings
 from toolplan.storage.journal import Place, Store, is_address, open_journal
 

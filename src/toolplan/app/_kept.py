@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from toolplan.app import _learning
-from toolplan.app._home import LEARNED, MEMORY
 from toolplan.app._under_way import app_closed
+from toolplan.app.home import LEARNED, MEMORY
 from toolplan.app.results import AskResult
 from toolplan.errors import ToolplanError
 from toolplan.events import Run

@@ -17,11 +17,11 @@ from toolplan import providers
 from toolplan.app import _journal_place
 from toolplan.app import _policy as policies
 from toolplan.app._arguments import check_arguments
-from toolplan.app._home import home
 from toolplan.app._planning import planning
 from toolplan.app._runs import User
 from toolplan.app._toolset import EffectsArgument, ToolsArgument, open_toolbox, open_tools
 from toolplan.app.app import App
+from toolplan.app.home import home
 from toolplan.app.settings import FILE, Settings, read_settings
 from toolplan.errors import ToolplanError
 from toolplan.path import Json, copied

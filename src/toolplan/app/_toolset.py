@@ -17,7 +17,7 @@ import toolplan
 from toolplan import extract as extraction
 from toolplan import providers
 from toolplan.app import _learning
-from toolplan.app._home import LEARNED, home
+from toolplan.app.home import LEARNED, home
 from toolplan.app.settings import LABELS, Settings
 from toolplan.errors import ToolplanError
 from toolplan.path import Json

@@ -38,10 +38,10 @@ from toolplan.app._runs import (
 )
 from toolplan.app._toolset import ADVICE
 from toolplan.app._under_way import UnderWay, counted
-from toolplan.app._wait import wait
 from toolplan.app.limits import NO_LIMITS, Concurrency, LimitOptions, run_options
 from toolplan.app.notes import estimate, foreseen, noted
 from toolplan.app.results import AskResult, CheckResult, RunResult
+from toolplan.app.wait import wait
 from toolplan.compiler import Compiled, Tools, toolbox
 from toolplan.consent import Effect
 from toolplan.engines import RunOptions

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from toolplan.cli import _commands, _ending, _faults, _terminal
-from toolplan.cli._terminal import Exit
+from toolplan.cli import _commands, _ending, _faults, terminal
+from toolplan.cli.terminal import Exit
 from toolplan.errors import ToolplanError
 
 
@@ -20,24 +20,24 @@ def main(arguments: list[str] | None = None) -> None:
     debug = "--debug" in _options(words)
     if debug:
         words.remove("--debug")
-    _terminal.prepare_streams()
+    terminal.prepare_streams()
     try:
         code = _run(words, debug=debug)
         sys.stdout.flush()
     except ToolplanError as error:
-        code = _terminal.report(error, as_json=as_json)
+        code = terminal.report(error, as_json=as_json)
     except SystemExit as ended:  # the reader of the words ends an interrupted command so
         code = ended.code
     except KeyboardInterrupt:
         code = Exit.INTERRUPTED
     except BrokenPipeError:
-        _terminal.abandon_output()
+        terminal.abandon_output()
         code = Exit.NO_READER
     except OSError as error:
-        _terminal.abandon_output()
+        terminal.abandon_output()
         reason = error.strerror or type(error).__name__
         failed = ToolplanError("storage", f"The system reports: {reason}.")
-        code = _terminal.report(failed, as_json=as_json)
+        code = terminal.report(failed, as_json=as_json)
     status = code if isinstance(code, int) else 0
     if arguments is None:
         _ending.end_process(status)

@@ -12,8 +12,8 @@ from typing import Final
 
 from toolplan.app._approve import VALUES, Approve, ByPlan, DigestApprover
 from toolplan.app._arguments import is_digest
-from toolplan.app._wait import RunStopped
 from toolplan.app.app import App
+from toolplan.app.wait import RunStopped
 from toolplan.approval import (
     Approval,
     ApprovalRequired,
@@ -24,8 +24,8 @@ from toolplan.approval import (
 )
 from toolplan.cli import _person, _values
 from toolplan.cli._display import Display
-from toolplan.cli._outcome import interrupted, stopped_help
-from toolplan.cli._terminal import CommandError, discard_input, err, note, show_long
+from toolplan.cli.outcome import interrupted, stopped_help
+from toolplan.cli.terminal import CommandError, discard_input, err, note, show_long
 from toolplan.consent import ValueApproval, needs_values
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.render import approval_view

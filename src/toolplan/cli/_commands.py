@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from cyclopts import (
@@ -18,7 +18,8 @@ from cyclopts import (
 
 from toolplan.diagnostics import near
 from toolplan.errors import ToolplanError
-from toolplan.extensions import Extensions
+from toolplan.extensions import EntryPoint, Extensions, described
+from toolplan.extras import check_beside
 from toolplan.release import own_version
 
 COMMANDS: Final = {
@@ -55,7 +56,7 @@ ABOUT: Final = (
     "shows it, and runs exactly that plan."
 )
 BESIDE: Final = ("demo",)
-"""Commands of distributions beside the core, which offer them in the group `toolplan.commands`."""
+"""Commands of distributions beside the core, which are listed where these are missing, too."""
 SERVERS: Final = ("demo", "mcp", "studio", "worker")
 """Commands that serve until they are ended: they print nothing on standard output by themselves."""
 
@@ -75,8 +76,15 @@ def _shown(default: object) -> str | None:
     return None if default is None or default is False or default == () else str(default)
 
 
-def commands() -> App:
-    """Return the commands, each of which is loaded when it is needed."""
+def commands(called: str = "") -> App:
+    """Return the commands, each of which is loaded when it is needed.
+
+    Other packages add commands by entry points of the group `toolplan.commands`. The one that is
+    `called` is loaded at once, so that its faults name its package.
+
+    Raises:
+        ToolplanError: the package of the command that is called is missing, or cannot be loaded.
+    """
     app = App(
         name="toolplan",
         help=ABOUT,
@@ -86,12 +94,24 @@ def commands() -> App:
         result_action="return_value",
         default_parameter=Parameter(show_default=_shown, negative=()),
     )
-    offered = {each.name: each.value for each in Extensions[object]("toolplan.commands").entries()}
-    for name, summary in COMMANDS.items():
-        own = "_missing" if name in BESIDE else name
+    offered = Extensions[Callable[..., object]]("toolplan.commands", _guarded)
+    packages = {each.name: each for each in reversed(offered.entries())}
+    others = {
+        name: f"A command of the package {entry.package}."
+        for name, entry in packages.items()
+        if name not in COMMANDS
+    }
+    for name, summary in {**COMMANDS, **others}.items():
+        command: str | Callable[..., object] = f"toolplan.cli.{name}:{name}_command"
+        if name in BESIDE or name in others:
+            if name == called:
+                if name not in offered:
+                    check_beside("command", name)
+                command = offered[name]
+            else:
+                command = packages[name].value if name in packages else _missing
         app.command(
-            # loaded when it is called
-            offered.get(name, f"toolplan.cli.{own}:{name}_command"),
+            command,
             name=name,
             help=summary,
             help_epilogue=SERVER_EPILOGUE if name in SERVERS else EPILOGUE,
@@ -102,21 +122,37 @@ def commands() -> App:
     return app
 
 
+def _missing() -> None:
+    """Stand for a command whose distribution is not installed, in the list of commands."""
+
+
+def _guarded(entry: EntryPoint, found: object) -> Callable[..., object]:
+    """Return the command that another package offers.
+
+    Raises:
+        ExtensionError: it is not a function.
+    """
+    if not callable(found):
+        raise entry.wrong(f"is {described(found)}, not a function")
+    return found
+
+
 def run_words(words: Sequence[str]) -> object:
     """Run a command; return its exit code, or what else it returns.
 
     Raises:
         ToolplanError: the words of the call are wrong, or the command failed.
     """
+    app = commands(words[0] if words else "")
     try:
-        return commands()(list(words), exit_on_error=False, print_error=False)
+        return app(list(words), exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        raise _usage(error, words) from None
+        raise _usage(error, words, app) from None
 
 
-def _usage(error: CycloptsError, words: Sequence[str]) -> ToolplanError:
+def _usage(error: CycloptsError, words: Sequence[str], app: App) -> ToolplanError:
     """Return what is wrong with the words of the call, and where the help is."""
-    command = words[0] if words and words[0] in COMMANDS else ""
+    command = words[0] if words and words[0] in app else ""
     help_ = f"See `toolplan {command} --help`." if command else "See `toolplan --help`."
     message = str(error)
     if isinstance(error, UnusedCliTokensError):

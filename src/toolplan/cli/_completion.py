@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from cyclopts.completion.detect import ShellDetectionError, detect_shell
 
 from toolplan.cli._commands import commands
-from toolplan.cli._terminal import CommandError, Exit, note, out
+from toolplan.cli.terminal import CommandError, Exit, note, out
 
 Shell = Annotated[
     Literal["bash", "zsh", "fish"] | None,

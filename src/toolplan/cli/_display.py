@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
-from toolplan.cli._terminal import err, make_way, out
+from toolplan.cli.terminal import err, make_way, out
 from toolplan.events import Event
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.render.plan_tree import effect_marks, plan_tree

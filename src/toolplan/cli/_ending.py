@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Final
 
 from toolplan import event_loop, threads
-from toolplan.cli import _terminal
+from toolplan.cli import terminal
 
 _LAST_THREADS_S: Final = 5.0  # for threads that are no daemons, when calls were given up
 
@@ -25,7 +25,7 @@ def end_process(code: int) -> None:
     alive = [thread for thread in _foreign_threads() if thread.is_alive()]
     hung = sum(threads.hung_calls().values()) + event_loop.left_behind() + len(alive)
     if hung:
-        _terminal.note(f"Calls that were given up and end with this process: {hung}.")
+        terminal.note(f"Calls that were given up and end with this process: {hung}.")
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 stream.flush()

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from toolplan import own_code
-from toolplan.cli._terminal import note
+from toolplan.cli.terminal import note
 from toolplan.errors import ToolplanError, sentence
 from toolplan.render.printable import printable
 

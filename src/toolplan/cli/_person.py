@@ -7,7 +7,7 @@ import sys
 from typing import Final
 
 from toolplan.app._runs import maker_of
-from toolplan.cli._terminal import CommandError
+from toolplan.cli.terminal import CommandError
 from toolplan.storage.journal import Store
 
 _WORDS: Final = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "iris")

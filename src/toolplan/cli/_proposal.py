@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from toolplan.app.results import AskResult
-from toolplan.cli._plan_file import plan_document
-from toolplan.cli._terminal import CommandError, Exit, err, note, out, print_json
+from toolplan.cli.plan_file import plan_document
+from toolplan.cli.terminal import CommandError, Exit, err, note, out, print_json
 from toolplan.path import Json
 from toolplan.plan import Plan
 from toolplan.planners import Clarification, Draft, Refusal

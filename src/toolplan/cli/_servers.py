@@ -9,8 +9,8 @@ from typing import Annotated, TypeAlias
 
 from cyclopts import Parameter
 
-from toolplan.app._home import home
-from toolplan.cli._terminal import CommandError
+from toolplan.app.home import home
+from toolplan.cli.terminal import CommandError
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.sources.mcp.servers import Server, read_servers
 from toolplan.sources.mcp.sign_ins import SignIns

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Final, TextIO
 
-from toolplan.cli import _terminal
+from toolplan.cli import terminal
 from toolplan.providers import ModelCall, UsageTracker
 from toolplan.render.printable import cut, printable
 
@@ -63,7 +63,7 @@ class Thinking:
                 frames = _PLAIN_FRAMES if is_plain else _FRAMES
                 self._frame += 1
                 text = f"{frames[self._frame % len(frames)]} {thinking_text(call, now)}"
-                self._write(_CLEAR + cut(text, _terminal.err().width - 1))
+                self._write(_CLEAR + cut(text, terminal.err().width - 1))
                 self._is_drawn = True
 
     def make_way(self) -> None:
@@ -87,7 +87,7 @@ def thinking_shown(
     tracker: UsageTracker, *, silent: bool, is_hidden: Callable[[], bool] = lambda: False
 ) -> Generator[None]:
     """Show the calls to models meanwhile, on a terminal and where more than JSON is wanted."""
-    if silent or not _terminal.err().is_terminal or _terminal.err().is_dumb_terminal:
+    if silent or not terminal.err().is_terminal or terminal.err().is_dumb_terminal:
         yield
         return
     line, over = Thinking(tracker, sys.stderr, is_hidden), threading.Event()
@@ -97,7 +97,7 @@ def thinking_shown(
             line.draw()
 
     thread = threading.Thread(target=draw, name="toolplan-thinking", daemon=True)
-    with _terminal.making_way(line.make_way):
+    with terminal.making_way(line.make_way):
         thread.start()
         try:
             yield

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
-from toolplan.app._home import home
 from toolplan.app._toolset import Toolset, open_tools
+from toolplan.app.home import home
 from toolplan.app.settings import read_settings
-from toolplan.cli._terminal import ask_claim, note
+from toolplan.cli.terminal import ask_claim, note
 from toolplan.providers import Model, ModelError
 from toolplan.render.printable import printable
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from toolplan.cli import _person
 from toolplan.cli._display import Display
-from toolplan.cli._terminal import discard_input, err, note, show_long
+from toolplan.cli.terminal import discard_input, err, note, show_long
 from toolplan.consent import Answer, Denied, Effect, LeaveOut, effects_of
 from toolplan.events import Run
 from toolplan.render import effects_view, runs_view

@@ -10,13 +10,13 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from toolplan.app._open import open
-from toolplan.app._wait import run_to_end
 from toolplan.app.app import App
 from toolplan.app.results import AskResult
-from toolplan.cli import _plan_file, _proposal, _thinking
+from toolplan.app.wait import run_to_end
+from toolplan.cli import _proposal, _thinking, plan_file
 from toolplan.cli._approval import RunGuard, wanted
 from toolplan.cli._display import Display
-from toolplan.cli._options import (
+from toolplan.cli.options import (
     ApproveOption,
     ApproveValuesFlag,
     BaseUrlOption,
@@ -37,8 +37,8 @@ from toolplan.cli._options import (
     WeeksOption,
     YesFlag,
 )
-from toolplan.cli._outcome import print_run, report_comparison, report_forecast, report_usage
-from toolplan.cli._terminal import Exit, ask_claim, err, note
+from toolplan.cli.outcome import print_run, report_comparison, report_forecast, report_usage
+from toolplan.cli.terminal import Exit, ask_claim, err, note
 from toolplan.compiler import Compiled
 from toolplan.deltas import Delta
 from toolplan.forecast import Forecast
@@ -156,7 +156,7 @@ def _print(asked: AskResult, *, plan_only: bool, as_json: bool, strict: bool) ->
     if not plan_only or asked.plan is None:
         return _proposal.report_no_plan(asked, as_json=as_json)
     if as_json:
-        print(_plan_file.plan_document(asked.plan.plan, "toolplan"), end="")
+        print(plan_file.plan_document(asked.plan.plan, "toolplan"), end="")
     else:
         _proposal.print_plan(asked.plan.plan, None, marks=asked.marks)
     return Exit.FINE.value

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from toolplan.app._wait import run_to_end
+from toolplan.app.wait import run_to_end
 from toolplan.cli._journal import opened_journal
-from toolplan.cli._options import JournalOption, JsonFlag
 from toolplan.cli._placed import placed, reached, user_name
-from toolplan.cli._terminal import Exit, note, print_json
+from toolplan.cli.options import JournalOption, JsonFlag
 from toolplan.cli.resume import RunArgument
+from toolplan.cli.terminal import Exit, note, print_json
 from toolplan.engines import cancel
 from toolplan.events import RunState
 from toolplan.render.runs_view import SHORT

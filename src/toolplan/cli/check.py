@@ -7,10 +7,11 @@ from typing import Annotated, Final, Literal
 from cyclopts import Parameter
 from msgspec.structs import replace
 
-from toolplan.app._home import home
 from toolplan.app._policy import policy_of
+from toolplan.app.home import home
 from toolplan.app.settings import FILE
-from toolplan.cli._options import (
+from toolplan.cli._tools import opened_if_given
+from toolplan.cli.options import (
     DialectOption,
     EffectsOption,
     JsonFlag,
@@ -19,9 +20,8 @@ from toolplan.cli._options import (
     StrictFlag,
     ToolsOption,
 )
-from toolplan.cli._plan_file import PlanFile, print_diagnostics, read_plan, write_plan
-from toolplan.cli._terminal import CommandError, Exit, err, note, out, print_json
-from toolplan.cli._tools import opened_if_given
+from toolplan.cli.plan_file import PlanFile, print_diagnostics, read_plan, write_plan
+from toolplan.cli.terminal import CommandError, Exit, err, note, out, print_json
 from toolplan.compiler import examine, fixed_text
 from toolplan.diagnostics import Severity, to_json
 from toolplan.flows import Policy

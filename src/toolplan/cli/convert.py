@@ -7,16 +7,16 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from toolplan.cli._options import JsonFlag, PlanFileArgument, ToolsOption
-from toolplan.cli._plan_file import (
+from toolplan.cli._tools import opened_if_given
+from toolplan.cli.options import JsonFlag, PlanFileArgument, ToolsOption
+from toolplan.cli.plan_file import (
     plan_document,
     plan_text,
     print_diagnostics,
     read_plan,
     whole_plan,
 )
-from toolplan.cli._terminal import CommandError, Exit, err
-from toolplan.cli._tools import opened_if_given
+from toolplan.cli.terminal import CommandError, Exit, err
 from toolplan.compiler import parse
 from toolplan.diagnostics import to_json
 from toolplan.dialects import DIALECTS, known_dialect

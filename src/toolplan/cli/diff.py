@@ -11,7 +11,8 @@ from cyclopts import Parameter
 from msgspec import Struct
 
 from toolplan.app._journal_place import existing_journal
-from toolplan.cli._options import (
+from toolplan.cli._tools import opened_if_given
+from toolplan.cli.options import (
     DialectOption,
     EffectsOption,
     JournalOption,
@@ -19,9 +20,8 @@ from toolplan.cli._options import (
     ToolsOption,
     refuse_options,
 )
-from toolplan.cli._plan_file import print_diagnostics, read_plan, whole_plan
-from toolplan.cli._terminal import CommandError, Exit, err, out, print_json
-from toolplan.cli._tools import opened_if_given
+from toolplan.cli.plan_file import print_diagnostics, read_plan, whole_plan
+from toolplan.cli.terminal import CommandError, Exit, err, out, print_json
 from toolplan.comparison import compare_plans
 from toolplan.compiler import parse
 from toolplan.diagnostics import to_json as diagnostic_to_json

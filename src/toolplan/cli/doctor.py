@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from toolplan.app.checkup import Finding, State, check_up
-from toolplan.cli._options import JsonFlag, ToolsOption
-from toolplan.cli._terminal import Exit, out, print_json
+from toolplan.cli.options import JsonFlag, ToolsOption
+from toolplan.cli.terminal import Exit, out, print_json
 from toolplan.path import Json
 from toolplan.render._lines import Prose
 from toolplan.render.printable import count_text, printable

@@ -11,8 +11,8 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 from msgspec import Struct
 
-from toolplan.cli._options import JsonFlag, ModelOption, ToolsOption
-from toolplan.cli._terminal import CommandError, Exit, note, out, print_json
+from toolplan.cli.options import JsonFlag, ModelOption, ToolsOption
+from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
 from toolplan.cli.test import Files, PlannerChoice, TimesOption
 from toolplan.path import Json
 from toolplan.plan_tests.cases import Case, CaseFile, read_cases

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from toolplan.cli._options import JsonFlag
-from toolplan.cli._terminal import CommandError, Exit, out, print_json
+from toolplan.cli.options import JsonFlag
+from toolplan.cli.terminal import CommandError, Exit, out, print_json
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.error_pages import ERROR_PAGES
 from toolplan.rules import rule_pages

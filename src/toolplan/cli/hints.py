@@ -9,11 +9,11 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from toolplan import providers
-from toolplan.app._home import home
+from toolplan.app.home import home
 from toolplan.app.settings import read_settings
-from toolplan.cli._options import BaseUrlOption, EffectsOption, JsonFlag, ModelOption, ToolsOption
-from toolplan.cli._terminal import Exit, note, print_json
 from toolplan.cli._tools import opened
+from toolplan.cli.options import BaseUrlOption, EffectsOption, JsonFlag, ModelOption, ToolsOption
+from toolplan.cli.terminal import Exit, note, print_json
 from toolplan.event_loop import run_bounded
 from toolplan.path import Json
 from toolplan.render.printable import printable

@@ -10,8 +10,8 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from toolplan.cli._first_files import SERVERS, TESTS, first_files
-from toolplan.cli._options import JsonFlag
-from toolplan.cli._terminal import CommandError, Exit, out, print_json
+from toolplan.cli.options import JsonFlag
+from toolplan.cli.terminal import CommandError, Exit, out, print_json
 
 FolderArgument = Annotated[
     Path, Parameter(name="FOLDER", help="Where to write; it is made where it does not exist.")

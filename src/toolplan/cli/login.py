@@ -7,9 +7,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from toolplan.cli._options import JsonFlag
 from toolplan.cli._servers import ServerArgument, ServersOption, named_server
-from toolplan.cli._terminal import Exit, err, note, print_json
+from toolplan.cli.options import JsonFlag
+from toolplan.cli.terminal import Exit, err, note, print_json
 from toolplan.render.printable import printable
 from toolplan.sources.mcp.signing_in import sign_in
 

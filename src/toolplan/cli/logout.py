@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from toolplan.cli._options import JsonFlag
 from toolplan.cli._servers import ServerArgument, ServersOption, named_server
-from toolplan.cli._terminal import Exit, note, print_json
+from toolplan.cli.options import JsonFlag
+from toolplan.cli.terminal import Exit, note, print_json
 from toolplan.sources.mcp.signing_in import sign_out
 
 

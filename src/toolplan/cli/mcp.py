@@ -8,8 +8,8 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from toolplan.app._open import open
-from toolplan.app._wait import run_to_end
-from toolplan.cli._options import (
+from toolplan.app.wait import run_to_end
+from toolplan.cli.options import (
     ApproveValuesFlag,
     BaseUrlOption,
     ConcurrencyOption,
@@ -24,7 +24,7 @@ from toolplan.cli._options import (
     WeeksOption,
     known_port,
 )
-from toolplan.cli._terminal import CommandError, Exit, note
+from toolplan.cli.terminal import CommandError, Exit, note
 from toolplan.http_server.guard import is_loopback
 from toolplan.mcp_server import DEFAULT_PORT, CannotServe, http_token, serve
 

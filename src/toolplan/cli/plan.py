@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Final, TypeAlias, cast
 
 from toolplan.app._open import open
-from toolplan.app._wait import run_to_end
-from toolplan.cli._options import (
+from toolplan.app.wait import run_to_end
+from toolplan.cli._proposal import clarification_json, print_plan, report_no_plan
+from toolplan.cli._thinking import thinking_shown
+from toolplan.cli.options import (
     BaseUrlOption,
     ContractsOption,
     ConversationOption,
@@ -25,11 +27,9 @@ from toolplan.cli._options import (
     ToolsOption,
     WeeksOption,
 )
-from toolplan.cli._outcome import report_usage
-from toolplan.cli._plan_file import plan_document
-from toolplan.cli._proposal import clarification_json, print_plan, report_no_plan
-from toolplan.cli._terminal import CommandError, Exit, ask_claim, note, print_json
-from toolplan.cli._thinking import thinking_shown
+from toolplan.cli.outcome import report_usage
+from toolplan.cli.plan_file import plan_document
+from toolplan.cli.terminal import CommandError, Exit, ask_claim, note, print_json
 from toolplan.dialects import known_dialect
 from toolplan.extensions import Extensions
 from toolplan.extras import check_beside

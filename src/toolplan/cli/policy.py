@@ -6,10 +6,11 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from toolplan.app._home import home
 from toolplan.app._policy import policy_of
+from toolplan.app.home import home
 from toolplan.app.settings import FILE
-from toolplan.cli._options import (
+from toolplan.cli._tools import opened
+from toolplan.cli.options import (
     BaseUrlOption,
     DialectOption,
     EffectsOption,
@@ -18,9 +19,8 @@ from toolplan.cli._options import (
     ToolsOption,
     refuse_options,
 )
-from toolplan.cli._plan_file import print_diagnostics, read_plan
-from toolplan.cli._terminal import CommandError, Exit, err, out, print_json
-from toolplan.cli._tools import opened
+from toolplan.cli.plan_file import print_diagnostics, read_plan
+from toolplan.cli.terminal import CommandError, Exit, err, out, print_json
 from toolplan.compiler import compile_plan, flows_of
 from toolplan.diagnostics import to_json
 from toolplan.flows import Policy, Vouched, draft_policy

@@ -12,12 +12,20 @@ from cyclopts import Parameter
 from toolplan.app._decisions import consents_of, decisions_of, left_out_items
 from toolplan.app._open import open
 from toolplan.app._toolset import effect_labels, reopening
-from toolplan.app._wait import run_to_end
 from toolplan.app.results import RunResult
+from toolplan.app.wait import run_to_end
 from toolplan.cli._approval import RunGuard, wanted
 from toolplan.cli._display import Display
 from toolplan.cli._journal import opened_journal
-from toolplan.cli._options import (
+from toolplan.cli._person import approved_by_word
+from toolplan.cli._placed import (
+    Decisions,
+    continue_after_failover,
+    placed,
+    refuse_values,
+    send,
+)
+from toolplan.cli.options import (
     ApproveOption,
     ApproveValuesFlag,
     ConcurrencyOption,
@@ -31,16 +39,8 @@ from toolplan.cli._options import (
     YesFlag,
     for_given_plans,
 )
-from toolplan.cli._outcome import print_run
-from toolplan.cli._person import approved_by_word
-from toolplan.cli._placed import (
-    Decisions,
-    continue_after_failover,
-    placed,
-    refuse_values,
-    send,
-)
-from toolplan.cli._terminal import CommandError, note
+from toolplan.cli.outcome import print_run
+from toolplan.cli.terminal import CommandError, note
 from toolplan.engines import CannotRun
 from toolplan.events import Event
 from toolplan.execution_plan import ExecutionPlan

@@ -8,12 +8,11 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from toolplan.app._open import open
-from toolplan.app._wait import run_to_end
 from toolplan.app.app import App
+from toolplan.app.wait import run_to_end
 from toolplan.cli._approval import RunGuard, wanted
-from toolplan.cli._checked import checked_plan
 from toolplan.cli._display import Display
-from toolplan.cli._options import (
+from toolplan.cli.options import (
     ApproveOption,
     ApproveValuesFlag,
     BaseUrlOption,
@@ -33,9 +32,9 @@ from toolplan.cli._options import (
     YesFlag,
     for_given_plans,
 )
-from toolplan.cli._outcome import print_run, report_comparison, report_forecast, report_usage
-from toolplan.cli._plan_file import read_plan
-from toolplan.cli._terminal import Exit, ask_claim, note, out, print_json
+from toolplan.cli.outcome import print_run, report_comparison, report_forecast, report_usage
+from toolplan.cli.plan_file import checked_plan, read_plan
+from toolplan.cli.terminal import Exit, ask_claim, note, out, print_json
 from toolplan.dry_run import dry_view
 from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan

@@ -10,14 +10,14 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.filesize import decimal
 
-from toolplan.app._home import home
 from toolplan.app._journal_place import user_journal
+from toolplan.app.home import home
 from toolplan.app.retention import Retention, retention
 from toolplan.app.settings import read_settings
 from toolplan.cli._journal import opened_journal
-from toolplan.cli._options import JournalOption, JsonFlag
 from toolplan.cli._placed import report_placed, without_worker
-from toolplan.cli._terminal import CommandError, Exit, note, out, print_json
+from toolplan.cli.options import JournalOption, JsonFlag
+from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
 from toolplan.path import Json
 from toolplan.render.runs_view import RunLine, RunsView
 from toolplan.storage.journal import Pruning, RunEntry

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from toolplan.cli._options import JsonFlag, ToolsOption
 from toolplan.cli._outputs import OUTPUTS, output_schema
-from toolplan.cli._terminal import CommandError, Exit, print_json
 from toolplan.cli._tools import opened_if_given
+from toolplan.cli.options import JsonFlag, ToolsOption
+from toolplan.cli.terminal import CommandError, Exit, print_json
 from toolplan.plan_json import json_schema
 
 

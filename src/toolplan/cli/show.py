@@ -16,7 +16,10 @@ from toolplan.answer import Answer, answer
 from toolplan.app._journal_place import existing_journal
 from toolplan.app._toolset import DEMO, Toolset, reopening
 from toolplan.cli._journal import opened_journal
-from toolplan.cli._options import (
+from toolplan.cli._placed import placed, report_placed, without_worker
+from toolplan.cli._tools import opened_if_given
+from toolplan.cli._values import print_waiting
+from toolplan.cli.options import (
     DialectOption,
     EffectsOption,
     JournalOption,
@@ -24,12 +27,9 @@ from toolplan.cli._options import (
     ToolsOption,
     refuse_options,
 )
-from toolplan.cli._outcome import print_doubts
-from toolplan.cli._placed import placed, report_placed, without_worker
-from toolplan.cli._plan_file import print_diagnostics, read_plan, whole_plan
-from toolplan.cli._terminal import CommandError, Exit, err, note, out, print_json
-from toolplan.cli._tools import opened_if_given
-from toolplan.cli._values import print_waiting
+from toolplan.cli.outcome import print_doubts
+from toolplan.cli.plan_file import print_diagnostics, read_plan, whole_plan
+from toolplan.cli.terminal import CommandError, Exit, err, note, out, print_json
 from toolplan.compiler import output_schemas, parse
 from toolplan.diagnostics import to_json as diagnostic_to_json
 from toolplan.events import CallIntended, Event, ItemEnded, Run, RunState, StepState, fold, to_json

@@ -11,8 +11,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from toolplan.app._open import open
-from toolplan.app._wait import run_to_end
-from toolplan.cli._options import (
+from toolplan.app.wait import run_to_end
+from toolplan.cli.options import (
     BaseUrlOption,
     EffectsOption,
     JournalOption,
@@ -24,7 +24,7 @@ from toolplan.cli._options import (
     WeeksOption,
     known_port,
 )
-from toolplan.cli._terminal import CommandError, Exit, note
+from toolplan.cli.terminal import CommandError, Exit, note
 from toolplan.extras import install_command
 
 NoOpenFlag = Annotated[

@@ -7,12 +7,12 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from toolplan.app._open import open
-from toolplan.app._wait import run_to_end
 from toolplan.app.app import App
+from toolplan.app.wait import run_to_end
 from toolplan.approval import Approval, approve_digest, effect_steps
 from toolplan.cli._approval import wanted
-from toolplan.cli._checked import checked_plan
-from toolplan.cli._options import (
+from toolplan.cli._placed import report_placed
+from toolplan.cli.options import (
     ApproveOption,
     ConcurrencyOption,
     DialectOption,
@@ -25,10 +25,9 @@ from toolplan.cli._options import (
     TodayOption,
     YesFlag,
 )
-from toolplan.cli._outcome import print_run
-from toolplan.cli._placed import report_placed
-from toolplan.cli._plan_file import read_plan
-from toolplan.cli._terminal import Exit, err, note, out, print_json
+from toolplan.cli.outcome import print_run
+from toolplan.cli.plan_file import checked_plan, read_plan
+from toolplan.cli.terminal import Exit, err, note, out, print_json
 from toolplan.cli.worker import ToolboxArgument
 from toolplan.events import RunState
 from toolplan.execution_plan import ExecutionPlan

@@ -10,8 +10,8 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from toolplan.app.app import App
-from toolplan.cli._options import ContractsOption, JsonFlag, ModelOption, ToolsOption
-from toolplan.cli._terminal import CommandError, Exit, note, out, print_json
+from toolplan.cli.options import ContractsOption, JsonFlag, ModelOption, ToolsOption
+from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
 from toolplan.path import Json
 from toolplan.plan_json import dump
 from toolplan.plan_tests.cases import CaseFile, read_cases

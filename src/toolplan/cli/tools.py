@@ -7,9 +7,9 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from toolplan.app._toolset import Toolset
-from toolplan.cli._options import BaseUrlOption, EffectsOption, JsonFlag, ToolsOption
-from toolplan.cli._terminal import CommandError, Exit, note, out, print_json
 from toolplan.cli._tools import opened
+from toolplan.cli.options import BaseUrlOption, EffectsOption, JsonFlag, ToolsOption
+from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.render.printable import printable
 from toolplan.render.tools_view import ToolsView, ToolView

@@ -8,14 +8,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from toolplan.app._home import home
 from toolplan.app._open import open
-from toolplan.app._wait import run_to_end
 from toolplan.app.app import App
+from toolplan.app.home import home
 from toolplan.app.limits import limits_everywhere
 from toolplan.app.settings import Settings, read_settings
-from toolplan.cli._options import JournalOption
-from toolplan.cli._terminal import CommandError, Exit, note
+from toolplan.app.wait import run_to_end
+from toolplan.cli.options import JournalOption
+from toolplan.cli.terminal import CommandError, Exit, note
 from toolplan.engines import Leaving
 from toolplan.workers import DEFAULT_CONCURRENCY, work
 

@@ -14,8 +14,8 @@ from mcp.server.transport_security import TransportSecuritySettings
 from msgspec.structs import replace
 from starlette.types import ASGIApp
 
-from toolplan.app._home import home
 from toolplan.app.app import App
+from toolplan.app.home import home
 from toolplan.app.limits import Concurrency
 from toolplan.approval import Approver
 from toolplan.http_server.crowd import Bounds

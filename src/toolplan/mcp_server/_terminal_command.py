@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from toolplan.app._home import VARIABLE
+from toolplan.app.home import VARIABLE
 
 
 def terminal_command(*arguments: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 
-from toolplan.app._home import home
 from toolplan.app._open import open
 from toolplan.app.app import App
+from toolplan.app.home import home
 from toolplan.app.settings import read_settings
 from toolplan.plan_tests.cases import CaseFile
 

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 from starlette.types import ASGIApp
 
-from toolplan.app._home import home
 from toolplan.app.app import App
+from toolplan.app.home import home
 from toolplan.errors import ToolplanError
 from toolplan.http_server.guard import Guard, Rules
 from toolplan.http_server.secret_file import kept_secret

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from toolplan.answer import Answer
 from toolplan.cli import _values
-from toolplan.cli._terminal import Exit, note, out, print_json
+from toolplan.cli.terminal import Exit, note, out, print_json
 from toolplan.events import Run, to_json
 from toolplan.forecast import Forecast
 from toolplan.path import Json

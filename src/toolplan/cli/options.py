@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal, TypeAlias, TypedDict
 
 from cyclopts import Parameter, Token
 
-from toolplan.cli._terminal import CommandError
+from toolplan.cli.terminal import CommandError
 from toolplan.dialects import DIALECTS
 
 _TOOLS_HELP: Final = (
