@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from toolplan.path import Json
-from toolplan.sources.openapi import OpenApiToolbox, openapi_toolbox, read_document
 from toolplan_demo import demo_tools
 from toolplan_demo.rest_document import openapi_document
+from toolplan_openapi import OpenApiToolbox, openapi_toolbox, read_document
 
 BASE_URL: Final = "http://127.0.0.1:1"
 """Nothing is called; documents that name no host need one all the same."""

@@ -17,11 +17,18 @@ from toolplan.errors import ToolplanError
 
 _OURS: Final = "toolplan"
 _NOT_LISTED: Final = ("all", "dev")
-_BESIDE: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("clear", "contract", "kirha", "state"), "adapters"),
-    "demo": "demo",
+_BESIDE: Final[Mapping[str, Mapping[str, str]]] = {
+    "command": {"demo": "demo"},
+    "dialect": {
+        "arazzo": "openapi",
+        "clear": "adapters",
+        "kirha": "adapters",
+        "state": "adapters",
+    },
+    "planner": {"contract": "adapters"},
+    "source": {"openapi": "openapi"},
 }
-"""The extras that bring the dialects, planners and commands of distributions beside the core."""
+"""The extra that brings what the core does not have, by kind and name."""
 
 
 def install_command(extra: str) -> str:
@@ -44,14 +51,17 @@ def install_command(extra: str) -> str:
     return shlex.join([sys.executable, "-m", "pip", "install", *what])
 
 
-def check_beside(kind: str, name: str) -> None:
+def check_beside(kind: str, name: str, subject: str | None = None) -> None:
     """Check that `name`, which is not installed, is not of a distribution beside the core.
+
+    `subject` is what needs it, as the subject of a sentence.
 
     Raises:
         ToolplanError: it is one's; the help is the command that installs it.
     """
-    if extra := _BESIDE.get(name):
-        said = f"The {kind} {name!r} needs the package {_OURS}-{extra}, which is not installed."
+    if extra := _BESIDE[kind].get(name):
+        subject = subject or f"The {kind} {name!r}"
+        said = f"{subject} needs the package {_OURS}-{extra}, which is not installed."
         raise ToolplanError("missing-extra", said, f"Install it: {install_command(extra)}")
 
 

@@ -13,8 +13,8 @@ import toolplan
 from tests.sources.mcp.scripts import Scripted, listed_tool, one_page, text
 from toolplan.errors import ToolplanError
 from toolplan.flows import Policy, Vouched
-from toolplan.sources.openapi import openapi_toolbox
 from toolplan.tools import Effects, Tool
+from toolplan_openapi import openapi_toolbox
 
 LOWERING: tuple[dict[str, Any], ...] = (
     {"readOnlyHint": True},

@@ -26,13 +26,13 @@ from toolplan.approval import ApprovalRequired, approve
 from toolplan.compiler import compile_plan
 from toolplan.engines import run
 from toolplan.path import Json
-from toolplan.sources.openapi import openapi_toolbox
 from toolplan.tools import Toolbox, ToolError
 from toolplan_demo import demo_tools
 from toolplan_demo.rest import DOCUMENT_PATH, MAX_BODY, server
 from toolplan_demo.rest_document import openapi_document
 from toolplan_demo.rest_routes import ROUTES
 from toolplan_offline import OfflinePlanner
+from toolplan_openapi import openapi_toolbox
 
 ROWS = 731
 

@@ -18,7 +18,7 @@ from toolplan import extract as extraction
 from toolplan import providers
 from toolplan.app import _learning
 from toolplan.app.home import LEARNED, home
-from toolplan.app.settings import LABELS, Settings
+from toolplan.app.settings import LABELS, Settings, source_tables
 from toolplan.errors import ToolplanError
 from toolplan.path import Json
 from toolplan.sources._base import OpenedTools, ServerStatus, SourceContext, not_asked
@@ -112,7 +112,10 @@ def open_tools(
     context = SourceContext(
         Path.cwd(),
         os.environ,
-        {**{n: settings.table(n) for n in ("openapi", "sources")}, "effects": dict(labels)},
+        {
+            **{name: settings.table(name) for name in ("sources", *source_tables())},
+            "effects": dict(labels),
+        },
         settings.path or Path("toolplan.toml"),
         home(),
         base_url,

@@ -20,7 +20,9 @@ from msgspec import Struct
 from toolplan.answer import Thresholds
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.errors import ToolplanError
+from toolplan.extras import check_beside
 from toolplan.providers import SETTABLE
+from toolplan.sources.named import SOURCES
 from toolplan.tools import Effects
 
 FILE: Final = "toolplan.toml"
@@ -28,7 +30,6 @@ TABLES: Final = (
     "answer",
     "effects",
     "limits",
-    "openapi",
     "retention",
     "runs",
     "sources",
@@ -242,6 +243,11 @@ NAMES: Final = tuple(sorted(each.lower() for each in VARIABLES))
 """The names in `toolplan.toml` beside its tables."""
 
 
+def source_tables() -> tuple[str, ...]:
+    """Return the tables of sources of other packages: each has the name of its source."""
+    return tuple(each.name for each in SOURCES.entries() if not each.is_ours)
+
+
 class Settings:
     """The settings of one user; a table or a variable is checked when it is first used."""
 
@@ -255,15 +261,18 @@ class Settings:
 
         Raises:
             SettingsError: a name is unknown.
+            ToolplanError: a table is for a source that is not installed.
         """
         self.path = path
         self._document = document
         variables = os.environ if environment is None else environment
         self._set = {name.upper(): value for name, value in variables.items() if value}
         for key in document:
-            if key not in TABLES and key not in NAMES:
-                known = ", ".join((*(f"[{table}]" for table in TABLES), *NAMES))
-                meant = did_you_mean(near(key, (*TABLES, *NAMES))) or ""
+            if key not in TABLES and key not in NAMES and key not in source_tables():
+                check_beside("source", key, f"{self.place}: [{key}]")
+                tables = (*TABLES, *source_tables())
+                known = ", ".join((*(f"[{table}]" for table in tables), *NAMES))
+                meant = did_you_mean(near(key, (*tables, *NAMES))) or ""
                 raise SettingsError(
                     f"{self.place}: there is no setting {key!r}.",
                     f"{meant} Known settings: {known}.".strip(),

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 from msgspec import Struct, field
 
 from toolplan.diagnostics import Diagnostic
-from toolplan.dialects._characters import syntax
 from toolplan.dialects._numbered import Steps
+from toolplan.dialects.characters import syntax
 from toolplan.dialects.form import cannot
 from toolplan.plan import Limits, Plan, split_pointer
 from toolplan.plan_json import Report, TextProblem, shown

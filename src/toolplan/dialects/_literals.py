@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from toolplan.dialects._characters import not_text, replaced
+from toolplan.dialects.characters import not_text, replaced
 from toolplan.path import Json
 from toolplan.plan import Literal, Value, array, escape_pointer, object_
 from toolplan.plan_json import Report, shown

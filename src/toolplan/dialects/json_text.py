@@ -22,7 +22,7 @@ from toolplan import source
 from toolplan.diagnostics import Diagnostic
 from toolplan.dialects import _blocks
 from toolplan.dialects._blocks import Segments
-from toolplan.dialects._characters import (
+from toolplan.dialects.characters import (
     REPLACEMENT,
     fits,
     not_text,

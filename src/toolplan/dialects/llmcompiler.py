@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from toolplan.diagnostics import CannotExpress, Diagnostic
 from toolplan.dialects import _call_lines, _literals, _numbered
-from toolplan.dialects._characters import checked, syntax
+from toolplan.dialects.characters import checked, syntax
 from toolplan.dialects.form import NO_LIMITS, FunctionDialect, Signatures, cannot
 from toolplan.path import Json, Path, parse_segments, print_path
 from toolplan.plan import (

@@ -21,7 +21,7 @@ from typing import Final
 
 from toolplan.diagnostics import Diagnostic
 from toolplan.dialects import _call_lines, _literals, _numbered
-from toolplan.dialects._characters import checked
+from toolplan.dialects.characters import checked
 from toolplan.dialects.form import NO_LIMITS, FunctionDialect, Signatures, cannot
 from toolplan.path import Path
 from toolplan.plan import (

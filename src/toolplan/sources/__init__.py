@@ -1,6 +1,12 @@
 """Where tools come from: Python, files, MCP servers, OpenAPI documents, and other packages."""
 
-from toolplan.sources._base import OpenedTools, ServerStatus, SourceContext, ToolSource
+from toolplan.sources._base import (
+    OpenedTools,
+    ServerStatus,
+    SourceContext,
+    ToolSource,
+    plain_name,
+)
 from toolplan.sources.learned import (
     Drift,
     LearnedError,
@@ -22,6 +28,7 @@ __all__ = [
     "SourceContext",
     "ToolSource",
     "learn",
+    "plain_name",
     "tool",
     "tool_digest",
     "toolbox_of",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -14,13 +13,6 @@ from msgspec import Struct, field
 from toolplan.tools import Tool, Toolbox, ToolObjectError
 
 _OTHER: Final = re.compile(r"[^A-Za-z0-9_.-]+")
-_PAGE: Final = re.compile(
-    r"[\s\ufeff]*(<!--.*?-->\s*)*<(!doctype\s+html|html|head|title|body)\b", re.I | re.S
-)
-_TITLE: Final = re.compile(r"<title[^>]*>([^<]*)", re.IGNORECASE)
-_TAG: Final = re.compile(r"<[^>]*>")
-_LONGEST_SEARCHED: Final = 10_000
-_LONGEST_TITLE: Final = 200
 _LONGEST_NAME: Final = 64
 _OF_SOURCES: Final = frozenset(("trusted", "headers"))
 
@@ -41,20 +33,6 @@ def plain_name(text: str) -> str:
     """
     name = _OTHER.sub("_", text).strip("_")
     return name[:_LONGEST_NAME]
-
-
-def page_title(text: str) -> str | None:
-    """Return a clause that names a web page by its title or its words; None if `text` is not one.
-
-    >>> page_title("<!doctype html><title>Sign in</title>")
-    "a web page, 'Sign in'"
-    """
-    if _PAGE.match(text) is None:
-        return None
-    title = _TITLE.search(text)
-    found = _TAG.sub(" ", text[:_LONGEST_SEARCHED]) if title is None else title[1]
-    words = " ".join(html.unescape(found).split())[:_LONGEST_TITLE]
-    return f"a web page, {words!r}" if words else "a web page"
 
 
 class SourceContext(Struct, frozen=True):

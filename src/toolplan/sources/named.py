@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Final
 
 from toolplan.extensions import Extensions
+from toolplan.extras import check_beside
 from toolplan.sources import _guarded
 from toolplan.sources._base import SourceContext, ToolSource
+from toolplan.sources.tool_files import json_in, path_of
 from toolplan.tools import Toolbox, ToolObjectError
 
 SOURCES: Final = Extensions[ToolSource](
@@ -46,6 +48,8 @@ def source_of(spec: str, folder: Path | None = None) -> tuple[str, ToolSource]:
             f"{spec!r} is a file of Python code.", f"Name its module: --tools '{path.stem}:*'."
         )
     if path.is_file():
+        if _may_be_openapi(spec, where):
+            check_beside("source", "openapi", f"The document {spec!r}")
         return "json", SOURCES["json"]  # which says what is wrong with the file
     if path.is_dir():
         raise ToolObjectError(f"{spec!r} is a folder; name a JSON file in it.")
@@ -74,6 +78,14 @@ def load_tools(spec: str, folder: Path | None = None) -> Toolbox:
         )
     with source.open(spec, SourceContext(where)) as opened:
         return opened.tools
+
+
+def _may_be_openapi(spec: str, folder: Path) -> bool:
+    """Return whether a file that no source recognises is one for toolplan-openapi."""
+    if path_of(spec, folder).suffix.lower() in (".yaml", ".yml"):
+        return True
+    document = json_in(spec, folder)
+    return isinstance(document, dict) and ("openapi" in document or "swagger" in document)
 
 
 def _place(name: str) -> int:

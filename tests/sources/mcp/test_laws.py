@@ -12,13 +12,13 @@ from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCRequest, JSONRPCResponse
 
 from toolplan.path import Json
-from toolplan.sources._secrets import Mask
 from toolplan.sources.mcp._interceptors import Interceptor
 from toolplan.sources.mcp._listing import Page, read_listing
 from toolplan.sources.mcp._owner import Offer
 from toolplan.sources.mcp._results import unwrapped_schema
 from toolplan.sources.mcp._texts import clean, clean_schema
 from toolplan.sources.mcp.source import Target, tools_of
+from toolplan.sources.secrets import Mask
 from toolplan.tools import Arguments, Call, Toolbox
 
 VALUES: st.SearchStrategy[Any] = st.recursive(

@@ -23,9 +23,8 @@ from mcp.types import (
     jsonrpc_message_adapter,
 )
 
-from toolplan.sources._base import page_title
-from toolplan.sources._json import InexactJson, read_json
 from toolplan.sources.mcp._texts import clean
+from toolplan.sources.replies import InexactJson, page_title, read_json
 
 Waiting: TypeAlias = Mapping[RequestId, str]
 """The requests that have no answer yet: the method of each, by its id."""

@@ -16,12 +16,13 @@ from mcp.client.auth import OAuthFlowError
 from mcp.client.auth.exceptions import OAuthRegistrationError, OAuthTokenError
 from mcp.client.auth.utils import extract_field_from_www_auth
 
-from toolplan.sources._secrets import Mask, json_object, refusal_code
 from toolplan.sources.mcp._oauth import Asks, Machine, NotAuthorised, Person, Provider, token_of
 from toolplan.sources.mcp._oauth_settings import is_loopback, is_safe
 from toolplan.sources.mcp._texts import clean
 from toolplan.sources.mcp.servers import HttpServer
 from toolplan.sources.mcp.sign_ins import SignIn, SignIns
+from toolplan.sources.replies import json_object, refusal_code
+from toolplan.sources.secrets import Mask
 
 MAX_ANSWER_BYTES: Final = 1_000_000
 ANSWER_TIMEOUT_S: Final = 20.0

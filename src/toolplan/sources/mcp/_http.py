@@ -21,7 +21,6 @@ from mcp.types import (
     jsonrpc_message_adapter,
 )
 
-from toolplan.sources._json import read_json
 from toolplan.sources.mcp._answers import (
     answer_to,
     failure_body,
@@ -34,6 +33,7 @@ from toolplan.sources.mcp._authorised import Access, Authorised, body_of
 from toolplan.sources.mcp._events import PlainEvents
 from toolplan.sources.mcp._interceptors import DELIVERY
 from toolplan.sources.mcp._oauth import NotAuthorised
+from toolplan.sources.replies import read_json
 
 MAX_BODY_BYTES: Final = 200_000_000
 CONNECT_TIMEOUT_S: Final = 10.0

@@ -37,7 +37,6 @@ from msgspec import Struct
 from pydantic import TypeAdapter
 
 from toolplan.path import Json
-from toolplan.sources._secrets import Mask
 from toolplan.sources.mcp._authorised import Access
 from toolplan.sources.mcp._events import MAX_EVENT_BYTES
 from toolplan.sources.mcp._http import http_client
@@ -46,6 +45,7 @@ from toolplan.sources.mcp._listing import Listing, Page, read_listing
 from toolplan.sources.mcp._texts import clean
 from toolplan.sources.mcp.notices import Notice, RequestRefused, ServerSaid, ToolsChanged
 from toolplan.sources.mcp.servers import HttpServer, LocalServer, Server, StdioServer, place_of
+from toolplan.sources.secrets import Mask
 from toolplan.tools import ToolObjectError
 
 _KEPT_LINES: Final = 20

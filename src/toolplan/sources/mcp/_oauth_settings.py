@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias, cast
 from urllib.parse import urlsplit
 
 from toolplan.diagnostics import did_you_mean, near
-from toolplan.sources._secrets import names_a_variable, resolved
+from toolplan.sources.secrets import names_a_variable, resolved
 from toolplan.tools import ToolObjectError
 
 Grant: TypeAlias = Literal["authorization_code", "client_credentials"]

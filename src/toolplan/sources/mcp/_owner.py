@@ -19,7 +19,6 @@ from mcp.types import CONNECTION_CLOSED, REQUEST_TIMEOUT, InputRequiredResult, R
 from msgspec import Struct
 
 from toolplan.path import Json
-from toolplan.sources._secrets import Mask
 from toolplan.sources.mcp._answers import to_line, words_of
 from toolplan.sources.mcp._authorised import Access
 from toolplan.sources.mcp._http import NO_ACCESS
@@ -32,6 +31,7 @@ from toolplan.sources.mcp._texts import clean, reason_of
 from toolplan.sources.mcp.notices import ServerLost, ServerSaid, ServerStarted, ToolRefused
 from toolplan.sources.mcp.servers import HttpServer, LocalServer, Server, StdioServer
 from toolplan.sources.mcp.sign_ins import SignIns
+from toolplan.sources.secrets import Mask
 from toolplan.tools import OutcomeUnknown, ToolError
 
 FIRST_PAUSE_S: Final = 0.1

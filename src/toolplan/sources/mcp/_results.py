@@ -22,9 +22,9 @@ from mcp.types import (
 from msgspec import Struct
 
 from toolplan.path import Json
-from toolplan.sources._json import read_json
 from toolplan.sources.mcp._answers import why_unsound
 from toolplan.sources.mcp._texts import clean
+from toolplan.sources.replies import read_json
 from toolplan.tools import StatedLabel, ToolError
 
 WRAPPED: Final = "result"

@@ -16,13 +16,13 @@ from msgspec import Struct
 
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import Json
-from toolplan.sources._secrets import (
+from toolplan.sources.mcp._oauth_settings import OAuth, is_safe, read_oauth
+from toolplan.sources.secrets import (
     MASK,
     names_a_variable,
     resolved,
     sounds_secret,
 )
-from toolplan.sources.mcp._oauth_settings import OAuth, is_safe, read_oauth
 from toolplan.tools import ToolObjectError
 
 MAX_CONFIG_BYTES: Final = 1_000_000

@@ -1,0 +1,36 @@
+"""Tools from an OpenAPI document, 3.0 or 3.1: each operation is one tool.
+
+`openapi_toolbox` gives the tools, `read_openapi` only what the document says of them, and
+`read_document` reads the text of a document. Nothing but the calls themselves opens a connection.
+"""
+
+from toolplan_openapi._addresses import Guard, HostBlocked, Origin, Resolve
+from toolplan_openapi._answers import Response
+from toolplan_openapi._client_credentials import ClientCredentials
+from toolplan_openapi._document import Fault, RemoteReference
+from toolplan_openapi._operations import Operation, Operations, read_openapi
+from toolplan_openapi._request import Request
+from toolplan_openapi._text import read_document
+from toolplan_openapi._toolbox import OpenApiToolbox, openapi_toolbox
+from toolplan_openapi._transport import HttpLimits, HttpTransport, Transport
+
+__all__ = [
+    "ClientCredentials",
+    "Fault",
+    "Guard",
+    "HostBlocked",
+    "HttpLimits",
+    "HttpTransport",
+    "OpenApiToolbox",
+    "Operation",
+    "Operations",
+    "Origin",
+    "RemoteReference",
+    "Request",
+    "Resolve",
+    "Response",
+    "Transport",
+    "openapi_toolbox",
+    "read_document",
+    "read_openapi",
+]

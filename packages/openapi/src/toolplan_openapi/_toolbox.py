@@ -1,0 +1,301 @@
+"""A toolbox made of an OpenAPI document."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from http import HTTPStatus
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from toolplan.paging import next_link
+from toolplan.path import Json
+from toolplan.tool_call import current_call, report_page
+from toolplan.tools import Arguments, Call, Claim, Tool, Toolbox, ToolError, ToolObjectError
+from toolplan_openapi._addresses import Guard, Origin, origin_of
+from toolplan_openapi._answers import answer_of
+from toolplan_openapi._client_credentials import (
+    ClientCredentials,
+    read_clients,
+    with_tokens,
+)
+from toolplan_openapi._document import Fault
+from toolplan_openapi._operations import Operation, Operations, read_openapi
+from toolplan_openapi._request import request_of
+from toolplan_openapi._security import (
+    Credentials,
+    chosen,
+    fulfilled,
+    read_credentials,
+    read_headers,
+)
+from toolplan_openapi._transport import HttpLimits, HttpTransport, Transport
+
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+_NO_CREDENTIALS: Final[tuple[Mapping[str, Credentials], Credentials]] = ({}, Credentials())
+_FROM_A_FILE: Final = "Give base_url: the document does not say on which host the service is."
+
+
+class OpenApiToolbox(Toolbox):
+    """The tools of a document; `faults` are the parts of it that could not be used.
+
+    `blocked` says which hosts of its servers no call will be made to, and why.
+
+    `async with` keeps connections open from one call to the next.
+    """
+
+    def __init__(
+        self,
+        tools: Iterable[Tool],
+        faults: Iterable[Fault],
+        transport: Transport,
+        blocked: Iterable[str] = (),
+    ) -> None:
+        """Hold `tools`, which send through `transport`."""
+        super().__init__(tools)
+        self.faults = tuple(faults)
+        self.blocked = tuple(blocked)
+        self._transport = transport
+
+    async def __aenter__(self) -> OpenApiToolbox:
+        """Keep connections open from now on."""
+        await self._transport.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        """Close them."""
+        await self._transport.__aexit__(*raised)
+
+
+class _Server(Struct, frozen=True):
+    """Where an operation is: the origin, and what comes before its path."""
+
+    origin: Origin
+    prefix: str
+
+
+def openapi_toolbox(
+    document: Json,
+    *,
+    base_url: str | None = None,
+    auth: Mapping[str, str | ClientCredentials] = _NOTHING,
+    environment: Mapping[str, str] = _NOTHING,
+    allow_hosts: Iterable[str] = (),
+    limits: HttpLimits | None = None,
+    transport: Transport | None = None,
+    trusted: bool | Collection[str] = False,
+    headers: Mapping[str, str] = _NOTHING,
+) -> OpenApiToolbox:
+    """Return the operations of an OpenAPI document (3.0 or 3.1) as tools.
+
+    Args:
+        document: the document, as JSON.
+        base_url: the URL of the service, in place of the one that the document gives. Written with
+            `localhost` or an address, it allows that host.
+        auth: by security scheme of the document, the name of the environment variable that holds
+            its token, key, or `NAME:PASSWORD`; or how a machine gets a token. It is sent to the
+            service's own origin only.
+        environment: the variables and their values.
+        allow_hosts: names or addresses of hosts on this machine or in its network that may be
+            asked. Others that resolve there are blocked.
+        limits: bounds on one call; None is the usual ones.
+        transport: what sends requests; by default HTTP, guarded as said above.
+        trusted: whether hints count that say less than the method; else each is a fault, but for
+            the operations named here, whose effects the user states.
+        headers: headers of each request to the service's own origin, by name; `${NAME}` in a value
+            is a variable of `environment`. No argument is made of a parameter that is one of them.
+
+    Raises:
+        RemoteReference: a part of the document is outside of it. Nothing was fetched.
+        ToolObjectError: it is no such document, has no operation that can be used, a credential is
+            missing, or an argument is not what it should be.
+    """
+    always = read_headers(headers, environment, "headers")
+    read, base = _read(document, headers), _base(base_url)
+    known = _known(read, always, auth, environment)
+    guard = Guard.made(allow_hosts, None if base is None else base.origin)
+    bounds = HttpLimits() if limits is None else limits
+    sender = HttpTransport(guard, bounds) if transport is None else transport
+    servers = _Servers(read, base)
+    faults = [*read.faults, *_claims(read, trusted)]
+    tools: list[Tool] = []
+    hosts: dict[str, None] = {}
+    for operation in read.operations:
+        server = servers.of(operation)
+        if isinstance(server, Fault):
+            if server.message not in {each.message for each in faults}:
+                faults.append(server)
+            tools.append(_tool(operation, read.title, None, None, trusted))
+            continue
+        hosts[server.origin.host] = None
+        given = (known, always) if server.origin == servers.home else _NO_CREDENTIALS
+        credentials = chosen(operation.security, *given)
+        call = _call(operation, server, credentials, sender)
+        tools.append(_tool(operation, read.title, server, call, trusted))
+    blocked = [why for host in hosts if transport is None and (why := guard.objects(host))]
+    return OpenApiToolbox(tools, faults, sender, blocked)
+
+
+def _known(
+    read: Operations,
+    always: Credentials,
+    auth: Mapping[str, str | ClientCredentials],
+    environment: Mapping[str, str],
+) -> dict[str, Credentials]:
+    """Return the credentials by security scheme.
+
+    Raises:
+        ToolObjectError: one is missing, or is given twice.
+    """
+    set_ = fulfilled(read.schemes, always)
+    if twice := [name for name in auth if name in set_]:
+        raise ToolObjectError(
+            f"The security scheme {twice[0]!r} has its header twice: in auth, and in headers."
+        )
+    named = read_credentials(read.schemes, auth, environment)
+    return {**set_, **named, **read_clients(read.schemes, auth, environment)}
+
+
+class _Servers:
+    """Where operations are. `home` is the origin that credentials are for, None if not known."""
+
+    def __init__(self, read: Operations, base: _Server | None) -> None:
+        self._base = base
+        # a base URL that ends as all paths begin would say that part twice (C-35)
+        twice = base is not None and all(
+            each.path.startswith(f"{base.prefix}/") for each in read.operations
+        )
+        self._base_prefix = "" if base is None or twice else base.prefix
+        # what one operation says of its server must not draw the credentials there
+        home = self._at(read.server)
+        self.home = home.origin if isinstance(home, _Server) else None
+
+    def of(self, operation: Operation) -> _Server | Fault:
+        """Return where `operation` is, or why that is not known."""
+        return self._at(operation.servers[0])
+
+    def _at(self, stated: str) -> _Server | Fault:
+        absolute = "://" in stated
+        if self._base is None and not absolute:
+            return Fault("/servers", _FROM_A_FILE)
+        try:
+            if self._base is None:
+                return _server(stated)
+            prefix = self._base_prefix
+            if not self._base.prefix and not absolute:
+                prefix = _prefix(urlsplit(stated).path)
+            return _Server(self._base.origin, prefix)
+        except ValueError as error:
+            return Fault("/servers", f"The server {stated[:200]!r} cannot be used: {error}.")
+
+
+def _base(base_url: str | None) -> _Server | None:
+    if base_url is None:
+        return None
+    try:
+        return _server(base_url)
+    except ValueError as error:
+        raise ToolObjectError(
+            f"The base URL cannot be used: {error}.",
+            "Give an address such as --base-url http://localhost:8000, or base_url in"
+            " [openapi.NAME] of the settings.",
+        ) from None
+
+
+def _server(url: str) -> _Server:
+    origin, parts = origin_of(url)
+    if parts.query or parts.fragment:
+        raise ValueError("it has a query or a fragment")
+    return _Server(origin, _prefix(parts.path))
+
+
+def _prefix(path: str) -> str:
+    stripped = path.strip("/")
+    if any(segment in (".", "..") for segment in stripped.split("/")):
+        raise ValueError("its path has '.' or '..' in it")
+    return f"/{stripped}" if stripped else ""
+
+
+def _read(document: Json, headers: Iterable[str]) -> Operations:
+    read = read_openapi(document, headers)
+    if not read.operations:
+        reason = str(read.faults[0]) if read.faults else "Its 'paths' hold none."
+        raise ToolObjectError(f"The document has no operation that can be used. {reason}")
+    return read
+
+
+def _claims(read: Operations, trusted: bool | Collection[str]) -> Iterator[Fault]:
+    """Yield a fault for each hint that would lower what its method says, and does not count."""
+    known = () if isinstance(trusted, bool) else trusted
+    for each in read.operations:
+        if each.claim is not None and trusted is not True and each.name not in known:
+            yield _claims_less(each, each.claim)
+
+
+def _claims_less(operation: Operation, claim: Claim) -> Fault:
+    return Fault(
+        operation.pointer,
+        f"Its hint that {claim} does not count: {operation.method} says more. If it is true, write"
+        f' `{operation.name} = "{claim.effects.value}"` in [effects] of the settings, or'
+        " `trusted = true` in [sources.NAME], with NAME the name of the document.",
+    )
+
+
+def _tool(
+    operation: Operation,
+    title: str,
+    server: _Server | None,
+    call: Call | None,
+    trusted: bool | Collection[str],
+) -> Tool:
+    where: dict[str, Json] = {"method": operation.method, "path": operation.path}
+    if server is not None:
+        # part of what an approval covers: the same tool on another host is another tool
+        where["server"] = f"{server.origin}{server.prefix}"
+    tool = Tool(
+        name=operation.name,
+        description=operation.description,
+        raw_input=operation.raw_input,
+        raw_output=operation.raw_output,
+        effects=operation.effects,
+        idempotent=operation.idempotent,
+        annotations={"openapi": where},
+        call=call,
+        source=title if server is None else server.origin.authority,
+        remote=True,
+        reports_pages=True,
+        claim=operation.claim,
+    )
+    return tool.believed() if trusted is True else tool
+
+
+def _call(
+    operation: Operation, server: _Server, credentials: Credentials | None, transport: Transport
+) -> Call:
+    needed = " or ".join("+".join(each) for each in operation.security)
+
+    async def call(arguments: Arguments) -> Json:
+        if credentials is None:
+            raise ToolError(
+                f"{operation.method} {operation.path} needs credentials for {needed}, and none are "
+                f"given for {server.origin}. Name an environment variable in auth."
+            )
+        attended = current_call()
+        key = None if attended is None else attended.key
+        for is_last in (not credentials.tokens, True):
+            ready = await with_tokens(credentials, transport)
+            request = request_of(operation, server.origin, server.prefix, ready, arguments, key)
+            response = await transport.send(request)
+            if is_last or response.status != HTTPStatus.UNAUTHORIZED:
+                break
+            for each in credentials.tokens:  # the service did nothing: it wants another token
+                each.refused(ready)
+        answer = answer_of(request, response, operation.media)
+        report_page(next_link(response.headers))
+        if operation.omitted and isinstance(answer, dict):
+            return {k: each for k, each in answer.items() if k not in operation.omitted}
+        return answer
+
+    return call

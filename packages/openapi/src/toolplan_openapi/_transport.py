@@ -1,0 +1,425 @@
+"""How requests reach a service.
+
+Every connection goes to an address that the guard has looked at. Nothing is taken from the
+environment but which certificates are trusted: no proxy, no `.netrc`. What comes back is bounded
+while it is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+import zlib
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import Final, Protocol, TypeAlias
+from urllib.parse import urljoin
+
+import httpx2
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from toolplan.tools import OutcomeUnknown, ToolError
+from toolplan_openapi._addresses import (
+    Guard,
+    HostBlocked,
+    Origin,
+    Resolve,
+    origin_of,
+    way_to_allow,
+)
+from toolplan_openapi._addresses import resolve as ask_system
+from toolplan_openapi._answers import Response
+from toolplan_openapi._request import Request, cookie_header, with_query
+
+Sleep: TypeAlias = Callable[[float], Awaitable[None]]
+Connect: TypeAlias = Callable[[bool], httpx2.AsyncBaseTransport]
+"""Returns the transport to one host; the argument says whether it uses TLS."""
+
+_MOST_HOPS: Final = 5
+_MAGIC: Final = b"\x1f\x8b"
+_GZIPPED: Final = frozenset({"gzip", "x-gzip"})
+_GZIP: Final = zlib.MAX_WBITS | 16
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_TRY_AGAIN: Final = frozenset({429, 502, 503, 504})
+_SENT: Final = (
+    httpx2.ReadError,
+    httpx2.WriteError,
+    httpx2.ReadTimeout,
+    httpx2.WriteTimeout,
+    httpx2.RemoteProtocolError,
+)
+"""Errors that occur only after a request was sent, at least in part."""
+
+
+class HttpLimits(Struct, frozen=True):
+    """Bounds on one call.
+
+    Attributes:
+        timeout_s: for all of it, tries and pauses included, in seconds.
+        connect_s: for one connection, in seconds.
+        response_bytes: of a response, decompressed.
+        tries: of a GET or HEAD whose connection breaks, or that is answered 429, 502, 503 or 504.
+        pause_s: before the second try, in seconds; doubled each time. `Retry-After` goes before it.
+        longest_pause_s: a service that asks for a longer one is not asked again.
+        connections: at once, to each host.
+    """
+
+    timeout_s: float = 30.0
+    connect_s: float = 10.0
+    response_bytes: int = 10_000_000
+    tries: int = 3
+    pause_s: float = 0.5
+    longest_pause_s: float = 20.0
+    connections: int = 20
+
+
+class Transport(Protocol):
+    """What sends requests; open connections may be kept while it is entered."""
+
+    async def send(self, request: Request) -> Response:
+        """Send a request and return the response, whatever its status.
+
+        Raises:
+            OutcomeUnknown: it has effects and was sent, and its outcome is unknown.
+            ToolError: it was not sent, or nothing came back.
+        """
+        ...
+
+    async def __aenter__(self) -> object: ...
+
+    async def __aexit__(self, *raised: object) -> None: ...
+
+
+class _Open(Struct):
+    """The connections of one event loop, by origin, and how many hold them open."""
+
+    users: int = 0
+    carriers: dict[Origin, httpx2.AsyncBaseTransport] = field(
+        default_factory=dict[Origin, httpx2.AsyncBaseTransport]
+    )
+
+
+class _Sending(Struct):
+    """How far one try is: whether any byte of the request may have reached the service."""
+
+    sent: bool = False
+
+    async def trace(self, event: str, _info: object) -> None:
+        """Record progress that the library reports."""
+        if event.endswith("send_request_headers.started"):
+            self.sent = True
+
+
+class _TryAgain(Exception):
+    """A try that may be made again after a pause, and its outcome where it is not."""
+
+    def __init__(self, came: ToolError | Response, pause_s: float | None = None) -> None:
+        super().__init__()
+        self.pause_s = pause_s
+        self._came = came
+
+    def outcome(self) -> Response:
+        """Return the response that there was, or raise what there was instead."""
+        if isinstance(self._came, Response):
+            return self._came
+        raise self._came from None
+
+
+class HttpTransport:
+    """Sends requests over HTTP/1.1.
+
+    Connections are kept as long as a call is under way, or `async with` holds the transport open.
+    """
+
+    def __init__(
+        self,
+        guard: Guard,
+        limits: HttpLimits = HttpLimits(),
+        *,
+        resolve: Resolve = ask_system,
+        sleep: Sleep = asyncio.sleep,
+        clock: Callable[[], float] = time.time,
+        connect: Connect | None = None,
+    ) -> None:
+        """Send to hosts that `guard` admits, within `limits`.
+
+        Args:
+            guard: which addresses are open.
+            limits: bounds on one call.
+            resolve: gives the addresses of a host.
+            sleep: makes the pauses between tries.
+            clock: seconds since the epoch, for a `Retry-After` that names a date.
+            connect: gives what carries requests; HTTP by default.
+        """
+        self._guard = guard
+        self._limits = limits
+        self._resolve = resolve
+        self._sleep = sleep
+        self._clock = clock
+        self._connect = self._carrier if connect is None else connect
+        self._open: dict[asyncio.AbstractEventLoop, _Open] = {}
+        self._tls: ssl.SSLContext | None = None
+
+    async def __aenter__(self) -> HttpTransport:
+        """Keep connections open from now on."""
+        self._taken().users += 1
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        """Close them, unless others use them still."""
+        await self._released()
+
+    async def send(self, request: Request) -> Response:
+        """Send `request` as `Transport` says, to a host that the guard admits.
+
+        A GET or HEAD is tried again, and follows redirects that stay on their host.
+        """
+        sending = _Sending()
+        try:
+            async with asyncio.timeout(self._limits.timeout_s), self._held() as opened:
+                return await self._tried(opened, request, sending)
+        except TimeoutError:
+            text = f"No answer came from {request.origin} within {self._limits.timeout_s:g} s."
+            raise _broken(request, sending, text) from None
+
+    async def _tried(self, opened: _Open, request: Request, sending: _Sending) -> Response:
+        tries = self._limits.tries if request.may_repeat else 1
+        for number in range(1, tries + 1):
+            try:
+                return await self._redirected(opened, request, sending)
+            except _TryAgain as again:
+                pause = self._limits.pause_s * 2 ** (number - 1)
+                pause = pause if again.pause_s is None else again.pause_s
+                if number == tries or pause > self._limits.longest_pause_s:
+                    return again.outcome()
+            await self._sleep(pause)
+        raise AssertionError("at least one try is made")
+
+    async def _redirected(self, opened: _Open, request: Request, sending: _Sending) -> Response:
+        for _ in range(_MOST_HOPS):
+            response = await self._sent(opened, request, sending)
+            if response.status in _TRY_AGAIN and request.may_repeat:
+                raise _TryAgain(response, _retry_after(response, self._clock()))
+            location = response.headers.get("location")
+            if response.status not in _REDIRECTS or not location or not request.may_repeat:
+                return response
+            request = _on_the_same_host(request, location)
+        raise ToolError(f"{request.origin} redirects without end.")
+
+    async def _sent(self, opened: _Open, request: Request, sending: _Sending) -> Response:
+        origin = request.origin
+        try:
+            found = await self._resolve(origin.host, origin.port)
+        except OSError as error:
+            text = f"The host {origin.host!r} cannot be found: {error.strerror or error}."
+            raise _TryAgain(ToolError(text)) from None
+        addresses = self._guard.admit(origin.host, found)
+        if request.credentials and origin.scheme == "http" and not self._guard.trusts(origin):
+            raise HostBlocked(
+                f"Credentials are not sent to {origin} unencrypted. {way_to_allow(origin.host)}"
+            )
+        carrier = opened.carriers.get(origin)
+        if carrier is None:
+            carrier = opened.carriers[origin] = self._connect(origin.scheme == "https")
+        return await self._over(carrier, addresses, request, sending)
+
+    async def _over(
+        self,
+        carrier: httpx2.AsyncBaseTransport,
+        addresses: tuple[str, ...],
+        request: Request,
+        sending: _Sending,
+    ) -> Response:
+        last: Exception | None = None
+        for address in addresses:
+            try:
+                response = await carrier.handle_async_request(
+                    _wire(request, address, self._limits, sending)
+                )
+                try:
+                    return await _read(response, self._limits.response_bytes, request)
+                finally:
+                    await response.aclose()
+            except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+                last = error  # the next address may do
+            except _SENT as error:
+                sending.sent = True
+                text = f"The connection to {request.origin} broke: {_kind(error)}."
+                raise _TryAgain(_broken(request, sending, text)) from None
+            except httpx2.TransportError as error:
+                text = f"The request to {request.origin} failed: {_kind(error)}."
+                raise _broken(request, sending, text) from None
+        text = f"{request.origin} cannot be reached: {_unreached(last)}."
+        raise _TryAgain(ToolError(text))
+
+    def _carrier(self, tls: bool) -> httpx2.AsyncBaseTransport:
+        # certificates are loaded once, and only where there is TLS
+        if tls and self._tls is None:
+            self._tls = httpx2.create_ssl_context()
+        trusted = self._tls if tls and self._tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        bounds = httpx2.Limits(
+            max_connections=self._limits.connections,
+            max_keepalive_connections=self._limits.connections,
+        )
+        return httpx2.AsyncHTTPTransport(verify=trusted, trust_env=False, limits=bounds)
+
+    @asynccontextmanager
+    async def _held(self) -> AsyncGenerator[_Open]:
+        opened = self._taken()
+        opened.users += 1
+        try:
+            yield opened
+        finally:
+            await self._released()
+
+    def _taken(self) -> _Open:
+        return self._open.setdefault(asyncio.get_running_loop(), _Open())
+
+    async def _released(self) -> None:
+        loop = asyncio.get_running_loop()
+        opened = self._open[loop]
+        opened.users -= 1
+        if opened.users == 0:
+            del self._open[loop]
+            for carrier in opened.carriers.values():
+                await carrier.aclose()
+
+
+def _wire(request: Request, address: str, limits: HttpLimits, sending: _Sending) -> httpx2.Request:
+    """Return the request as the library takes it: to `address`, in the name of the host."""
+    credentials, origin = request.credentials, request.origin
+    host = f"[{address}]" if ":" in address else address
+    target = with_query(request.target, credentials.query)
+    headers = [
+        ("Host", origin.authority),
+        ("Accept", "application/json, */*;q=0.5"),
+        ("Accept-Encoding", "gzip"),
+        ("User-Agent", "toolplan"),
+        *request.headers,
+        *credentials.headers,
+    ]
+    if cookies := (*request.cookies, *credentials.cookies):
+        headers.append(("Cookie", cookie_header(cookies)))
+    bounds = httpx2.Timeout(limits.timeout_s, connect=limits.connect_s)
+    return httpx2.Request(
+        request.method,
+        f"{origin.scheme}://{host}:{origin.port}/",
+        headers=headers,
+        content=request.content,
+        extensions={
+            "sni_hostname": origin.host,
+            "target": target.encode("ascii"),  # as it is: the library would rewrite some of it
+            "timeout": bounds.as_dict(),
+            "trace": sending.trace,
+        },
+    )
+
+
+async def _read(response: httpx2.Response, most: int, request: Request) -> Response:
+    """Read a response to its end, at most `most` bytes of it.
+
+    Raises:
+        OutcomeUnknown: the request has effects, and the response cannot be read.
+        ToolError: the same without effects.
+    """
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    unpacked = _Unpacked(headers)
+    content = bytearray()
+    try:
+        async for part in response.aiter_raw():
+            content += unpacked.take(part, most + 1 - len(content))
+            if len(content) > most:
+                raise ValueError(f"what it sent is larger than {most} bytes")
+    except ValueError as error:
+        if response.status_code >= 300:  # not all of what it says of its refusal is needed
+            return Response(response.status_code, headers, bytes(content[:most]))
+        text = f"The service answered {response.status_code}, but {error}."
+        raise OutcomeUnknown(text) if request.has_effects else ToolError(text) from None
+    return Response(response.status_code, headers, bytes(content))
+
+
+class _Unpacked:
+    """Decompresses a response piece by piece, never more than is asked for."""
+
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        self._encoding = headers.get("content-encoding", "").strip().lower()
+        kind = headers.get("content-type", "").lower()
+        self._is_text = "json" in kind or kind.startswith("text/")
+        self._has_begun = False
+        self._inner = zlib.decompressobj(_GZIP)
+
+    def take(self, part: bytes, most: int) -> bytes:
+        """Return what `part` holds, at most `most` bytes of it.
+
+        Raises:
+            ValueError: it cannot be read.
+        """
+        if part and self._is_text and not self._has_begun:
+            self._has_begun = True
+            if self._encoding in _GZIPPED and not _MAGIC.startswith(part[:2]):
+                self._encoding = ""  # it says that it is packed, and is not
+            elif not self._encoding and part.startswith(_MAGIC):
+                self._encoding = "gzip"  # no text begins so
+        match self._encoding:
+            case "" | "identity":
+                return part[:most]
+            case each if each in _GZIPPED:
+                try:
+                    return self._inner.decompress(part, most)
+                except zlib.error:
+                    raise ValueError("what it sent cannot be decompressed") from None
+            case _:
+                raise ValueError(f"it is packed as {self._encoding!r}, which was not asked for")
+
+
+def _on_the_same_host(request: Request, location: str) -> Request:
+    """Return the request that a redirect asks for.
+
+    Raises:
+        HostBlocked: it leads to another host, to another port, or away from TLS.
+    """
+    try:
+        url = urljoin(f"{request.origin}{request.target}", location)
+        origin, parts = origin_of(url)
+    except ValueError:
+        raise HostBlocked(f"{request.origin} redirects to something that is not a URL.") from None
+    upgraded = replace(request.origin, scheme="https", port=443)
+    stays = origin == request.origin or (origin == upgraded and request.origin.port == 80)
+    if not stays:
+        raise HostBlocked(f"{request.origin} redirects to {origin}, which is not followed.")
+    query = f"?{parts.query}" if parts.query else ""
+    return replace(request, origin=origin, target=f"{parts.path or '/'}{query}")
+
+
+def _retry_after(response: Response, now: float) -> float | None:
+    """Return the pause that the service asks for, in seconds; None where it does not."""
+    stated = response.headers.get("retry-after", "").strip()
+    if stated.isascii() and stated.isdigit():
+        return float(stated[:9])
+    try:
+        when = parsedate_to_datetime(stated)
+    except (TypeError, ValueError):
+        return None
+    when = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
+    return max(0.0, when.timestamp() - now)
+
+
+def _broken(request: Request, sending: _Sending, text: str) -> ToolError:
+    if sending.sent and request.has_effects:
+        return OutcomeUnknown(f"{text} It is not known whether it took effect.")
+    return ToolError(text)
+
+
+def _kind(error: Exception) -> str:
+    """Name what went wrong; the library's own text may hold what was sent."""
+    return type(error).__name__
+
+
+def _unreached(error: Exception | None) -> str:
+    """Return why there was no connection: nothing had been sent, so the library may say it."""
+    line = " ".join(str(error).split())[:200].rstrip(".")
+    return line if error is not None and line else "there is no connection"

@@ -1,0 +1,1 @@
+"""Arazzo: workflows of calls to OpenAPI services, as a dialect."""

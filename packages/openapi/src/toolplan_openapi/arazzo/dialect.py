@@ -1,0 +1,239 @@
+"""The dialect of Arazzo 1.0 and 1.1: sequences of calls to OpenAPI services, in JSON or YAML.
+
+A workflow is the plan, the first one or the one that is chosen (`arazzo:NAME?INPUT=VALUE`), and
+its steps run one after the other; the steps of a workflow that it calls stand in the plan. An
+operation is a tool, by its `operationId` or its `operationPath`; parameters and the payload of the
+body are its arguments. Inputs have the values that are chosen, or those of their `default`. A
+success criterion on the body is a `when` of every later step. A plan that is written has its
+arguments as the payload: it does not know better.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import Final
+
+from toolplan.diagnostics import Diagnostic
+from toolplan.dialects import form, has_key, json_text, values
+from toolplan.dialects.characters import fits
+from toolplan.dialects.steps import bounded
+from toolplan.path import Json
+from toolplan.plan import (
+    Limits,
+    Object,
+    Plan,
+    Ref,
+    refs,
+    step_refs,
+)
+from toolplan.plan_json import DEEPEST, Parsed, Report
+from toolplan.source import Span
+from toolplan.source import locate as locate_json
+from toolplan.yaml_text import YamlError, read_yaml
+from toolplan_openapi.arazzo import _expressions as expressions
+from toolplan_openapi.arazzo._inputs import Choice, given_inputs, input_names, read_choice
+from toolplan_openapi.arazzo._places import fields_of, line_of, native_pointer
+from toolplan_openapi.arazzo._workflow import ROOT_FIELDS, Reading, refuse_unknown
+
+_YAML = re.compile(r"^arazzo[ \t]*:", re.MULTILINE)
+_MOST_STEPS: Final = 20_000
+_VERSION = re.compile(r"1\.[01](?:\.[0-9]+)?")
+
+
+def is_plan(document: Json) -> bool:
+    """Return whether `document` says that it is Arazzo, and has workflows."""
+    return isinstance(document, dict) and "arazzo" in document and "workflows" in document
+
+
+def load(
+    document: Json, signatures: form.Signatures | None, limits: Limits, choice: Choice
+) -> Parsed:
+    """Return the plan that a workflow of `document` says. Never raises."""
+    report = Report()
+    root = document if isinstance(document, dict) else {}
+    version = root.get("arazzo")
+    if not isinstance(version, str) or _VERSION.fullmatch(version) is None:
+        report.error("plan-version", "Arazzo is read in the versions 1.0 and 1.1.", "/arazzo")
+    reading = Reading(root, signatures, report, limits.steps)
+    at = _chosen(reading, choice)
+    if at is None:
+        return Parsed(None, report.diagnostics)
+    refuse_unknown(root, ROOT_FIELDS, "", report)
+    workflow = reading.workflows[at]
+    items = workflow.get("steps")
+    if not isinstance(items, list):
+        place = f"/workflows/{at}"
+        report.error("missing-field", "The workflow has no list 'steps'.", place)
+        return Parsed(None, report.diagnostics)
+    if bounded(items, document, limits, report) is None:
+        return Parsed(None, report.diagnostics)
+    given = given_inputs(workflow.get("inputs"), root, choice.inputs)
+    known = input_names(workflow.get("inputs"), root) or []
+    for name in given.keys() - set(known):
+        said = f"The workflow has no input {name!r}."
+        report.error("unknown-argument", said, f"/workflows/{at}/inputs", help=_named(known))
+    plan = reading.plan(at, given)
+    _note_unread(reading, at, choice)
+    return Parsed(plan, report.diagnostics)
+
+
+def _chosen(reading: Reading, choice: Choice) -> int | None:
+    """Return the position of the workflow that is the plan."""
+    if not reading.workflows or not reading.workflows[0]:
+        said = "'workflows' is no list with a workflow in it."
+        reading.report.error("field-type", said, "/workflows")
+        return None
+    if choice.workflow is None:
+        return 0
+    at = reading.position(choice.workflow)
+    if at is None:
+        said = f"The document has no workflow {choice.workflow!r}."
+        reading.report.error("missing-field", said, "/workflows", help=_named(_names(reading)))
+    return at
+
+
+def _note_unread(reading: Reading, at: int, choice: Choice) -> None:
+    if choice.workflow is not None:
+        return
+    others = [each for each in _names(reading)[1:] if each not in reading.finished]
+    if others:
+        said = f"Only the first of {len(reading.workflows)} workflows is the plan."
+        help_ = f"Choose another by its name: --dialect arazzo:{others[0]}"
+        reading.report.warning("noise", said, f"/workflows/{at}", help=help_)
+
+
+def _names(reading: Reading) -> list[str]:
+    return [str(each.get("workflowId", "")) for each in reading.workflows]
+
+
+def _named(names: list[str]) -> str:
+    return f"There are {', '.join(names[:20])}." if names else "There is none."
+
+
+def _unsaid(plan: Plan, _: form.Signatures | None) -> list[Diagnostic]:
+    found = form.unsaid(plan, _SAYS, None, [step.id for step in plan.steps])
+    for before, at in zip(plan.steps, range(1, len(plan.steps)), strict=False):
+        step = plan.steps[at]
+        implied = {ref.step for _, ref in step_refs(step)}
+        if step.after != (() if before.id in implied else (before.id,)):
+            said = "Arazzo runs each step after the one before it, and says no other order."
+            found.append(form.cannot(said, f"/steps/{at}/after", step.id))
+    if plan.output is not None:
+        fields = dict(plan.output.fields) if isinstance(plan.output, Object) else None
+        if fields is None or not all(isinstance(each, Ref) for each in fields.values()):
+            said = "The outputs of a workflow are names, each with a reference."
+            found.append(form.cannot(said, "/output"))
+    return found
+
+
+def _write(plan: Plan, _: form.Signatures | None) -> str:
+    every = [ref for step in plan.steps for _, ref in step_refs(step)]
+    every += [] if plan.output is None else [*refs(plan.output)]
+    names = {ref: f"o{at}" for at, ref in enumerate(dict.fromkeys(every), 1)}
+    syntax = values.Syntax(values.read_plain, partial(expressions.write_text, names=names))
+    steps: list[Json] = []
+    for step in plan.steps:
+        item: dict[str, Json] = {"stepId": step.id}
+        if step.thought is not None:
+            item["description"] = step.thought
+        item["operationId"] = step.tool
+        if step.args:
+            payload: Json = {name: syntax.dump(value) for name, value in step.args.items()}
+            item["requestBody"] = {"contentType": "application/json", "payload": payload}
+        outputs: dict[str, Json] = {
+            name: f"$response.body{expressions.write_path(ref.path)}"
+            for ref, name in names.items()
+            if ref.step == step.id
+        }
+        if outputs:
+            item["outputs"] = outputs
+        steps.append(item)
+    workflow: dict[str, Json] = {"workflowId": "plan", "steps": steps}
+    if plan.output is not None:
+        workflow["outputs"] = syntax.dump(plan.output)
+    return json_text.write(
+        {
+            "arazzo": "1.0.1",
+            "info": {"title": "A plan", "version": "1"},
+            "sourceDescriptions": [{"name": "service", "url": "openapi.json", "type": "openapi"}],
+            "workflows": [workflow],
+        }
+    )
+
+
+def _is_yaml(text: str) -> bool:
+    return not text.lstrip("\ufeff \t\r\n").startswith("{") and _YAML.search(text) is not None
+
+
+def _read(choice: Choice, text: str, signatures: form.Signatures | None, limits: Limits) -> Parsed:
+    if not _is_yaml(text):
+        reader = form.Form(is_plan, partial(load, choice=choice))
+        return reader.read(text, signatures, limits)
+    report = Report()
+    if not fits(text, limits, report):
+        return Parsed(None, report.diagnostics)
+    try:
+        document = read_yaml(text, max_depth=min(limits.depth, DEEPEST) + 1).value
+    except YamlError as error:
+        report.error("syntax", f"Line {error.line}: {error.message}")
+        return Parsed(None, report.diagnostics)
+    return load(document, signatures, limits, choice)
+
+
+def _native(document: Json, pointer: str, choice: Choice) -> str:
+    """Return where in `document` the canonical `pointer` is."""
+    if not pointer.startswith(("/steps", "/output")):
+        return pointer
+    reading = Reading(fields_of(document), None, Report(), _MOST_STEPS)
+    at = _chosen(reading, choice) or 0
+    if at < len(reading.workflows):
+        reading.plan(at, {})
+    return native_pointer(document, pointer, reading.places, at)
+
+
+def _find(choice: Choice, text: str, pointer: str, key: bool) -> Span | None:
+    if not _is_yaml(text):
+        block = json_text.read(text, is_plan, form.NO_LIMITS).block
+        if block is None:
+            return None
+        start, end = block.span
+        found = locate_json(text[start:end], _native(block.document, pointer, choice), key=key)
+        return found and Span(found.start + start, found.end + start)
+    try:
+        read = read_yaml(text, max_depth=DEEPEST, with_lines=True)
+        line = line_of(read, _native(read.value, pointer, choice))
+    except YamlError as error:
+        line = min(error.line, text.rstrip().count("\n") + 1)
+    start = 0
+    for _ in range(line - 1):
+        start = text.find("\n", start) + 1
+    end = text.find("\n", start)
+    whole = text[start : len(text) if end < 0 else end]
+    if not whole.strip():
+        return None
+    return Span(start + len(whole) - len(whole.lstrip()), start + len(whole.rstrip()))
+
+
+_SAYS: Final = form.Says("Arazzo", frozenset({"after", "output", "thought"}), expressions.refusal)
+
+
+def _dialect(choice: str) -> form.FunctionDialect:
+    chosen = read_choice(choice)
+    return form.FunctionDialect(
+        name="arazzo",
+        json=True,
+        read=partial(_read, chosen),
+        find=partial(_find, chosen),
+        unsaid=_unsaid,
+        write=_write,
+        expected=lambda plan: plan,
+        looks_like=lambda text: (
+            (has_key(text, "arazzo") and has_key(text, "workflows")) or _is_yaml(text)
+        ),
+        choose=_dialect,
+    )
+
+
+DIALECT: Final = _dialect("")
+"""Says tools, arguments, thoughts, an output of references, and one order: each after the last."""

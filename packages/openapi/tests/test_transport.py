@@ -1,0 +1,438 @@
+"""Calls over real connections: what is tried again, what is in doubt, and what is bounded."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from packages.openapi.tests.documents import (
+    TEXT,
+    Node,
+    json_body,
+    json_response,
+    one_get,
+    with_paths,
+)
+from packages.openapi.tests.wire import Drop, Reply, Stall, Wire, json_reply, reply
+from toolplan import approve, compile_plan, run
+from toolplan.path import Json
+from toolplan.tools import OutcomeUnknown, Toolbox, ToolError
+from toolplan_openapi import HttpLimits, openapi_toolbox
+
+DOCUMENT: Node = with_paths(
+    {
+        "/x": {
+            "get": {"operationId": "read", "responses": {}},
+            "post": {
+                "operationId": "write",
+                "requestBody": json_body({"type": "object", "properties": {"a": TEXT}}),
+                "responses": {},
+            },
+            "put": {"operationId": "put", "responses": {}},
+            "delete": {"operationId": "delete", "responses": {}},
+            "head": {"operationId": "head", "responses": {}},
+        }
+    }
+)
+SHORT = HttpLimits(timeout_s=1.0, response_bytes=1_000)
+PATIENT = HttpLimits(response_bytes=1_000)
+
+
+def over(*replies: Reply, body: Callable[[Wire], Coroutine[Any, Any, None]]) -> Wire:
+    """Serve `replies` while `body` runs."""
+
+    async def serve() -> Wire:
+        async with Wire(list(replies)) as wire:
+            await body(wire)
+        return wire
+
+    return asyncio.run(serve())
+
+
+def called(
+    name: str, *replies: Reply, limits: HttpLimits | None = None, **arguments: Json
+) -> tuple[Wire, Json | ToolError]:
+    """Call a tool once, and give what came of it."""
+    outcome: list[Json | ToolError] = []
+    if limits is None:  # a service that says nothing is not waited for
+        limits = SHORT if any(isinstance(said, Stall) for said in replies) else PATIENT
+
+    async def body(wire: Wire) -> None:
+        function = wire.tools(DOCUMENT, limits)[name].call
+        assert function is not None
+        try:
+            outcome.append(await function(arguments))
+        except ToolError as error:
+            outcome.append(error)
+
+    return over(*replies, body=body), outcome[0]
+
+
+def failed(name: str, *replies: Reply, limits: HttpLimits | None = None) -> tuple[Wire, ToolError]:
+    wire, outcome = called(name, *replies, limits=limits)
+    assert isinstance(outcome, ToolError), outcome
+    return wire, outcome
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        (json_reply('{"a": [1, 2.5, null]}'), {"a": [1, 2.5, None]}),
+        (reply(200, b"[1]", "Content-Type: application/problem+json; charset=utf-8"), [1]),
+        (reply(200, b"[1]"), [1]),
+        (reply(200, b"hello"), "hello"),
+        (reply(200, b"hi \xfc", "Content-Type: text/plain; charset=latin-1"), "hi ü"),
+        (reply(200, "hi ü".encode(), "Content-Type: text/plain"), "hi ü"),
+        (reply(204), None),
+        (reply(200, b"", "Content-Type: application/json"), None),
+        (
+            reply(
+                200,
+                gzip.compress(b'{"a": 1}'),
+                "Content-Encoding: gzip",
+                "Content-Type: application/json",
+            ),
+            {"a": 1},
+        ),
+    ],
+)
+def test_answers_are_json_by_their_type_else_text(said: bytes, value: Json) -> None:
+    assert called("read", said)[1] == value
+
+
+def test_a_head_has_no_content() -> None:
+    wire, value = called("head", b"HTTP/1.1 200 Said\r\nContent-Length: 50\r\n\r\n")
+    assert value is None
+    assert wire.lines == ["HEAD /x HTTP/1.1"]
+
+
+def test_what_is_sent_is_what_the_document_says() -> None:
+    wire, _ = called("write", reply(201), a="ü")
+    head, _, body = wire.requests[0].partition(b"\r\n\r\n")
+    headers = head.decode().split("\r\n")
+    assert headers[0] == "POST /x HTTP/1.1"
+    assert f"Host: 127.0.0.1:{wire.port}" in headers
+    assert "Content-Type: application/json" in headers
+    assert json.loads(body) == {"a": "ü"}
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 422, 500, 501])
+@pytest.mark.parametrize("name", ["read", "write", "delete"])
+def test_a_refusal_fails_the_call_and_is_not_tried_again(name: str, status: int) -> None:
+    wire, error = failed(name, json_reply('{"error": {"message": "no\\nway"}}', status))
+    assert type(error) is ToolError
+    assert str(error) == f"The service answered {status}: no way"
+    assert len(wire.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b'{"detail": "d"}', ": d"),
+        (b'{"detail": [{"loc": 1}], "title": "t"}', ": t"),
+        (b'{"success": false, "error": {"message": "m"}}', ": m"),
+        (b'{"a": 1}', ': {"a": 1}'),
+        (b"<html>\n <b>Down</b>", ": a web page, 'Down'"),
+        (b"", "."),
+        (b"\xff\xfe", ": \ufffd\ufffd"),
+        (b"x" * 900, ": " + "x" * 497 + "..."),
+    ],
+)
+def test_what_a_refusal_says_is_bounded(content: bytes, expected: str) -> None:
+    _, error = failed("read", reply(418, content))
+    assert str(error) == f"The service answered 418{expected}"
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+def test_a_read_that_is_put_off_is_tried_again_after_a_pause(status: int) -> None:
+    wire, value = called("read", reply(status), reply(status), json_reply("1"))
+    assert value == 1
+    assert wire.pauses == [0.5, 1.0]
+    wire, error = failed("read", reply(status))
+    assert str(error) == f"The service answered {status}."
+    assert len(wire.requests) == 3
+
+
+def test_the_pause_that_the_service_asks_for_is_kept_unless_it_is_too_long() -> None:
+    wire, value = called("read", reply(429, b"", "Retry-After: 7"), json_reply("1"))
+    assert (value, wire.pauses) == (1, [7.0])
+    date = "Retry-After: Wed, 21 Oct 2015 07:28:00 GMT"
+    wire, value = called("read", reply(503, b"", date), json_reply("1"))
+    assert (value, wire.pauses) == (1, [0.0])
+    date = "Retry-After: Tue, 14 Nov 2023 22:13:32 GMT"
+    wire, value = called("read", reply(503, b"", date), json_reply("1"))
+    assert (value, wire.pauses) == (1, [12.0])
+    wire, value = called("read", reply(503, b"", "Retry-After: soon"), json_reply("1"))
+    assert (value, wire.pauses) == (1, [0.5])
+    wire, error = failed("read", reply(429, b"slowly", "Retry-After: 3600"))
+    assert str(error) == "The service answered 429: slowly"
+    assert wire.pauses == []
+
+
+@pytest.mark.parametrize("name", ["write", "put", "delete"])
+def test_what_has_effects_is_never_sent_twice(name: str) -> None:
+    for said in (reply(429), reply(503), reply(502), Drop(), Drop(reset=True), reply(307)):
+        wire, _ = failed(name, said)
+        assert len(wire.requests) == 1
+        assert wire.pauses == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        Drop(),
+        Drop(reset=True),
+        Drop(b"HTTP/1.1 20"),
+        Drop(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"),
+        Drop(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"),
+        Drop(b"nonsense\r\n\r\n"),
+        Stall(),
+        Stall(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"),
+    ],
+)
+def test_a_connection_that_breaks_after_the_request_was_sent_leaves_effects_in_doubt(
+    said: Reply,
+) -> None:
+    # the library is loaded by the first call, for which a stall leaves no time
+    called("read", reply(204))
+    for name in ("write",) if isinstance(said, Stall) else ("write", "put", "delete"):
+        wire, error = failed(name, said)
+        assert isinstance(error, OutcomeUnknown), error
+        assert "It is not known whether it took effect." in str(error)
+        assert len(wire.requests) == 1
+
+
+def test_a_read_whose_connection_breaks_is_tried_again() -> None:
+    wire, value = called("read", Drop(), Drop(b"HTTP/1.1 200", reset=True), json_reply("1"))
+    assert value == 1
+    assert wire.pauses == [0.5, 1.0]
+    wire, error = failed("read", Drop())
+    assert not isinstance(error, OutcomeUnknown)
+    assert (
+        str(error) == f"The connection to http://127.0.0.1:{wire.port} broke: RemoteProtocolError."
+    )
+    assert len(wire.requests) == 3
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        json_reply("{"),
+        json_reply("NaN"),
+        json_reply("[" * 1_000_0),
+        reply(200, b"\xff\xff", "Content-Type: application/pdf"),
+        reply(200, b"x", "Content-Type: text/plain; charset=klingon"),
+        reply(200, b"x" * 1_001),
+        reply(200, gzip.compress(b"0" * 10_000_000), "Content-Encoding: gzip"),
+        reply(200, b"no gzip", "Content-Encoding: gzip"),
+        reply(200, b"x", "Content-Encoding: br"),
+    ],
+)
+def test_an_answer_that_cannot_be_used_fails_a_read_and_leaves_effects_in_doubt(
+    said: bytes,
+) -> None:
+    _, error = failed("read", said)
+    assert type(error) is ToolError
+    assert str(error).startswith("The service answered 200, but ")
+    _, error = failed("write", said)
+    assert isinstance(error, OutcomeUnknown)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(301, OutcomeUnknown), (303, OutcomeUnknown), (307, ToolError), (308, ToolError)],
+)
+def test_a_redirect_of_a_call_with_effects_is_not_followed(
+    status: int, kind: type[ToolError]
+) -> None:
+    wire, error = failed("write", reply(status, b"", "Location: /y"))
+    assert type(error) is kind
+    assert str(error) == f"The service answered {status}, a redirect that is not followed."
+    assert wire.lines == ["POST /x HTTP/1.1"]
+
+
+def test_a_gateway_that_gives_up_leaves_effects_in_doubt() -> None:
+    for status in (408, 502, 504):
+        assert isinstance(failed("write", reply(status))[1], OutcomeUnknown)
+    assert type(failed("write", reply(503))[1]) is ToolError
+
+
+def test_a_bomb_is_not_unpacked_beyond_the_limit() -> None:
+    """The content is 20 MB of zeros in 20 kB; no more than the limit is ever held."""
+    bomb = gzip.compress(b"\0" * 20_000_000)
+    said = reply(200, bomb, "Content-Encoding: gzip")
+    _, error = failed("read", said, limits=HttpLimits(response_bytes=30_000))
+    assert str(error) == "The service answered 200, but what it sent is larger than 30000 bytes."
+
+
+def test_an_endless_answer_is_cut_off() -> None:
+    endless = b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 100_000
+    _, error = failed("read", Stall(endless))
+    assert str(error) == "The service answered 200, but what it sent is larger than 1000 bytes."
+    _, error = failed("read", Stall(b"HTTP/1.1 500 Oh\r\n\r\n" + b"y" * 100_000))
+    assert str(error).startswith("The service answered 500: yyy")
+
+
+def test_no_answer_in_time_fails_a_read() -> None:
+    wire, error = failed("read", Stall())
+    assert str(error) == f"No answer came from http://127.0.0.1:{wire.port} within 1 s."
+    assert not isinstance(error, OutcomeUnknown)
+
+
+@pytest.mark.parametrize("name", ["read", "write"])
+def test_a_service_that_is_not_there_was_sent_nothing(name: str) -> None:
+    async def body() -> tuple[ToolError, list[float]]:
+        async with Wire([reply(200)]) as wire:
+            pass
+        function = wire.tools(DOCUMENT)[name].call
+        assert function is not None
+        with pytest.raises(ToolError) as raised:
+            await function({})
+        return raised.value, wire.pauses
+
+    error, pauses = asyncio.run(body())
+    assert not isinstance(error, OutcomeUnknown)
+    assert "cannot be reached: " in str(error)
+    assert pauses == ([0.5, 1.0] if name == "read" else [])
+
+
+def test_connections_are_shared_while_calls_go_on_and_closed_after() -> None:
+    async def body(wire: Wire) -> None:
+        tools = wire.tools(DOCUMENT)
+        function = tools["read"].call
+        assert function is not None
+        async with tools:
+            for _ in range(5):
+                assert await function({}) == 1
+        assert wire.connections == 1
+        await function({})
+        await function({})
+        assert wire.connections == 3
+
+    assert len(over(json_reply("1"), body=body).requests) == 7
+
+
+def test_one_toolbox_serves_one_event_loop_after_the_other() -> None:
+    tools: Toolbox | None = None
+    for _ in range(3):
+
+        async def body(wire: Wire) -> None:
+            nonlocal tools
+            tools = wire.tools(DOCUMENT)
+            function = tools["read"].call
+            assert function is not None
+            assert await asyncio.gather(*(function({}) for _ in range(4))) == [1, 1, 1, 1]
+
+        over(json_reply("1"), body=body)
+
+
+def test_a_call_that_is_cancelled_closes_its_connection() -> None:
+    async def body(wire: Wire) -> None:
+        function = wire.tools(DOCUMENT)["read"].call
+        assert function is not None
+        task = asyncio.ensure_future(function({}))
+        await wire.asked.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    over(Stall(), body=body)
+
+
+def test_no_log_shows_a_credential(caplog: pytest.LogCaptureFixture) -> None:
+    document: Node = {
+        **DOCUMENT,
+        "security": [{"q": [], "h": []}],
+        "components": {
+            "securitySchemes": {
+                "q": {"type": "apiKey", "in": "query", "name": "k"},
+                "h": {"type": "http", "scheme": "bearer"},
+            }
+        },
+    }
+    caplog.set_level(logging.DEBUG)
+
+    async def body(wire: Wire) -> None:
+        tools = openapi_toolbox(
+            document,
+            base_url=f"http://127.0.0.1:{wire.port}",
+            auth={"q": "Q", "h": "H"},
+            environment={"Q": "query-secret", "H": "header-secret"},
+        )
+        function = tools["read"].call
+        assert function is not None
+        assert await function({}) == 1
+
+    wire = over(json_reply("1"), body=body)
+    assert wire.lines == ["GET /x?k=query-secret HTTP/1.1"]
+    assert b"Authorization: Bearer header-secret" in wire.requests[0]
+    assert "secret" not in caplog.text
+
+
+def test_the_key_of_the_call_is_the_same_on_every_try_of_the_engine() -> None:
+    """Promise (d): a side effect with an idempotency key has the same key on every attempt."""
+    document = with_paths(
+        {
+            "/pay": {
+                "post": {
+                    "operationId": "pay",
+                    "parameters": [{"name": "Idempotency-Key", "in": "header", "schema": TEXT}],
+                    "responses": {},
+                }
+            }
+        }
+    )
+    plan = '{"toolplan": 1, "steps": [{"id": "a", "tool": "pay", "retries": 2}]}'
+
+    async def body(wire: Wire) -> None:
+        tools = wire.tools(document)
+        compiled = compile_plan(plan, tools=tools)
+        assert compiled.plan is not None, compiled.diagnostics
+        ended = await run(compiled.plan, tools, approval=approve(compiled.plan))
+        assert ended.succeeded
+
+    wire = over(Drop(), reply(500), json_reply("1"), body=body)
+    keys = [
+        line
+        for request in wire.requests
+        for line in request.decode().split("\r\n")
+        if line.lower().startswith("idempotency-key:")
+    ]
+    assert len(keys) == 3
+    assert len(set(keys)) == 1
+
+
+def test_a_doubtful_call_of_a_run_waits_for_a_person() -> None:
+    """Promise (e)."""
+    plan = '{"toolplan": 1, "steps": [{"id": "a", "tool": "write"}]}'
+
+    async def body(wire: Wire) -> None:
+        tools = wire.tools(DOCUMENT)
+        compiled = compile_plan(plan, tools=tools)
+        assert compiled.plan is not None
+        ended = await run(compiled.plan, tools, approval=approve(compiled.plan))
+        assert ended.status.value == "in_doubt"
+
+    assert len(over(Drop(), body=body).requests) == 1
+
+
+def test_an_answer_that_does_not_fit_the_document_fails_its_step() -> None:
+    document = one_get([], responses=json_response({"type": "array", "items": TEXT}))
+    plan = '{"toolplan": 1, "steps": [{"id": "a", "tool": "get"}]}'
+
+    async def body(wire: Wire) -> None:
+        tools = wire.tools(document)
+        compiled = compile_plan(plan, tools=tools)
+        assert compiled.plan is not None
+        ended = await run(compiled.plan, tools)
+        error = ended.steps["a"].error
+        assert error is not None
+        assert error.code == "result-schema"
+
+    over(json_reply("[1]"), body=body)
