@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from toolplan.app.settings import TABLES, VARIABLES, ModelSettings
+from toolplan.app.settings import TABLES, VARIABLES, ModelSettings, source_tables
 from toolplan.providers._faults import KEYED, no_key
 from toolplan.providers._specs import Spec
 
@@ -32,7 +32,7 @@ def test_each_variable_has_a_row_with_its_default(variable: str) -> None:
         assert default in row[1]
 
 
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("table", [*TABLES, *source_tables()])
 def test_each_table_is_documented(table: str) -> None:
     assert re.search(rf"^\| `\[{table}[\].]", PAGE, re.MULTILINE)
 

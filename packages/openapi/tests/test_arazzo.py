@@ -38,8 +38,9 @@ from toolplan_openapi import openapi_toolbox
 from toolplan_openapi.arazzo._expressions import read_path
 
 ARAZZO = DIALECTS["arazzo"]
-COUPON = (Path(__file__).parent / "arazzo" / "coupon.txt").read_text("utf-8")
-RENT = (Path(__file__).parent / "arazzo" / "rent.txt").read_text("utf-8")
+PAIRS = Path(__file__).parents[3] / "tests" / "dialects" / "arazzo"
+COUPON = (PAIRS / "coupon.txt").read_text("utf-8")
+RENT = (PAIRS / "rent.txt").read_text("utf-8")
 ID = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,8}", fullmatch=True)
 
 

@@ -270,7 +270,7 @@ class Settings:
         for key in document:
             if key not in TABLES and key not in NAMES and key not in source_tables():
                 check_beside("source", key, f"{self.place}: [{key}]")
-                tables = (*TABLES, *source_tables())
+                tables = sorted((*TABLES, *source_tables()))
                 known = ", ".join((*(f"[{table}]" for table in tables), *NAMES))
                 meant = did_you_mean(near(key, (*tables, *NAMES))) or ""
                 raise SettingsError(
