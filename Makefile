@@ -16,7 +16,7 @@ RELEASE := .venv-release
 # The distributions beside the core, from this clone: no package index need have them.
 PACKAGES := $(patsubst %,-e %,$(wildcard packages/*))
 # Of them, what the question of `make ask` needs.
-ASKED := -e packages/demo -e packages/offline
+ASKED := -e packages/demo -e packages/offline -e packages/sql
 # What the tests and benchmarks need beside them: the dialects of published plans.
 TESTED := $(PACKAGES) -e benchmarks
 Q ?= Get contaminated shipments from last week
@@ -89,7 +89,7 @@ newest: $(NEWEST)/bin/python
 	$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --upgrade-strategy eager -e '.[dev]' $(TESTED)
 	$(NEWEST)/bin/python -m pip freeze --exclude-editable
 	$(NEWEST)/bin/python -m pytest -n auto -q -m "not slow"
-	$(NEWEST)/bin/python -m pytest -n auto -q -m slow tests/sources
+	$(NEWEST)/bin/python -m pytest -n auto -q -m slow packages/sql/tests
 
 # What looks harder than the tests do, for minutes or hours.
 crash: $(VENV)/.test

@@ -39,9 +39,9 @@ from toolplan.compiler import parse
 from toolplan.planners import Attempt, Draft, LLMPlanner, OnText, Proposal, Question
 from toolplan.planners.llm._examples import example_plans
 from toolplan.providers import Model, ModelError, ModelRequest, Piece, Text, open_model
-from toolplan.sources.sql import sql_tool
 from toolplan.tools import Toolbox
 from toolplan_demo import TOOLS
+from toolplan_sql import sql_tool
 
 TODAY: Final = "2025-10-12"
 SETS: Final = ("nestful_v2", "nestools", "acebench", "agentdojo", "tau", "workbench")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.metadata
 import json
 import re
@@ -14,10 +13,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from toolplan import compile_plan, dialects
+from toolplan import compile_plan, dialects, extras
+from toolplan.diagnostics import Diagnostic, Severity
 from toolplan.dialects import known_dialect
 from toolplan.errors import ToolplanError
 from toolplan.extras import extra_of, install_command
+from toolplan.planners import Attempt, Draft
+from toolplan.planners.llm._feedback import feedback
 from toolplan.sources.modules import load_module_tools
 from toolplan.tools import Toolbox, ToolObjectError
 from toolplan_demo import TOOLS
@@ -62,8 +64,8 @@ def test_from_a_clone_the_clone_is_installed_with_the_extra(
     folder = tmp_path / "a clone"
     folder.mkdir()
     installed(monkeypatch, {"url": folder.as_uri(), "dir_info": {"editable": True}})
-    words = shlex.split(install_command("sql"))
-    assert words == [sys.executable, "-m", "pip", "install", "-e", f"{folder}[sql]"]
+    words = shlex.split(install_command("prices"))
+    assert words == [sys.executable, "-m", "pip", "install", "-e", f"{folder}[prices]"]
 
 
 def test_from_a_clone_a_distribution_beside_it_comes_from_the_clone(
@@ -84,7 +86,7 @@ def test_from_a_clone_a_distribution_beside_it_comes_from_the_clone(
         ["nonsense"],
     ],
 )
-@pytest.mark.parametrize("extra", ["sql", "prices", "distributed"])
+@pytest.mark.parametrize("extra", ["prices", "keyring", "distributed"])
 def test_without_a_clone_the_libraries_are_installed(
     monkeypatch: pytest.MonkeyPatch, direct_url: object, extra: str
 ) -> None:
@@ -106,7 +108,7 @@ def test_without_a_clone_a_distribution_is_installed_by_its_name(
 @pytest.mark.parametrize(
     ("module", "extra"),
     [
-        ("duckdb", "sql"),
+        ("toolplan_sql", "sql"),
         ("genai_prices.types", "prices"),
         ("toolplan_langgraph", "langgraph"),
         ("pytest", "dev"),
@@ -124,14 +126,14 @@ def test_a_module_that_needs_the_library_of_an_extra_names_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setitem(sys.modules, "duckdb", None)
-    (tmp_path / "needs_it.py").write_text("import duckdb\n", "utf-8")
-    with pytest.raises(ToolObjectError, match="'duckdb'") as raised:
+    monkeypatch.setitem(sys.modules, "toolplan_sql", None)
+    (tmp_path / "needs_it.py").write_text("import toolplan_sql\n", "utf-8")
+    with pytest.raises(ToolObjectError, match="'toolplan_sql'") as raised:
         load_module_tools("needs_it:TOOLS", tmp_path)
     assert install_command("sql") in raised.value.with_help
 
 
-def test_a_plan_with_sql_names_the_command_where_its_library_is_missing(
+def test_a_plan_with_sql_names_the_command_that_installs_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     text = '{"toolplan": 1, "steps": [{"id": "a", "tool": "sql", "args": {}}]}'
@@ -140,10 +142,12 @@ def test_a_plan_with_sql_names_the_command_where_its_library_is_missing(
         found = compile_plan(text, tools=Toolbox(TOOLS.values())).diagnostics
         return next(each.help or "" for each in found if each.code == "unknown-tool")
 
-    assert "the extra 'sql'" not in help_()
-    module = importlib.import_module("toolplan.rules.tool_names")
-    monkeypatch.setattr(module, "find_spec", dict[str, object]().get)
-    assert "what it needs is not installed: the extra 'sql'" in help_()
+    assert "toolplan-sql" not in help_()
+    monkeypatch.setattr(extras, "find_spec", dict[str, object]().get)
+    command = install_command("sql")
+    assert help_() == f"It comes with the package toolplan-sql. Install it: {command}"
+    problem = Diagnostic("unknown-tool", Severity.ERROR, "There is no tool 'sql'.", help=help_())
+    assert feedback(Attempt(Draft(text), (problem,))).count(sys.executable) == 0
 
 
 @pytest.mark.parametrize("name", ["clear", "kirha", "state"])

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import toolplan
 from toolplan.compiler import check, flows_of, output_schemas
 from toolplan.path import Json
-from toolplan.sources.sql import sql_tool
 from toolplan_demo import TOOLS
+from toolplan_sql import sql_tool
 
 _TOOLS = TOOLS.with_tools(sql_tool())
 _ARGUMENTS = {

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.sources.sql_support import run
+from packages.sql.tests.sql_support import run
 from toolplan import Toolbox, compile_plan
 from toolplan.cli._commands import COMMANDS
 from toolplan.path import Json
-from toolplan.sources.sql import sql_tool
 from toolplan_demo import TOOLS
+from toolplan_sql import sql_tool
 
 ROOT = Path(__file__).parents[1]
 _FENCE = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```', re.MULTILINE | re.DOTALL)

@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 
 from toolplan.flows import Policy, draft_policy, parse_policy
 from toolplan.path import Json
-from toolplan.sources.sql import sql_tool
 from toolplan.testing import scripted_extract
 from toolplan.tools import Effects, Toolbox
+from toolplan_sql import sql_tool
 
 HERE: Final = Path(__file__).parent
 READS: Final = frozenset(("get", "search", "list", "read", "check"))

@@ -9,10 +9,10 @@ from datetime import date
 from typing import Final, NamedTuple
 
 from benchmarks.generated_questions import shop
-from toolplan.sources.sql import sql_tool
 from toolplan.tools import Toolbox
 from toolplan_demo import demo_tools
 from toolplan_demo.database import open_database
+from toolplan_sql import sql_tool
 
 DEMO_TODAY: Final = date(2025, 10, 12)
 DEMO_ROWS: Final = 1_500

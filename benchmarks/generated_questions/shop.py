@@ -14,8 +14,8 @@ from functools import cache
 from typing import Final, TypeAlias
 
 from toolplan.path import Json
-from toolplan.sources.sql import sql_tool
 from toolplan.tools import Arguments, Call, Effects, Tool, Toolbox
+from toolplan_sql import sql_tool
 
 Node: TypeAlias = dict[str, Json]
 Row: TypeAlias = dict[str, Json]

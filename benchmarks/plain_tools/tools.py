@@ -7,8 +7,8 @@ from typing import Final, Literal
 
 import toolplan
 from toolplan.path import Json
-from toolplan.sources.sql import sql_tool
 from toolplan.tools import Toolbox
+from toolplan_sql import sql_tool
 
 
 @dataclass

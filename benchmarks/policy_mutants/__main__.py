@@ -38,12 +38,12 @@ _TESTS_OF: Final = {
         "tests/flows/test_attacks.py",
         "tests/flows/test_plan_attacks.py",
     ),
-    "toolplan.sources.sql._lineage": (
+    "toolplan_sql._lineage": (
         "tests/flows/test_attacks.py",
         "tests/flows/test_sql_attacks.py",
         "tests/flows/test_plan_flows.py",
     ),
-    "toolplan.sources.sql._relations": (
+    "toolplan_sql._relations": (
         "tests/flows/test_attacks.py",
         "tests/flows/test_sql_attacks.py",
         "tests/flows/test_plan_flows.py",

@@ -14,10 +14,10 @@ from typing import Any, Final
 from benchmarks.generated_questions.domains import DOMAINS
 from benchmarks.generated_questions.families import generate
 from benchmarks.questions.blind import vet
-from toolplan.sources.sql import sql_tool
 from toolplan.tools import Toolbox
 from toolplan_demo import demo_tools
 from toolplan_demo.database import open_database
+from toolplan_sql import sql_tool
 
 TODAY: Final = "2025-10-12"
 ROWS: Final = 1_500

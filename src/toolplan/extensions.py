@@ -1,9 +1,9 @@
-"""What installed packages add to toolplan: dialects, rules, sources of tools, planners.
+"""What installed packages add to toolplan: dialects, rules, tools, sources of tools, planners.
 
 A package offers them as entry points in the groups `toolplan.dialects`, `toolplan.rules`,
-`toolplan.sources`, `toolplan.planners`, `toolplan.models` and `toolplan.commands`. The built-in
-ones come in by the same entry points. What another package offers is used behind a guard: its
-faults name it.
+`toolplan.tools`, `toolplan.sources`, `toolplan.planners`, `toolplan.models` and
+`toolplan.commands`. The built-in ones come in by the same entry points. What another package
+offers is used behind a guard: its faults name it.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ _PIECE_BYTES: Final = 16_384
 KINDS: Final[Mapping[str, str]] = {
     "toolplan.dialects": "dialect",
     "toolplan.rules": "rule",
+    "toolplan.tools": "tool",
     "toolplan.sources": "source",
     "toolplan.planners": "planner",
     "toolplan.models": "provider",

@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Mapping
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
@@ -15,6 +16,8 @@ from msgspec import Struct
 
 from toolplan.errors import ToolplanError
 
+INSTALL: Final = "Install it: "
+"""What stands before a command that installs something."""
 _OURS: Final = "toolplan"
 _NOT_LISTED: Final = ("all", "dev")
 _BESIDE: Final[Mapping[str, Mapping[str, str]]] = {
@@ -51,6 +54,13 @@ def install_command(extra: str) -> str:
     return shlex.join([sys.executable, "-m", "pip", "install", *what])
 
 
+def missing(extra: str) -> str | None:
+    """Return how to install the distribution that `extra` brings; None where it is installed."""
+    if find_spec(f"{_OURS}_{extra}") is not None:
+        return None
+    return f"{INSTALL}{install_command(extra)}"
+
+
 def check_beside(kind: str, name: str, subject: str | None = None) -> None:
     """Check that `name`, which is not installed, is not of a distribution beside the core.
 
@@ -62,7 +72,7 @@ def check_beside(kind: str, name: str, subject: str | None = None) -> None:
     if extra := _BESIDE[kind].get(name):
         subject = subject or f"The {kind} {name!r}"
         said = f"{subject} needs the package {_OURS}-{extra}, which is not installed."
-        raise ToolplanError("missing-extra", said, f"Install it: {install_command(extra)}")
+        raise ToolplanError("missing-extra", said, f"{INSTALL}{install_command(extra)}")
 
 
 def extra_of(module: str) -> str | None:

@@ -12,9 +12,9 @@ from benchmarks.agentdojo.attack import attacked, shown
 from benchmarks.agentdojo.tasks import HERE, effects_of
 from toolplan.flows import parse_policy
 from toolplan.path import Json
-from toolplan.sources.sql import sql_tool
 from toolplan.testing import scripted_extract
 from toolplan.tools import Effects, Toolbox
+from toolplan_sql import sql_tool
 
 
 def tool(name: str, gives: Json, *takes: str) -> Json:

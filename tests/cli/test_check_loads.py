@@ -57,13 +57,13 @@ def test_check_loads_no_database(checked: set[str]) -> None:
 
 def test_a_question_without_sql_loads_no_library_of_an_extra() -> None:
     found = loaded(PROGRAM, "ask", QUESTION)
-    assert "toolplan.sources.sql" in found
+    assert "toolplan_sql" in found
     assert found.isdisjoint({"duckdb", "psycopg", "fastapi", "langgraph"})
 
 
 def test_the_tool_sql_is_made_without_its_library() -> None:
     program = (
-        "import sys, toolplan.sources.sql as sql\n"
+        "import sys, toolplan_sql as sql\n"
         "sql.sql_tool()\n"
         "print('loaded: ' + ' '.join(sys.modules), file=sys.stderr)"
     )

@@ -14,8 +14,8 @@ import pytest
 from tests.cli.calls import Call, Said
 from toolplan.app import checkup
 from toolplan.rules import all_rules
-from toolplan.sources.sql import _database
-from toolplan.sources.sql._functions import Overload, functions_of
+from toolplan_sql import _database
+from toolplan_sql._functions import Overload, functions_of
 
 ENTRY_POINTS = """
 [toolplan.rules]

@@ -161,7 +161,7 @@ def test_an_extra_that_is_not_installed_comes_with_its_command(
     said = call("doctor", "--json")
     assert said.code == 0  # nothing that is configured needs one
     missing = {each["subject"]: each for each in said.json["findings"]}["extra sql"]
-    assert (missing["state"], missing["text"]) == ("absent", "not installed: duckdb")
+    assert (missing["state"], missing["text"]) == ("absent", "not installed: toolplan-sql")
     assert "-m pip install" in missing["help"]
 
 

@@ -1,4 +1,4 @@
-"""A package of somebody else: a rule, a dialect, a source of tools, a planner and a command.
+"""A package of somebody else: a rule, a dialect, a tool, a source of tools, a planner, a command.
 
 `test_scratch_package.py` copies this module into a folder of its own, with the entry points that an
 installer would write. It imports public modules of toolplan only.
@@ -127,6 +127,12 @@ DIALECT: Dialect = ScratchDialect()
 def greet(name: str) -> str:
     """Greet somebody."""
     return f"Hello, {name}"
+
+
+@tool(effects="read")
+def twice(text: str) -> str:
+    """Say a text twice."""
+    return text + text
 
 
 class ScratchSource:

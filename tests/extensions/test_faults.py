@@ -30,8 +30,8 @@ from toolplan.providers._specs import Spec
 from toolplan.rules import PlanContext, Problem, Rule, diagnose, rule
 from toolplan.rules._guarded import guarded_rules
 from toolplan.sources import OpenedTools, SourceContext, ToolSource
-from toolplan.sources._guarded import guarded_source
-from toolplan.tools import Toolbox, ToolObjectError
+from toolplan.sources._guarded import guarded_source, guarded_tool
+from toolplan.tools import Effects, Tool, Toolbox, ToolObjectError
 
 __all__ = ["site"]
 
@@ -73,7 +73,7 @@ def fault(kind: str, says: str) -> Generator[None]:
 
 
 def test_every_group_has_a_kind() -> None:
-    names = ("dialects", "rules", "sources", "planners", "models", "commands")
+    names = ("dialects", "rules", "tools", "sources", "planners", "models", "commands")
     assert {*KINDS} == {f"toolplan.{each}" for each in names}
 
 
@@ -169,6 +169,29 @@ def source(**members: object) -> ToolSource:
     for name, member in members.items():
         setattr(made, name, member)
     return guarded_source(entry("sources"), made)
+
+
+READS: Final = Tool("acme", "Reads.", {"type": "object"}, effects=Effects.READ)
+
+
+@pytest.mark.parametrize("offered", [READS, returns(READS)])
+def test_a_tool_is_built_in(offered: object) -> None:
+    assert guarded_tool(entry("tools"), offered).source == "builtin"
+
+
+@pytest.mark.parametrize(
+    ("offered", "says"),
+    [
+        (TOOLS["t"], "has another name: 't'."),
+        (Tool("acme", "", {"type": "object"}), "may change something,"),
+        (3, "is a value of type int, not a Tool."),
+        (returns(None), "returned None from "),
+        (raises(ValueError("zz")), "failed: ValueError: zz."),
+    ],
+)
+def test_a_tool_that_cannot_be_in_every_toolbox_is_named(offered: object, says: str) -> None:
+    with fault("tool", says):
+        guarded_tool(entry("tools"), offered)
 
 
 def opened(made: ToolSource, body: Callable[[], object] = lambda: None) -> list[str]:

@@ -1,4 +1,4 @@
-"""A package adds a rule, a dialect, a source, a planner and commands by entry points alone.
+"""A package adds a rule, a dialect, a tool, a source, a planner and commands by entry points alone.
 
 The package is a folder on the path of a process of its own, with the files that an installer
 writes. Each thing is used through the command line and through `toolplan.open`.
@@ -23,6 +23,9 @@ scratch = scratch_toolplan:greeted_twice
 
 [toolplan.dialects]
 scratch = scratch_toolplan:DIALECT
+
+[toolplan.tools]
+twice = scratch_toolplan:twice
 
 [toolplan.sources]
 scratch = scratch_toolplan:SOURCE
@@ -94,12 +97,14 @@ def test_the_command_line_knows_the_dialect(site: Path) -> None:
     assert "scratch" in command(site, "check", "--help")
 
 
-def test_the_command_line_knows_the_rule_and_the_source(site: Path) -> None:
+def test_the_command_line_knows_the_rule_the_source_and_the_tool(site: Path) -> None:
     options = ("--dialect", "scratch", "--tools", "scratch://one", "--json")
     checked = json.loads(command(site, "check", "-", *options, stdin=TEXT))
     assert [each["code"] for each in checked["diagnostics"]] == ["greeted-twice"]
     assert "greet once" in command(site, "explain", "greeted-twice")
-    assert "greet" in command(site, "tools", "--tools", "scratch://one")
+    listed = command(site, "tools", "--tools", "scratch://one")
+    assert "greet" in listed
+    assert "twice" in listed
 
 
 def test_the_command_line_asks_the_planner(site: Path) -> None:

@@ -6,8 +6,8 @@ from toolplan.compiler import compile_plan, flows_of
 from toolplan.flows import Flow, Policy, parse_policy
 from toolplan.path import Json
 from toolplan.plan_json import load
-from toolplan.sources.sql import sql_tool
 from toolplan.tools import Toolbox
+from toolplan_sql import sql_tool
 
 TEXT: Json = {"type": "string"}
 

@@ -12,10 +12,10 @@ from toolplan.compiler import compile_plan, flows_of
 from toolplan.flows import Policy, Trust, Vouched, parse_policy
 from toolplan.path import EVERY, Json
 from toolplan.plan_json import load
-from toolplan.sources.sql import sql_tool
-from toolplan.sources.sql._lineage import KnownTable, Lost, StatementLineage
 from toolplan.testing import scripted_extract
 from toolplan.tools import Effects, Tool, Toolbox
+from toolplan_sql import sql_tool
+from toolplan_sql._lineage import KnownTable, Lost, StatementLineage
 
 INBOX: Final = step("mails", "inbox")
 CONTACTS: Final = step("people", "contacts", name="Bob")

@@ -16,8 +16,8 @@ from toolplan.flows import Label, Source, Trust, Verdict, least, picked
 from toolplan.flows.labels import Need
 from toolplan.path import EVERY, Json
 from toolplan.schema import Schema
-from toolplan.sources.sql import sql_tool
 from toolplan.tools import ToolError
+from toolplan_sql import sql_tool
 
 SQL: Final = sql_tool()
 COLUMNS: Final = {"a": ("id", "x", "y"), "b": ("id", "z", "w")}

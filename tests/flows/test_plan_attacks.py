@@ -15,9 +15,9 @@ from toolplan.compiler import compile_plan, flows_of
 from toolplan.flows import Trust
 from toolplan.path import Json
 from toolplan.plan_json import load
-from toolplan.sources.sql import sql_tool
 from toolplan.testing import scripted_extract
 from toolplan.tools import Toolbox
+from toolplan_sql import sql_tool
 
 U, L, T, S = Trust.UNTRUSTED, Trust.LISTED, Trust.TRUSTED, Trust.SAID
 TOOLS: Final = Toolbox(

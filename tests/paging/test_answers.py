@@ -13,8 +13,8 @@ from toolplan.engines import run
 from toolplan.events import Run, to_json
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
-from toolplan.sources.sql import sql_tool
 from toolplan.tools import Arguments, Effects, Tool, Toolbox
+from toolplan_sql import sql_tool
 
 COUNT = 217
 """Rows of each list: more than most tools give at once."""

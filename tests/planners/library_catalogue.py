@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from toolplan.path import Json
-from toolplan.sources.sql import sql_tool
 from toolplan.tools import Toolbox
+from toolplan_sql import sql_tool
 
 Node = dict[str, Json]
 

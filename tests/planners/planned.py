@@ -6,9 +6,9 @@ from datetime import date
 from functools import cache
 from pathlib import Path
 
-from toolplan.sources.sql import sql_tool
 from toolplan.tools import Toolbox
 from toolplan_demo import demo_tools
+from toolplan_sql import sql_tool
 
 TODAY = "2025-10-12"
 QUESTIONS = Path(__file__).parent / "questions"

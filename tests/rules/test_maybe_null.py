@@ -7,8 +7,8 @@ import pytest
 from toolplan.path import Json
 from toolplan.plan_json import load
 from toolplan.rules import PlanContext, diagnose
-from toolplan.sources.sql import sql_tool
 from toolplan.tools import Toolbox
+from toolplan_sql import sql_tool
 
 TEXT: Json = {"type": "string"}
 MAYBE: Json = {"type": ["string", "null"]}

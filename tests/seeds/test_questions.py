@@ -11,9 +11,9 @@ import pytest
 from tests.seeds.seeds import Asked, table
 from toolplan import Toolbox, compile_plan
 from toolplan.planners import Clarification, Draft, Question
-from toolplan.sources.sql import sql_tool
 from toolplan_demo import demo_tools
 from toolplan_offline import OfflinePlanner
+from toolplan_sql import sql_tool
 
 DAYS = {"000": "2025-10-12", "003": "2025-10-11"}
 CASES = [(name, each) for name in DAYS for each in table()[name].get("questions", [])]

@@ -25,8 +25,8 @@ from benchmarks.questions.blind.fields import (
     texts,
 )
 from toolplan.path import Json
-from toolplan.sources.sql import sql_tool
 from toolplan.tools import Arguments, Effects, Tool, Toolbox, ToolError
+from toolplan_sql import sql_tool
 
 TODAY: Final = datetime.date(2026, 3, 18)
 _TOWNS: Final = ("Alderley", "Brackwater", "Castleford", "Dunmore", "Eastham")

@@ -101,7 +101,7 @@ def test_data_of_one_kind_is_fetched_to_find_those_of_another() -> None:
 )
 def test_words_for_computing_become_a_step_that_computes(query: str) -> None:
     """F000-10, F000-37, C-12: a step of the plan, over all rows and not over the filtered."""
-    sql = pytest.importorskip("toolplan.sources.sql", reason="the extra 'sql' is not installed")
+    sql = pytest.importorskip("toolplan_sql", reason="the extra 'sql' is not installed")
     tools = TOOLS.with_tools(sql.sql_tool())
     response = asyncio.run(
         Orchestrator(DOWN, Executor(tools), today=lambda: TODAY).handle_query(query)

@@ -8,9 +8,9 @@ from typing import Any, Final
 import pytest
 
 from toolplan.planners import Clarification, Draft, Question
-from toolplan.sources.sql import sql_tool
 from toolplan.tools import Toolbox
 from toolplan_offline import OfflinePlanner
+from toolplan_sql import sql_tool
 
 TEXT: Final = {"type": "string"}
 DATE: Final = {"type": "string", "format": "date"}

@@ -11,8 +11,8 @@ from typing_extensions import TypedDict
 
 import toolplan
 from toolplan.planners import Clarification, Draft, Question
-from toolplan.sources.sql import sql_tool
 from toolplan_offline import OfflinePlanner
+from toolplan_sql import sql_tool
 
 
 class Boat(TypedDict):

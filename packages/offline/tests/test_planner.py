@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from toolplan import Toolbox, compile_plan
+from toolplan import Toolbox, compile_plan, extras
+from toolplan.errors import ToolplanError
 from toolplan.planners import Clarification, Draft, Proposal, Question, Refusal
 from toolplan.planners.conversation import episode_of
-from toolplan.sources.sql import sql_tool
 from toolplan.storage.memory import SqliteMemory
 from toolplan_demo import demo_tools
 from toolplan_offline import OfflinePlanner
+from toolplan_sql import sql_tool
 
 TODAY = "2025-10-12"
 PLANNER = OfflinePlanner()
@@ -164,6 +165,15 @@ def test_a_call_without_a_value_asks_for_it(question: str, missing: str) -> None
 @pytest.mark.parametrize("question", ["mark all rejected shipments as pending", "set S5 to blue"])
 def test_no_call_is_made_of_words_that_are_not_understood(question: str) -> None:
     assert isinstance(ask(question), Clarification)
+
+
+def test_without_sql_the_command_that_installs_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    question, tools = Question("Which facilities are near capacity?", TODAY), demo_tools(rows=50)
+    assert isinstance(PLANNER.plan(question, tools), Clarification)
+    monkeypatch.setattr(extras, "find_spec", dict[str, object]().get)
+    with pytest.raises(ToolplanError, match="has to be computed") as raised:
+        PLANNER.plan(question, tools)
+    assert raised.value.help == f"Install it: {extras.install_command('sql')}"
 
 
 def test_what_no_tool_deletes_is_refused() -> None:

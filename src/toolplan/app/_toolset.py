@@ -30,7 +30,7 @@ from toolplan.sources.combined import (
     distinct,
     labels_of,
 )
-from toolplan.sources.named import SOURCES, source_of
+from toolplan.sources.named import ADDED, source_of
 from toolplan.tools import Effects, Tool, Toolbox, ToolObjectError
 
 ToolItem: TypeAlias = (
@@ -48,7 +48,6 @@ _DEMO_FOR_CONTRACTS: Final = (
     " their agents with --tools."
 )
 _A_DICT: Final = "Give a tool object, or a dict whose values are functions or tool objects."
-_SQL: Final = "toolplan.sources.sql:sql_tool"
 _HELP: Final = (
     "Give a JSON file of tool objects, an MCP configuration, an OpenAPI document, or"
     " MODULE:ATTRIBUTE, as in toolplan_demo:TOOLS."
@@ -97,7 +96,7 @@ def open_tools(
 
     `contracts` are those that are named; they have no tools of their own.
 
-    The built-in tool `sql` is added where its extra is installed, and `extract` where there is a
+    Tools that installed packages add to every toolbox are added, and `extract` where there is a
     model for it, which `reading` returns. Labels of `effects` come before
     those of the settings, and these before the source's own. With `learns` tools have the schemas
     that were learned here.
@@ -309,8 +308,9 @@ def _labelled(
     learns: bool,
 ) -> Toolset:
     tools = opened.tools
-    for more in (_sql(context), None if reading is None else extraction.extract_tool(reading)):
-        if more is not None and more.name not in tools and not tools.full_names(more.name):
+    extract = () if reading is None else (extraction.extract_tool(reading),)
+    for more in (*ADDED.values(), *extract):
+        if more.name not in tools and not tools.full_names(more.name):
             tools = tools.with_tools(more)
     for name in labels:
         if any(full not in labels for full in tools.full_names(name)):
@@ -339,14 +339,6 @@ def _labelled(
         opened.servers,
         opened.pins,
     )
-
-
-def _sql(context: SourceContext) -> Tool | None:
-    try:
-        with SOURCES["python"].open(_SQL, context) as opened:
-            return opened.tools["sql"]
-    except (ToolObjectError, KeyError):
-        return None  # its extra is not installed; the planner says so where it matters
 
 
 def _no_address() -> ToolplanError:

@@ -34,7 +34,7 @@ from toolplan.providers._guarded import guarded_provider
 from toolplan.render.printable import count_text
 from toolplan.rules import all_rules
 from toolplan.rules._guarded import guarded_rules
-from toolplan.sources._guarded import guarded_source
+from toolplan.sources._guarded import guarded_source, guarded_tool
 from toolplan.storage.journal import Store
 from toolplan.storage.queue import dispatch_of
 from toolplan.tools import Toolbox
@@ -45,6 +45,7 @@ _GUARDS: Final[Mapping[str, Callable[[EntryPoint, object], object]]] = {
     "toolplan.dialects": guarded_dialect,
     _RULES: guarded_rules,
     "toolplan.sources": guarded_source,
+    "toolplan.tools": guarded_tool,
     "toolplan.planners": guarded_factory,
     "toolplan.models": guarded_provider,
 }

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.util import find_spec
 
+from toolplan import extras
 from toolplan.diagnostics import Edit, Fix, Severity, available, did_you_mean
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
@@ -22,8 +22,7 @@ def unknown_tool(context: PlanContext) -> Iterator[Problem]:
         {"id": "a", "tool": "shipment_list"}     There is no tool 'shipment_list'.
 
     How to fix: use a name that `toolplan tools` prints, or load the tools with `--tools`. For `sql`
-    install the extra `sql` (`toolplan doctor` prints the command), for `extract` name a model with
-    `--model`.
+    install the extra `sql`, for `extract` name a model with `--model`.
     """
     if context.tools is None or context.has_only_sound_tools:
         return
@@ -53,12 +52,11 @@ def unknown_tool(context: PlanContext) -> Iterator[Problem]:
 
 
 def _missing(name: str) -> str | None:
-    """Return what the built-in tool `name` needs; None where it is there, and for other names."""
+    """Return what the tool `name` needs; None where it is there, and for other names."""
     if name == "extract":
         return "It is built in, and needs a model, and none is named."
-    if name != "sql" or find_spec("duckdb") is not None:
-        return None
-    return f"It is built in, and what it needs is not installed: the extra {name!r}."
+    command = extras.missing(name) if name == "sql" else None
+    return command and f"It comes with the package toolplan-sql. {command}"
 
 
 def _visible(name: str) -> str:

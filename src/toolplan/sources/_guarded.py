@@ -1,4 +1,4 @@
-"""A source of tools of another package: what it raises or returns wrongly names it."""
+"""Sources of tools, and tools, of other packages: what they raise or return wrongly names them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import cast
 
+from msgspec.structs import replace
+
 from toolplan.errors import ToolplanError
-from toolplan.extensions import EntryPoint
+from toolplan.extensions import EntryPoint, described
 from toolplan.sources._base import OpenedTools, SourceContext, ToolSource
-from toolplan.tools import Toolbox, ToolObjectError
+from toolplan.tools import Tool, Toolbox, ToolObjectError
 
 
 def guarded_source(entry: EntryPoint, offered: object) -> ToolSource:
@@ -21,6 +23,25 @@ def guarded_source(entry: EntryPoint, offered: object) -> ToolSource:
     """
     entry.instance(offered, "recognises open", texts="help", flags="takes_base_url")
     return _Guarded(entry, cast("ToolSource", offered))
+
+
+def guarded_tool(entry: EntryPoint, offered: object) -> Tool:
+    """Return the tool that a package adds to every toolbox; `offered` may be a function that does.
+
+    Raises:
+        ExtensionError: it is no tool, has another name, or may change something.
+    """
+    if isinstance(offered, Tool):
+        found = offered
+    elif callable(offered):
+        found = entry.returned(entry.call(offered), Tool, by=entry.value)
+    else:
+        raise entry.wrong(f"is {described(offered)}, not a Tool")
+    if found.name != entry.name:
+        raise entry.wrong(f"has another name: {found.name!r}")
+    if found.has_effects:
+        raise entry.wrong("may change something, and a tool that every toolbox has only reads")
+    return replace(found, source="builtin")
 
 
 class _Guarded:

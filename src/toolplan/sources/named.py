@@ -10,12 +10,17 @@ from toolplan.extras import check_beside
 from toolplan.sources import _guarded
 from toolplan.sources._base import SourceContext, ToolSource
 from toolplan.sources.tool_files import json_in, path_of
-from toolplan.tools import Toolbox, ToolObjectError
+from toolplan.tools import Tool, Toolbox, ToolObjectError
 
 SOURCES: Final = Extensions[ToolSource](
     "toolplan.sources", lambda entry, offered: _guarded.guarded_source(entry, offered)
 )
 """The sources of installed packages and our own, by name."""
+
+ADDED: Final = Extensions[Tool](
+    "toolplan.tools", lambda entry, offered: _guarded.guarded_tool(entry, offered)
+)
+"""The tools that installed packages add to every toolbox, by name."""
 
 _OTHERS: Final = ""
 _ORDER: Final = ("json", _OTHERS, "python", "openapi", "mcp")

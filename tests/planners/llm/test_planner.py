@@ -29,11 +29,11 @@ from toolplan.planners import (
 from toolplan.planners.llm._plan_schema import plan_schema
 from toolplan.providers import Ended, ModelError, ModelRequest, Piece, Restarted, Text, Usage
 from toolplan.schema import Schema
-from toolplan.sources.sql import sql_tool
 from toolplan.storage.memory import SqliteMemory
 from toolplan.testing.model import ScriptedModel
 from toolplan.tools import Arguments, Call, Effects
 from toolplan_demo import TOOLS
+from toolplan_sql import sql_tool
 
 TODAY = "2025-10-12"
 GOOD = json.dumps(

@@ -14,6 +14,7 @@ from toolplan_offline.schemas import Entity, Field
 from toolplan_offline.sql import Cannot
 
 SQL: Final = "sql"
+NOT_COMPUTED: Final = "This has to be computed, and there is no tool that computes"
 _MOST_CALLS: Final = 3
 """Maximum number of calls that a list of values becomes; more are one list and a statement."""
 Step = dict[str, Any]
@@ -184,7 +185,7 @@ class Builder:
     def _statement(self, text: str, sources: list[Source]) -> str:
         """Add a step of SQL; the types of its columns are for tables without rows."""
         if not self._computes:
-            raise Cannot("This has to be computed, and there is no tool that computes")
+            raise Cannot(NOT_COMPUTED)
         columns: Step = {}
         for source in sources:
             e = self.lex.entities[source.entity]

@@ -10,6 +10,8 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import replace
 
 from toolplan.dates import Weeks
+from toolplan.errors import ToolplanError
+from toolplan.extras import missing
 from toolplan.path import Json
 from toolplan.plan_json import dump
 from toolplan.planners import Attempt, Clarification, Draft, OnText, Proposal, Question
@@ -17,7 +19,7 @@ from toolplan.planners.context import PlannerContext
 from toolplan.planners.conversation import FOLLOW_UP_OF, Conversation, Turn, read_conversation
 from toolplan.tools import Toolbox
 from toolplan_offline import answers, explain, written
-from toolplan_offline.builder import SQL, Builder, Step
+from toolplan_offline.builder import NOT_COMPUTED, SQL, Builder, Step
 from toolplan_offline.calling import NAME, Caller
 from toolplan_offline.chart import TooMany
 from toolplan_offline.examples import example_questions
@@ -135,6 +137,8 @@ class OfflinePlanner:
             return Draft(drafts[0], planner=NAME)
         if drafts:
             return explain.which(reader.lex, [w.meaning for w in ways], [*map(json.loads, drafts)])
+        if reason == NOT_COMPUTED and (help_ := missing(SQL)) is not None:
+            raise ToolplanError("missing-extra", f"{NOT_COMPUTED}.", help_)
         return explain.not_together(reading, world, reason)
 
     def _meaning(self, last: Turn | None, tools: Toolbox) -> Meaning | None:

@@ -12,6 +12,7 @@ from typing import Final
 
 from toolplan.diagnostics import Diagnostic, Removed
 from toolplan.events import Event, StepFailed, StepSucceeded
+from toolplan.extras import INSTALL
 from toolplan.path import Json
 from toolplan.planners._base import Attempt, Draft
 
@@ -66,8 +67,8 @@ def feedback(attempt: Attempt) -> str:
 def _problem(number: int, problem: Diagnostic, steps: Sequence[Json], shown: set[int]) -> str:
     place = problem.pointer or "the plan"
     text = f"{number}. `{problem.code}` at {place}: {problem.message}"
-    if problem.help:
-        text += f" {problem.help}"
+    if problem.help:  # a model installs nothing, and need not know where Python is
+        text += f" {problem.help.partition(INSTALL)[0]}".rstrip()
     if example := _EXAMPLES.get(problem.code) or _edited(problem):
         text += f"\n   For example: {example}"
     at = _step_at(problem.pointer)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from toolplan.path import Json
-from toolplan.sources.sql._faults import Exhausted, SqlFault, read_fault
+from toolplan_sql._faults import Exhausted, SqlFault, read_fault
 
 _SCRIPT: Final = Path(__file__).with_name("_child.py")
 _MOST_IDLE: Final = 4

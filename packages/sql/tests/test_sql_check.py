@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sources.sql_support import ROWS, SHIPMENTS, check, columns_of, run
+from packages.sql.tests.sql_support import ROWS, SHIPMENTS, check, columns_of, run
 from toolplan.path import Json
 from toolplan.schema import Schema
 from toolplan.tools import ToolError

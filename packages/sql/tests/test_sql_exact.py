@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.sources.sql_support import run
+from packages.sql.tests.sql_support import run
 from toolplan.path import Json
-from toolplan.sources.sql._types import ColumnType, DecimalOf, Scalar
-from toolplan.sources.sql._values import misfit, number_type
 from toolplan.tools import ToolError
+from toolplan_sql._types import ColumnType, DecimalOf, Scalar
+from toolplan_sql._values import misfit, number_type
 
 MANY = settings(deadline=None, max_examples=25)
 

@@ -14,9 +14,9 @@ from decimal import Decimal
 from typing import Final, NamedTuple, TypeAlias
 
 from toolplan.path import Json
-from toolplan.sources.sql._faults import SqlFault
-from toolplan.sources.sql._functions import Call
-from toolplan.sources.sql._times import (
+from toolplan_sql._faults import SqlFault
+from toolplan_sql._functions import Call
+from toolplan_sql._times import (
     Moment,
     disordered,
     looks_like_times,
@@ -25,7 +25,7 @@ from toolplan.sources.sql._times import (
     zone_of,
     zoned_literals,
 )
-from toolplan.sources.sql._types import (
+from toolplan_sql._types import (
     ColumnType,
     DecimalOf,
     ListOf,
@@ -34,7 +34,7 @@ from toolplan.sources.sql._types import (
     StructOf,
     parts_of,
 )
-from toolplan.sources.sql._values import MOST_IN_DOUBLE, decimal_type, numbers, shown
+from toolplan_sql._values import MOST_IN_DOUBLE, decimal_type, numbers, shown
 
 Name: TypeAlias = tuple[str, str]
 """A table and a column, as they are written."""

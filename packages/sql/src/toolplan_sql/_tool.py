@@ -51,16 +51,18 @@ from msgspec.structs import replace
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import EVERY, Json, Path, json_type
 from toolplan.schema import Schema, SchemaError
-from toolplan.sources.sql._binding import Binding, Table, bind, unreadable
-from toolplan.sources.sql._check import Check
-from toolplan.sources.sql._database import Database, Stopwatch
-from toolplan.sources.sql._faults import MissingColumn, SqlFault, Stopped
-from toolplan.sources.sql._functions import Call
-from toolplan.sources.sql._lineage import KnownTable, StatementLineage
-from toolplan.sources.sql._originals import Column, Name, Originals, passed_on, roundings
-from toolplan.sources.sql._statement import Statement
-from toolplan.sources.sql._times import in_zone, needs_clocks, zone_named
-from toolplan.sources.sql._types import (
+from toolplan.threads import run_in_thread, threads_of
+from toolplan.tools import Arguments, ComputedOutput, Effects, Lineage, Tool, ToolError
+from toolplan_sql._binding import Binding, Table, bind, unreadable
+from toolplan_sql._check import Check
+from toolplan_sql._database import Database, Stopwatch
+from toolplan_sql._faults import MissingColumn, SqlFault, Stopped
+from toolplan_sql._functions import Call
+from toolplan_sql._lineage import KnownTable, StatementLineage
+from toolplan_sql._originals import Column, Name, Originals, passed_on, roundings
+from toolplan_sql._statement import Statement
+from toolplan_sql._times import in_zone, needs_clocks, zone_named
+from toolplan_sql._types import (
     MAX_COLUMNS,
     MAX_TABLES,
     MAX_TEXT,
@@ -73,9 +75,7 @@ from toolplan.sources.sql._types import (
     same_column,
     same_table,
 )
-from toolplan.sources.sql._values import declared_readings, misfit, readings, shown, table_columns
-from toolplan.threads import run_in_thread, threads_of
-from toolplan.tools import Arguments, ComputedOutput, Effects, Lineage, Tool, ToolError
+from toolplan_sql._values import declared_readings, misfit, readings, shown, table_columns
 
 _MOST_CALLS: Final = 32  # at the same time: each has a database in memory
 

@@ -15,12 +15,12 @@ from typing import Final, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolplan.sources.sql._database import Bound, Database, ResultColumn
-from toolplan.sources.sql._faults import MissingColumn, SqlFault, Stopped
-from toolplan.sources.sql._functions import Call
-from toolplan.sources.sql._statement import Statement
-from toolplan.sources.sql._types import ColumnType, Scalar
-from toolplan.sources.sql._values import AS_ENTRIES, UNSEEN
+from toolplan_sql._database import Bound, Database, ResultColumn
+from toolplan_sql._faults import MissingColumn, SqlFault, Stopped
+from toolplan_sql._functions import Call
+from toolplan_sql._statement import Statement
+from toolplan_sql._types import ColumnType, Scalar
+from toolplan_sql._values import AS_ENTRIES, UNSEEN
 
 _MOST_TRIALS: Final = 400
 _MOST_CHANGED: Final = 4

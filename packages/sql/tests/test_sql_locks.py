@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.sources.sql_support import ROWS, SHIPMENTS, SQL, check, run
+from packages.sql.tests.sql_support import ROWS, SHIPMENTS, SQL, check, run
 from toolplan.path import Json
 from toolplan.schema import Schema
-from toolplan.sources.sql import SqlLimits, sql_tool
 from toolplan.tools import ToolError
+from toolplan_sql import SqlLimits, sql_tool
 
 FOREVER = "SELECT count(*) AS n FROM range(10000000) a, range(10000000) b WHERE a.range*b.range%7=3"
 

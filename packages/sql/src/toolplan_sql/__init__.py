@@ -5,7 +5,7 @@ from importlib.util import find_spec
 if find_spec("duckdb") is None:  # another process loads it; that it is missing is said now
     raise ModuleNotFoundError("No module named 'duckdb'", name="duckdb")
 
-from toolplan.sources.sql._tool import sql_tool, try_sql
-from toolplan.sources.sql._types import SqlLimits
+from toolplan_sql._tool import sql_tool, try_sql
+from toolplan_sql._types import SqlLimits
 
 __all__ = ["SqlLimits", "sql_tool", "try_sql"]

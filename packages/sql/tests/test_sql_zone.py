@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toolplan
-from tests.sources.sql_support import SQL
+from packages.sql.tests.sql_support import SQL
 from toolplan.app._decisions import day_at
 from toolplan.compiler import check
 from toolplan.path import Json

@@ -17,13 +17,14 @@ from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import Json, Path
 from toolplan.plan import escape_pointer, split_pointer
 from toolplan.schema import Schema, SchemaError
-from toolplan.sources.sql._binding import Binding, Table, bind, unreadable
-from toolplan.sources.sql._database import Database, Stopwatch, result_fault
-from toolplan.sources.sql._faults import Exhausted, SqlFault, Stopped
-from toolplan.sources.sql._lineage import KnownTable
-from toolplan.sources.sql._statement import Statement, no_table
-from toolplan.sources.sql._times import zone_named
-from toolplan.sources.sql._types import (
+from toolplan.tools import ComputedOutput, Lineage
+from toolplan_sql._binding import Binding, Table, bind, unreadable
+from toolplan_sql._database import Database, Stopwatch, result_fault
+from toolplan_sql._faults import Exhausted, SqlFault, Stopped
+from toolplan_sql._lineage import KnownTable
+from toolplan_sql._statement import Statement, no_table
+from toolplan_sql._times import zone_named
+from toolplan_sql._types import (
     WORDS,
     Columns,
     ColumnType,
@@ -39,7 +40,7 @@ from toolplan.sources.sql._types import (
     same_column,
     same_table,
 )
-from toolplan.sources.sql._values import (
+from toolplan_sql._values import (
     AS_ENTRIES,
     UNSEEN,
     Use,
@@ -49,7 +50,6 @@ from toolplan.sources.sql._values import (
     shown,
     table_columns,
 )
-from toolplan.tools import ComputedOutput, Lineage
 
 Problem: TypeAlias = tuple[str, str]
 

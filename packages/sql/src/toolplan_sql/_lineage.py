@@ -14,7 +14,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.path import EVERY, Json, Path
-from toolplan.sources.sql._relations import (
+from toolplan.tools import Lineage
+from toolplan_sql._relations import (
     NOTHING,
     Couplings,
     Item,
@@ -28,8 +29,7 @@ from toolplan.sources.sql._relations import (
     renamed,
     unspoken,
 )
-from toolplan.sources.sql._tree import Node, dict_of, dicts_of, nodes_of, text_of, texts_of
-from toolplan.tools import Lineage
+from toolplan_sql._tree import Node, dict_of, dicts_of, nodes_of, text_of, texts_of
 
 _POSITIONS: Final = frozenset({"CONSTANT", "STAR", "POSITIONAL_REFERENCE"})
 _UNION: Final = "UNION"

@@ -15,9 +15,9 @@ from msgspec import Struct, field
 
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import Json
-from toolplan.sources.sql._columns import column_names, computed_names
-from toolplan.sources.sql._functions import Functions
-from toolplan.sources.sql._tree import (
+from toolplan_sql._columns import column_names, computed_names
+from toolplan_sql._functions import Functions
+from toolplan_sql._tree import (
     Node,
     arguments_of,
     integer_of,
@@ -28,7 +28,7 @@ from toolplan.sources.sql._tree import (
     string_of,
     text_of,
 )
-from toolplan.sources.sql._values import Use
+from toolplan_sql._values import Use
 
 _NODES: Final = frozenset({
     "SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE", "BASE_TABLE",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from toolplan.path import Json
-from toolplan.sources.sql._tree import (
+from toolplan_sql._tree import (
     Node,
     integer_of,
     is_comparison,

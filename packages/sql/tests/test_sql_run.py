@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.sources.sql_support import ROWS, SQL, check, run
+from packages.sql.tests.sql_support import ROWS, SQL, check, run
 from toolplan.path import Json
 from toolplan.schema import Schema
 from toolplan.tools import Effects, Toolbox, ToolError

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks.processes import kill_own
-from tests.sources.sql_support import check, run
+from packages.sql.tests.sql_support import check, run
 from toolplan.path import Json
-from toolplan.sources.sql import SqlLimits, sql_tool
-from toolplan.sources.sql import _process as processes
 from toolplan.tools import ToolError
+from toolplan_sql import SqlLimits, sql_tool
+from toolplan_sql import _process as processes
 
 pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="it looks into /proc")
 
@@ -59,8 +59,8 @@ GROWING = {
 def test_a_statement_never_takes_more_than_its_memory(sql: str) -> None:
     script = f"""
         import asyncio, resource
-        from toolplan.sources.sql import SqlLimits, sql_tool
-        from toolplan.sources.sql._process import IDLE
+        from toolplan_sql import SqlLimits, sql_tool
+        from toolplan_sql._process import IDLE
         from toolplan.tools import ToolError
         tool = sql_tool(SqlLimits(seconds=20, memory_mb=200))
         found = tool.compute_output({{"sql": {sql!r}}}, {{}})
@@ -178,10 +178,10 @@ def _script(text: str) -> list[str]:
 def test_an_interrupted_program_leaves_no_process() -> None:
     script = f"""
         import os, signal
-        from toolplan.sources.sql import sql_tool
+        from toolplan_sql import sql_tool
         tool = sql_tool()
         tool.compute_output({{"sql": "SELECT 1 AS n"}}, {{}})
-        from toolplan.sources.sql import _process
+        from toolplan_sql import _process
         [process] = _process.PROCESSES
         print(process.pid, flush=True)
         signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
@@ -203,8 +203,8 @@ def test_an_interrupted_program_leaves_no_process() -> None:
 def test_the_process_ends_with_a_program_that_is_killed() -> None:
     script = f"""
         import asyncio, threading, time
-        from toolplan.sources.sql import sql_tool
-        from toolplan.sources.sql import _process
+        from toolplan_sql import sql_tool
+        from toolplan_sql import _process
         tool = sql_tool()
         tool.compute_output({{"sql": "SELECT 1 AS n"}}, {{}})
         def report():
@@ -225,7 +225,7 @@ def test_the_process_ends_with_a_program_that_is_killed() -> None:
 def test_a_forked_program_has_processes_of_its_own() -> None:
     script = """
         import os, asyncio
-        from toolplan.sources.sql import sql_tool
+        from toolplan_sql import sql_tool
         tool = sql_tool()
         def ask(n):
             sql = f"SELECT {n} AS n"
@@ -256,7 +256,7 @@ def test_a_program_started_by_multiprocessing_can_use_sql(tmp_path: Path) -> Non
     program.write_text(
         textwrap.dedent("""
         import asyncio, multiprocessing, sys
-        from toolplan.sources.sql import sql_tool
+        from toolplan_sql import sql_tool
         tool = sql_tool()
         def ask(n):
             return asyncio.run(tool.call({"sql": f"SELECT {n} AS n"}))["data"][0]["n"]

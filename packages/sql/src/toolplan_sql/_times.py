@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from toolplan.path import Json
-from toolplan.sources.sql._functions import Call
+from toolplan_sql._functions import Call
 
 _TIME: Final = re.compile(
     r"\d{4}-\d{2}-\d{2}([Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,6})?([Zz]|[+-]\d{2}:\d{2})?)?", re.ASCII

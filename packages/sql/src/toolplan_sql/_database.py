@@ -10,12 +10,12 @@ from typing import Any, Final, Self, cast
 from msgspec import Struct
 
 from toolplan.path import Json
-from toolplan.sources.sql._faults import Exhausted, SqlFault, Stopped
-from toolplan.sources.sql._functions import Call, Functions, Overload, functions_of
-from toolplan.sources.sql._lineage import KnownTable, Lost, StatementLineage
-from toolplan.sources.sql._process import Process, release, take
-from toolplan.sources.sql._statement import CLOCK_WORDS, TOO_DEEP, Statement, examine, too_deep
-from toolplan.sources.sql._types import (
+from toolplan_sql._faults import Exhausted, SqlFault, Stopped
+from toolplan_sql._functions import Call, Functions, Overload, functions_of
+from toolplan_sql._lineage import KnownTable, Lost, StatementLineage
+from toolplan_sql._process import Process, release, take
+from toolplan_sql._statement import CLOCK_WORDS, TOO_DEEP, Statement, examine, too_deep
+from toolplan_sql._types import (
     MAX_TEXT,
     MISSING,
     Columns,
@@ -28,7 +28,7 @@ from toolplan.sources.sql._types import (
     sql_type,
     structure,
 )
-from toolplan.sources.sql._values import storable
+from toolplan_sql._values import storable
 
 PLACEHOLDER: Final = "__no_columns__"
 """The one column of a table of which no column is known; it is in no result."""

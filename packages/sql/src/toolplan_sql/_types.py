@@ -1,6 +1,6 @@
 """Types of columns: read from JSON Schema, from values and from names, and written as SQL.
 
-Nothing here knows a database; `toolplan.sources.sql._database` speaks to one.
+Nothing here knows a database; `toolplan_sql._database` speaks to one.
 
 | column type | SQL | JSON Schema |
 |---|---|---|

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from toolplan.path import Json
 from toolplan.schema import Schema
-from toolplan.sources.sql import sql_tool
 from toolplan.tools import ComputedOutput, Tool
+from toolplan_sql import sql_tool
 
 SQL = sql_tool()
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.sources.sql_support import check, columns_of, run
+from packages.sql.tests.sql_support import check, columns_of, run
 from toolplan.path import Json
 from toolplan.schema import Schema
 from toolplan.tools import ToolError

@@ -12,8 +12,8 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from toolplan.path import Json
-from toolplan.sources.sql._times import leaves, moment
-from toolplan.sources.sql._types import (
+from toolplan_sql._times import leaves, moment
+from toolplan_sql._types import (
     MAX_COLUMNS,
     MAX_NESTING,
     MISSING,
