@@ -12,7 +12,7 @@ import psycopg
 
 from tests.postgres import Server
 from toolplan.storage.journal import Journal, Store
-from toolplan.storage.journal.postgres import PostgresJournal
+from toolplan_workers.postgres import PostgresJournal
 
 
 class Stores(ABC):

@@ -86,7 +86,7 @@ def test_from_a_clone_a_distribution_beside_it_comes_from_the_clone(
         ["nonsense"],
     ],
 )
-@pytest.mark.parametrize("extra", ["prices", "keyring", "distributed"])
+@pytest.mark.parametrize("extra", ["prices", "keyring", "workers"])
 def test_without_a_clone_the_libraries_are_installed(
     monkeypatch: pytest.MonkeyPatch, direct_url: object, extra: str
 ) -> None:

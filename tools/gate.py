@@ -19,12 +19,10 @@ from typing import Final, NamedTuple
 MAX_MODULE: Final = 500
 MAX_FUNCTION: Final = 60
 MAX_CLASS: Final = 400
-BESIDE: Final = ("adapters", "demo", "langgraph", "offline", "openapi", "sql")
+BESIDE: Final = ("adapters", "demo", "langgraph", "offline", "openapi", "sqlworkers")
 OURS: Final = ("toolplan", *(f"toolplan_{each}" for each in BESIDE), "tests", "benchmarks", "tools")
 LOCAL_IMPORTS: Final = frozenset({
     "src/toolplan/cli/studio.py",
-    "src/toolplan/storage/journal/_opening.py",
-    "src/toolplan/storage/queue/__init__.py",
 })  # fmt: skip
 """Modules that import a part of ours inside a function: its library comes with an extra."""
 NO_VERBS: Final = frozenset({

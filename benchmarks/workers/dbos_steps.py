@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from benchmarks.engine.rows import Row
 from benchmarks.workers.site import WORKERS, Site, eventually
+from toolplan_workers.worker import dispatch_for
 
 _QUEUE: Final = "runs"
 _WORKFLOW: Final = "ten"
@@ -30,7 +31,7 @@ def rows(site: Site, runs: int, ours: float) -> Iterator[Row]:
     if find_spec("dbos") is None:
         return
     with site.office() as app:
-        app.workers.dispatch().journal.rows(f"CREATE DATABASE {_DATABASE}", ())
+        dispatch_for(app).journal.rows(f"CREATE DATABASE {_DATABASE}", ())
     url = site.postgres.url(name=_DATABASE).replace("postgres://", "postgresql://", 1)
     command = [sys.executable, "-m", "benchmarks.workers.dbos_steps", url]
     library: Any = import_module("dbos")

@@ -9,6 +9,7 @@ from typing import Final
 from benchmarks.engine.rows import Row
 from benchmarks.workers.office import layered
 from benchmarks.workers.site import Site, planned, submitted
+from toolplan_workers.worker import dispatch_for
 
 _DAY: Final = 1_000_000
 _TABLES: Final = ("runs", "events", "durations", "placements", "procrastinate_events")
@@ -29,7 +30,7 @@ def rows(site: Site, quick: bool) -> Iterator[Row]:
         yield Row("  rows of them", site.ask(app, "SELECT count(*) FROM events")[0][0] / runs)
         whole = 0
         for table in _TABLES:
-            app.workers.dispatch().journal.rows(f"VACUUM {table}", ())
+            dispatch_for(app).journal.rows(f"VACUUM {table}", ())
             size = int(site.ask(app, f"SELECT pg_total_relation_size('{table}')")[0][0])
             whole += size
             yield Row(f"  bytes of {table} with its indexes", size / runs)

@@ -19,6 +19,7 @@ from benchmarks.workers.office import FOLDER
 from tests.postgres import Server, server
 from toolplan.app.app import App
 from toolplan.execution_plan import ExecutionPlan
+from toolplan_workers.worker import dispatch_for
 
 _SETTINGS: Final[dict[str, Any]] = {
     "toolboxes": {"office": {"tools": ["benchmarks.workers.office:TOOLS"]}}
@@ -59,7 +60,7 @@ class Site:
         self.postgres = postgres
         self.url = postgres.schema()
         self.processes: list[subprocess.Popen[bytes]] = []
-        with self.office() as app, app.workers.dispatch().journal.transaction() as connection:
+        with self.office() as app, dispatch_for(app).journal.transaction() as connection:
             connection.execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
 
     @contextmanager
@@ -151,8 +152,8 @@ class Site:
 
     def ask(self, app: App, query: str) -> list[tuple[Any, ...]]:
         """Return the rows of a query."""
-        with app.workers.dispatch().journal.transaction() as connection:
-            return connection.execute(query).fetchall()
+        with dispatch_for(app).journal.transaction() as connection:
+            return connection.execute(query.encode()).fetchall()
 
     def connections(self, app: App) -> int:
         """Return how many connections all workers have."""

@@ -21,13 +21,14 @@ INSTALL: Final = "Install it: "
 _OURS: Final = "toolplan"
 _NOT_LISTED: Final = ("all", "dev")
 _BESIDE: Final[Mapping[str, Mapping[str, str]]] = {
-    "command": {"demo": "demo"},
+    "command": {"demo": "demo", "submit": "workers", "worker": "workers"},
     "dialect": {
         "arazzo": "openapi",
         "clear": "adapters",
         "kirha": "adapters",
         "state": "adapters",
     },
+    "journal": {"postgres": "workers", "postgresql": "workers"},
     "planner": {"contract": "adapters"},
     "source": {"openapi": "openapi"},
 }

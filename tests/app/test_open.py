@@ -45,7 +45,7 @@ BERLIN = json.dumps(
         "steps": [{"id": "f", "tool": "facilities_list", "args": {"location": "Berlin"}}],
     }
 )
-# in Python a run says itself what is partial, and `app.workers.dispatch()` continues runs after a
+# in Python a run says itself what is partial, and `dispatch_for(app)` continues runs after a
 # failover
 ON_THE_TERMINAL = {"as_json", "strict", "after_failover"}
 # --approve-values is approve="values", --times an approval of approve_digest(plan, times)

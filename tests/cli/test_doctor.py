@@ -174,7 +174,7 @@ EXTRAS = {
     "keyring": "key ring",
     "langgraph": "a graph ran",
     "studio": "fastapi",
-    "distributed": "the queue's tables can be made",
+    "workers": "the queue's tables can be made",
 }
 
 

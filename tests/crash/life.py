@@ -23,7 +23,7 @@ from toolplan.events import Event, RunApproved, RunState
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.storage.journal import Journal, Lease, RunRecord, Slot, Store, open_journal
-from toolplan.storage.journal._blobs import Blobs
+from toolplan.storage.journal.blobs import Blobs
 from toolplan.tools import Arguments, Call, ToolError, current_call
 
 FAILED: Final = 70

@@ -185,7 +185,7 @@ from tests.crash import chains
 from toolplan.approval import approve
 from toolplan.engines import run
 from toolplan.storage.journal import Journal
-from toolplan.storage.journal.postgres import PostgresJournal
+from toolplan_workers.postgres import PostgresJournal
 class Ledger(list):
     def append(self, x):
         with Path(sys.argv[2]).open("a") as file:

@@ -47,8 +47,8 @@ from toolplan.storage.journal import (
     recover,
     to_record,
 )
-from toolplan.storage.journal._blobs import Blobs
 from toolplan.storage.journal._database import MIGRATIONS
+from toolplan.storage.journal.blobs import Blobs
 from toolplan.testing import Gives, ScriptedTools
 from toolplan.tools import Effects
 

@@ -15,7 +15,7 @@ import pytest
 
 from toolplan.events import Event, RunApproved, RunEnded, RunStarted, RunState, StepSucceeded
 from toolplan.storage.journal import Journal, JournalError, RunRecord, backup, prune, to_record
-from toolplan.storage.journal._counter import COUNT_FILE
+from toolplan.storage.journal._database import COUNT_FILE
 
 DAY = 86_400.0
 LARGE = 100_000

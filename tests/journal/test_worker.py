@@ -13,7 +13,7 @@ from tests.plans_strategy import execution_plan, scripted_tools
 from toolplan.engines import run
 from toolplan.plan import Plan, Step
 from toolplan.storage.journal import Journal
-from toolplan.storage.journal._worker import WriterThread
+from toolplan.storage.journal.worker import WriterThread
 
 
 def writers() -> set[threading.Thread]:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from tests.simulation.loop import pause
 from toolplan.events import Event, RunApproved, RunState
 from toolplan.storage.journal import Journal, JournalError, Lease, RunRecord
-from toolplan.storage.journal._worker import Done
+from toolplan.storage.journal.worker import Done
 
 _CODES = ("journal-locked", "journal-full", "journal-read-only", "journal-unavailable")
 

@@ -15,8 +15,8 @@ from toolplan.app.app import App
 from toolplan.engines import Leaving
 from toolplan.events import Run, RunState
 from toolplan.path import Json
-from toolplan.storage.queue import Dispatch
-from toolplan.workers import work
+from toolplan_workers import work
+from toolplan_workers.queue.dispatch import Dispatch
 
 SETTINGS: dict[str, Any] = {"toolboxes": {"office": {"tools": ["tests.workers.tools:TOOLS"]}}}
 

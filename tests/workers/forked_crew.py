@@ -17,14 +17,14 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import toolplan.cli.worker
-import toolplan.storage.queue.procrastinate
-import toolplan.workers
+import toolplan_workers
+import toolplan_workers.commands
+import toolplan_workers.queue.procrastinate
 from tests.workers.crew import ROOT
 from tests.workers.sabotage import NAME, SABOTAGES
 from toolplan.cli import main as toolplan_main
 
-_LOADED = (toolplan.cli.worker, toolplan.storage.queue.procrastinate, toolplan.workers)
+_LOADED = (toolplan_workers.commands, toolplan_workers.queue.procrastinate, toolplan_workers)
 _READY = b"takes runs"
 
 

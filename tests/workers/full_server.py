@@ -21,6 +21,7 @@ from toolplan.app.app import App
 from toolplan.events import RunState
 from toolplan.path import Json
 from toolplan.storage.journal import JournalError
+from toolplan_workers.worker import dispatch_for
 
 _DISK: Final = Path("/mnt")
 _RUNS: Final = 6
@@ -90,7 +91,7 @@ async def _story(server: Server, home: Path) -> str:
             await until(lambda run=run: status(app, run) is not RunState.RUNNING, seconds=_MOST_S)
             while status(app, run) is RunState.IN_DOUBT:
                 await _decide(app, run)
-                await until(lambda run=run: not app.workers.dispatch().messages(run))
+                await until(lambda run=run: not dispatch_for(app).messages(run))
                 await until(lambda run=run: status(app, run) is not RunState.RUNNING)
             assert status(app, run) is RunState.SUCCEEDED
     begun = [word for word in ledger(home) if word.startswith("begin:")]

@@ -25,6 +25,7 @@ from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.storage.journal import JournalError
 from toolplan.testing import interpret
+from toolplan_workers.worker import dispatch_for
 
 SETTINGS: Final = '[toolboxes.office]\ntools = ["tests.workers.ledger_tools:TOOLS"]\n'
 _OPEN: Final = 24
@@ -152,7 +153,7 @@ class _Story:
 
     def _states(self) -> dict[str, RunState]:
         query = "SELECT run, status FROM runs WHERE run = ANY(%s)"
-        with self.app.workers.dispatch().journal.transaction() as connection:
+        with dispatch_for(self.app).journal.transaction() as connection:
             rows = connection.execute(query, ([*self.open],)).fetchall()
         return {run: RunState(status) for run, status in rows}
 
@@ -160,7 +161,7 @@ class _Story:
         """Allow the calls of a run that wait with their values."""
         loaded = await asyncio.to_thread(self.app.needed_journal().load, run)
         steps = sorted({call.step for call in loaded.waiting})
-        if not steps or await asyncio.to_thread(self.app.workers.dispatch().messages, run):
+        if not steps or await asyncio.to_thread(dispatch_for(self.app).messages, run):
             return  # it has moved on, or that was said already
         with suppress(CannotRun):  # it has moved on
             await self.app.workers.decide(run, allow=steps, who="person")
@@ -168,7 +169,7 @@ class _Story:
 
     async def _decide(self, run: str) -> None:
         loaded = await asyncio.to_thread(self.app.needed_journal().load, run)
-        if await asyncio.to_thread(self.app.workers.dispatch().messages, run):
+        if await asyncio.to_thread(dispatch_for(self.app).messages, run):
             return  # said already
         self._read_ledger()
         retry: list[str] = []
@@ -207,7 +208,7 @@ class _Story:
         """Return how many payments were made, and what is wrong."""
         self._read_ledger()
         for run in self.open:
-            placement = self.app.workers.dispatch().placement(run)
+            placement = dispatch_for(self.app).placement(run)
             state = self.app.needed_journal().entry(run).status.value
             self.breaches.append(f"{run} is lost: it is {state}, {placement}")
         payments = 0
@@ -352,7 +353,7 @@ async def _ends(app: App) -> bool:
     """Return whether no job is left over, after a while."""
     end = time.monotonic() + 60
     while time.monotonic() < end:
-        if await asyncio.to_thread(no_job_is_left, app.workers.dispatch()):
+        if await asyncio.to_thread(no_job_is_left, dispatch_for(app)):
             return True
         await asyncio.sleep(0.1)
     return False

@@ -23,6 +23,7 @@ from tests.workers.crew import ROOT, Crew, crew
 from toolplan.app.app import App
 from toolplan.events import RunState
 from toolplan.path import Json
+from toolplan_workers.worker import dispatch_for
 
 OLD: Final = "old"
 NEW: Final = "new"
@@ -139,7 +140,7 @@ class _Load:
             await workers.decide(run, allow=[*{step for step, _ in shown}])
 
     def _states(self) -> dict[str, RunState]:
-        journal = self._apps[NEW].workers.dispatch().journal
+        journal = dispatch_for(self._apps[NEW]).journal
         query = "SELECT run, status FROM runs WHERE run = ANY(%s)"
         return {run: RunState(state) for run, state in journal.rows(query, ([*self.open],))}
 
@@ -209,7 +210,7 @@ async def _upgrade(
     await until(lambda: not any(load.versions[run] == OLD for run in load.open), seconds=_MOST_S)
     load.wanted = ()
     await until(lambda: not load.open, seconds=_MOST_S)
-    await until(lambda: no_job_is_left(apps[NEW].workers.dispatch()), seconds=_MOST_S)
+    await until(lambda: no_job_is_left(dispatch_for(apps[NEW])), seconds=_MOST_S)
     return at_both, named
 
 

@@ -12,12 +12,13 @@ from msgspec.structs import replace
 from toolplan.engines import _runs
 from toolplan.engines._recorder import EventRecorder
 from toolplan.events import Event
-from toolplan.storage.journal import Recovered, _store
-from toolplan.storage.queue import Dispatch, Job
-from toolplan.workers import _job_runner
-from toolplan.workers._inbox import Read
-from toolplan.workers._job_runner import JobRunner
-from toolplan.workers._watch import Watch
+from toolplan.storage.journal import Recovered, store
+from toolplan_workers import inbox
+from toolplan_workers.inbox import Read
+from toolplan_workers.job_runner import JobRunner
+from toolplan_workers.queue.dispatch import Dispatch
+from toolplan_workers.queue.procrastinate import Job
+from toolplan_workers.watch import Watch
 
 NAME: Final = "TOOLPLAN_TEST_SABOTAGE"
 """The variable that names what is wrong with the workers."""
@@ -50,18 +51,18 @@ def end_jobs_first() -> None:
 
 def drop_messages() -> None:
     """Workers answer approvals and decisions, and do not obey them."""
-    whole = _job_runner.read_messages
+    whole = inbox.read_messages
 
     def read_messages(messages: Sequence[Any], *others: Any, **named: Any) -> Read:
         read = whole(messages, *others, **named)
         return replace(read, is_approved=False, decisions={}, consents={})
 
-    _job_runner.read_messages = read_messages
+    inbox.read_messages = read_messages
 
 
 def call_before_the_disk_knows() -> None:
     """Workers do not wait until the intent of a call is written, and write it late."""
-    whole = _store.add_group
+    whole = store.add_group
 
     def add_group(*given: Any, **named: Any) -> None:
         time.sleep(0.3)
@@ -71,7 +72,7 @@ def call_before_the_disk_knows() -> None:
         del self
 
     EventRecorder.synced = synced
-    _store.add_group = add_group
+    store.add_group = add_group
 
 
 def look_at_nobody() -> None:

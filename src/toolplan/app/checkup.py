@@ -36,7 +36,6 @@ from toolplan.rules import all_rules
 from toolplan.rules._guarded import guarded_rules
 from toolplan.sources._guarded import guarded_source, guarded_tool
 from toolplan.storage.journal import Store
-from toolplan.storage.queue import dispatch_of
 from toolplan.tools import Toolbox
 
 _BUILTIN: Final = "builtin"
@@ -251,17 +250,17 @@ def _journal(settings: Settings) -> Iterator[Finding]:
 
 def _workers(journal: Store) -> Iterator[Finding]:
     """Look which workers share the journal, and which runs have none."""
-    dispatch = dispatch_of(journal, make=False)
-    if dispatch is None:
+    runs = journal.worker_runs()
+    if runs is None:
         return
-    worked = dispatch.worked()
+    worked = runs.worked()
     counts = [f"{worked.count(queue)} for {queue}" for queue in sorted({*worked})]
     if counts:
         yield Finding("workers", State.FINE, ", ".join(counts))
     else:
         yield Finding("workers", State.ABSENT, "None takes runs of this journal.")
-    yield _replication(*dispatch.replication())
-    if fenced := dispatch.fenced():
+    yield _replication(*runs.replication())
+    if fenced := runs.fenced():
         text = f"{len(fenced)} runs were open when the database moved: {', '.join(fenced)}."
         yield Finding(
             "failover",
@@ -269,7 +268,7 @@ def _workers(journal: Store) -> Iterator[Finding]:
             text,
             "Look at each, then: `toolplan resume --after-failover`.",
         )
-    for text, help_ in stranded_texts(dispatch.stranded(), worked):
+    for text, help_ in stranded_texts(runs.stranded(), worked):
         yield Finding("workers", State.FAULTY, text, help_)
 
 

@@ -37,8 +37,8 @@ from toolplan.errors import ToolplanError
 from toolplan.events import Event, Run, RunEnded, RunParked, RunState, RunWaiting, fold
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
-from toolplan.storage.journal import JournalError, RunRecord, Slot, follow, recover
-from toolplan.storage.queue import COUNTED, Dispatch, dispatch_of
+from toolplan.storage.journal import JournalError, RunRecord, Slot, Store, follow, recover
+from toolplan.storage.journal.worker_runs import COUNTED, WorkerRuns
 from toolplan.threads import in_thread
 from toolplan.tools import Tool, Toolbox
 
@@ -79,7 +79,7 @@ class Workers:
         self._user = user
         self._metadata = metadata
         self._options = options
-        self._dispatch: Dispatch | None = None
+        self._runs: WorkerRuns | None = None
 
     @property
     def queue(self) -> str:
@@ -96,23 +96,18 @@ class Workers:
             )
         return queue_of(self._user.toolbox, self._setup.tools)
 
-    def dispatch(self) -> Dispatch:
+    def runs(self) -> WorkerRuns:
         """Return the runs of the journal that workers take.
 
         Raises:
-            JournalError: it is not in Postgres, or cannot be used.
+            JournalError: workers cannot share the journal, or it cannot be used.
         """
-        if self._dispatch is None:
+        if self._runs is None:
             journal = self._kept.needed_journal()
-            self._dispatch = dispatch_of(journal)
-            if self._dispatch is None:
-                raise JournalError(
-                    "journal-not-shared",
-                    f"Workers cannot share the journal {journal.place}.",
-                    'Use one in Postgres: journal = "postgres://…" in the table [runs], or'
-                    " TOOLPLAN_JOURNAL.",
-                )
-        return self._dispatch
+            self._runs = journal.worker_runs(make=True)
+            if self._runs is None:
+                raise not_shared(journal)
+        return self._runs
 
     def stranded(self) -> list[Stranded]:
         """Return what to say of the runs that no worker will continue, a text for each queue.
@@ -122,9 +117,9 @@ class Workers:
         Raises:
             JournalError: the journal cannot be used.
         """
-        dispatch = dispatch_of(self._kept.needed_journal(), make=False)
-        found = {} if dispatch is None else dispatch.stranded()
-        return stranded_texts(found, dispatch.worked()) if dispatch and found else []
+        runs = self._kept.needed_journal().worker_runs()
+        found = {} if runs is None else runs.stranded()
+        return stranded_texts(found, runs.worked()) if runs and found else []
 
     def placed(self, run: str) -> Placed | None:
         """Return the placement of `run`; None if it was not submitted to workers.
@@ -132,11 +127,11 @@ class Workers:
         Raises:
             JournalError: the journal cannot be used.
         """
-        dispatch = self._dispatch or dispatch_of(self._kept.needed_journal(), make=False)
-        found = None if dispatch is None else dispatch.placement(run)
-        if dispatch is None or found is None:
+        runs = self._runs or self._kept.needed_journal().worker_runs()
+        found = None if runs is None else runs.placement(run)
+        if runs is None or found is None:
             return None
-        return Placed(found.queue, found.parked, not dispatch.without_worker([run]))
+        return Placed(found.queue, found.parked, not runs.without_worker([run]))
 
     @checked_arguments
     async def submit(
@@ -225,15 +220,15 @@ class Workers:
         Raises:
             JournalError: there is no such run, or nothing was kept.
         """
-        dispatch = await in_thread(self.dispatch)
-        number = await in_thread(dispatch.send, run, "cancel", None, who)
+        runs = await in_thread(self.runs)
+        number = await in_thread(runs.send, run, "cancel", None, who)
         # it is kept: what fails from here on is done by the worker that reads it
         with suppress(JournalError):
-            if await in_thread(dispatch.without_worker, [run]):
-                await cancel(run, journal=dispatch.journal)
-                await in_thread(dispatch.answer, [(number, COUNTED)])
+            if await in_thread(runs.without_worker, [run]):
+                await cancel(run, journal=self._kept.needed_journal())
+                await in_thread(runs.answer, [(number, COUNTED)])
             else:
-                await dispatch.queue.cancel(run)
+                await runs.interrupt(run)
 
     def worked(self, record: RunRecord) -> Worked:
         """Return what a worker needs to continue a run with these tools.
@@ -257,7 +252,7 @@ class Workers:
         approval: Approval | ValueApproval | None,
         given: LimitOptions,
     ) -> str:
-        setup, dispatch, queue = self._setup, self.dispatch(), self.queue
+        setup, runs, queue = self._setup, self.runs(), self.queue
         self._options(given)  # a wrong limit is an error before anything is kept
         day = setup.day(today)
         plan = noted(plan, run_notes(self._metadata, self._user.advice or {}, given, day))
@@ -269,9 +264,7 @@ class Workers:
             run_id=run_id or setup.new_id(),
             clock=setup.clock,
         )
-        dispatch.submit(
-            made.run, made.digest, made.record, made.events, queue, starts=not made.waits
-        )
+        runs.submit(made.run, made.digest, made.record, made.events, queue, starts=not made.waits)
         return made.run
 
     def _approve(self, run: str, digest: str, who: str) -> None:
@@ -291,7 +284,7 @@ class Workers:
                 f"Run {run!r} waits for no approval: it is {now.status.value}.",
                 f"`toolplan show {run}` shows it.",
             )
-        self.dispatch().send(run, "approve", digest, who)
+        self.runs().send(run, "approve", digest, who)
 
     def _decide(
         self,
@@ -300,7 +293,7 @@ class Workers:
         consents: Mapping[str, Consent],
         who: str,
     ) -> None:
-        dispatch, events = self.dispatch(), self._kept.needed_journal().events(run)
+        runs, events = self.runs(), self._kept.needed_journal().events(run)
         intents = recover(events).intents
         contents: list[tuple[str, Json]] = []
         for slot, decided in decisions.items():
@@ -314,13 +307,22 @@ class Workers:
             }))  # fmt: skip
         contents += [("consent", each) for each in _consented(fold(events), consents)]
         for kind, content in contents:
-            dispatch.send(run, kind, content, who)
+            runs.send(run, kind, content, who)
         if not contents:
-            dispatch.send(run, "resume", None, who)
+            runs.send(run, "resume", None, who)
 
     def _stands(self, run: str) -> bool:
         """Return whether nothing happens to `run` until a person does something."""
         return self._kept.needed_journal().entry(run).status is not RunState.RUNNING
+
+
+def not_shared(journal: Store) -> JournalError:
+    """Return the error of a journal that workers cannot share."""
+    return JournalError(
+        "journal-not-shared",
+        f"Workers cannot share the journal {journal.place}.",
+        'Use one in Postgres: journal = "postgres://…" in the table [runs], or TOOLPLAN_JOURNAL.',
+    )
 
 
 def queue_of(toolbox: str, tools: Mapping[str, Tool]) -> str:

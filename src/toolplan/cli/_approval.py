@@ -8,10 +8,8 @@ import sys
 import uuid
 from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager, redirect_stdout
-from typing import Final
 
 from toolplan.app._approve import VALUES, Approve, ByPlan, DigestApprover
-from toolplan.app._arguments import is_digest
 from toolplan.app.app import App
 from toolplan.app.wait import RunStopped
 from toolplan.approval import (
@@ -32,35 +30,6 @@ from toolplan.render import approval_view
 from toolplan.render.printable import printable
 from toolplan.storage.journal import JournalError
 from toolplan.tools import Effects
-
-_MOST_TIMES: Final = 1_000
-
-
-def wanted(digest: str | None, values: bool, times: int | None = None) -> str | None:
-    """Return what is to be approved: the plan of a digest, `VALUES`, or what is asked for.
-
-    Raises:
-        CommandError: both are given, or `times` without a digest or out of its bounds.
-    """
-    if times is not None and (digest is None or not 1 <= times <= _MOST_TIMES):
-        raise CommandError(
-            "usage",
-            f"--times {times} says how many runs --approve DIGEST approves: 1 to {_MOST_TIMES:,}.",
-            "Give it with --approve DIGEST, or leave it out for one run.",
-        )
-    if values and digest is not None:
-        raise CommandError(
-            "usage",
-            "--approve approves a plan as it stands, --approve-values its calls one by one.",
-            "Give one of them.",
-        )
-    if digest and not is_digest(digest):
-        raise CommandError(
-            "usage",
-            f"--approve {digest!r:.200} is not the digest of a plan.",
-            "Give the digest that the command prints when it needs an approval.",
-        )
-    return VALUES if values else digest
 
 
 class RunGuard:

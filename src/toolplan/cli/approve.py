@@ -13,8 +13,8 @@ from toolplan.app.wait import run_to_end
 from toolplan.approval import effect_steps
 from toolplan.cli._journal import opened_journal
 from toolplan.cli._person import approved_by_word, new_word
-from toolplan.cli._placed import reached, report_placed, user_name
 from toolplan.cli.options import JournalOption, JsonFlag
+from toolplan.cli.placed import reached, report_placed, user_name
 from toolplan.cli.resume import RunArgument
 from toolplan.cli.terminal import CommandError, Exit, discard_input, err, note, print_json
 from toolplan.render.approval_view import ApprovalView

@@ -14,7 +14,7 @@ from toolplan.app.app import App
 from toolplan.app.results import AskResult
 from toolplan.app.wait import run_to_end
 from toolplan.cli import _proposal, _thinking, plan_file
-from toolplan.cli._approval import RunGuard, wanted
+from toolplan.cli._approval import RunGuard
 from toolplan.cli._display import Display
 from toolplan.cli.options import (
     ApproveOption,
@@ -36,6 +36,7 @@ from toolplan.cli.options import (
     ToolsOption,
     WeeksOption,
     YesFlag,
+    wanted,
 )
 from toolplan.cli.outcome import print_run, report_comparison, report_forecast, report_usage
 from toolplan.cli.terminal import Exit, ask_claim, err, note

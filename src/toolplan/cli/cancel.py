@@ -6,8 +6,8 @@ from contextlib import closing
 
 from toolplan.app.wait import run_to_end
 from toolplan.cli._journal import opened_journal
-from toolplan.cli._placed import placed, reached, user_name
 from toolplan.cli.options import JournalOption, JsonFlag
+from toolplan.cli.placed import placed, reached, user_name
 from toolplan.cli.resume import RunArgument
 from toolplan.cli.terminal import Exit, note, print_json
 from toolplan.engines import cancel

@@ -8,9 +8,12 @@ from typing import Annotated, Final, Literal, TypeAlias, TypedDict
 
 from cyclopts import Parameter, Token
 
+from toolplan.app._approve import VALUES
+from toolplan.app._arguments import is_digest
 from toolplan.cli.terminal import CommandError
 from toolplan.dialects import DIALECTS
 
+_MOST_TIMES: Final = 1_000
 _TOOLS_HELP: Final = (
     "A JSON file of tool objects, an MCP configuration, an OpenAPI document, or MODULE:ATTRIBUTE."
     " Repeatable: all of them together."
@@ -182,6 +185,35 @@ TimesOption: TypeAlias = Annotated[
         help="With --approve: how many runs the digest approves in all, with those before (1).",
     ),
 ]
+
+
+def wanted(digest: str | None, values: bool, times: int | None = None) -> str | None:
+    """Return what is to be approved: the plan of a digest, `VALUES`, or what is asked for.
+
+    Raises:
+        CommandError: both are given, or `times` without a digest or out of its bounds.
+    """
+    if times is not None and (digest is None or not 1 <= times <= _MOST_TIMES):
+        raise CommandError(
+            "usage",
+            f"--times {times} says how many runs --approve DIGEST approves: 1 to {_MOST_TIMES:,}.",
+            "Give it with --approve DIGEST, or leave it out for one run.",
+        )
+    if values and digest is not None:
+        raise CommandError(
+            "usage",
+            "--approve approves a plan as it stands, --approve-values its calls one by one.",
+            "Give one of them.",
+        )
+    if digest and not is_digest(digest):
+        raise CommandError(
+            "usage",
+            f"--approve {digest!r:.200} is not the digest of a plan.",
+            "Give the digest that the command prints when it needs an approval.",
+        )
+    return VALUES if values else digest
+
+
 EffectsOption: TypeAlias = Annotated[
     tuple[str, ...],
     Parameter(

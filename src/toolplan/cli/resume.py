@@ -14,17 +14,10 @@ from toolplan.app._open import open
 from toolplan.app._toolset import effect_labels, reopening
 from toolplan.app.results import RunResult
 from toolplan.app.wait import run_to_end
-from toolplan.cli._approval import RunGuard, wanted
+from toolplan.cli._approval import RunGuard
 from toolplan.cli._display import Display
 from toolplan.cli._journal import opened_journal
 from toolplan.cli._person import approved_by_word
-from toolplan.cli._placed import (
-    Decisions,
-    continue_after_failover,
-    placed,
-    refuse_values,
-    send,
-)
 from toolplan.cli.options import (
     ApproveOption,
     ApproveValuesFlag,
@@ -38,8 +31,16 @@ from toolplan.cli.options import (
     ToolsOption,
     YesFlag,
     for_given_plans,
+    wanted,
 )
 from toolplan.cli.outcome import print_run
+from toolplan.cli.placed import (
+    Decisions,
+    continue_after_failover,
+    placed,
+    refuse_values,
+    send,
+)
 from toolplan.cli.terminal import CommandError, note
 from toolplan.engines import CannotRun
 from toolplan.events import Event

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from toolplan.app._open import open
 from toolplan.app.app import App
 from toolplan.app.wait import run_to_end
-from toolplan.cli._approval import RunGuard, wanted
+from toolplan.cli._approval import RunGuard
 from toolplan.cli._display import Display
 from toolplan.cli.options import (
     ApproveOption,
@@ -31,6 +31,7 @@ from toolplan.cli.options import (
     ToolsOption,
     YesFlag,
     for_given_plans,
+    wanted,
 )
 from toolplan.cli.outcome import print_run, report_comparison, report_forecast, report_usage
 from toolplan.cli.plan_file import checked_plan, read_plan

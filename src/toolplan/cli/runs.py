@@ -15,15 +15,13 @@ from toolplan.app.home import home
 from toolplan.app.retention import Retention, retention
 from toolplan.app.settings import read_settings
 from toolplan.cli._journal import opened_journal
-from toolplan.cli._placed import report_placed, without_worker
 from toolplan.cli.options import JournalOption, JsonFlag
+from toolplan.cli.placed import report_placed, without_worker
 from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
 from toolplan.path import Json
 from toolplan.render.runs_view import RunLine, RunsView
 from toolplan.storage.journal import Pruning, RunEntry
 from toolplan.storage.journal import backup as back_up
-from toolplan.storage.journal import prune as prune_runs
-from toolplan.storage.queue import SharedJournal, prune_shared
 
 LimitOption = Annotated[int, Parameter(name="--limit", help="How many runs, the newest first.")]
 AfterOption = Annotated[
@@ -145,12 +143,9 @@ def _prune(
 
 def _pruned(place: str | None, bounds: Retention, *, apply: bool) -> Pruning:
     if isinstance(user_journal(place), Path):
-        path = _existing(place)
-        return prune_runs(path, older_than_s=bounds.older_than_s, keep=bounds.keep, apply=apply)
+        _existing(place)
     with closing(opened_journal(place)) as store:
-        if not isinstance(store, SharedJournal):
-            raise CommandError("usage", f"The journal {store.place} cannot be pruned.")
-        return prune_shared(store, older_than_s=bounds.older_than_s, keep=bounds.keep, apply=apply)
+        return store.prune(older_than_s=bounds.older_than_s, keep=bounds.keep, apply=apply)
 
 
 def _sentences(pruning: Pruning, *, apply: bool) -> tuple[str, ...]:

@@ -16,7 +16,6 @@ from toolplan.answer import Answer, answer
 from toolplan.app._journal_place import existing_journal
 from toolplan.app._toolset import DEMO, Toolset, reopening
 from toolplan.cli._journal import opened_journal
-from toolplan.cli._placed import placed, report_placed, without_worker
 from toolplan.cli._tools import opened_if_given
 from toolplan.cli._values import print_waiting
 from toolplan.cli.options import (
@@ -28,6 +27,7 @@ from toolplan.cli.options import (
     refuse_options,
 )
 from toolplan.cli.outcome import print_doubts
+from toolplan.cli.placed import placed, report_placed, without_worker
 from toolplan.cli.plan_file import print_diagnostics, read_plan, whole_plan
 from toolplan.cli.terminal import CommandError, Exit, err, note, out, print_json
 from toolplan.compiler import output_schemas, parse

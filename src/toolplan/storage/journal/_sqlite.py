@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
 from toolplan.storage import shared_file
 from toolplan.storage.database_file import is_empty, patiently, transaction
-from toolplan.storage.journal import _counter, _statements
-from toolplan.storage.journal._blobs import Blobs
-from toolplan.storage.journal._database import PATIENCE_S, STORE
-from toolplan.storage.journal._driver import Driver
-from toolplan.storage.journal._errors import JournalError
-from toolplan.storage.journal._leases import LEASE_S, Held, Lease, Leases
-from toolplan.storage.journal._reading import Query, Row, run_damaged
-from toolplan.storage.journal._rows import KEPT_DURATIONS, Group
-from toolplan.storage.journal._store import Store
-from toolplan.storage.journal._worker import Worker, WriterThread
+from toolplan.storage.journal._database import (
+    COUNT,
+    PATIENCE_S,
+    STORE,
+    Counter,
+    went_back,
+    write_count,
+)
+from toolplan.storage.journal.blobs import Blobs
+from toolplan.storage.journal.driver import RELEASE, Driver, LeaseColumns, Statements
+from toolplan.storage.journal.errors import JournalError
+from toolplan.storage.journal.leases import LEASE_S, Held, Lease, Leases
+from toolplan.storage.journal.reading import Query, Row, named_blobs, run_damaged
+from toolplan.storage.journal.records import BLOB, KEPT_DURATIONS, Group
+from toolplan.storage.journal.store import Pruning, Store
+from toolplan.storage.journal.worker import Worker, WriterThread
 
 _T = TypeVar("_T")
 
 _LOOK_S: Final = 0.05
 """How often the file is looked at by who waits for events."""
 
-_SQL: Final = _statements.Statements(
-    _statements.LeaseColumns(
+_SQL: Final = Statements(
+    LeaseColumns(
         names="lease_until, boot, beat",
         new="0, ?, ?",
         renewed="boot = ?, beat = ?",
@@ -67,6 +74,10 @@ class Journal(Store):
         driver = FileDriver(self.path, Leases(owner, lease_s, age_clock, boot))
         super().__init__(driver, clock, WriterThread() if worker is None else worker)
 
+    def prune(self, *, older_than_s: float, keep: int, apply: bool = False) -> Pruning:
+        """Remove older runs that are over."""
+        return prune(self.path, older_than_s=older_than_s, keep=keep, apply=apply)
+
 
 class FileDriver(Driver):
     """An open file. `notes` say that it was empty, or is older than it was."""
@@ -80,7 +91,7 @@ class FileDriver(Driver):
         self.blobs = Blobs(path.with_name(path.name + "-blobs"))
         self._lock = threading.Lock()
         was_empty = is_empty(path)
-        self._counter = _counter.Counter(self.blobs.folder)
+        self._counter = Counter(self.blobs.folder)
         self.connection = STORE.connect(path)
         self.connection.text_factory = _text
         self._counter.compare(self.connection)
@@ -165,12 +176,12 @@ class FileDriver(Driver):
             JournalError: the journal is older than it was.
         """
         if self._counter.is_behind:
-            raise _counter.went_back(self.path, self.blobs.folder)
+            raise went_back(self.path, self.blobs.folder)
 
     def release(self, lease: Lease) -> None:
         """Release a lease."""
         values = (lease.run, lease.token, self.owner)
-        self.do(lambda query: query(_statements.RELEASE, values), sync=False)
+        self.do(lambda query: query(RELEASE, values), sync=False)
 
     def keep_durations(self, run: str, at: float, seconds: Iterable[tuple[str, float]]) -> None:
         """Keep durations of calls, and remove the oldest of their tools."""
@@ -248,3 +259,106 @@ def _held(columns: Row) -> Held:
 def _text(value: bytes) -> str:
     """Return text of the file; a checksum shows what was damaged."""
     return value.decode(errors="replace")
+
+
+_PRUNABLE: Final = """
+    SELECT run, owner, token, boot, beat FROM runs
+    WHERE status IN ('succeeded', 'failed', 'cancelled') AND created_at < ?
+    AND run NOT IN (SELECT run FROM runs ORDER BY created_at DESC, run LIMIT ?)
+    ORDER BY created_at, run
+"""
+_WITH_BLOBS: Final = "SELECT event FROM events WHERE instr(event, ?)"
+_PAGES: Final = 1_000
+
+
+def prune(
+    path: Path, *, older_than_s: float, keep: int, apply: bool = False, now: float | None = None
+) -> Pruning:
+    """Remove the runs that began more than `older_than_s` seconds ago, but not the `keep` latest.
+
+    Only runs that are over are removed: never one that runs, waits, is in doubt or was interrupted.
+    Approvals that were used stay used. Without `apply` nothing is removed.
+
+    Raises:
+        JournalError: the journal cannot be read or written.
+    """
+    moment = time.time() if now is None else now
+    blobs = _blobs_of(path)
+    before = _size(path, blobs)
+    with _opened(path) as connection:
+        values = (moment - older_than_s, keep)
+        if not apply:
+            names = _names(connection, values)
+        else:
+            with transaction(connection):
+                names = _names(connection, values)
+                rows = [(name,) for name in names]
+                connection.executemany("DELETE FROM events WHERE run = ?", rows)
+                connection.executemany("DELETE FROM runs WHERE run = ?", rows)
+            # Another process writes a blob again that it is about to refer to. After a crash
+            # before this, the next pruning deletes them.
+            with transaction(connection):
+                blobs.sweep(named_blobs(connection.execute(_WITH_BLOBS, (BLOB,))))
+            with suppress(sqlite3.OperationalError):  # in use: the next pruning makes it smaller
+                connection.execute("VACUUM")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        kept = int(connection.execute("SELECT count(*) FROM runs").fetchone()[0])
+    if not apply:
+        return Pruning(names, kept - len(names), before, before)
+    return Pruning(names, kept, before, _size(path, blobs))
+
+
+def backup(path: Path, copy: Path) -> None:
+    """Copy the journal at `path`, which may be in use, to `copy`, and its blobs beside that.
+
+    Raises:
+        JournalError: the journal cannot be read, or the copy exists or cannot be written.
+    """
+    blobs, copied = _blobs_of(path), _blobs_of(copy)
+    for place in (copy, copied.folder):
+        if place.exists():
+            raise JournalError("copy-exists", f"{place} exists already.", "Name another file.")
+    partial = copy.with_name(f"{copy.name}.part")
+    try:
+        partial.touch(mode=0o600)
+        with _opened(path) as connection, closing(sqlite3.connect(partial)) as target:
+            connection.backup(target, pages=_PAGES)
+            target.execute("PRAGMA journal_mode = DELETE")  # one file, and nothing beside it
+            copied.folder.mkdir(mode=0o700)
+            for name in sorted(named_blobs(target.execute(_WITH_BLOBS, (BLOB,)))):
+                shutil.copyfile(blobs.folder / name, copied.folder / name)
+            write_count(copied.folder, int(target.execute(COUNT).fetchone()[0]))
+        partial.replace(copy)
+    except (OSError, sqlite3.Error) as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+            shutil.rmtree(copied.folder, ignore_errors=True)
+        reason = getattr(error, "strerror", None) or str(error)
+        raise JournalError(
+            "unwritable-file", f"The copy {copy} cannot be written: {reason}.", "Name another file."
+        ) from None
+
+
+@contextmanager
+def _opened(path: Path) -> Generator[sqlite3.Connection]:
+    with closing(STORE.connect(path)) as connection:
+        try:
+            yield connection
+        except sqlite3.Error as error:
+            raise STORE.fault(error, path) from None
+
+
+def _names(connection: sqlite3.Connection, values: tuple[object, ...]) -> tuple[str, ...]:
+    leases = Leases("", LEASE_S, None, None)
+    rows = connection.execute(_PRUNABLE, values)
+    return tuple(str(run) for run, *held in rows if leases.is_free(Held(*held)))
+
+
+def _blobs_of(path: Path) -> Blobs:
+    return Blobs(path.with_name(f"{path.name}-blobs"))
+
+
+def _size(path: Path, blobs: Blobs) -> int:
+    files = [path, path.with_name(f"{path.name}-wal")]
+    files += blobs.folder.iterdir() if blobs.folder.is_dir() else ()
+    return sum(file.stat().st_size for file in files if file.exists())

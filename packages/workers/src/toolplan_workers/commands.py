@@ -1,0 +1,175 @@
+"""`toolplan worker TOOLBOX` and `toolplan submit FILE TOOLBOX`."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from toolplan import open
+from toolplan.app.app import App
+from toolplan.app.home import home
+from toolplan.app.limits import limits_everywhere
+from toolplan.app.settings import Settings, read_settings
+from toolplan.app.wait import run_to_end
+from toolplan.approval import Approval, approve_digest, effect_steps
+from toolplan.cli.options import (
+    ApproveOption,
+    ConcurrencyOption,
+    DialectOption,
+    JournalOption,
+    JsonFlag,
+    PlanFileArgument,
+    PolicyOption,
+    TimeoutOption,
+    TimesOption,
+    TodayOption,
+    YesFlag,
+    wanted,
+)
+from toolplan.cli.outcome import print_run
+from toolplan.cli.placed import report_placed
+from toolplan.cli.plan_file import checked_plan, read_plan
+from toolplan.cli.terminal import CommandError, Exit, err, note, out, print_json
+from toolplan.engines import Leaving
+from toolplan.events import RunState
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.render.approval_view import ApprovalView, approval_json
+from toolplan.render.runs_view import SHORT
+from toolplan_workers.worker import DEFAULT_CONCURRENCY, work
+
+ToolboxArgument = Annotated[
+    str, Parameter(help="The toolbox: a table [toolboxes.NAME] of the settings.")
+]
+RunsOption = Annotated[int, Parameter(name="--concurrency", help="The most runs at the same time.")]
+GraceOption = Annotated[
+    float,
+    Parameter(name="--grace", help="How many seconds calls have to end when the worker leaves."),
+]
+
+
+def worker_command(
+    toolbox: ToolboxArgument,
+    *,
+    concurrency: RunsOption = DEFAULT_CONCURRENCY,
+    grace: GraceOption = 20.0,
+    journal: JournalOption = None,
+) -> int:
+    """Run plans that others submit, with the tools of a toolbox.
+
+    The journal is in Postgres; any number of workers on any machines
+    share it. SIGTERM or Ctrl-C makes the worker leave: it starts no
+    more calls, waits for those that run, and others continue its runs.
+    """
+    if concurrency < 1 or grace < 0:
+        raise CommandError("usage", "--concurrency is at least 1, and --grace at least 0.")
+    settings = read_settings(home())
+    with open(
+        toolbox=toolbox, journal=journal, settings=settings, planner="offline", on_note=note
+    ) as app:
+        run_to_end(_work(app, settings, concurrency, grace))
+    note("The worker has left.")
+    return Exit.FINE.value
+
+
+async def _work(app: App, settings: Settings, concurrency: int, grace_s: float) -> None:
+    leaving, loop = Leaving(grace_s), asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, leaving.ask)
+    await work(
+        app,
+        concurrency=concurrency,
+        everywhere=limits_everywhere(settings, app.tools),
+        leaving=leaving,
+        on_ready=lambda queue: note(f"The worker takes runs for {queue}, {concurrency} at once."),
+    )
+
+
+WaitFlag = Annotated[
+    bool,
+    Parameter(name="--wait", help="Wait until the run is over, and print its result."),
+]
+
+
+WithValuesFlag = Annotated[
+    bool,
+    Parameter(
+        name="--approve-values",
+        help="Run what only reads first; each call with effects then waits with its values.",
+    ),
+]
+
+
+def submit_command(
+    file: PlanFileArgument,
+    toolbox: ToolboxArgument,
+    *,
+    policy: PolicyOption = None,
+    journal: JournalOption = None,
+    dialect: DialectOption = "toolplan",
+    yes: YesFlag = False,
+    approve: ApproveOption = None,
+    times: TimesOption = None,
+    approve_values: WithValuesFlag = False,
+    concurrency: ConcurrencyOption = (),
+    timeout: TimeoutOption = None,
+    today: TodayOption = None,
+    wait: WaitFlag = False,
+    as_json: JsonFlag = False,
+) -> int:
+    """Check a plan and give it to the workers of a toolbox.
+
+    It prints the name of the run. A plan that changes something waits
+    until `toolplan approve RUN DIGEST`, unless --yes or --approve
+    DIGEST approves it here; with --approve-values what only reads runs
+    at once, and each call with effects waits for `toolplan resume`.
+    """
+    approve = wanted(approve, approve_values, times)
+    plan_file = read_plan(file, dialect)
+    with open(
+        toolbox=toolbox, policy=policy, journal=journal, planner="offline", on_note=note
+    ) as app:
+        plan = checked_plan(app, plan_file, as_json=as_json)
+        run = run_to_end(
+            app.workers.submit(
+                plan,
+                today=today,
+                yes=yes,
+                approve=_approval(plan, approve, times),
+                concurrency=concurrency,
+                timeout=timeout,
+            )
+        )
+        waits = app.needed_journal().entry(run).status is RunState.WAITING
+        if not as_json:
+            report_placed(app.needed_journal(), [run])
+        if wait and not waits:
+            run_to_end(_followed(app, run))
+            ended = app.result(run)
+            return print_run(ended, ended.answer, as_json=as_json)
+        _report(app, plan, run, waits=waits, as_json=as_json)
+    return Exit.FINE.value
+
+
+def _approval(plan: ExecutionPlan, given: str | None, times: int | None) -> Approval | str | None:
+    """Return what `--approve` gives; a digest of another plan is refused when it is submitted."""
+    return given if times is None or given != plan.digest else approve_digest(plan, times)
+
+
+async def _followed(app: App, run: str) -> None:
+    async for _ in app.workers.follow(run):
+        pass
+
+
+def _report(app: App, plan: ExecutionPlan, run: str, *, waits: bool, as_json: bool) -> None:
+    steps = effect_steps(plan, app.tools)
+    if as_json:
+        approval = approval_json(steps, plan.digest) if waits else None
+        print_json({"run": run, "queue": app.workers.queue, "approval": approval})
+        return
+    if waits:
+        err().print(ApprovalView(steps, plan.digest))
+        note(f"The run waits: `toolplan approve {run[:SHORT]} {plan.digest}` approves it.")
+    out().print(run)

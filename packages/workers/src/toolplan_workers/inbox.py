@@ -1,0 +1,157 @@
+"""What was sent to a run, read by the worker that has it: each message gets an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, cast, get_args
+
+from msgspec import Struct
+
+from toolplan.consent import Consent
+from toolplan.engines import Decided
+from toolplan.events import Decision
+from toolplan.path import Json
+from toolplan.storage.journal import Recovered, Slot
+from toolplan.storage.journal.worker_runs import COUNTED
+from toolplan_workers.queue.dispatch import Message
+
+_DECIDES: Final = ("approve", "decide", "consent")
+
+
+class Answer(NamedTuple):
+    """The result of a message."""
+
+    number: int
+    text: str
+
+
+class Read(Struct, frozen=True):
+    """What the messages of a run come to.
+
+    Attributes:
+        is_approved: a person approves the plan.
+        decisions: what is to be done about calls in doubt.
+        consents: by step, whether its calls that wait may be made.
+        is_cancelled: the run is to be cancelled.
+        by: who approves and decides.
+        is_more: another person has decided too, which is read when this was obeyed.
+        counted: the answers to the messages that count, once they have been obeyed.
+        refused: the answers to the others.
+    """
+
+    is_approved: bool
+    decisions: Mapping[Slot, Decided]
+    consents: Mapping[str, Consent]
+    is_cancelled: bool
+    by: str
+    is_more: bool
+    counted: Sequence[Answer]
+    refused: Sequence[Answer]
+
+
+def read_messages(
+    messages: Sequence[Message], digest: str, recovered: Recovered, effects: bool
+) -> Read:
+    """Return what `messages` come to for a run of the plan `digest` that is as `recovered`.
+
+    The journal has one name for what is decided at a time: the first person's messages count, and
+    those of others stay unread.
+    """
+    counted: list[Answer] = []
+    refused: list[Answer] = []
+    decisions: dict[Slot, Decided] = {}
+    consents: dict[str, Consent] = {}
+    is_approved = is_cancelled = is_more = False
+    by: str | None = None
+    for message in messages:
+        why = ""
+        if message.kind in _DECIDES and by not in (None, message.who):
+            is_more = True
+            continue
+        match message.kind, message.content:
+            case "approve", _ if recovered.staged is not None:
+                why = "refused: the calls of this run are approved one by one, with their values."
+            case "approve", str(given) if given == digest and effects:
+                is_approved = True
+            case "approve", str(given) if given != digest:
+                why = f"refused: it approves the plan {given}, and this is {digest}."
+            case "approve", _:
+                why = "refused: the plan changes nothing, and needs no approval."
+            case "decide", dict() as content:
+                why = _decide(content, recovered, decisions)
+            case "consent", dict() as content:
+                why = _consent(content, recovered, consents)
+            case "cancel", _:
+                is_cancelled = True
+            case "resume", _:
+                pass
+            case _:
+                why = "refused: a newer program sent it."
+        if message.kind in _DECIDES and not why:
+            by = message.who
+        (refused if why else counted).append(Answer(message.number, why or COUNTED))
+    return Read(is_approved, decisions, consents, is_cancelled, by or "", is_more, counted, refused)
+
+
+def _decide(
+    content: Mapping[str, Json], recovered: Recovered, decisions: dict[Slot, Decided]
+) -> str:
+    """Add a decision; return why it is refused, or nothing.
+
+    It is about one attempt: a person who has decided about one knows nothing of the next.
+    """
+    match content:
+        case {"step": str(step), "item": item, "attempt": int(attempt), "decision": str(decision)}:
+            pass
+        case _:
+            return "refused: a newer program sent it."
+    if decision not in get_args(Decision) or not (item is None or isinstance(item, int)):
+        return "refused: a newer program sent it."
+    slot: Slot = (step, item)
+    place = f"{step!r}" if item is None else f"{step!r}, item {item}"
+    if recovered.intents.get(slot) != attempt:
+        return f"refused: the call of {place} is not in doubt any more, or another one is."
+    if slot in decisions:
+        return f"refused: an earlier message decides about the call of {place}."
+    if slot not in recovered.decisions:  # else an earlier worker has obeyed it
+        decisions[slot] = Decided(cast("Decision", decision), content.get("output"))
+    return ""
+
+
+def _consent(
+    content: Mapping[str, Json], recovered: Recovered, consents: dict[str, Consent]
+) -> str:
+    """Add what was decided about calls that wait; return why it is refused, or nothing.
+
+    It is about the calls that the person was shown, and about no other.
+    """
+    match content:
+        case {"step": str(step), "allowed": bool(allowed), "reason": str(reason), "calls": calls}:
+            shown = _calls(calls)
+        case _:
+            return "refused: a newer program sent it."
+    if not shown:
+        return "refused: a newer program sent it."
+    for given in recovered.consents:  # an earlier worker may have obeyed it
+        same = given.step == step and given.allowed == allowed
+        if same and shown.items() <= dict(given.calls).items():
+            return ""
+    if step in consents:
+        return f"refused: an earlier message decides about the calls of {step!r}."
+    waiting = {slot[1]: each.digest for slot, each in recovered.waiting.items() if slot[0] == step}
+    if not shown.items() <= waiting.items():
+        return f"refused: the calls of {step!r} that were shown do not wait any more."
+    consents[step] = Consent(allowed, reason, shown)
+    return ""
+
+
+def _calls(calls: Json) -> dict[int | None, str]:
+    """Return the digests of calls by item; empty where they cannot be read."""
+    found: dict[int | None, str] = {}
+    for each in calls if isinstance(calls, list) else ():
+        match each:
+            case [None | int() as item, str(digest)]:
+                found[item] = digest
+            case _:
+                return {}
+    return found

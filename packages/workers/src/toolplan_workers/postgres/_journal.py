@@ -1,0 +1,376 @@
+"""The journal in a Postgres database."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from typing import Final, NamedTuple, TypeAlias, TypeVar, cast
+
+from toolplan.events import Event
+from toolplan.storage.journal.blobs import BadBlob, blob_name
+from toolplan.storage.journal.driver import (
+    RELEASE,
+    Driver,
+    LeaseColumns,
+    Statements,
+    add_run,
+    new_run,
+    run_exists,
+)
+from toolplan.storage.journal.errors import LeaseHeld
+from toolplan.storage.journal.leases import (
+    LEASE_S,
+    Claims,
+    Lease,
+    is_gone,
+    lives,
+    process_text,
+    since_boot,
+    this_boot,
+    this_process,
+)
+from toolplan.storage.journal.reading import Query, Row, RunRecord, record_text
+from toolplan.storage.journal.records import KEPT_DURATIONS, Group
+from toolplan.storage.journal.store import Store
+from toolplan.storage.journal.worker import Worker, WriterThread
+from toolplan_workers.postgres.address import read_address
+from toolplan_workers.postgres.connections import Connection, Connections
+from toolplan_workers.postgres.locks import Locks
+from toolplan_workers.postgres.notifications import Listener, Notifier
+from toolplan_workers.postgres.schema import prepare
+
+
+class Owner(NamedTuple):
+    """A process: its host and number, the boot of its machine, and a random part.
+
+    Hosts and numbers come again, in containers above all; what ran before is no more then.
+    """
+
+    process: str
+    boot: str
+    chance: str
+
+    @classmethod
+    def new(cls) -> Owner:
+        """Return a name for this process that no other has."""
+        return cls(this_process(), this_boot(), secrets.token_hex(8))
+
+    @classmethod
+    def read(cls, name: str) -> Owner:
+        """Return the owner with this name; another name is only a process."""
+        parts = name.split("|")
+        return cls(*parts) if len(parts) == len(cls._fields) else cls(name, "", "")
+
+    @property
+    def name(self) -> str:
+        """The owner as text."""
+        return "|".join(self)
+
+    @property
+    def text(self) -> str:
+        """The owner in words."""
+        return process_text(self.process) if ":" in self.process else self.process
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it is a process of this machine that has certainly ended."""
+        return self._is_here and is_gone(self.process)
+
+    @property
+    def lives(self) -> bool:
+        """Whether it is a process of this machine that has not ended."""
+        return self._is_here and lives(self.process)
+
+    @property
+    def _is_here(self) -> bool:
+        return bool(self.boot) and self.boot == this_boot()
+
+
+_T = TypeVar("_T")
+
+_CLOCK_TOLERANCE_S: Final = 2.0
+
+_TRIM_EVERY: Final = 100
+"""After so many runs of this process the oldest durations are removed."""
+
+_SQL: Final = Statements(
+    LeaseColumns(
+        names="lease_until",
+        new="clock_timestamp() + make_interval(secs => ?)",
+        renewed="lease_until = clock_timestamp() + make_interval(secs => ?)",
+        held="lease_until <= clock_timestamp()",
+        locked=" FOR UPDATE",
+    )
+)
+# Nobody has it, so who had it before does not matter. One way to the server and back.
+_TAKE_FREE: Final = f"{_SQL.take} AND owner = '' RETURNING next_seq, token"
+# One statement, so one way to the server and back, and nothing waits in an open transaction.
+_CHANGE: Final = (
+    "WITH changed AS (CHANGE), kept AS (INSERT INTO events SELECT run, ?, ?, ? FROM changed"
+    " WHERE ? > 0) SELECT run FROM changed"
+)
+_ADD_BLOB: Final = "INSERT INTO blobs VALUES (?, ?) ON CONFLICT (name) DO NOTHING"
+_ADD_DURATIONS: Final = (
+    "INSERT INTO durations VALUES (?, ?, ?, ?) ON CONFLICT (tool, run) DO UPDATE SET"
+    " at = excluded.at, seconds = durations.seconds || excluded.seconds"
+)
+_TRIM_DURATIONS: Final = (
+    "DELETE FROM durations WHERE tool = ? AND at < (SELECT at FROM durations"
+    " WHERE tool = ? ORDER BY at DESC OFFSET ? LIMIT 1)"
+)
+
+_Durations: TypeAlias = tuple[str, str, float, list[float]]
+"""A tool, a run, when it was kept, and the seconds of the tool's calls in the run."""
+
+
+class PostgresDriver(Driver):
+    """Connections to a database, and what this process keeps back for it.
+
+    Raises:
+        JournalError: the database cannot be used.
+    """
+
+    def __init__(self, connections: Connections, claims: Claims, owner: str) -> None:
+        self.connections = connections
+        self.sql = _SQL
+        self.claims = claims
+        self.owner = owner or Owner.new().name
+        self._locks = Locks(connections)
+        self._notifier = Notifier(connections)
+        self._listener = Listener(connections)
+        self._durations: dict[str, list[_Durations]] = {}
+        self._kept = 0
+        with connections.closed_on_error():
+            notes = connections.do(lambda each: prepare(each, self.place))
+            self._notes = notes + _clock_notes(time.time() - connections.now())
+
+    @property
+    def place(self) -> str:
+        return self.connections.address.place
+
+    @property
+    def locks(self) -> Locks:
+        return self._locks
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self._notes
+
+    def close(self) -> None:
+        self._notifier.close()
+        self._listener.close()
+        self._locks.close()
+        self.connections.close()
+
+    def do(self, work: Callable[[Query], _T], *, sync: bool = True, is_one: bool = False) -> _T:
+        def done(connection: Connection) -> _T:
+            # one statement is a transaction
+            with nullcontext() if is_one else connection.transaction():
+                return work(query_of(connection))
+
+        return self.connections.do(done)
+
+    def read(self, query: str, values: Row, run: str = "") -> list[Row]:
+        return self.connections.rows(query.replace("?", "%s"), values)
+
+    def damage(self) -> str:
+        """Return nothing: a server says what it cannot read."""
+        return ""
+
+    def change(self, query: Query, statement: str, values: Row, group: Group) -> bool:
+        whole = _CHANGE.replace("CHANGE", statement)
+        return bool(query(whole, (*values, *group.row[1:], group.size)))
+
+    def prepare_blobs(self, group: Group) -> None:
+        """Do nothing: large records are rows."""
+
+    def add_blobs(self, query: Query, group: Group) -> None:
+        for name, text in group.large.items():
+            query(_ADD_BLOB, (name, text))
+
+    def blob(self, name: str) -> str:
+        rows = self.read("SELECT content FROM blobs WHERE name = ?", (name,))
+        if not rows:
+            raise BadBlob(f"Blob {name} is missing.")
+        content = str(rows[0][0])
+        if blob_name(content) != name:
+            raise BadBlob(f"Blob {name} was changed.")
+        return content
+
+    def lease_values(self, beat: float) -> Row:
+        return (self.claims.lease_s,)
+
+    def check_free(self, run: str, held: Row, watched: tuple[int, float] | None) -> str:
+        name, _, is_over = cast("tuple[str, int, bool]", held)
+        before = Owner.read(name)
+        if not (is_over or name in ("", self.owner) or before.is_gone):
+            raise LeaseHeld(run, before.text, self.claims.lease_s, None)
+        return before.text if name and before.lives else ""
+
+    def is_free(self, held: Row) -> bool:
+        name, _, is_over = cast("tuple[str, int, bool]", held)
+        return not name or is_over or Owner.read(name).is_gone
+
+    def take_free(self, run: str, beat: float) -> Lease | None:
+        """Take the lease of `run`, if nobody has it."""
+        values = (self.owner, *self.lease_values(beat), run)
+        for at, token in self.do(lambda query: query(_TAKE_FREE, values), is_one=True):
+            return Lease(run, cast("int", token), cast("int", at))
+        return None
+
+    def release(self, lease: Lease) -> None:
+        """Release a lease, and write the durations of the run, in one commit."""
+        values, rows = (lease.run, lease.token, self.owner), self._durations.pop(lease.run, [])
+        trims = self._trims() if rows else False
+
+        def work(connection: Connection) -> None:
+            # a pipeline is one transaction until it is left, and so is one statement
+            with connection.pipeline() if rows else nullcontext():
+                _add_durations(connection, rows, trims=trims)
+                query_of(connection)(RELEASE, values)
+
+        self.connections.do(work)
+
+    def forget(self, run: str) -> None:
+        """Drop the durations that were kept back for the release of `run`."""
+        self._durations.pop(run, None)
+
+    def keep_durations(self, run: str, at: float, seconds: Iterable[tuple[str, float]]) -> None:
+        """Keep durations of calls of `run`, one row for each tool: many processes write here.
+
+        Those of a run of this process are written with the release of its lease.
+        """
+        of_tools: dict[str, list[float]] = {}
+        for tool, each in seconds:
+            of_tools.setdefault(tool, []).append(each)
+        # in one order, so that processes do not wait for each other in a ring
+        rows = [(tool, run, at, each[-KEPT_DURATIONS:]) for tool, each in sorted(of_tools.items())]
+        if self.claims.has(run):
+            self._durations[run] = rows
+            return
+        trims = self._trims()
+
+        def work(connection: Connection) -> None:
+            with connection.transaction():
+                _add_durations(connection, rows, trims=trims)
+
+        self.connections.do(work)
+
+    def durations(self, tool: str) -> list[float]:
+        query = "SELECT seconds FROM durations WHERE tool = ? ORDER BY at DESC LIMIT ?"
+        rows = self.read(query, (tool, KEPT_DURATIONS))
+        latest = [each for row in rows for each in reversed(cast("list[float]", row[0]))]
+        return latest[:KEPT_DURATIONS]
+
+    def notify(self, run: str) -> None:
+        """Notify those who wait for records of `run`."""
+        self._notifier.notify(run)
+
+    def wait(self, run: str, has_more: Callable[[], bool], timeout_s: float) -> None:
+        heard = self._listener.heard(run)
+        if not has_more():
+            self._listener.wait(run, heard, timeout_s)
+
+    def _trims(self) -> bool:
+        """Return whether it is time to remove the oldest durations."""
+        self._kept = (self._kept + 1) % _TRIM_EVERY
+        return not self._kept
+
+
+def query_of(connection: Connection) -> Query:
+    """Return what does statements of the journal on `connection`."""
+
+    def query(statement: str, values: Row) -> list[Row]:
+        done = connection.execute(statement.replace("?", "%s").encode(), values)
+        return done.fetchall() if done.description is not None else []
+
+    return query
+
+
+def _add_durations(connection: Connection, rows: list[_Durations], *, trims: bool) -> None:
+    """Write durations; with `trims`, remove the oldest of their tools. The caller commits."""
+    query = query_of(connection)
+    for row in rows:
+        query(_ADD_DURATIONS, row)
+    for tool, *_ in rows if trims else ():
+        query(_TRIM_DURATIONS, (tool, tool, KEPT_DURATIONS))
+
+
+def _clock_notes(ahead_s: float) -> tuple[str, ...]:
+    """Return a warning about clock skew; `ahead_s` is this machine's time minus the server's."""
+    if abs(ahead_s) <= _CLOCK_TOLERANCE_S:
+        return ()
+    direction = "ahead of" if ahead_s > 0 else "behind"
+    return (
+        f"The clock of this machine is {abs(ahead_s):,.0f} s {direction} that of the journal's"
+        " server. Leases and schedules count on the server's; times in events are wrong.",
+    )
+
+
+WRITERS: Final = 4
+"""Threads that write, each with a connection: one would let runs wait for each other's syncs."""
+
+
+class PostgresJournal(Store):
+    """The events of runs in a Postgres database; a `Store` for processes on many machines.
+
+    Every commit is synced, and leases count on the server's clock, as do the times at which runs
+    are made unless `clock` returns them. `owner` names this object, and `locks` are names that are
+    held until this object is closed or its process ends.
+
+    Attributes:
+        conninfo: how another client connects to the database.
+        transaction: commits all of its block, which has a connection, or nothing.
+        rows: returns the rows of one statement, with values at `%s` or `%(name)s`; it may be done
+            twice.
+    """
+
+    _driver: PostgresDriver
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        clock: Callable[[], float] | None = None,
+        owner: str = "",
+        lease_s: float = LEASE_S,
+        worker: Worker | None = None,
+        age_clock: Callable[[], float] = since_boot,
+    ) -> None:
+        """Open the journal at `address`; make its tables where there are none.
+
+        Raises:
+            JournalError: the database cannot be used.
+        """
+        found = read_address(address)
+        connections = Connections(found)
+        driver = PostgresDriver(connections, Claims(lease_s, age_clock), owner)
+        worker = WriterThread(WRITERS) if worker is None else worker
+        super().__init__(driver, connections.now if clock is None else clock, worker)
+        self.locks = driver.locks
+        self.conninfo = found.conninfo
+        self.transaction, self.rows = connections.transaction, connections.rows
+
+    def submit(
+        self,
+        connection: Connection,
+        run: str,
+        digest: str,
+        record: RunRecord,
+        events: Sequence[Event],
+    ) -> None:
+        """Write a new run that nobody has, for another process to take; in `transaction`.
+
+        Raises:
+            JournalError: the run exists, or its approval was used.
+        """
+        new = new_run(run, self._clock(), digest, record_text(record), events)
+        if not add_run(query_of(connection), self._driver, new, None):
+            raise run_exists(run)
+
+    def forget(self, lease: Lease) -> None:
+        """Allow this process to take the run again, even if `release` failed."""
+        self._driver.forget(lease.run)
+        super().forget(lease)

@@ -1,0 +1,1 @@
+"""Queues of runs for workers, in the database of the journal."""

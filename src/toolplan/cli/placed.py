@@ -1,0 +1,148 @@
+"""Runs that workers take, as the commands reach them from anywhere."""
+
+from __future__ import annotations
+
+import getpass
+import socket
+from collections.abc import Generator, Sequence
+from contextlib import closing, contextmanager
+from typing import NamedTuple, cast
+
+from toolplan.app._open import open
+from toolplan.app._stranded import stranded_texts
+from toolplan.app.app import App
+from toolplan.app.home import home
+from toolplan.app.resume import recorded_tool
+from toolplan.app.wait import run_to_end
+from toolplan.cli._journal import opened_journal
+from toolplan.cli.terminal import CommandError, Exit, note, print_json
+from toolplan.path import Json
+from toolplan.render.runs_view import SHORT
+from toolplan.storage.journal import Store
+from toolplan.storage.journal.worker_runs import WorkerRuns
+
+
+class Decisions(NamedTuple):
+    """What is decided about the calls of a run, as `Workers.decide` takes it."""
+
+    retry: Sequence[str] = ()
+    resolve: Sequence[str] = ()
+    abort: Sequence[str] = ()
+    allow: Sequence[str] = ()
+    deny: Sequence[str] = ()
+    reason: str = ""
+
+
+def placed(journal: Store, run: str) -> WorkerRuns | None:
+    """Return what reaches the workers of `run`; None if it was not given to workers."""
+    runs = journal.worker_runs()
+    return None if runs is None or runs.placement(run) is None else runs
+
+
+@contextmanager
+def reached(journal: Store, run: str) -> Generator[App]:
+    """Open an app that reaches the workers of `run`; its tools are those of the run, uncallable.
+
+    Raises:
+        CommandError: the run was not given to workers.
+    """
+    if placed(journal, run) is None:
+        raise CommandError(
+            "not-placed",
+            f"Run {run!r} was not given to workers.",
+            f"`toolplan resume {run[:SHORT]}` continues it here.",
+        )
+    kept = cast("list[dict[str, Json]]", journal.record(run).tools)
+    tools = [recorded_tool(each) for each in kept]
+    with open(tools, journal=journal, planner="offline", on_note=note) as app:
+        yield app
+
+
+def refuse_values(left_out: Sequence[str], *, asked: bool) -> None:
+    """Refuse what runs on this terminal only, where workers have the run.
+
+    Raises:
+        CommandError: calls are to be left out, or values are to be asked for.
+    """
+    if left_out:
+        raise CommandError(
+            "usage",
+            "--leave-out runs another plan on this machine, and workers have this run.",
+            "--allow and --deny decide about all calls of a step that wait.",
+        )
+    if asked:
+        raise CommandError(
+            "usage",
+            "--approve-values asks on this terminal, and workers have this run.",
+            "`toolplan submit --approve-values` gives workers a run whose calls wait with their"
+            " values; --allow and --deny decide about them.",
+        )
+
+
+def send(
+    journal: Store,
+    run: str,
+    decisions: Decisions,
+    digest: str | None,
+    *,
+    as_json: bool,
+) -> int:
+    """Send decisions, or an approval, to a run that was given to workers."""
+    with reached(journal, run) as app:
+        if digest is not None:
+            run_to_end(app.workers.approve(run, digest, who=user_name()))
+        if digest is None or any(decisions):
+            run_to_end(app.workers.decide(run, **decisions._asdict(), who=user_name()))
+    if as_json:
+        print_json({"run": run, "sent": True})
+    else:
+        note(f"Sent. A worker continues the run: `toolplan show {run[:SHORT]}` shows it.")
+        report_placed(journal, [run])
+    return Exit.FINE.value
+
+
+def continue_after_failover(place: str | None, run: str, *, as_json: bool) -> int:
+    """Let workers continue `run`, or all runs that were open when the database moved."""
+    with closing(opened_journal(place)) as journal:
+        runs = journal.worker_runs()
+        names = [] if runs is None else [journal.find(run)] if run else runs.fenced()
+        continued = [each for each in names if runs and runs.continue_after_failover(each)]
+    if as_json:
+        print_json({"continued": [*continued]})
+    else:
+        named = ", ".join(each[:SHORT] for each in continued)
+        note(f"Workers continue {named}." if named else "No run was open when the database moved.")
+    return Exit.FINE.value
+
+
+def user_name() -> str:
+    """Return who uses this machine, as others know them."""
+    try:
+        return f"{getpass.getuser()}@{socket.gethostname()}"
+    except (KeyError, OSError):
+        return socket.gethostname()
+
+
+def without_worker(journal: Store, runs: Sequence[str]) -> dict[str, str]:
+    """Return those of `runs` that were given to workers and have none, with their queues."""
+    shared = journal.worker_runs()
+    return {} if shared is None else shared.without_worker(runs)
+
+
+def report_placed(journal: Store, runs: Sequence[str], *, others: bool = False) -> None:
+    """Report which of `runs` no worker will continue, and why; with `others` of all runs."""
+    shared = journal.worker_runs()
+    if shared is None:
+        return
+    found = {**(shared.stranded() if others else {}), **shared.without_worker(runs)}
+    for stranded in stranded_texts(found, shared.worked()) if found else ():
+        note(stranded.text)
+        note(f"{stranded.help} The settings are in {home()}.")
+    for run in runs:
+        if waits := shared.waits(run):
+            note(f"Run {run[:SHORT]} waits for {waits}")
+        placement = shared.placement(run)
+        if placement is not None and placement.parked:
+            note(f"Run {run[:SHORT]} is parked: {placement.parked}")
+            flag = " --after-failover" if placement.is_fenced else ""
+            note(f"`toolplan resume {run[:SHORT]}{flag}` gives it to the workers again.")
