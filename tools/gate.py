@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 MAX_MODULE: Final = 500
 MAX_FUNCTION: Final = 60
 MAX_CLASS: Final = 400
-BESIDE: Final = ("adapters", "demo", "langgraph", "offline", "openapi", "sqlworkers")
+BESIDE: Final = ("adapters", "demo", "langgraph", "offline", "openapi", "sql", "workers")
 OURS: Final = ("toolplan", *(f"toolplan_{each}" for each in BESIDE), "tests", "benchmarks", "tools")
 LOCAL_IMPORTS: Final = frozenset({
     "src/toolplan/cli/studio.py",

@@ -54,6 +54,18 @@ def test_the_tools_that_are_used_by_default_name_it(
 
 
 @pytest.mark.usefixtures("core_alone")
+@pytest.mark.parametrize(
+    "words",
+    [("worker", "office"), ("submit", "p.json", "office"), ("runs", "--journal", "postgres://h/d")],
+)
+def test_what_needs_workers_names_them(words: tuple[str, ...], call: Call) -> None:
+    said = call(*words)
+    assert said.code == 2
+    assert "needs the package toolplan-workers, which is not installed" in said.err
+    assert install_command("workers") in said.err
+
+
+@pytest.mark.usefixtures("core_alone")
 @pytest.mark.parametrize("name", ["shop.json", "shop.yaml"])
 def test_a_document_of_openapi_names_it(name: str, tmp_path: Path, call: Call) -> None:
     (tmp_path / name).write_text(SERVICE, "utf-8")

@@ -64,7 +64,7 @@ def _opener(address: str) -> Callable[[str], Store]:
     if "://" in address and scheme in offered:
         return offered[scheme]
     if "://" in address:
-        extras.check_beside("journal", scheme)
+        extras.check_beside("journal", scheme, f"A journal at {scheme}://…")
     raise JournalError(
         "journal-address",
         "The address of the journal is of no database that is known.",
