@@ -27,9 +27,9 @@ from toolplan.approval import approve
 from toolplan.engines import CannotRun, Decided, resume, run
 from toolplan.engines._failures import MAX_KEPT, kept_result
 from toolplan.engines.lost import may_have_happened
-from toolplan.events import CallInDoubt, Run, RunState, StepState, to_json
+from toolplan.events import CallInDoubt, Run, RunParked, RunResumed, RunState, StepState, to_json
 from toolplan.path import Json
-from toolplan.plan import Literal, Plan, Step
+from toolplan.plan import Literal, Plan, Ref, Step
 from toolplan.sources.python import tool
 from toolplan.storage.journal import Slot, from_record, recover, to_record
 from toolplan.testing import Computes, Gives, Outcome, Raises, ScriptedTools, interpret
@@ -246,6 +246,26 @@ def test_a_person_decides_with_the_result_that_the_journal_keeps(
     assert ended.status is status
     assert recover(reversed(events)) == recover(events)
     assert len(tools.calls) == 1 + (decision.decision == "retry")
+
+
+def test_a_resumption_writes_no_doubt_again(stores: Stores) -> None:
+    tools = charging(*[Gives({"id": "no"}) for _ in range(20)])
+    step = Step("pay", "charge", {"eur": Ref("item")}, for_each=Literal([*range(20)]))
+    plan = execution_plan(Plan((step,)), tools.toolbox)
+    with closing(stores.open()) as journal:
+        asyncio.run(run(plan, tools.toolbox, journal=journal, approval=approve(plan), run_id="r"))
+        before = len(journal.events("r"))
+        for times in range(1, 4):
+            again = asyncio.run(resume(plan, tools.toolbox, "r", journal=journal))
+            assert [each.item for each in again.steps["pay"].doubts] == [*range(20)]
+            assert again == journal.load("r")
+            added = journal.events("r")[before:]
+            assert [type(each) for each in added] == [RunResumed, RunParked] * times
+        decisions: dict[Slot, Decided] = {("pay", 7): Decided("abort")}
+        again = asyncio.run(resume(plan, tools.toolbox, "r", journal=journal, decisions=decisions))
+        assert [each.item for each in again.steps["pay"].doubts] == [n for n in range(20) if n != 7]
+        assert again == journal.load("r")
+    assert len(tools.calls) == 20
 
 
 def test_the_reference_interpreter_has_the_same_doubts() -> None:

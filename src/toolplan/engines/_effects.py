@@ -82,6 +82,11 @@ class EffectCalls:
             failure = replace(failure, message=f"{failure.message} {_LIVES % self._before}")
         return Doubtful(failure, None if known is None else known.result)
 
+    def is_noted(self, slot: Slot, doubt: Doubtful) -> bool:
+        """Return whether the journal has that the call is in doubt, and why, as in `doubt`."""
+        known = self._doubts.get(slot)
+        return known is not None and known.failure == doubt.failure
+
     def take(self, slot: Slot) -> Failure | None:
         """Take the approval's slot for a call; return a failure if the call may not be made."""
         step, item = slot

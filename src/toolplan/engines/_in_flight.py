@@ -264,7 +264,12 @@ class InFlightCalls:
         call.attempt = self._effects.begun(slot)
         match None if decided is None else decided.decision:
             case None | "retry":
-                self._doubt(call, self._effects.earlier_doubt(slot))
+                doubt = self._effects.earlier_doubt(slot)
+                if self._effects.is_noted(slot, doubt):
+                    self._effects.in_doubt.add(slot)
+                    self._steps.call_left_open(call)
+                else:
+                    self._doubt(call, doubt)
             case "resolve":  # the output was checked when the person decided
                 self._steps.call_ended(call, None if decided is None else decided.output)
             case "abort":

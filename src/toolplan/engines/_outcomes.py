@@ -26,7 +26,7 @@ from toolplan.path import Json
 from toolplan.plan import Step, Value
 
 if TYPE_CHECKING:
-    from toolplan.engines._staged import Stage
+    pass
 
 
 class Outcomes:
@@ -37,16 +37,16 @@ class Outcomes:
         failed: the steps that failed.
         skipped: the steps that were skipped; True where a failure is behind it.
         partial: of the outputs that are over parts of lists, those parts, by step.
-        stage: knows which steps went on waiting since they started, if calls wait at all.
+        asked: the steps whose calls a person was asked about before, with their items.
     """
 
-    __slots__ = ("_clock", "_emit", "_graph", "failed", "outputs", "partial", "skipped", "stage")
+    __slots__ = ("_clock", "_emit", "_graph", "asked", "failed", "outputs", "partial", "skipped")
 
     def __init__(self, graph: Graph, emit: Callable[[Event], None], clock: Clock) -> None:
         self._graph = graph
         self._emit = emit
         self._clock = clock
-        self.stage: Stage | None = None
+        self.asked: dict[str, int | None] = {}
         self.outputs: dict[str, Json] = {}
         self.failed: set[str] = set()
         self.skipped: dict[str, bool] = {}
@@ -68,8 +68,8 @@ class Outcomes:
                 )
 
     def started(self, step: str, items: int | None) -> None:
-        """Record that a step starts, unless it goes on waiting."""
-        if self.stage is None or not self.stage.shows(step, items):
+        """Record that a step starts, unless it goes on waiting for a person."""
+        if step not in self.asked or self.asked[step] != items:
             self._emit(StepStarted(step, items, self._clock()))
 
     def succeed(

@@ -115,7 +115,6 @@ class Stage:
         self._asking: Task[None] | None = None
         self._approval = approval
         self._shown = {(each.step, each.item): each for s in shown.values() for each in s.waiting}
-        self._items_shown = {name: s.items for name, s in shown.items() if s.waiting}
         for consent in consents:
             self._note(consent)
 
@@ -128,10 +127,6 @@ class Stage:
     def waits(self) -> bool:
         """Whether a call waits for a person."""
         return bool(self._waiting)
-
-    def shows(self, step: str, items: int | None) -> bool:
-        """Return whether the journal has that calls of `step` wait, which has so many items."""
-        return step in self._items_shown and self._items_shown[step] == items
 
     def lets(self, call: InFlightCall) -> bool:
         """Return whether a call may be made; if not, leave it for a person, or end it."""
@@ -280,7 +275,6 @@ class Stage:
             )
 
     def _note(self, consent: ConsentGiven) -> None:
-        self._items_shown.pop(consent.step, None)
         for item, digest in consent.calls:
             self._shown.pop((consent.step, item), None)
             key = ((consent.step, item), digest)

@@ -31,6 +31,7 @@ from toolplan.events import (
     Failure,
     ItemEnded,
     Partial,
+    StepRun,
 )
 from toolplan.path import Json
 from toolplan.plan import Limits, Step, Value
@@ -121,7 +122,12 @@ class Scheduler:
 
     def hold(self, stage: Stage) -> None:
         """Let `stage` hold the calls that are approved with their values."""
-        self._stage = self.in_flight.stage = self._outcomes.stage = stage
+        self._stage = self.in_flight.stage = stage
+
+    def go_on(self, steps: Mapping[str, StepRun]) -> None:
+        """Take `steps` of a resumed run as started where a person was asked about their calls."""
+        asked = {name: step.items for name, step in steps.items() if step.doubts or step.waiting}
+        self._outcomes.asked = asked
 
     def complete(self, output: Value | None) -> None:
         """Mark the plan complete and set its output."""

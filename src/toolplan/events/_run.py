@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
@@ -73,6 +74,7 @@ class StepRun(Struct, frozen=True):
 
 
 _PENDING = StepRun()
+_Asked = TypeVar("_Asked", CallInDoubt, CallWaiting)
 
 
 class Run(Shown, Struct, frozen=True):
@@ -237,8 +239,7 @@ def part_to_json(partial: tuple[Partial, ...]) -> dict[str, Json]:
 def _apply_to_step(step: StepRun, event: StepEvent) -> StepRun:
     match event:
         case StepStarted(items=items, at=at):
-            state = StepState.WAITING if step.waiting else StepState.RUNNING
-            return replace(step, state=state, started_at=at, items=items)
+            return replace(step, state=_open_state(step), started_at=at, items=items)
         case AttemptFailed(attempt=attempt):
             return replace(step, attempts=attempt)
         case ItemEnded(failure=failure):
@@ -272,33 +273,38 @@ def _asked_about(
     step: StepRun, event: CallInDoubt | CallDecided | CallWaiting | ConsentGiven
 ) -> StepRun:
     """Return `step` after a person is asked about a call of it, or has decided."""
-    doubts, waiting, error, state = step.doubts, step.waiting, step.error, StepState.RUNNING
+    doubts, waiting, error = step.doubts, step.waiting, step.error
     match event:
         case CallInDoubt(failure=failure):
-            doubts, error = (*doubts, event), failure
+            doubts, error = _with(doubts, event), failure
         case CallDecided(item=item):
             doubts = tuple(each for each in doubts if each.item != item)
+            error = error if doubts else None
         case CallWaiting():
             waiting = _with(waiting, event)
         case ConsentGiven(calls=calls):
             decided = {item for item, _ in calls}
             waiting = tuple(each for each in waiting if each.item not in decided)
-    if waiting:
-        state = StepState.WAITING
-    if doubts:
-        state = StepState.IN_DOUBT
-    return replace(step, state=state, error=error, doubts=doubts, waiting=waiting)
+    changed = replace(step, error=error, doubts=doubts, waiting=waiting)
+    return replace(changed, state=_open_state(changed))
 
 
-def _with(waiting: tuple[CallWaiting, ...], event: CallWaiting) -> tuple[CallWaiting, ...]:
-    """Return `waiting`, in the order of items, with `event` in place of an earlier one."""
+def _open_state(step: StepRun) -> StepState:
+    """Return the state of a step that is not over, by what its calls wait for."""
+    if step.doubts:
+        return StepState.IN_DOUBT
+    return StepState.WAITING if step.waiting else StepState.RUNNING
+
+
+def _with(asked: tuple[_Asked, ...], event: _Asked) -> tuple[_Asked, ...]:
+    """Return `asked`, in the order of items, with `event` in place of an earlier one."""
     item = _item(event)
-    at = bisect_left(waiting, item, key=_item)
-    after = at + (at < len(waiting) and _item(waiting[at]) == item)
-    return (*waiting[:at], event, *waiting[after:])
+    at = bisect_left(asked, item, key=_item)
+    after = at + (at < len(asked) and _item(asked[at]) == item)
+    return (*asked[:at], event, *asked[after:])
 
 
-def _item(event: CallWaiting) -> int:
+def _item(event: CallInDoubt | CallWaiting) -> int:
     return -1 if event.item is None else event.item
 
 
@@ -306,14 +312,12 @@ _OVER = frozenset((StepState.SUCCEEDED, StepState.FAILED, StepState.SKIPPED))
 
 
 def _resumed(step: StepRun) -> StepRun:
-    """Return the state of `step` after a resumption; calls that wait go on waiting."""
+    """Return the state of `step` after a resumption; calls that a person is asked about stay."""
     if step.state in _OVER:
         return step
-    if step.waiting:
-        counts = step.items, step.items_done, step.items_failed
-        return StepRun(
-            StepState.WAITING, None, None, step.started_at, None, 0, *counts, waiting=step.waiting
-        )
+    if step.doubts or step.waiting:
+        error = step.error if step.doubts else None
+        return replace(step, state=_open_state(step), error=error, attempts=0, ended_at=None)
     if step.items is None:
         return _PENDING
     return StepRun(items=step.items, items_done=step.items_done, items_failed=step.items_failed)
