@@ -14,14 +14,13 @@ from hypothesis import strategies as st
 
 from toolplan.path import Json
 from toolplan.storage.memory import (
-    BestEffortMemory,
+    APPLICATION_ID,
+    MIGRATIONS,
     Episode,
-    Memory,
     MemoryFault,
     MemoryLimits,
     SqliteMemory,
 )
-from toolplan.storage.memory._database import APPLICATION_ID, MIGRATIONS
 
 PLAN: Json = {"toolplan": 1, "steps": [{"id": "s", "tool": "shipments_list"}]}
 
@@ -41,7 +40,7 @@ def filled(path: Path | None = None, **sessions: list[str]) -> SqliteMemory:
     return memory
 
 
-def queries(memory: Memory, session: str, *entities: str) -> list[str]:
+def queries(memory: SqliteMemory, session: str, *entities: str) -> list[str]:
     return [each.query for each in memory.episodic(session, 100, entities)]
 
 
@@ -303,30 +302,6 @@ def test_memory_that_fails_is_used_again_when_it_is_well(tmp_path: Path) -> None
     _KEPT.pop().close()
     memory.remember("a", turn("two"))
     assert queries(memory, "a") == ["two", "one"]
-
-
-def test_an_outage_of_memory_is_reported_and_never_raised(tmp_path: Path) -> None:
-    """2.10: the seed's memory was not guarded, so that an outage took the answer with it."""
-    path = tmp_path / "memory"
-    path.write_bytes(b"no database" * 1000)
-    heard: list[str] = []
-    memory = BestEffortMemory(SqliteMemory(path), lambda fault: heard.append(fault.code))
-    memory.remember("a", turn("one"))
-    assert memory.recall("a", "one") is None
-    assert memory.semantic("one", "a") == memory.episodic("a") == memory.entities("a") == ()
-    assert heard == ["memory-damaged"] * 5
-    with pytest.raises(MemoryFault):  # whoever wants it gone must know that it is not
-        memory.forget("a")
-
-
-def test_a_memory_that_is_well_is_not_changed_by_the_guard() -> None:
-    memory: Memory = BestEffortMemory(SqliteMemory())
-    memory.remember("a", turn("one", "e"))
-    assert queries(memory, "a", "e") == ["one"]
-    assert memory.entities("a") == ("e",)
-    assert [each.text for each in memory.semantic("one", "a")] == ["one"]
-    memory.forget("a")
-    assert queries(memory, "a") == []
 
 
 def test_a_new_file_has_the_newest_version(tmp_path: Path) -> None:

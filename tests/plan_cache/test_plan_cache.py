@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from toolplan.storage.plan_cache import CacheStats, Entry, PlanCache
-from toolplan.storage.plan_cache._database import APPLICATION_ID
+from toolplan.storage.plan_cache import APPLICATION_ID, CacheStats, Entry, PlanCache
 
 ENTRY = Entry("k", "rejected shipments", "2025-10-12", "{}", "toolplan")
 

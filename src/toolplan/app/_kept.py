@@ -101,8 +101,12 @@ class Kept:
         return self._journal
 
     async def recall(self, conversation: str, text: str) -> Json:
-        """Return what was said in a conversation before."""
-        return await in_thread(self._memories().recall, conversation, text)
+        """Return what was said in a conversation before; None where memory cannot be used."""
+        try:
+            return await in_thread(self._memories().recall, conversation, text)
+        except memories.MemoryFault as fault:  # a fault of it must not cost the answer
+            self._report_fault(fault)
+            return None
 
     async def remember(self, conversation: str, asked: AskResult, now: float) -> None:
         """Keep a turn of a conversation, so that the next question may refer to it."""
@@ -111,7 +115,10 @@ class Kept:
         plan = None if asked.plan is None else asked.plan.plan
         said, made = asked.question, asked.proposal
         episode = conversations.episode_of(said, made, timestamp=timestamp, plan=plan)
-        await in_thread(self._memories().remember, conversation, episode)
+        try:
+            await in_thread(self._memories().remember, conversation, episode)
+        except memories.MemoryFault as fault:
+            self._report_fault(fault)
 
     def learn(self, plan: ExecutionPlan, ended: Run, tools: Toolbox) -> None:
         """Learn output schemas from a run, for tools that declare none."""
@@ -128,10 +135,6 @@ class Kept:
             memory = self._resources.enter_context(
                 closing(memories.SqliteMemory(self._data / MEMORY))
             )
-        if not isinstance(
-            memory, memories.BestEffortMemory
-        ):  # a fault of it must not cost the answer
-            memory = memories.BestEffortMemory(memory, self._report_fault)
         self._memory = memory
         return memory
 

@@ -1,4 +1,8 @@
-"""Memory in one SQLite file with an index of words, without a model."""
+"""Memory: the earlier turns of a conversation, as context for the next question.
+
+Everything is kept by session, one for each conversation of each user, and no session sees or
+weighs the words of another. It is one SQLite file with an index of words, without a model.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +15,123 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from msgspec import Struct
 
+from toolplan.errors import ToolplanError
 from toolplan.path import Json
-from toolplan.storage.database_file import transaction
-from toolplan.storage.memory._base import Episode, Recollection
-from toolplan.storage.memory._database import STORE
+from toolplan.storage.database_file import DatabaseFile, Store, transaction
+
+APPLICATION_ID: Final = 0x7470_6D65  # "tpme": in the header of the file
+
+MIGRATIONS: Final = (
+    # 1: sessions, their turns, entities of the turns, and an index of their words
+    """
+    CREATE TABLE sessions (
+        session TEXT PRIMARY KEY,
+        used INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE episodes (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        session TEXT NOT NULL,
+        timestamp TEXT NOT NULL,
+        query TEXT NOT NULL,
+        text TEXT NOT NULL,
+        plan TEXT,
+        pending TEXT
+    );
+    CREATE INDEX episodes_by_session ON episodes (session, id);
+    CREATE TABLE entities (
+        session TEXT NOT NULL,
+        entity TEXT NOT NULL,
+        episode INTEGER NOT NULL,
+        PRIMARY KEY (session, entity, episode)
+    ) WITHOUT ROWID;
+    CREATE INDEX entities_by_episode ON entities (episode);
+    CREATE VIRTUAL TABLE words USING fts5 (
+        session, text, tokenize = 'porter unicode61 remove_diacritics 2'
+    );
+    """,
+)
+"""Each migrates a file from the version before; a released version is never changed."""
+
+BUSY_S: Final = 1.0
+"""How long SQLite waits for another program's lock before the call fails."""
+
+
+class MemoryFault(ToolplanError):
+    """Memory cannot be read or written.
+
+    Codes: `memory-locked`, `memory-full`, `memory-read-only`, `memory-unavailable`,
+    `memory-damaged`, `memory-newer`.
+    """
+
+
+STORE: Final = Store(
+    "memory",
+    # what people asked is private: what is forgotten is overwritten
+    DatabaseFile(APPLICATION_ID, MIGRATIONS, BUSY_S, erases=True),
+    MemoryFault,
+    {
+        "locked": "Another program has locked the file; end it, or wait.",
+        "full": "Make room on the disk.",
+        "read-only": "Make the file and its folder writable, or set TOOLPLAN_HOME elsewhere.",
+        "unavailable": "Check the disk and the folder.",
+        "damaged": "Delete the file: memory then starts empty, and no run is lost.",
+    },
+)
+
+
+class Episode(Struct, frozen=True):
+    """One turn of a conversation.
+
+    Attributes:
+        query: the question, in the words of the user.
+        timestamp: its time, in ISO 8601.
+        plan: its plan, in canonical JSON, or None.
+        entities: the entities of the turn, as `location:Berlin`.
+        text: more words by which the turn is found, such as those of the answer.
+        pending: the question asked back, which the next turn may answer, or None; in the form of
+            `toolplan.planners.conversation`.
+    """
+
+    query: str
+    timestamp: str
+    plan: Json = None
+    entities: tuple[str, ...] = ()
+    text: str = ""
+    pending: Json = None
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the episode for the context of a question."""
+        return {"query": self.query, "timestamp": self.timestamp, "plan": self.plan}
+
+
+class Recollection(Struct, frozen=True):
+    """Text of an earlier turn, and the share of a query's words in it, 0 to 1."""
+
+    text: str
+    score: float
+
+
+class Memory(Protocol):
+    """Keeps turns by session.
+
+    All methods block on the disk, and raise `MemoryFault` if memory cannot be used.
+    """
+
+    def remember(self, session: str, episode: Episode) -> None:
+        """Add `episode` as the latest turn of `session`."""
+
+    def recall(self, session: str, query: str) -> Json:
+        """Return the context for the question `query`, in the form of `Question.context`.
+
+        That is `{"semantic": [{"text", "score"}], "episodic": [{"query", "timestamp", "plan"}],
+        "entities": [...]}`, and `"pending"` if the latest turn asked back.
+        """
+        ...
+
 
 _WORD: Final = re.compile(r"\w+")
 _MOST_TERMS: Final = 32
