@@ -17,7 +17,7 @@ from toolplan.dialects._numbered import Steps
 from toolplan.dialects.characters import syntax
 from toolplan.dialects.form import cannot
 from toolplan.plan import Limits, Plan, split_pointer
-from toolplan.plan_json import Report, TextProblem, shown
+from toolplan.plan_json import Report, shown
 from toolplan.source import ELLIPSIS, Span, begins_with_ellipsis
 
 TOOL_NAME: Final = re.compile(r"[^\W\d][\w.:/-]*+")
@@ -164,11 +164,6 @@ def find_call(
             return place(calls[int(position)], rest)
         case _:
             return Span(calls[0].start, calls[-1].end) if calls else None
-
-
-def found_in(problem: TextProblem, step: str, pointer: str) -> Diagnostic:
-    """Return the diagnostic of a problem of the text at `pointer`."""
-    return Diagnostic(problem.code, problem.severity, problem.message, step, pointer, problem.help)
 
 
 def unsaid_lines(plan: Plan, title: str, is_thought: Callable[[str], bool]) -> Iterator[Diagnostic]:

@@ -14,10 +14,11 @@ from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
+from toolplan.dialects import _numbered
 from toolplan.dialects.characters import not_text, replaced
 from toolplan.path import Json
 from toolplan.plan import Literal, Value, array, escape_pointer, object_
-from toolplan.plan_json import Report, shown
+from toolplan.plan_json import Report, TextProblem, shown
 from toolplan.source import ELLIPSIS, Span, begins_with_ellipsis
 
 LARGEST_INTEGER: Final = 2**63
@@ -75,13 +76,6 @@ class LiteralError(ValueError):
         super().__init__(message)
         self.offset = offset
         self.code = code
-
-
-class Bare(Struct, frozen=True):
-    """A value without quotes that is not a literal, and where it ends."""
-
-    value: Value
-    end: int
 
 
 class Argument(NamedTuple):
@@ -150,9 +144,9 @@ def print_literal(value: Json, print_string: Callable[[str], str] = print_quoted
 class ArgumentReader(Struct):
     """Reads the arguments of one call: `text` from `at` to `end`.
 
-    `read_text` gives what a quoted text says, `read_bare` what stands at an offset without quotes,
-    None where that is not a value; both report at `pointer()`. `noise` collects what was
-    spelled loosely. `most` lists, tuples and dicts may stand in one another.
+    References to `steps` stand in quoted texts as `marks` says and, where it has a pattern `bare`,
+    without quotes. `noise` collects what was spelled loosely. `most` lists, tuples and dicts may
+    stand in one another.
     """
 
     text: str
@@ -162,8 +156,8 @@ class ArgumentReader(Struct):
     step: str
     way: Way
     most: int
-    read_text: Callable[[str], Value]
-    read_bare: Callable[[int], Bare | None]
+    marks: _numbered.Marks
+    steps: _numbered.Steps
     noise: dict[str, None]
     search: Search | None = None
     depth: int = 0
@@ -227,13 +221,25 @@ class ArgumentReader(Struct):
         if char in _CLOSERS:
             return self._nested(char)
         if char in _TEXT_STARTS and _TEXT_START.match(self.text, self.at, self.end):
-            return self.read_text(self._string())
-        if char == "$":
-            bare = self.read_bare(self.at)
-            if bare is not None:
-                self.at = bare.end
-                return bare.value
-        return Literal(self._scalar())
+            marked = _numbered.parse_text(self._string(), self.marks, self.steps)
+            for problem in marked.problems:
+                self._report_problem(problem)
+            return marked.value
+        bare = self._bare() if char == self.marks.mark else None
+        return Literal(self._scalar()) if bare is None else bare
+
+    def _bare(self) -> Value | None:
+        """Return the reference that stands here without quotes, None where there is none."""
+        at = self.at
+        if self.marks.bare is None or not self.marks.bare.match(self.text, at, self.end):
+            return None
+        read = _numbered.read_mention(self.text, at + 1, self.marks, self.steps, is_bare=True)
+        if read.problem is not None:
+            self._report_problem(read.problem)
+        if read.end == at + 1 or read.end > self.end:
+            return None
+        self.at = read.end
+        return Literal(self.text[at : read.end]) if read.value is None else read.value
 
     def _nested(self, opening: str) -> Value:
         if self.depth >= self.most:
@@ -361,6 +367,10 @@ class ArgumentReader(Struct):
             return
         pointer = self.pointer() if key is None else f"{self.pointer()}/{escape_pointer(key)}"
         self.report.error(code, message, pointer, self.step, help)
+
+    def _report_problem(self, problem: TextProblem) -> None:
+        if not self.report.is_full(problem.severity):
+            self.report.add(_numbered.found_in(problem, self.step, self.pointer()))
 
     def _next(self) -> str:
         """Move to the next token; return its first character, "" at the end."""

@@ -44,7 +44,8 @@ class Marks(Struct, frozen=True):
     `opening` matches a run of `mark` directly before what may be a reference, `closing` one at the
     end of a text besides. `read(text, at)` reads what follows the mark: None where that is text
     after all; it raises ReferenceSyntaxError or PathSyntaxError. `write(number, path, behind)` is
-    its inverse, mark and all, where the text `behind` follows.
+    its inverse, mark and all, where the text `behind` follows. `bare` matches what may be a
+    reference outside of quotes.
     """
 
     mark: str
@@ -53,6 +54,7 @@ class Marks(Struct, frozen=True):
     read: Callable[[str, int], Mention | None]
     write: Callable[[int, Path, str], str]
     help: str
+    bare: re.Pattern[str] | None = None
 
 
 class Steps(Struct, frozen=True):
@@ -129,6 +131,11 @@ def read_mention(
     is_alone = is_bare or said == text  # a price that is all of an argument has no sign
     is_sure = is_alone or mention.is_sure or mention.number in steps.closers
     return ReadMention(None, mention.end, _no_step(mention.number, said, is_sure, marks, steps))
+
+
+def found_in(problem: TextProblem, step: str, pointer: str) -> Diagnostic:
+    """Return the diagnostic of a problem of the text at `pointer`."""
+    return Diagnostic(problem.code, problem.severity, problem.message, step, pointer, problem.help)
 
 
 def print_text(value: Literal | Ref | Template, marks: Marks, numbers: Mapping[str, int]) -> str:

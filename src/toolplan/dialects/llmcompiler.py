@@ -38,7 +38,7 @@ from toolplan.plan import (
     Value,
     escape_pointer,
 )
-from toolplan.plan_json import DEEPEST, Parsed, ReferenceSyntaxError, Report, TextProblem, shown
+from toolplan.plan_json import DEEPEST, Parsed, ReferenceSyntaxError, Report, shown
 from toolplan.source import Span
 
 _AROUND_VALUES: Final = 4
@@ -129,7 +129,19 @@ class _Reading(Struct, frozen=True):
         """Return the arguments that stand at `span`, as far as they can be read."""
         signature = None if self.signatures is None else self.signatures.get(tool)
         arguments: list[_literals.Argument] = []
-        reader = _reader(self, span, step, at, search)
+        reader = _literals.ArgumentReader(
+            text=self.text,
+            at=span.start,
+            end=span.end,
+            report=self.report,
+            step=step,
+            way=["steps", at, "args"],
+            most=self.depth,
+            marks=_MARKS,
+            steps=self.steps,
+            noise=self.noise,
+            search=search,
+        )
         try:
             reader.arguments(arguments, () if signature is None else signature.inputs)
         except _literals.LiteralError as error:
@@ -179,48 +191,6 @@ class _Reading(Struct, frozen=True):
             step,
             "Give the tools, or write the names of the arguments: `tool(name=value)`.",
         )
-
-
-def _reader(
-    reading: _Reading, span: Span, step: str, at: int, search: _literals.Search | None
-) -> _literals.ArgumentReader:
-    def read_text(text: str) -> Value:
-        if "$" not in text:
-            return Literal(text)
-        marked = _numbered.parse_text(text, _MARKS, reading.steps)
-        complain(marked.problems)
-        return marked.value
-
-    def read_bare(offset: int) -> _literals.Bare | None:
-        if not _BARE.match(reading.text, offset, span.end):
-            return None
-        read = _numbered.read_mention(reading.text, offset + 1, _MARKS, reading.steps, is_bare=True)
-        if read.problem is not None:
-            complain((read.problem,))
-        if read.end == offset + 1 or read.end > span.end:
-            return None
-        said = Literal(reading.text[offset : read.end])
-        return _literals.Bare(said if read.value is None else read.value, read.end)
-
-    def complain(problems: tuple[TextProblem, ...]) -> None:
-        for each in problems:
-            if not reading.report.is_full(each.severity):
-                reading.report.add(_call_lines.found_in(each, step, reader.pointer()))
-
-    reader = _literals.ArgumentReader(
-        text=reading.text,
-        at=span.start,
-        end=span.end,
-        report=reading.report,
-        step=step,
-        way=["steps", at, "args"],
-        most=reading.depth,
-        read_text=read_text,
-        read_bare=read_bare,
-        noise=reading.noise,
-        search=search,
-    )
-    return reader
 
 
 def _place(text: str, call: _call_lines.Call, rest: list[str]) -> Span:
@@ -336,7 +306,6 @@ def _write_mention(number: int, path: Path, behind: str) -> str:
     return f"${{{number}}}" if _numbered.NUMBER.match(behind) else f"${number}"
 
 
-_BARE = re.compile(r"\$(?=[0-9]|\{ ?[0-9])")
 _MARKS: Final = _numbered.Marks(
     mark="$",
     opening=re.compile(r"(?<!\$)\$++(?=[0-9]|\{ ?[0-9])"),
@@ -344,6 +313,7 @@ _MARKS: Final = _numbered.Marks(
     read=_read_mention,
     write=_write_mention,
     help="A reference is `$1`, or `${1.path}`; `$$1` is the text `$1`.",
+    bare=re.compile(r"\$(?=[0-9]|\{ ?[0-9])"),
 )
 
 

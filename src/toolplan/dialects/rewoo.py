@@ -38,7 +38,7 @@ from toolplan.plan import (
     escape_pointer,
     refs,
 )
-from toolplan.plan_json import DEEPEST, Parsed, Report, TextProblem, shown
+from toolplan.plan_json import DEEPEST, Parsed, Report, shown
 from toolplan.source import Span
 
 _BRACKET = re.compile(r"[\[\]]")
@@ -94,15 +94,6 @@ def _object(
     name, pointer = f"s{at}", f"/steps/{at}/args"
     own = Report()
 
-    def complain(problems: tuple[TextProblem, ...]) -> None:
-        for each in problems:
-            own.add(_call_lines.found_in(each, name, reader.pointer()))
-
-    def read_text(text: str) -> Value:
-        marked = _numbered.parse_text(text, _MARKS, steps)
-        complain(marked.problems)
-        return marked.value
-
     reader = _literals.ArgumentReader(
         text=f"**{said}",
         at=0,
@@ -111,8 +102,8 @@ def _object(
         step=name,
         way=["steps", at, "args"],
         most=max(min(limits.depth, DEEPEST) - _AROUND_VALUES, 0),
-        read_text=read_text,
-        read_bare=lambda _: None,
+        marks=_MARKS,
+        steps=steps,
         noise=noise,
     )
     found: list[_literals.Argument] = []
@@ -152,7 +143,7 @@ def _arguments(
     marked = _numbered.parse_text(said, _MARKS, steps)
     place = f"{pointer}/{escape_pointer(first)}" if first else pointer
     for each in marked.problems:
-        report.add(_call_lines.found_in(each, name, place))
+        report.add(_numbered.found_in(each, name, place))
     if first:
         return {first: marked.value}
     if signature is not None:
