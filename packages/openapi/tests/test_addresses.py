@@ -24,7 +24,7 @@ from toolplan_openapi import (
     openapi_toolbox,
 )
 from toolplan_openapi._addresses import origin_of, resolve
-from toolplan_openapi._security import Credentials
+from toolplan_openapi._http import Credentials
 
 BLOCKED = [
     "127.0.0.1",

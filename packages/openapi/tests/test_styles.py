@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from packages.openapi.tests.documents import PET_ID, Node, call, one_get, recorded, with_paths
 from toolplan.path import Json
 from toolplan.tools import ToolError
-from toolplan_openapi._styles import (
+from toolplan_openapi._parameters import (
     Spot,
     Style,
     Writing,

@@ -13,9 +13,8 @@ from toolplan.sources import plain_name
 from toolplan.tools import Claim, Effects, Tool, ToolObjectError
 from toolplan_openapi._bodies import Body, read_body, read_media, read_output
 from toolplan_openapi._document import Document, Fault, Node, Place, Unusable
-from toolplan_openapi._keywords import OPERATION_HINTS, shortened
 from toolplan_openapi._parameters import Parameters, read_parameters
-from toolplan_openapi._schemas import Schemas, Use
+from toolplan_openapi._schemas import OPERATION_HINTS, Schemas, Use, shortened
 from toolplan_openapi._security import (
     Requirement,
     Scheme,

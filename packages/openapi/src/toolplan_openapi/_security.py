@@ -1,28 +1,34 @@
 """Credentials: taken from the environment by name, and sent where the document wants them.
 
-They are not arguments, not part of any tool object, and removed from every response.
+They are not arguments, not part of any tool object, and removed from every response. Of OAuth2
+client credentials, a token is got with a client's id and secret, and kept in memory.
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol, TypeAlias
-from urllib.parse import quote
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+from urllib.parse import quote, urlencode
+from weakref import WeakKeyDictionary
+
+from pydantic import BaseModel, ConfigDict
 
 from toolplan.diagnostics import did_you_mean, near
-from toolplan.path import Json
+from toolplan.sources.replies import json_object, refusal_code
 from toolplan.sources.secrets import resolved, sounds_secret
-from toolplan.tools import ToolObjectError
+from toolplan.tools import ToolError, ToolObjectError
+from toolplan_openapi._addresses import origin_of
 from toolplan_openapi._document import Document, Place, Unusable
+from toolplan_openapi._http import Credentials, Request, Transport, together
 
-STRUCK: Final = "***"
 _SENDABLE: Final = re.compile(r"[\x20-\x7e]+")
 _IN_A_COOKIE: Final = re.compile(r"[!#-+\--:<-\[\]-~]+")
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_SHORTEST_STRUCK: Final = 4
 NEVER_SENT: Final = frozenset({
     "connection", "content-length", "cookie", "expect", "host", "keep-alive",
     "proxy-authorization", "trailer", "transfer-encoding", "upgrade"
@@ -42,49 +48,6 @@ class Scheme:
     name: str
     kind: Literal["header", "query", "cookie", "bearer", "basic"]
     field: str = "Authorization"
-
-
-class Tokens(Protocol):
-    """Tokens that are got for a client, and got anew."""
-
-    def refused(self, credentials: Credentials) -> None:
-        """Record that a service does not take the token in `credentials`."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Credentials:
-    """What is added to a request; `secrets` are the texts that may be seen nowhere.
-
-    `tokens` are got before the request is made, and are then in `headers`.
-    """
-
-    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    query: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    cookies: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    secrets: frozenset[str] = field(default=frozenset(), repr=False)
-    tokens: tuple[Tokens, ...] = field(default=(), repr=False)
-
-    def __bool__(self) -> bool:
-        return bool(self.headers or self.query or self.cookies)
-
-    def struck(self, text: str) -> str:
-        """Return `text` without the secrets."""
-        for secret in sorted(self.secrets, key=len, reverse=True):
-            text = text.replace(secret, STRUCK)
-        return text
-
-    def struck_value(self, value: Json) -> Json:
-        """Return `value` with no secret in any of its texts."""
-        match value:
-            case str():
-                return self.struck(value)
-            case list():
-                return [self.struck_value(each) for each in value]
-            case dict():
-                return {self.struck(k): self.struck_value(each) for k, each in value.items()}
-            case _:
-                return value
 
 
 def read_schemes(document: Document) -> dict[str, Scheme]:
@@ -168,7 +131,7 @@ def read_headers(
         headers.append((name, value))
         hidden = {value, *found} if found or sounds_secret(name) else set[str]()
         secrets |= {each for text in hidden for each in (text, quote(text, safe=""))}
-    return Credentials(headers=tuple(headers), secrets=_struck(secrets))
+    return Credentials(headers=tuple(headers), secrets=frozenset(secrets))
 
 
 def fulfilled(schemes: Mapping[str, Scheme], headers: Credentials) -> dict[str, Credentials]:
@@ -184,7 +147,7 @@ def fulfilled(schemes: Mapping[str, Scheme], headers: Credentials) -> dict[str, 
 def chosen(
     requirements: tuple[Requirement, ...],
     known: Mapping[str, Credentials],
-    always: Credentials = Credentials(),
+    always: Credentials,
 ) -> Credentials | None:
     """Return `always` with what fulfils the first alternative for which all is known.
 
@@ -226,7 +189,7 @@ def _credentials(scheme: Scheme, variable: str, value: str) -> Credentials:
         case "bearer":
             token = value.removeprefix("Bearer ")
             headers, secrets = ((scheme.field, f"Bearer {token}"),), {token}
-            return Credentials(headers=headers, secrets=_struck(secrets))
+            return Credentials(headers=headers, secrets=frozenset(secrets))
         case "basic":
             name, colon, password = value.partition(":")
             if not colon:
@@ -236,33 +199,176 @@ def _credentials(scheme: Scheme, variable: str, value: str) -> Credentials:
                 )
             coded = base64.b64encode(f"{name}:{password}".encode()).decode()
             headers = ((scheme.field, f"Basic {coded}"),)
-            return Credentials(headers=headers, secrets=_struck({value, password, coded}))
+            return Credentials(headers=headers, secrets=frozenset({value, password, coded}))
         case "header":
-            return Credentials(headers=((scheme.field, value),), secrets=_struck(secrets))
+            return Credentials(headers=((scheme.field, value),), secrets=frozenset(secrets))
         case "query":
             pair = (quote(scheme.field, safe=""), quote(value, safe=""))
-            return Credentials(query=(pair,), secrets=_struck(secrets))
+            return Credentials(query=(pair,), secrets=frozenset(secrets))
         case "cookie":
             if not _IN_A_COOKIE.fullmatch(value):
                 raise ToolObjectError(
                     f"The value of {variable!r} cannot stand in a cookie.",
                     f"Set {variable} to another value.",
                 )
-            return Credentials(cookies=((scheme.field, value),), secrets=_struck(secrets))
+            return Credentials(cookies=((scheme.field, value),), secrets=frozenset(secrets))
 
 
-def _struck(secrets: set[str]) -> frozenset[str]:
-    # a shorter one would be struck from words that have nothing to do with it
-    return frozenset(each for each in secrets if len(each) >= _SHORTEST_STRUCK)
+EARLY_S: Final = 30.0
+"""A token is renewed as long before its end, in seconds, or in the last tenth of its life."""
+
+_TOKEN: Final = re.compile(r"[\x21-\x7e]+")
 
 
-def together(credentials: Iterable[Credentials]) -> Credentials:
-    """Return all of `credentials` as one."""
-    listed = tuple(credentials)
-    return Credentials(
-        tuple(pair for each in listed for pair in each.headers),
-        tuple(pair for each in listed for pair in each.query),
-        tuple(pair for each in listed for pair in each.cookies),
-        frozenset(secret for each in listed for secret in each.secrets),
-        tuple(token for each in listed for token in each.tokens),
-    )
+class ClientCredentials(BaseModel):
+    """How a machine gets a token for a security scheme.
+
+    Attributes:
+        token_url: where the token is asked for. It is the user's word and not the document's,
+            because the secret is sent there.
+        client_id: the name of the environment variable that holds the client's id.
+        client_secret: the name of the one that holds its secret.
+        scope: what is asked for; "" is what the authorization server gives by itself.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    token_url: str
+    client_id: str
+    client_secret: str
+    scope: str = ""
+
+
+def read_clients(
+    schemes: Mapping[str, Scheme],
+    auth: Mapping[str, object],
+    environment: Mapping[str, str],
+) -> dict[str, Credentials]:
+    """Return the credentials of each scheme that `auth` has a client for.
+
+    Raises:
+        ToolObjectError: the scheme takes no token, or the client cannot be used.
+    """
+    found: dict[str, Credentials] = {}
+    for name, client in auth.items():
+        if isinstance(client, ClientCredentials):
+            if schemes[name].kind != "bearer":
+                raise ToolObjectError(
+                    f"The security scheme {name!r} takes no token of OAuth2.",
+                    "Give the name of a variable: `auth` in [openapi.NAME] of the settings.",
+                )
+            found[name] = Credentials(tokens=(TokenSource(name, client, environment),))
+    return found
+
+
+async def with_tokens(credentials: Credentials, transport: Transport) -> Credentials:
+    """Return `credentials` with the tokens that they need.
+
+    Raises:
+        ToolError: there is none; the call was not made.
+    """
+    if not credentials.tokens:
+        return credentials
+    got = [await each.credentials(transport) for each in credentials.tokens]
+    return together((credentials, *got))
+
+
+class TokenSource:
+    """Returns the token of one client, and gets a new one where it expires or is refused."""
+
+    def __init__(
+        self,
+        name: str,
+        client: ClientCredentials,
+        environment: Mapping[str, str],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Read the id and the secret.
+
+        Raises:
+            ToolObjectError: a variable is not set, or the address cannot be used.
+        """
+        values = [environment.get(each, "") for each in (client.client_id, client.client_secret)]
+        for variable, value in zip((client.client_id, client.client_secret), values, strict=True):
+            if not value:
+                raise ToolObjectError(
+                    f"The environment variable {variable!r} for the security scheme {name!r} is "
+                    "not set.",
+                    f"Set it: export {variable}=…",
+                )
+        try:
+            self._origin, parts = origin_of(client.token_url)
+        except ValueError as error:
+            raise ToolObjectError(
+                f"The token_url of the security scheme {name!r} cannot be used: {error}."
+            ) from None
+        self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        pair = ":".join(quote(each, safe="") for each in values)
+        basic = base64.b64encode(pair.encode()).decode()
+        self._login = Credentials(
+            headers=(("Authorization", f"Basic {basic}"),),
+            secrets=frozenset({values[1], quote(values[1], safe=""), basic}),
+        )
+        self._scope = client.scope
+        self._clock = clock
+        self._token = ""
+        self._ends = 0.0
+        self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = (
+            WeakKeyDictionary()
+        )
+
+    async def credentials(self, transport: Transport) -> Credentials:
+        """Return what a request carries.
+
+        Raises:
+            ToolError: there is no token; the call was not made.
+        """
+        lock = self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+        async with lock:
+            if not self._token or self._clock() >= self._ends:
+                await self._get(transport)
+            secrets = self._login.secrets | {self._token}
+            return Credentials(
+                headers=(("Authorization", f"Bearer {self._token}"),), secrets=secrets
+            )
+
+    def refused(self, credentials: Credentials) -> None:
+        """Record that a service does not take the token in `credentials`."""
+        if self._token in credentials.secrets:
+            self._token = ""
+
+    async def _get(self, transport: Transport) -> None:
+        form = {"grant_type": "client_credentials"}
+        if self._scope:
+            form["scope"] = self._scope
+        asked_at = self._clock()
+        response = await transport.send(
+            Request(
+                "POST",
+                self._origin,
+                self._target,
+                headers=(("Content-Type", "application/x-www-form-urlencoded"),),
+                content=urlencode(form).encode(),
+                credentials=self._login,
+                has_effects=False,
+            )
+        )
+        answer = json_object(response.content)
+        token, life = answer.get("access_token"), answer.get("expires_in")
+        kind = answer.get("token_type", "Bearer")
+        if not 200 <= response.status < 300:
+            code = refusal_code(response.content)
+            raise ToolError(
+                f"{self._origin} gives no token: HTTP {response.status}{code}. The call was not"
+                " made."
+            )
+        is_token = isinstance(token, str) and _TOKEN.fullmatch(token) is not None
+        if not is_token or not isinstance(kind, str) or kind.lower() != "bearer":
+            raise ToolError(
+                f"{self._origin} gives no bearer token that can be used. The call was not made."
+            )
+        self._token = str(token)
+        life_s = float("inf")
+        if isinstance(life, int | float) and not isinstance(life, bool):
+            life_s = float(life)
+        self._ends = asked_at + life_s - min(EARLY_S, life_s / 10)

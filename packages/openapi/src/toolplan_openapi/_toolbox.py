@@ -15,23 +15,20 @@ from toolplan.path import Json
 from toolplan.tool_call import current_call, report_page
 from toolplan.tools import Arguments, Call, Claim, Tool, Toolbox, ToolError, ToolObjectError
 from toolplan_openapi._addresses import Guard, Origin, origin_of
-from toolplan_openapi._answers import answer_of
-from toolplan_openapi._client_credentials import (
-    ClientCredentials,
-    read_clients,
-    with_tokens,
-)
 from toolplan_openapi._document import Fault
+from toolplan_openapi._http import Credentials, Transport
+from toolplan_openapi._messages import answer_of, request_of
 from toolplan_openapi._operations import Operation, Operations, read_openapi
-from toolplan_openapi._request import request_of
 from toolplan_openapi._security import (
-    Credentials,
+    ClientCredentials,
     chosen,
     fulfilled,
+    read_clients,
     read_credentials,
     read_headers,
+    with_tokens,
 )
-from toolplan_openapi._transport import HttpLimits, HttpTransport, Transport
+from toolplan_openapi._transport import HttpLimits, HttpTransport
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _NO_CREDENTIALS: Final[tuple[Mapping[str, Credentials], Credentials]] = ({}, Credentials())

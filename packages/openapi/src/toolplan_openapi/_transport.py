@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 from urllib.parse import urljoin
 
 import httpx2
@@ -32,8 +32,8 @@ from toolplan_openapi._addresses import (
     way_to_allow,
 )
 from toolplan_openapi._addresses import resolve as ask_system
-from toolplan_openapi._answers import Response
-from toolplan_openapi._request import Request, cookie_header, with_query
+from toolplan_openapi._http import Request, Response
+from toolplan_openapi._messages import cookie_header, with_query
 
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 Connect: TypeAlias = Callable[[bool], httpx2.AsyncBaseTransport]
@@ -75,23 +75,6 @@ class HttpLimits(Struct, frozen=True):
     pause_s: float = 0.5
     longest_pause_s: float = 20.0
     connections: int = 20
-
-
-class Transport(Protocol):
-    """What sends requests; open connections may be kept while it is entered."""
-
-    async def send(self, request: Request) -> Response:
-        """Send a request and return the response, whatever its status.
-
-        Raises:
-            OutcomeUnknown: it has effects and was sent, and its outcome is unknown.
-            ToolError: it was not sent, or nothing came back.
-        """
-        ...
-
-    async def __aenter__(self) -> object: ...
-
-    async def __aexit__(self, *raised: object) -> None: ...
 
 
 class _Open(Struct):

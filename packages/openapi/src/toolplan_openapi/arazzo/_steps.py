@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from toolplan.dialects import form
 from toolplan.path import Json
 from toolplan.plan_json import MOST_RETRIES, Report, shown
-from toolplan_openapi.arazzo._places import fields_of, listed
+from toolplan_openapi.arazzo._document import fields_of, listed
 
 _OPERATION = re.compile(r"(?:\$sourceDescriptions\.[\w-]+\.)?(?P<name>[^\s${}]+)")
 _PATH = re.compile(r"\{\$sourceDescriptions\.[\w-]+\.url\}#/paths/(?P<path>[^/]*)/(?P<method>\w+)")

@@ -33,9 +33,14 @@ from toolplan.plan_json import Report, shown
 from toolplan_openapi.arazzo import _expressions as expressions
 from toolplan_openapi.arazzo import _steps
 from toolplan_openapi.arazzo._criteria import Condition, criterion
+from toolplan_openapi.arazzo._document import (
+    default_inputs,
+    fields_of,
+    input_names,
+    listed,
+    needed_inputs,
+)
 from toolplan_openapi.arazzo._expressions import Scope
-from toolplan_openapi.arazzo._inputs import default_inputs, input_names, needed_inputs
-from toolplan_openapi.arazzo._places import fields_of, listed
 
 _COMPONENT = re.compile(r"\$components\.parameters\.([\w.-]+)")
 _KNOWN: Final = (

@@ -32,8 +32,15 @@ from toolplan.source import Span
 from toolplan.source import locate as locate_json
 from toolplan.yaml_text import YamlError, read_yaml
 from toolplan_openapi.arazzo import _expressions as expressions
-from toolplan_openapi.arazzo._inputs import Choice, given_inputs, input_names, read_choice
-from toolplan_openapi.arazzo._places import fields_of, line_of, native_pointer
+from toolplan_openapi.arazzo._document import (
+    Choice,
+    fields_of,
+    given_inputs,
+    input_names,
+    line_of,
+    native_pointer,
+    read_choice,
+)
 from toolplan_openapi.arazzo._workflow import ROOT_FIELDS, Reading, refuse_unknown
 
 _YAML = re.compile(r"^arazzo[ \t]*:", re.MULTILINE)
