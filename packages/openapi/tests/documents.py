@@ -332,6 +332,12 @@ def one_get(parameters: list[Json], path: str = "/x", **more: Json) -> Node:
     return with_paths({path: {"get": operation}})
 
 
+def one_post(schema: Json, **more: Json) -> Node:
+    """Return a document of one operation, `post`, whose body is JSON of `schema`."""
+    operation: Node = {"operationId": "post", "requestBody": json_body(schema), "responses": {}}
+    return with_paths({"/x": {"post": {**operation, **more}}})
+
+
 def recorded(
     document: Json,
     *,

@@ -14,9 +14,9 @@ from packages.openapi.tests.documents import (
     TREE,
     Node,
     call,
-    json_body,
     json_response,
     one_get,
+    one_post,
     operations,
     properties,
     recorded,
@@ -189,10 +189,7 @@ def test_a_body_made_of_parts_is_one_object() -> None:
             {"type": "object", "properties": {"b": TEXT}},
         ]
     }
-    document = with_paths(
-        {"/x": {"post": {"operationId": "x", "requestBody": json_body(schema), "responses": {}}}}
-    )
-    assert operations(document)["x"].raw_input == {
+    assert operations(one_post(schema))["post"].raw_input == {
         "type": "object",
         "properties": {"a": TEXT, "b": TEXT},
         "required": ["a"],
@@ -212,30 +209,16 @@ def test_a_body_made_of_parts_is_one_object() -> None:
     ],
 )
 def test_any_other_body_is_one_argument(schema: Json) -> None:
-    document = with_paths(
-        {"/x": {"post": {"operationId": "x", "requestBody": json_body(schema), "responses": {}}}}
-    )
-    assert properties(operations(document)["x"]) == {"body": schema}
+    assert properties(operations(one_post(schema))["post"]) == {"body": schema}
 
 
 def test_a_body_that_takes_any_more_properties_takes_any_more_arguments() -> None:
     schema: Node = {"type": "object", "properties": {"a": TEXT}, "additionalProperties": TEXT}
-    document = with_paths(
-        {
-            "/x": {
-                "post": {
-                    "operationId": "x",
-                    "parameters": [{"name": "q", "in": "query", "schema": TEXT}],
-                    "requestBody": json_body(schema),
-                    "responses": {},
-                }
-            }
-        }
-    )
+    document = one_post(schema, parameters=[{"name": "q", "in": "query", "schema": TEXT}])
     tools, recorder = recorded(document)
-    call(tools, "x", q="1", a="2", other="3")
+    call(tools, "post", q="1", a="2", other="3")
     assert recorder.requests[0].content == b'{"a": "2", "other": "3"}'
-    assert tools["x"].input.violations({"other": 3}) != []
+    assert tools["post"].input.violations({"other": 3}) != []
 
 
 def test_forms_are_written_as_their_encoding_says() -> None:
@@ -269,13 +252,7 @@ def test_words_in_a_schema_that_mean_nothing_are_passed_over() -> None:
     fields: Json = {"a": {"type": "string"}}
     schema: dict[str, Json] = {"type": "object", "properties": fields, "requiredProperties": ["a"]}
     content: Json = {"application/x-www-form-urlencoded": {"schema": schema}}
-    post: Json = {"operationId": "send", "requestBody": {"content": content}, "responses": {}}
-    document: Json = {
-        "openapi": "3.1.0",
-        "info": {"title": "T", "version": "1"},
-        "servers": [{"url": "https://t.example"}],
-        "paths": {"/t": {"post": post}},
-    }
+    document = one_post({}, requestBody={"content": content})
     read = read_openapi(document)
     assert not read.faults
     assert [properties(each) for each in read.operations] == [{"a": {"type": "string"}}]
@@ -417,8 +394,8 @@ def test_odd_shapes_are_faults_and_never_errors_of_another_kind() -> None:
             one_get([], responses=value),
             one_get([], responses={"200": value}),
             one_get([], security=value),
-            with_paths({"/x": {"post": {"requestBody": value, "responses": {}}}}),
-            with_paths({"/x": {"post": {"requestBody": json_body(value), "responses": {}}}}),
+            one_post({}, requestBody=value),
+            one_post(value),
             {**one_get([]), "servers": value},
             {**one_get([]), "components": value},
         ):

@@ -9,9 +9,9 @@ from packages.openapi.tests.documents import (
     TEXT,
     TREE,
     Node,
-    json_body,
     json_response,
     one_get,
+    one_post,
     operations,
     with_paths,
 )
@@ -157,20 +157,10 @@ def test_a_schema_that_is_itself_and_nothing_else_says_nothing(schemas: Node) ->
     tool = response({"$ref": "#/components/schemas/A"}, **schemas)
     assert tool.output_fault is None
     body: Node = {
-        **with_paths(
-            {
-                "/x": {
-                    "post": {
-                        "operationId": "x",
-                        "requestBody": json_body({"items": {"$ref": "#/components/schemas/A"}}),
-                        "responses": {},
-                    }
-                }
-            }
-        ),
+        **one_post({"items": {"$ref": "#/components/schemas/A"}}),
         "components": {"schemas": schemas},
     }
-    assert openapi_toolbox(body)["x"].unusable is None
+    assert openapi_toolbox(body)["post"].unusable is None
 
 
 def test_references_may_lead_anywhere_in_the_document() -> None:

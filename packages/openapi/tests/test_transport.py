@@ -17,6 +17,7 @@ from packages.openapi.tests.documents import (
     json_body,
     json_response,
     one_get,
+    one_post,
     with_paths,
 )
 from packages.openapi.tests.wire import Drop, Reply, Stall, Wire, json_reply, reply
@@ -377,18 +378,9 @@ def test_no_log_shows_a_credential(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_the_key_of_the_call_is_the_same_on_every_try_of_the_engine() -> None:
     """Promise (d): a side effect with an idempotency key has the same key on every attempt."""
-    document = with_paths(
-        {
-            "/pay": {
-                "post": {
-                    "operationId": "pay",
-                    "parameters": [{"name": "Idempotency-Key", "in": "header", "schema": TEXT}],
-                    "responses": {},
-                }
-            }
-        }
-    )
-    plan = '{"toolplan": 1, "steps": [{"id": "a", "tool": "pay", "retries": 2}]}'
+    key: Node = {"name": "Idempotency-Key", "in": "header", "schema": TEXT}
+    document = one_post({}, requestBody=None, parameters=[key])
+    plan = '{"toolplan": 1, "steps": [{"id": "a", "tool": "post", "retries": 2}]}'
 
     async def body(wire: Wire) -> None:
         tools = wire.tools(document)

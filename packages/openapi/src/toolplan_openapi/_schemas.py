@@ -9,7 +9,7 @@ far is left open: then nothing is said of it, which is never wrong.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Final
 
@@ -213,7 +213,7 @@ class Schemas:
 
     def _reachable(self, node: Node, use: Use) -> Node:
         """Return the definitions that `node` leads to, those of few hops first."""
-        first = tuple(dict.fromkeys(_references(node)))
+        first = _references(node)
         known = self._closures.get((use, first))
         if known is not None:
             return known
@@ -252,7 +252,7 @@ class Schemas:
             return
         open_.append(name)
         rings: set[str] = set()
-        for reference in dict.fromkeys(_references_in_place(definition.node)):
+        for reference in _references(definition.node, in_place=True):
             if reference in open_:
                 rings.add(reference)
             else:
@@ -260,7 +260,7 @@ class Schemas:
         open_.pop()
         if rings:
             definition.node = _without(definition.node, rings)
-            definition.references = tuple(dict.fromkeys(_references(definition.node)))
+            definition.references = _references(definition.node)
         definition.settled = True
 
     def _defined(self, name: str, use: Use) -> _Definition:
@@ -273,7 +273,7 @@ class Schemas:
             place = self._document.target(f"#{self._pointers[name]}", self._pointers[name])
             found.node = self._converted(place.value, place.pointer, use, 0)
             found.size = self._work - before
-            found.references = tuple(dict.fromkeys(_references(found.node)))
+            found.references = _references(found.node)
         return found
 
     def _name(self, pointer: str) -> str:
@@ -381,17 +381,21 @@ def _size(value: Json) -> int:
             return 1
 
 
-def _references(node: Json) -> Iterator[str]:
-    """Yield the names of the definitions that `node` refers to, outermost first."""
+def _references(node: Json, *, in_place: bool = False) -> tuple[str, ...]:
+    """Return the names of the definitions that `node` refers to, outermost first.
+
+    With `in_place` only those that speak about the same value as `node`.
+    """
+    found: dict[str, None] = {}
     level: list[Json] = [node]
     while level:
-        below: list[Json] = []
-        for each in level:
-            if isinstance(each, dict):
-                if isinstance(reference := each.get("$ref"), str):
-                    yield _name_in(reference)
-                below.extend(_sub_schemas(each))
-        level = below
+        schemas = [each for each in level if isinstance(each, dict)]
+        level = []
+        for each in schemas:
+            if isinstance(reference := each.get("$ref"), str):
+                found[_name_in(reference)] = None
+            level += _in_place(each) if in_place else _sub_schemas(each)
+    return tuple(found)
 
 
 def _sub_schemas(node: Node) -> Iterator[Json]:
@@ -407,25 +411,9 @@ def _sub_schemas(node: Node) -> Iterator[Json]:
                 pass
 
 
-def _references_in_place(node: Json) -> Iterator[str]:
-    """Yield the names of the definitions that speak about the same value as `node`."""
-    if not isinstance(node, dict):
-        return
-    if isinstance(reference := node.get("$ref"), str):
-        yield _name_in(reference)
-    for inner in _in_place(node):
-        yield from _references_in_place(inner)
-
-
-def _in_place(node: Node) -> Iterable[Json]:
-    for keyword in IN_PLACE_LISTS:
-        if isinstance(listed := node.get(keyword), list):
-            yield from listed
-    for keyword in IN_PLACE:
-        if keyword in node:
-            yield node[keyword]
-    if isinstance(dependent := node.get("dependentSchemas"), dict):
-        yield from dependent.values()
+def _in_place(node: Node) -> Iterator[Json]:
+    kept = (*IN_PLACE_LISTS, *IN_PLACE, "dependentSchemas")
+    yield from _sub_schemas({keyword: node[keyword] for keyword in kept if keyword in node})
 
 
 def _without(node: Json, rings: set[str]) -> Json:
