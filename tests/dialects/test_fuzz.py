@@ -118,6 +118,8 @@ def write_and_read(dialect: Dialect, parsed: Parsed) -> None:
 @example(text="")
 @example(text="\ufeff")
 @example(text="1. t(a=1)\n" * 3)
+@example(text='{"steps": [{"depends_on": [1e400, {}, null, true, -1, 99999999999999999999]}]}')
+@example(text='{"steps": [[], 1, null, "x", {"tool": [], "params": 1, "id": {}, "args": []}]}')
 def test_no_text_makes_a_dialect_raise_and_what_it_reads_it_writes(name: str, text: str) -> None:
     probe(DIALECTS[name], text)
 
