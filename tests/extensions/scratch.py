@@ -147,7 +147,8 @@ class ScratchSource:
 
     def open(self, spec: str, context: SourceContext) -> AbstractContextManager[OpenedTools]:
         """Open the one tool that there is."""
-        context.note(f"{spec} has one tool.")
+        owner = context.settings["scratch"].get("owner", "everybody")
+        context.note(f"{spec} has one tool, for {owner}.")
         return nullcontext(OpenedTools(Toolbox([greet])))
 
 

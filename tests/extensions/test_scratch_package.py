@@ -107,6 +107,14 @@ def test_the_command_line_knows_the_rule_the_source_and_the_tool(site: Path) -> 
     assert "twice" in listed
 
 
+def test_the_settings_have_a_table_for_the_source(site: Path) -> None:
+    (site.parent / "home").mkdir(mode=0o700)
+    (site.parent / "home" / "toolplan.toml").write_text('[scratch]\nowner = "Ada"', "utf-8")
+    said = python(site, "-m", "toolplan", "tools", "--tools", "scratch://one")
+    assert said.returncode == 0
+    assert "scratch://one has one tool, for Ada." in said.stderr
+
+
 def test_the_command_line_asks_the_planner(site: Path) -> None:
     options = ("--planner", "scratch", "--tools", "scratch://one", "--json")
     asked = json.loads(command(site, "ask", "Greet Ada", *options))
