@@ -15,7 +15,8 @@ from toolplan.plan_json import load
 from toolplan.testing import scripted_extract
 from toolplan.tools import Effects, Tool, Toolbox
 from toolplan_sql import sql_tool
-from toolplan_sql._lineage import KnownTable, Lost, StatementLineage
+from toolplan_sql._lineage import Lost, StatementLineage
+from toolplan_sql._types import Table
 
 INBOX: Final = step("mails", "inbox")
 CONTACTS: Final = step("people", "contacts", name="Bob")
@@ -259,4 +260,4 @@ def test_rows_that_nothing_is_known_of_do_not_launder(sql: str, tables: Json, la
 def test_tables_of_one_name_are_not_followed() -> None:
     """The check refuses them, too."""
     with pytest.raises(Lost, match="one name"):
-        StatementLineage({}, {"a": KnownTable(), "A": KnownTable()}, ())
+        StatementLineage({}, {"a": Table(), "A": Table()}, ())

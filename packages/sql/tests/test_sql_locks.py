@@ -116,16 +116,6 @@ HOSTILE = [
     ("SELECT id FROM t TABLESAMPLE 10%", "sample"),
     ("SELECT id FROM t WHERE id = ?", "parameters"),
     ("SELECT id FROM t WHERE id = $x", "parameters"),
-    # memory that no limit counts
-    ("SELECT repeat('x', 1000000000)", "repeat"),
-    ("SELECT lpad('x', 1000000000, 'y')", "lpad"),
-    ("SELECT rpad('x', pieces, 'y') FROM t", "rpad"),
-    ("SELECT printf('%1000000000d', 1)", "printf"),
-    ("SELECT format('{:>1000000000}', 1)", "format"),
-    ("SELECT format('{:>{}}', 1, 1000000000)", "format"),
-    ("SELECT list_resize([1], 1000000000)", "list_resize"),
-    ("SELECT range(1000000000)", "range"),
-    ("SELECT bar(1, 0, 1, 1000000000)", "bar"),
     # what DuckDB would count from the other end
     ("SELECT quantile_cont(id, -0.05) FROM t", "from 0 to 1"),
     ("SELECT quantile_cont(id, 1.5) FROM t", "from 0 to 1"),
@@ -206,10 +196,21 @@ def test_too_many_rows_fail_the_step_and_are_not_cut() -> None:
         run("SELECT id FROM t", {"t": ROWS}, tool=tool)
 
 
-def test_too_much_memory_fails_the_step() -> None:
-    tool = sql_tool(SqlLimits(memory_mb=64))
-    with pytest.raises(ToolError, match=r"[Mm]emory|allocate"):
-        run("SELECT list(range) AS all FROM range(100000000)", {}, tool=tool)
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT list(range) AS x FROM range(100000000)",
+        "SELECT repeat('x', 1000000000) AS x",
+        "SELECT len(lpad('x', 1000000000, 'y')) AS x",
+        "SELECT printf('%1000000000d', 1) AS x",
+        "SELECT format('{:>{}}', 1, 1000000000) AS x",
+        "SELECT list_resize([1], 1000000000) AS x",
+        "SELECT range(1000000000) AS x",
+    ],
+)
+def test_too_much_memory_fails_the_step(sql: str) -> None:
+    with pytest.raises(ToolError, match="more than 64 MB of memory"):
+        run(sql, {}, tool=sql_tool(SqlLimits(memory_mb=64)))
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,14 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations, islice, product
 from typing import Final, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan_sql._database import Bound, Database, ResultColumn
 from toolplan_sql._faults import MissingColumn, SqlFault, Stopped
 from toolplan_sql._functions import Call
 from toolplan_sql._statement import Statement
-from toolplan_sql._types import ColumnType, Scalar
+from toolplan_sql._types import ColumnType, Scalar, Table
 from toolplan_sql._values import AS_ENTRIES, UNSEEN
 
 _MOST_TRIALS: Final = 400
@@ -27,19 +27,6 @@ _MOST_CHANGED: Final = 4
 _MOST_FOUND: Final = 200
 
 _Change: TypeAlias = tuple[str, str, ColumnType]
-
-
-class Table(Struct, frozen=True):
-    """What is known of a table before the statement is bound.
-
-    `readings` gives for each column the types that it may have, the best first. `is_open`: it may
-    have columns besides, so that one that the statement reads is believed to be there.
-    """
-
-    readings: Mapping[str, tuple[ColumnType, ...]] = field(
-        default_factory=dict[str, tuple[ColumnType, ...]]
-    )
-    is_open: bool = False
 
 
 class Binding(Struct, frozen=True):
@@ -61,7 +48,6 @@ def bind(database: Database, statement: Statement, tables: Mapping[str, Table]) 
         SqlFault: no reading of the columns fits the statement; it says what is wrong with the best.
     """
     if statement.clock_columns:
-        database.hide_clock()
         tables = _with_clock_columns(statement, tables)
     for _ in range(_MOST_FOUND):
         try:

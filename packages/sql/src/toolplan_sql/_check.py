@@ -7,8 +7,8 @@ row is ever read here.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Final, TypeAlias
 
 from msgspec import Struct, field
@@ -18,10 +18,9 @@ from toolplan.path import Json, Path
 from toolplan.plan import escape_pointer, split_pointer
 from toolplan.schema import Schema, SchemaError
 from toolplan.tools import ComputedOutput, Lineage
-from toolplan_sql._binding import Binding, Table, bind, unreadable
+from toolplan_sql._binding import Binding, bind, unreadable
 from toolplan_sql._database import Database, Stopwatch, result_fault
 from toolplan_sql._faults import Exhausted, SqlFault, Stopped
-from toolplan_sql._lineage import KnownTable
 from toolplan_sql._statement import Statement, no_table
 from toolplan_sql._times import zone_named
 from toolplan_sql._types import (
@@ -31,14 +30,13 @@ from toolplan_sql._types import (
     MapOf,
     RowType,
     Scalar,
+    Table,
     agrees,
-    clashing,
+    clash,
     declared_type,
     describe,
     row_schema,
     row_type,
-    same_column,
-    same_table,
 )
 from toolplan_sql._values import (
     AS_ENTRIES,
@@ -55,9 +53,6 @@ Problem: TypeAlias = tuple[str, str]
 
 _ANY_USE: Final = Use()
 _UNKNOWN: Final = ComputedOutput(None)
-_COMPARED_BY_VALUE: Final[frozenset[ColumnType]] = frozenset(
-    {Scalar.DATE, Scalar.DATE_TIME, Scalar.INTEGER, Scalar.NUMBER, Scalar.BOOLEAN}
-)
 _COUNT: Final[Json] = {"type": "integer", "minimum": 0}
 
 
@@ -144,24 +139,13 @@ class Check:
         if tables is not None:
             declared = literals.get("columns")
             problems.extend(_declare(declared if isinstance(declared, dict) else {}, tables))
-        database: Database | None = None
         try:
-            database = self._open()
-            with Stopwatch(database, self._seconds):
-                found = _check(database, text, tables, problems)
-            database.clear()
+            with self._opened() as database:
+                return _check(database, text, tables, problems)
         except SqlFault as fault:
-            if database is not None:
-                database.close()
             stopped = isinstance(fault, Stopped) and not isinstance(fault, Exhausted)
             message = "The statement is too large." if stopped else str(fault)
             return ComputedOutput(None, (*problems, ("/sql", message)))
-        except BaseException:
-            if database is not None:
-                database.close()
-            raise
-        self._keep(database)
-        return found
 
     def compute_flow(
         self, literals: Mapping[str, Json], schemas: Mapping[str, Schema | None]
@@ -174,40 +158,33 @@ class Check:
         tables = _given_tables(literals.get("tables"), schemas)
         if not isinstance(text, str) or tables is None:
             return None
-        known = {
-            name: KnownTable(tuple(given.expected().readings), given.is_vague)
-            for name, given in tables.items()
-        }
+        known = {name: given.expected() for name, given in tables.items()}
         try:
-            database = self._open()
+            with self._opened() as database:
+                found = database.lineage(text, known)
         except SqlFault:
             return None
-        try:
-            with Stopwatch(database, self._seconds):
-                found = database.lineage(text, known)
-        except BaseException:
-            database.close()
-            raise
-        if found is None:  # it may have been stopped
-            database.close()
-            return None
-        self._keep(database)
-        return found.at
+        return None if found is None else found.at
 
     def rest(self) -> None:
         """Let a call have the process of the database that is kept; it need not start one."""
         with suppress(IndexError):
             self._idle.pop().close()
 
-    def _open(self) -> Database:
-        if self._idle:
-            database = self._idle.pop()
-            if database.is_alive:
-                return database
+    @contextmanager
+    def _opened(self) -> Generator[Database]:
+        """Yield an empty database for the time of a check; it is kept unless the check fails."""
+        database = self._idle.pop() if self._idle else Database(self._memory_mb)
+        if not database.is_alive:
             database.close()
-        return Database(self._memory_mb)
-
-    def _keep(self, database: Database) -> None:
+            database = Database(self._memory_mb)
+        try:
+            with Stopwatch(database, self._seconds):
+                yield database
+            database.clear()
+        except BaseException:
+            database.close()
+            raise
         if self._idle:  # two checks at once, in two threads
             database.close()
         else:
@@ -238,8 +215,8 @@ def _check(
         )
     if fault := result_fault(binding.result):
         return _UNKNOWN if binding.guessed else ComputedOutput(None, (("/sql", fault),))
-    if wrong := tuple(_wrong_literals(database, statement, binding)):
-        return ComputedOutput(None, wrong)
+    if wrong := database.misread(binding.calls):
+        return ComputedOutput(None, tuple(("/sql", each) for each in wrong))
     if not vague and (needed := _needs_columns(database, statement, read)):
         return ComputedOutput(None, (("/sql", needed),))
     if vague and statement.columns is None:
@@ -293,11 +270,11 @@ def _declare(columns: Mapping[str, Json], tables: dict[str, _Given]) -> Iterator
                 yield where, problem
             declared[key] = each
         tables[name] = _Given(tables[name].rows, tables[name].row, declared)
-    if clash := clashing(tables):
-        yield "/tables", same_table(*clash)
+    if problem := clash(tables, "The tables"):
+        yield "/tables", problem
     for name, given in tables.items():
-        if clash := clashing(given.expected().readings):
-            yield f"/tables/{escape_pointer(name)}", f"Its {same_column(*clash)}"
+        if problem := clash(given.expected().readings, "Its columns"):
+            yield f"/tables/{escape_pointer(name)}", problem
 
 
 def _disagreement(key: str, declared: ColumnType, given: _Given) -> str | None:
@@ -318,24 +295,6 @@ def _disagreement(key: str, declared: ColumnType, given: _Given) -> str | None:
     if agrees(declared, known):
         return None
     return f"It is declared as {describe(declared)}, and the table gives {describe(known)}."
-
-
-def _wrong_literals(
-    database: Database, statement: Statement, binding: Binding
-) -> Iterator[Problem]:
-    """Yield the literals that cannot be compared with their column: a day that is none."""
-    types: dict[str, set[ColumnType]] = {}
-    for columns in binding.tables.values():
-        for name, each in columns.items():
-            types.setdefault(name.casefold(), set()).add(each)
-    for name, text in dict.fromkeys(statement.compared):
-        found = types.get(name, set())
-        known = found & _COMPARED_BY_VALUE
-        if len(found) == 1 and known and not database.reads(text, *known):
-            yield (
-                "/sql",
-                f"{shown(text)} is no {describe(*known)}, and {name!r} holds nothing else.",
-            )
 
 
 def _needs_columns(

@@ -71,6 +71,7 @@ None where JSON has no place for it.
 
 _Json: TypeAlias = Any
 _Reader: TypeAlias = Callable[[_Driver], _Json]
+"""Turns a value as the driver gives it into JSON."""
 
 
 class _Unsayable(Exception):
@@ -125,33 +126,38 @@ class Child:
             " duckdb_functions() WHERE function_type NOT IN ('table', 'table_macro', 'pragma')"
         ).fetchall()
 
+    def columns(self, text: str) -> list[list[Any]]:
+        """Return name, type and SQL type of each column of the statement `text`."""
+        relation = self._open.sql(text)
+        columns = zip(relation.columns, relation.types, strict=True)
+        return [[name, _described(each), str(each)] for name, each in columns]
+
     def bind(self, text: str) -> list[Any]:
         """Return the columns of the statement `text`, and the functions that it calls.
 
-        A column is its name, type and SQL type; `_calls` says what a function is.
+        `_calls` says what a function is.
         """
-        relation = self._open.sql(text)
-        columns = zip(relation.columns, relation.types, strict=True)
-        described = [[name, _described(each), str(each)] for name, each in columns]
+        described = self.columns(text)
         row = self._open.execute(_PLAN, [text]).fetchone()
         plan = json.loads(row[0]) if row else {"error": True}
         if plan["error"]:
             raise _Unsayable(f"The statement has no plan: {plan.get('error_message')}")
         return [described, _calls(plan)]
 
-    def run(self, text: str, types: list[_Type], most: int) -> list[Any]:
-        """Return the rows of the statement `text`, at most `most` and one, as lists of JSON."""
-        readers = [_reader(each) for each in types]
+    def run(self, text: str, most: int) -> list[Any]:
+        """Return the columns of the statement `text`, and its rows as lists of JSON.
+
+        In place of the rows there is None where there are more than `most`.
+        """
+        described = self.columns(text)
+        if any(each is None for _, each, _ in described):
+            return [described, []]
+        readers = [_reader(each) for _, each, _ in described]
         rows = self._open.execute(text).fetchmany(most + 1)
         if len(rows) > most:
-            return [None] * len(rows)
-        return [
-            [
-                value if read is None else read(value)
-                for value, read in zip(row, readers, strict=True)
-            ]
-            for row in rows
-        ]
+            return [described, None]
+        read = [[read(value) for read, value in zip(readers, row, strict=True)] for row in rows]
+        return [described, read]
 
 
 def _calls(plan: _Json) -> list[list[Any]]:
@@ -168,6 +174,8 @@ def _calls(plan: _Json) -> list[list[Any]]:
             if kind.startswith("BOUND_") and "qname" in node:
                 types = [str(each.get("id")) for each in node.get("arguments", [])]
                 name = str(node["qname"]["path"][-1]).lower()
+                if node.get("function_data", {}).get("try_cast"):
+                    name = "__try_cast"
                 # comparisons are functions too, of any types
                 is_scalar = kind == "BOUND_FUNCTION" and not node["type"].startswith("COMPARE")
                 result = str(node.get("return_type", {}).get("id"))
@@ -203,8 +211,13 @@ def _described(found: _Driver) -> _Type:
     return _SCALARS.get(name)
 
 
-def _reader(described: _Type) -> _Reader | None:
-    """Return what turns a value as the driver gives it into JSON; None: nothing needed."""
+def _reader(described: _Type) -> _Reader:
+    """Return what reads the values of a column."""
+    read = _reader_of_values(described)
+    return lambda value: None if value is None else read(value)
+
+
+def _reader_of_values(described: _Type) -> _Reader:
     match described:
         case "number":
             return _number
@@ -213,42 +226,32 @@ def _reader(described: _Type) -> _Reader | None:
         case "date-time" | "instant":
             return _moment
         case "json":
-            return lambda value: json.loads(value) if isinstance(value, str) else None
+            return json.loads
         case "string":
-            return lambda value: None if value is None else str(value)
+            return str
         case ["list", item]:
-            inner = _reader(item)
-            return lambda value: (
-                None
-                if value is None
-                else [each if inner is None else inner(each) for each in value]
-            )
+            read = _reader(item)
+            return lambda value: [read(each) for each in value]
         case ["map", part]:
-            inner = _reader(part)
-            return lambda value: (
-                None
-                if value is None
-                else {key: each if inner is None else inner(each) for key, each in value.items()}
-            )
+            read = _reader(part)
+            return lambda value: {key: read(each) for key, each in value.items()}
         case ["struct", fields, _]:
             readers = [(name, _reader(each)) for name, each in fields]
-            return lambda value: None if value is None else _object(value, readers)
+            return lambda value: _object(value, readers)
         case _:
-            return None
+            return lambda value: value
 
 
-def _object(value: _Driver, readers: list[tuple[str, _Reader | None]]) -> _Json:
+def _object(value: _Driver, readers: list[tuple[str, _Reader]]) -> _Json:
     missing = value.get(_MISSING) or ()
     return {
-        name: value[name] if read is None else read(value[name])
+        name: read(value[name])
         for name, read in readers
         if name not in missing or value[name] is not None
     }
 
 
 def _number(value: _Driver) -> _Json:
-    if value is None:
-        return None
     if isinstance(value, Decimal):
         if abs(value) > MOST_IN_DOUBLE and value == value.to_integral_value():
             return int(value)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, Self, cast
 
 from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan_sql._faults import Exhausted, SqlFault, Stopped
-from toolplan_sql._functions import Call, Functions, Overload, functions_of
-from toolplan_sql._lineage import KnownTable, Lost, StatementLineage
+from toolplan_sql._functions import CAST, Call, Functions, Overload, functions_of
+from toolplan_sql._lineage import Lost, StatementLineage
 from toolplan_sql._process import Process, release, take
-from toolplan_sql._statement import CLOCK_WORDS, TOO_DEEP, Statement, examine, too_deep
+from toolplan_sql._statement import TOO_DEEP, Statement, examine, too_deep
 from toolplan_sql._types import (
     MAX_TEXT,
     MISSING,
@@ -24,11 +24,11 @@ from toolplan_sql._types import (
     MapOf,
     Scalar,
     StructOf,
+    Table,
     quoted,
     sql_type,
-    structure,
 )
-from toolplan_sql._values import storable
+from toolplan_sql._values import shown, storable
 
 PLACEHOLDER: Final = "__no_columns__"
 """The one column of a table of which no column is known; it is in no result."""
@@ -40,6 +40,14 @@ _HIDDEN: Final = frozenset({PLACEHOLDER, MISSING})
 _SLACK_MB: Final = 64
 """What a process may use besides, for texts that come and go."""
 
+_WORDS: Final = {
+    **dict.fromkeys(("BIGINT", "HUGEINT", "INTEGER"), "integer"),
+    "BOOLEAN": "boolean",
+    "DATE": "date",
+    "DOUBLE": "number",
+    "TIMESTAMP": "date-time",
+}
+"""Types of which a text that stands in the statement must be a value, with their words."""
 _FUNCTIONS: Final[list[Functions]] = []  # the one of the library, once it is known
 
 
@@ -152,7 +160,7 @@ class Database:
             return Statement(text, (tree,))
         return examine(text, tree, tables, columns, self._functions())
 
-    def lineage(self, text: str, tables: Mapping[str, KnownTable]) -> StatementLineage | None:
+    def lineage(self, text: str, tables: Mapping[str, Table]) -> StatementLineage | None:
         """Return the lineage of what `text` gives, None where it cannot be followed."""
         if too_deep(text) or len(text) > MAX_TEXT:
             return None
@@ -198,14 +206,13 @@ class Database:
         rows = quoted(f"rows of {name}")
         typed = "".join(f", c{at} {sql_type(columns[key])}" for at, key in enumerate(stored))
         self._execute(f"CREATE TABLE {rows} (n BIGINT{typed})")
-        read = "".join(", unnest(from_json_strict(?::JSON, ?))" for _ in stored)
+        read = "".join(f", unnest(CAST(?::JSON AS {sql_type(columns[key])}[]))" for key in stored)
         for start in range(0, count, _ROWS_AT_ONCE):
             end = min(start + _ROWS_AT_ONCE, count)
-            parameters: list[object] = [start, end]
-            for key in stored:
-                part = storable(values[key][start:end], columns[key])
-                parameters += [_json(part), json.dumps([structure(columns[key])])]
-            self._execute(f"INSERT INTO {rows} SELECT unnest(range(?, ?)){read}", parameters)
+            parts = [_json(storable(values[key][start:end], columns[key])) for key in stored]
+            self._execute(
+                f"INSERT INTO {rows} SELECT unnest(range(?, ?)){read}", [start, end, *parts]
+            )
         self._view(name, columns, {key: f"c{at}" for at, key in enumerate(stored)}, rows)
 
     def _view(self, name: str, columns: Columns, places: Mapping[str, str], rows: str) -> None:
@@ -217,14 +224,6 @@ class Database:
         self._execute(" ".join((*words, "FROM", rows)))
         self._created.add(name)
 
-    def hide_clock(self) -> None:
-        """Make words that read the clock fail wherever they name no column."""
-        for name in sorted(CLOCK_WORDS):
-            self._execute(
-                f"CREATE OR REPLACE MACRO {quoted(name)}()"
-                " AS error('A word that reads the clock is not allowed.')"
-            )
-
     def bind(self, statement: Statement) -> Bound:
         """Return what `statement` would give; no row is read.
 
@@ -232,23 +231,26 @@ class Database:
             MissingColumn: it reads a column that is not there.
             SqlFault: its names or types do not fit the tables, or it calls what it may not.
         """
-        columns, calls = self._bound(statement)
-        found = [ResultColumn(name, _column_type(each), written) for name, each, written in columns]
-        return Bound(tuple(each for each in found if each.name not in _HIDDEN), tuple(calls))
-
-    def _bound(self, statement: Statement) -> tuple[list[tuple[str, Json, str]], list[Call]]:
-        answer = self._ask("bind", statement.text)
-        columns, called = cast("tuple[list[tuple[str, Json, str]], list[list[Any]]]", answer)
+        columns, called = cast(
+            "tuple[list[tuple[str, Json, str]], list[list[Any]]]", self._ask("bind", statement.text)
+        )
         calls = [Call(str(name), tuple(types), *more) for name, types, *more in called]
         if problem := self._functions().problem(calls):
             raise SqlFault(problem)
-        return columns, calls
+        shown = (each for each in map(_result_column, columns) if each.name not in _HIDDEN)
+        return Bound(tuple(shown), tuple(calls))
 
-    def reads(self, text: str, column: ColumnType) -> bool:
-        """Return whether the text of a literal can be read as a value of `column`."""
-        words = ("SELECT TRY_CAST(? AS", sql_type(column), ") IS NOT NULL")
-        row = self._execute(" ".join(words), [text])
-        return row is not None and row[0] is True
+    def misread(self, calls: Iterable[Call]) -> list[str]:
+        """Return a sentence on each literal that cannot be read as the type that it is cast to."""
+        found: list[str] = []
+        for call in dict.fromkeys(calls):
+            word = _WORDS.get(call.result)
+            if word and call.literal and call.name == CAST:
+                words = ("SELECT TRY_CAST(? AS", call.result, ") IS NOT NULL")
+                row = self._execute(" ".join(words), [call.literal])
+                if row != [True]:
+                    found.append(f"{shown(call.literal)} is no {word}.")
+        return found
 
     def run(self, statement: Statement, max_rows: int) -> list[dict[str, Json]]:
         """Return the rows that `statement` gives.
@@ -256,19 +258,19 @@ class Database:
         Raises:
             SqlFault: it fails, gives more than `max_rows` rows, or something that JSON cannot say.
         """
-        bound, _ = self._bound(statement)
-        columns = [ResultColumn(name, _column_type(each), written) for name, each, written in bound]
-        if fault := result_fault([each for each in columns if each.name not in _HIDDEN]):
+        described, rows = cast(
+            "tuple[list[tuple[str, Json, str]], list[list[Json]] | None]",
+            self._ask("run", statement.text, max_rows),
+        )
+        columns = list(enumerate(map(_result_column, described)))
+        shown = [(at, each) for at, each in columns if each.name not in _HIDDEN]
+        if fault := result_fault([each for _, each in shown]):
             raise SqlFault(fault)
-        types = [described for _, described, _ in bound]
-        rows = cast("list[list[Json]]", self._ask("run", statement.text, types, max_rows))
-        if len(rows) > max_rows:
+        if rows is None:
             raise SqlFault(
                 f"The statement gives more than {max_rows} rows; aggregate, or add a LIMIT."
             )
-        names = [each.name for each in columns]
-        shown = [(at, name) for at, name in enumerate(names) if name not in _HIDDEN]
-        return [{name: row[at] for at, name in shown} for row in rows]
+        return [{each.name: row[at] for at, each in shown} for row in rows]
 
     def _execute(self, text: str, parameters: Sequence[object] | None = None) -> list[Json] | None:
         """Return the first row of `text`, None where it has none."""
@@ -348,6 +350,11 @@ def _json(values: Sequence[Json]) -> str:
         return json.dumps(values, allow_nan=False)
     except (ValueError, RecursionError) as error:
         raise SqlFault(f"A table holds what JSON cannot say: {error}.") from error
+
+
+def _result_column(described: tuple[str, Json, str]) -> ResultColumn:
+    name, each, written = described
+    return ResultColumn(name, _column_type(each), written)
 
 
 def _column_type(described: Json) -> ColumnType | None:

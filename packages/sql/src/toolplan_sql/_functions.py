@@ -32,6 +32,8 @@ _ZONED: Final[Mapping[str, str]] = {
     "TIMESTAMP WITH TIME ZONE": "TIMESTAMP",
     "TIMESTAMPTZ_NS": "TIMESTAMP_NS",
 }
+CAST: Final = "__cast"
+TRY_CAST: Final = "__try_cast"
 _GENERIC: Final = frozenset({"ANY", "T", "K", "V"})
 _OF_SYNTAX: Final = frozenset({"unnest", "grouping", "grouping_id", "coalesce", "ifnull"})
 
@@ -39,7 +41,8 @@ _OF_SYNTAX: Final = frozenset({"unnest", "grouping", "grouping_id", "coalesce", 
 class Call(NamedTuple):
     """A function that a bound statement calls, with the types of the overload that was chosen.
 
-    Casts are called `__cast`, and have the text that they read, if it stands in the statement.
+    Casts are called `CAST` or `TRY_CAST`, and have the text that they read, if it stands in the
+    statement.
     """
 
     name: str
@@ -62,18 +65,14 @@ class Functions(Struct, frozen=True):
     """The names of the functions that a statement may call, and of those that exist besides.
 
     `over_rows` are those that may compute over many rows: aggregates, and macros that may be.
-    `impure` are the overloads that may not be called of the names that may, and `pure` the others
-    of these names.
+    `overloads` says of each overload of a name whether it may be called, where not all of them may.
     """
 
     allowed: frozenset[str]
     refused: frozenset[str]
     over_rows: frozenset[str] = frozenset()
-    impure: Mapping[str, frozenset[tuple[str, ...]]] = field(
-        default_factory=dict[str, frozenset[tuple[str, ...]]]
-    )
-    pure: Mapping[str, frozenset[tuple[str, ...]]] = field(
-        default_factory=dict[str, frozenset[tuple[str, ...]]]
+    overloads: Mapping[str, Mapping[tuple[str, ...], bool]] = field(
+        default_factory=dict[str, Mapping[tuple[str, ...], bool]]
     )
 
     def problem(self, calls: Iterable[Call]) -> str | None:
@@ -90,12 +89,13 @@ class Functions(Struct, frozen=True):
     def _is_refused(self, call: Call) -> bool:
         if call.name in self.refused:
             return True
-        impure = self.impure.get(call.name, frozenset())
-        if call.types in impure:
-            return True
-        if call.types in self.pure.get(call.name, frozenset()):
-            return False
-        return any(len(types) == len(call.types) and _meet(types, call.types) for types in impure)
+        overloads = self.overloads.get(call.name, {})
+        if call.types in overloads:
+            return not overloads[call.types]
+        return any(
+            not is_pure and len(types) == len(call.types) and _meet(types, call.types)
+            for types, is_pure in overloads.items()
+        )
 
 
 def _meet(declared: tuple[str, ...], bound: tuple[str, ...]) -> bool:
@@ -134,8 +134,10 @@ def functions_of(catalogue: Iterable[Overload]) -> Functions:
         allowed,
         frozenset(other) - allowed,
         frozenset(over_rows),
-        {name: frozenset(other[name]) for name in pure.keys() & other.keys() if other[name]},
-        {name: frozenset(pure[name]) for name in pure.keys() & other.keys()},
+        {
+            name: {**dict.fromkeys(pure[name], True), **dict.fromkeys(other[name], False)}
+            for name in pure.keys() & other.keys()
+        },
     )
 
 

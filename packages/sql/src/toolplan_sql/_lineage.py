@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.path import EVERY, Json, Path
@@ -30,6 +29,7 @@ from toolplan_sql._relations import (
     unspoken,
 )
 from toolplan_sql._tree import Node, dict_of, dicts_of, nodes_of, text_of, texts_of
+from toolplan_sql._types import Table
 
 _POSITIONS: Final = frozenset({"CONSTANT", "STAR", "POSITIONAL_REFERENCE"})
 _UNION: Final = "UNION"
@@ -39,18 +39,11 @@ class Lost(Exception):
     """The statement has something that is not understood."""
 
 
-class KnownTable(Struct, frozen=True):
-    """The names of a table's columns; `is_open`: it may have more."""
-
-    columns: Collection[str] = ()
-    is_open: bool = True
-
-
 class StatementLineage:
     """The lineage of the result of a statement; `at` gives that of a path into the result."""
 
     def __init__(
-        self, tree: Json, tables: Mapping[str, KnownTable], aggregates: Collection[str]
+        self, tree: Json, tables: Mapping[str, Table], aggregates: Collection[str]
     ) -> None:
         """Follow the columns of a statement over `tables`.
 
@@ -86,7 +79,7 @@ class StatementLineage:
 
 
 class _Reader:
-    def __init__(self, tables: Mapping[str, KnownTable], aggregates: Collection[str]) -> None:
+    def __init__(self, tables: Mapping[str, Table], aggregates: Collection[str]) -> None:
         self._tables = tables
         self._aggregates = aggregates
         self.couplings = Couplings()
@@ -330,7 +323,7 @@ class _Reader:
         known = self._tables[table]
         items = tuple(
             Item(column.casefold(), Lineage(frozenset({("tables", table, EVERY, column)})))
-            for column in known.columns
+            for column in known.readings
         )
         whole = frozenset[Path]({("tables", table)})
         base = table if known.is_open else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Final, NamedTuple, TypeAlias
 
@@ -32,6 +32,7 @@ from toolplan_sql._types import (
     MapOf,
     Scalar,
     StructOf,
+    converter,
     parts_of,
 )
 from toolplan_sql._values import MOST_IN_DOUBLE, decimal_type, numbers, shown
@@ -42,8 +43,11 @@ Name: TypeAlias = tuple[str, str]
 _TIMES: Final[frozenset[ColumnType]] = frozenset({Scalar.DATE_TIME, Scalar.INSTANT})
 _ROUNDING: Final = frozenset({"DOUBLE", "FLOAT"})
 _EXACT: Final = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL\b.*")
+_ROUNDED: Final[frozenset[ColumnType | type[DecimalOf]]] = frozenset(
+    {Scalar.INTEGER, Scalar.HUGE, DecimalOf}
+)
 _REWRITTEN: Final[frozenset[ColumnType | type[DecimalOf]]] = frozenset(
-    {*_TIMES, Scalar.INTEGER, Scalar.HUGE, Scalar.NUMBER, DecimalOf}
+    {*_TIMES, *_ROUNDED, Scalar.NUMBER}
 )
 _AS_TEXT: Final = "Declare it as 'string' in 'columns' to read it as text."
 
@@ -125,7 +129,7 @@ class Originals:
         for name, column in self._columns.items():
             readings = column.readings
             if name in as_moments:
-                readings = (_with(readings[0], Scalar.DATE_TIME, Scalar.INSTANT), *readings[1:])
+                readings = (_with(readings[0], {Scalar.DATE_TIME}, Scalar.INSTANT), *readings[1:])
             elif readings and readings[0] is Scalar.NUMBER and (large := self._large(name)):
                 decimal = decimal_type(value for _, value in numbers(column.values))
                 if decimal is None:
@@ -139,11 +143,10 @@ class Originals:
 
     def _large(self, name: Name) -> str | None:
         """Return an integer that a double would round, in a column that meets the one of `name`."""
-        for each in self._meeting(name):
-            if each != name and (column := self._columns.get(each)) is not None:
-                for row, value in numbers(column.values):
-                    if isinstance(value, int) and abs(value) > MOST_IN_DOUBLE:
-                        return f"{value}, which {column.words} holds in row {row}"
+        for each in self._meeting(name) - {name}:
+            column = self._columns.get(each)
+            if column is not None and (found := _large_of(column)) is not None:
+                return f"{found[1]}, which {column.words} holds in row {found[0]}"
         return None
 
     @property
@@ -167,7 +170,7 @@ class Originals:
         found = {name: dict(columns) for name, columns in tables.items()}
         large = [name for name, each in self._columns.items() if _large_of(each) is not None]
         for table, key in large:
-            found[table][key] = _in_doubles(found[table][key])
+            found[table][key] = _with(found[table][key], _ROUNDED, Scalar.NUMBER)
         return found if large else None
 
     def require_exact(self, calls: Iterable[Call], others: Iterable[Call]) -> None:
@@ -250,24 +253,10 @@ def roundings(calls: Iterable[Call]) -> Counter[Call]:
     return Counter(call for call in made if any(map(_EXACT.fullmatch, call.types)))
 
 
-def _large_of(column: Column) -> tuple[int, float] | None:
-    """Return the row and value of an integer in `column` that a double rounds, or None."""
-    return next(
-        (
-            (row, value)
-            for row, value in numbers(column.values)
-            if isinstance(value, int) and abs(value) > MOST_IN_DOUBLE
-        ),
-        None,
-    )
-
-
-def _in_doubles(column: ColumnType) -> ColumnType:
-    if isinstance(column, DecimalOf):
-        return Scalar.NUMBER
-    for kind in (Scalar.INTEGER, Scalar.HUGE):
-        column = _with(column, kind, Scalar.NUMBER)
-    return column
+def _large_of(column: Column, most: int = MOST_IN_DOUBLE) -> tuple[int, float] | None:
+    """Return the row and value of an integer in `column` beyond `most`, or None."""
+    found = (each for each in numbers(column.values) if isinstance(each[1], int))
+    return next((each for each in found if abs(each[1]) > most), None)
 
 
 class _Odd:
@@ -353,28 +342,24 @@ def _kind(column: ColumnType) -> ColumnType | type[DecimalOf]:
 
 def _writer(column: ColumnType, odd: _Odd, times: _Times) -> Callable[[Json], Json]:
     """Return what writes a value of the type `column`."""
-    match column:
-        case Scalar.DATE_TIME | Scalar.INSTANT:
-            is_moment = column is Scalar.INSTANT
+
+    def writer(part: Scalar | DecimalOf) -> Callable[[Json], Json]:
+        if part in _TIMES:
+            is_moment = part is Scalar.INSTANT
             return lambda v: times.written(v, is_moment=is_moment) if isinstance(v, str) else v
-        case Scalar.INTEGER | Scalar.HUGE | Scalar.NUMBER | DecimalOf():
-            is_whole = column in (Scalar.INTEGER, Scalar.HUGE)
-            numbers_: Mapping[float, float] = odd.fractions if is_whole else odd.whole
-            return lambda v: numbers_.get(v, v) if isinstance(v, int | float) else v
-        case Scalar():
+        if _kind(part) not in _REWRITTEN:
             return lambda value: value
-        case ListOf(item):
-            each = _writer(item, odd, times)
-            return lambda v: [each(part) for part in v] if isinstance(v, list) else v
-        case MapOf(value):
-            each = _writer(value, odd, times)
-            return lambda v: {k: each(p) for k, p in v.items()} if isinstance(v, dict) else v
-        case StructOf(fields):
-            writers = {name: _writer(field, odd, times) for name, field in fields}
-            return lambda v: {k: writers[k](p) for k, p in v.items()} if isinstance(v, dict) else v
+        is_whole = part in (Scalar.INTEGER, Scalar.HUGE)
+        numbers_: Mapping[float, float] = odd.fractions if is_whole else odd.whole
+        return lambda v: numbers_.get(v, v) if isinstance(v, int | float) else v
+
+    return converter(column, writer)
 
 
-def _with(column: ColumnType, old: Scalar, new: Scalar) -> ColumnType:
+def _with(
+    column: ColumnType, old: Collection[ColumnType | type[DecimalOf]], new: Scalar
+) -> ColumnType:
+    """Return `column` with `new` in place of each part without parts that is one of `old`."""
     match column:
         case ListOf(item):
             return ListOf(_with(item, old, new))
@@ -383,7 +368,7 @@ def _with(column: ColumnType, old: Scalar, new: Scalar) -> ColumnType:
         case StructOf(fields, is_partial):
             return StructOf(tuple((n, _with(each, old, new)) for n, each in fields), is_partial)
         case _:
-            return new if column is old else column
+            return new if _kind(column) in old else column
 
 
 def _require_numbers(column: Column) -> None:
@@ -392,18 +377,14 @@ def _require_numbers(column: Column) -> None:
     Raises:
         SqlFault: it cannot, and why.
     """
-    found = list(numbers(column.values))
-    large = next(((r, v) for r, v in found if isinstance(v, int) and abs(v) >= 2**127), None)
-    if large:
+    if (large := _large_of(column, 2**127 - 1)) is not None:
         raise SqlFault(
             f"{_sentence(column.words)} holds {shown(large[1])} in row {large[0]}, which is beyond"
             " 128 bits: it can be passed on, but not be compared or computed with."
         )
     if column.readings and column.readings[0] is Scalar.JSON:
-        whole = next(
-            ((r, v) for r, v in found if isinstance(v, int) and abs(v) > MOST_IN_DOUBLE), None
-        )
-        part = next(((r, v) for r, v in found if isinstance(v, float)), None)
+        whole = _large_of(column)
+        part = next(((r, v) for r, v in numbers(column.values) if isinstance(v, float)), None)
         if whole and part and all(type(v) in (int, float, type(None)) for v in column.values):
             raise SqlFault(
                 f"{_sentence(column.words)} holds {whole[1]} in row {whole[0]} and {part[1]} in row"

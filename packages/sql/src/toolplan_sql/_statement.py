@@ -15,16 +15,14 @@ from msgspec import Struct, field
 
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import Json
-from toolplan_sql._columns import column_names, computed_names
 from toolplan_sql._functions import Functions
 from toolplan_sql._tree import (
     Node,
     arguments_of,
-    integer_of,
-    is_comparison,
+    column_names,
+    computed_names,
     literal_of,
     nodes_of,
-    operands_of,
     string_of,
     text_of,
 )
@@ -57,12 +55,6 @@ CLOCK_WORDS: Final = frozenset(
 _CHANCE: Final = frozenset({"gen_random_uuid", "random", "setseed", "uuid", "uuidv4", "uuidv7"})
 _COUNTS: Final = frozenset({"count", "count_star"})
 
-# Scalar functions write their results where no memory limit counts them, and cannot be interrupted
-# while they do. Those that make much of little are refused, or held to small literals.
-_MAKES_MUCH: Final = frozenset({"repeat", "list_resize", "array_resize", "bar"})
-_PADS: Final = frozenset({"lpad", "rpad"})
-_FORMATS: Final = frozenset({"format", "printf"})
-_SERIES: Final = frozenset({"range", "generate_series"})
 # DuckDB counts a negative share from the top, so that a percentile of -5 is quietly that of 95.
 _PERCENTILES: Final = frozenset({"quantile", "quantile_cont", "quantile_disc"})
 _OF_LISTS: Final = frozenset({"aggregate", "array_aggr", "array_aggregate", "list_aggr"}) | {
@@ -74,8 +66,6 @@ _ARITHMETIC: Final[Mapping[str, Callable[[float, float], float]]] = {
     "*": lambda left, right: left * right,
     "/": lambda left, right: left / right,
 }
-_MOST_PADDED: Final = 1_000
-_MOST_IN_SERIES: Final = 100_000
 _READS_ENTRIES: Final = frozenset(
     {"entries", "cardinality", "element_at", "map_entries", "map_keys", "map_values"}
 )
@@ -83,7 +73,6 @@ _READS_KEYS: Final = re.compile(r"json.*|to_json|(array|row)_to_json|struct_(key
 _TEXT_TYPES: Final = frozenset({"json", "varchar", "text", "string", "char", "map"})
 _EXTRACTS: Final = frozenset({"struct_extract", "array_extract", "struct_extract_at"})
 _NO_USE: Final = Use()
-_WIDE_FORMAT: Final = re.compile(r"[0-9]{4}|\*|\{[^}]*\{")
 
 MAX_DEPTH: Final = 100
 """How many brackets and CASEs may be open at one place of a statement."""
@@ -129,7 +118,6 @@ class Statement(Struct, frozen=True):
         aliases: the names under which it reads tables, case-folded, with the tables.
         counts: which of the columns of the result are counts, so never null.
         width: how many columns the result has, None where that is not written out.
-        compared: columns, case-folded, with literal texts that they are compared with.
         clock_columns: columns named like words that read the clock, which must be columns.
         use: how it uses objects.
         computed: the names that it compares or computes with, case-folded; None: all. The others
@@ -145,7 +133,6 @@ class Statement(Struct, frozen=True):
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])
     counts: frozenset[int] = frozenset()
     width: int | None = None
-    compared: tuple[tuple[str, str], ...] = ()
     clock_columns: tuple[str, ...] = ()
     use: Use = _NO_USE
     computed: frozenset[str] | None = None
@@ -208,7 +195,6 @@ def examine(
         aliases,
         counts,
         width,
-        tuple(pair for node in nodes for pair in _compared(node)),
         tuple(clock_columns),
         _use(nodes, own),
         computed_names(tree, aliases, by_clock=True),
@@ -276,33 +262,11 @@ def _function_problem(node: Node, functions: Functions) -> str | None:
     if name in _CHANCE:
         return f"The function {name!r} gives something else each time, which a plan may not."
     if name in functions.allowed:
-        arguments = arguments_of(node)
-        return _growth_problem(name, arguments) or _percentile_problem(name, arguments)
+        return _percentile_problem(name, arguments_of(node))
     if name in functions.refused:
         return f"The function {name!r} is not allowed; a statement reads its tables, nothing else."
     hint = did_you_mean(near(name, functions.allowed))
     return f"There is no function {name!r}." + (f" {hint}" if hint else "")
-
-
-def _growth_problem(name: str, arguments: list[Json]) -> str | None:
-    if name in _MAKES_MUCH:
-        return f"The function {name!r} is not allowed: no limit of memory holds for it."
-    if name in _PADS:
-        width = integer_of(arguments[1]) if len(arguments) > 1 else None
-        if width is None or width > _MOST_PADDED:
-            return f"{name!r} needs a literal width of at most {_MOST_PADDED}."
-    if name in _FORMATS and arguments:
-        pattern = literal_of(arguments[0])
-        if pattern is None or _WIDE_FORMAT.search(pattern):
-            return f"{name!r} needs a literal format with widths of at most 3 digits."
-    if name in _SERIES:
-        bounds = [integer_of(argument) for argument in arguments]
-        if any(bound is None or bound > _MOST_IN_SERIES for bound in bounds):
-            return (
-                f"{name!r} as a list needs literal bounds of at most {_MOST_IN_SERIES}; behind FROM"
-                " it may have any."
-            )
-    return None
 
 
 def _percentile_problem(name: str, arguments: list[Json]) -> str | None:
@@ -383,17 +347,6 @@ def _reads_field(node: Node, tables: set[str]) -> bool:
         and isinstance(children, list)
         and string_of(children[-1]) is not None
     )
-
-
-def _compared(node: Node) -> Iterator[tuple[str, str]]:
-    if not is_comparison(node):
-        return
-    operands = operands_of(node)
-    texts = [string_of(each) for each in operands]
-    for each in operands:
-        names = each.get("column_names") if isinstance(each, dict) else None
-        if isinstance(names, list) and names:
-            yield from ((str(names[-1]).casefold(), text) for text in texts if text is not None)
 
 
 def _counts(tree: Json) -> tuple[frozenset[int], int | None]:

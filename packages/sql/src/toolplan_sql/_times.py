@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from toolplan.path import Json
-from toolplan_sql._functions import Call
+from toolplan_sql._functions import CAST, TRY_CAST, Call
 
 _TIME: Final = re.compile(
     r"\d{4}-\d{2}-\d{2}([Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,6})?([Zz]|[+-]\d{2}:\d{2})?)?", re.ASCII
@@ -29,7 +29,7 @@ _ZONE: Final = re.compile(r":\d{2}(?:\.\d+)?\s*(?P<zone>[Zz]|[+-]\d{2}(?::?\d{2}
 _FRACTION: Final = re.compile(r"\.\d+", re.ASCII)
 _ZONED_TYPES: Final = frozenset({"TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS"})
 _CLOCK_TYPES: Final = frozenset({"TIMESTAMP", "TIMESTAMP_NS", "TIMESTAMP_MS", "TIMESTAMP_S"})
-_CAST: Final = "__cast"
+_CASTS: Final = frozenset({CAST, TRY_CAST})
 _MOMENTS_ONLY: Final = frozenset({"-", "epoch", "epoch_ms", "epoch_us", "epoch_ns", "to_json"})
 _BETWEEN: Final = frozenset({"-", "age", "date_diff", "datediff", "date_sub", "datesub"})
 
@@ -153,7 +153,7 @@ def needs_clocks(calls: Iterable[Call]) -> bool:
     """Return whether a bound statement asks moments for what depends on a zone: days, hours."""
     for call in calls:
         zoned = [each in _ZONED_TYPES for each in call.types]
-        if call.name == _CAST:
+        if call.name in _CASTS:
             if any(zoned) != (call.result in _ZONED_TYPES) and not zone_of(call.literal):
                 return call.types != ("NULL",)
         elif any(zoned) and call.is_scalar and call.name not in _MOMENTS_ONLY:
@@ -172,5 +172,5 @@ def needs_moments(calls: Iterable[Call]) -> bool:
 def zoned_literals(calls: Iterable[Call]) -> Iterator[str]:
     """Yield the literals with a zone that a bound statement reads as clocks show them."""
     for call in calls:
-        if call.name == _CAST and call.result in _CLOCK_TYPES and zone_of(call.literal):
+        if call.name in _CASTS and call.result in _CLOCK_TYPES and zone_of(call.literal):
             yield call.literal

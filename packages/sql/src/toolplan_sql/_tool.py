@@ -5,44 +5,15 @@
 
 gives `{"data": [{"carrier": …, "n": …}, …], "count": 2}`.
 
-**What it may do.** Read its tables, and compute. The statement stands in the plan (`x-literal`),
-and is one SELECT; no file, network, extension, setting or secret is within its reach, no clock and
-no chance either, so that the same tables give the same result. Memory, rows and time are bounded.
-A result with too many rows fails the step; it is never cut.
-
-**Checked before it runs.** `compute_output` binds the statement to empty tables with the columns
-of the referenced output schemas. What does not fit is a problem of the plan, and the result has a
-schema that later references are checked against.
-
-**Objects keyed by data.** `entries(object)` gives the keys and values of an object: as a table, one
-row each, `SELECT name, key, value FROM hotels, entries(hotels.prices)`, or as a list of objects
-`{key, value}`. Values have their type. Objects that have different keys keep them: no object gets
-the keys of another.
-
-**How columns are typed when it runs.** A call gets rows, not schemas, so types are read from the
-values: whole numbers, numbers, booleans, text, dates (`YYYY-MM-DD` in every row), times (RFC 3339
-in every row, with a zone or without), lists, objects. Text that looks like dates is still taken as
-text where the statement cannot be bound otherwise. A column that is null in every row, and every
-column of a table without rows, is taken as whatever the statement needs: a grouping over no rows
-gives no rows, and `count(*)` over them 0. The check makes sure that such a reading exists.
-
-**Values leave as they came.** A column that the statement only passes on keeps the text of its
-values. One that it compares gets the type that holds each value exactly (64 or 128 bits, doubles,
-decimals of 38 digits), or the call fails and names the value. Times of one zone are compared as
-their clocks show them, so days are those of the zone that they state; times of several zones as
-moments, or by their clocks where that is the same; where neither is exact, the call fails.
-
-**`columns`** says it once for all where values cannot be trusted to: `{"shipments": {"date":
-"date", "weight_kg": "number"}}`, with one of `WORDS` or a JSON Schema for each column. A declared
-column has its type in every run, exists even when no row has it, and a value that does not fit
-fails the step. The check holds the declarations against the referenced schemas. Planners are best
-advised to declare every column that their statement reads.
+`compute_output` binds the statement to empty tables with the columns of the referenced output
+schemas: what does not fit is a problem of the plan. What it may do, and how columns are typed, is
+in the README of the distribution.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Final
 
@@ -50,15 +21,15 @@ from msgspec.structs import replace
 
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import EVERY, Json, Path, json_type
-from toolplan.schema import Schema, SchemaError
+from toolplan.schema import SchemaError
 from toolplan.threads import run_in_thread, threads_of
-from toolplan.tools import Arguments, ComputedOutput, Effects, Lineage, Tool, ToolError
-from toolplan_sql._binding import Binding, Table, bind, unreadable
+from toolplan.tools import Arguments, Effects, Tool, ToolError
+from toolplan_sql._binding import Binding, bind, unreadable
 from toolplan_sql._check import Check
 from toolplan_sql._database import Database, Stopwatch
 from toolplan_sql._faults import MissingColumn, SqlFault, Stopped
 from toolplan_sql._functions import Call
-from toolplan_sql._lineage import KnownTable, StatementLineage
+from toolplan_sql._lineage import StatementLineage
 from toolplan_sql._originals import Column, Name, Originals, passed_on, roundings
 from toolplan_sql._statement import Statement
 from toolplan_sql._times import in_zone, needs_clocks, zone_named
@@ -69,11 +40,10 @@ from toolplan_sql._types import (
     WORDS,
     ColumnType,
     SqlLimits,
-    clashing,
+    Table,
+    clash,
     declared_type,
     describe,
-    same_column,
-    same_table,
 )
 from toolplan_sql._values import declared_readings, misfit, readings, shown, table_columns
 
@@ -131,8 +101,8 @@ class _SqlCall:
                     self._database = None
 
     def _run(self, database: Database, text: str) -> Json:
-        if clash := clashing(self._tables):
-            raise SqlFault(same_table(*clash))
+        if problem := clash(self._tables, "The tables"):
+            raise SqlFault(problem)
         given = {name: _rows(name, value) for name, value in self._tables.items()}
         rows = given if self._zone is None else _in_zone(given, self._zone)
         keys = {key for each in rows.values() for row in each for key in row}
@@ -243,7 +213,8 @@ class _Lineage:
     @cached_property
     def _found(self) -> StatementLineage | None:
         known = {
-            name: KnownTable(each.names, each.table.is_open) for name, each in self._read.items()
+            name: Table(dict.fromkeys(each.names, ()), each.table.is_open)
+            for name, each in self._read.items()
         }
         return self._database.lineage(self._text, known)
 
@@ -279,8 +250,8 @@ class _Rows:
     ) -> None:
         declared = {key: _declared(name, key, each) for key, each in columns.items()}
         names = dict.fromkeys([*declared, *(key for row in rows for key in row)])
-        if clash := clashing(names):
-            raise SqlFault(f"The {same_column(*clash, of=f' of {name!r}')}")
+        if problem := clash(names, f"In {name!r} the columns"):
+            raise SqlFault(problem)
         self.count = len(rows)
         self.names = tuple(names)
         self.values = table_columns(rows, filter(statement.mentions, names))
@@ -366,7 +337,11 @@ _DEFAULT_LIMITS: Final = SqlLimits()
 
 def sql_tool(limits: SqlLimits = _DEFAULT_LIMITS) -> Tool:
     """Return the tool `sql`, which limits each call by `limits`."""
-    statements = _Statements(limits)
+    check = Check(limits.memory_mb, limits.seconds)
+
+    async def call(arguments: Arguments) -> Json:
+        return await call_sql(arguments, limits, check)
+
     return Tool(
         name=NAME,
         description=(
@@ -378,9 +353,9 @@ def sql_tool(limits: SqlLimits = _DEFAULT_LIMITS) -> Tool:
         raw_output=_OUTPUT,
         effects=Effects.READ,
         idempotent=True,
-        call=statements.call,
-        compute_output=statements.compute_output,
-        compute_flow=statements.compute_flow,
+        call=call,
+        compute_output=check.compute_output,
+        compute_flow=check.compute_flow,
         source="builtin",
     )
 
@@ -391,41 +366,20 @@ def try_sql() -> str:
     Raises:
         ToolError: it cannot be checked or run, or gives something else than it must.
     """
-    tool = _Statements(_DEFAULT_LIMITS)
+    check = Check(_DEFAULT_LIMITS.memory_mb, _DEFAULT_LIMITS.seconds)
     sql = (
         "SELECT CAST(date_trunc('month', day) AS DATE) AS month, sum(n + 1) AS n, max(id) AS id"
         " FROM t WHERE day >= '2026-01-01' GROUP BY 1"
     )
     rows: Json = [{"day": "2026-01-31", "n": 1, "id": 2**64}, {"day": "2025-01-31", "n": 2}]
     arguments: dict[str, Json] = {"sql": sql, "tables": {"t": rows}}
-    if problems := tool.compute_output(arguments, {}).problems:
+    if problems := check.compute_output(arguments, {}).problems:
         raise ToolError(" ".join(text for _, text in problems))
-    found = asyncio.run(tool.call(arguments))
+    found = asyncio.run(call_sql(arguments, _DEFAULT_LIMITS, check))
     row: Json = {"month": "2026-01-01", "n": 2, "id": 2**64}
     if found != {"data": [row], "count": 1}:
         raise ToolError(f"A statement gave {found}.")
     return "a statement gave what it must"
-
-
-class _Statements:
-    """The functions of the tool."""
-
-    def __init__(self, limits: SqlLimits) -> None:
-        self._limits = limits
-        self._check = Check(limits.memory_mb, limits.seconds)
-
-    async def call(self, arguments: Arguments) -> Json:
-        return await call_sql(arguments, self._limits, self._check)
-
-    def compute_output(
-        self, literals: Mapping[str, Json], schemas: Mapping[str, Schema | None]
-    ) -> ComputedOutput:
-        return self._check.compute_output(literals, schemas)
-
-    def compute_flow(
-        self, literals: Mapping[str, Json], schemas: Mapping[str, Schema | None]
-    ) -> Callable[[Path], Lineage] | None:
-        return self._check.compute_flow(literals, schemas)
 
 
 _INPUT: Final[Json] = {

@@ -19,11 +19,11 @@ Nothing here knows a database; `toolplan_sql._database` speaks to one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from toolplan.path import Json
 from toolplan.schema import Absent, Schema, at, elements, types_of
@@ -102,6 +102,20 @@ class DecimalOf(Struct, frozen=True):
 ColumnType: TypeAlias = Scalar | DecimalOf | ListOf | StructOf | MapOf
 Columns: TypeAlias = Mapping[str, ColumnType]
 
+
+class Table(Struct, frozen=True):
+    """What is known of a table before the statement is bound.
+
+    `readings` gives for each column the types that it may have, the best first. `is_open`: it may
+    have columns besides, so that one that the statement reads is believed to be there.
+    """
+
+    readings: Mapping[str, tuple[ColumnType, ...]] = field(
+        default_factory=dict[str, tuple[ColumnType, ...]]
+    )
+    is_open: bool = False
+
+
 _SQL: Final[Mapping[Scalar, str]] = {
     Scalar.STRING: "VARCHAR",
     Scalar.INTEGER: "BIGINT",
@@ -149,22 +163,6 @@ def sql_type(column: ColumnType) -> str:
             if column.is_partial:
                 inner.append(f"{quoted(MISSING)} VARCHAR[]")
             return f"STRUCT({', '.join(inner)})"
-
-
-def structure(column: ColumnType) -> Json:
-    """Return `column` as `from_json` of DuckDB wants it."""
-    match column:
-        case Scalar.UNKNOWN:
-            return "JSON"
-        case Scalar() | DecimalOf():
-            return sql_type(column)
-        case ListOf(item):
-            return [structure(item)]
-        case MapOf(value):
-            return sql_type(MapOf(Scalar.JSON if value is Scalar.UNKNOWN else value))
-        case StructOf(fields):
-            parts: dict[str, Json] = {name: structure(each) for name, each in fields}
-            return {**parts, MISSING: ["VARCHAR"]} if column.is_partial else parts
 
 
 def describe(column: ColumnType) -> str:
@@ -269,7 +267,7 @@ def _object_type(schema: Schema, depth: int) -> ColumnType:
         value = column_type(others, depth + 1)
         return Scalar.JSON if value is Scalar.UNKNOWN else MapOf(value)
     is_open = not isinstance(others, Absent)
-    if not names or is_open or clashing(names) is not None:
+    if not names or is_open or clash(names, ""):
         return Scalar.JSON
     fields = ((name, _type_at(schema, name, depth + 1)) for name in names)
     return StructOf(tuple((n, Scalar.JSON if t is Scalar.UNKNOWN else t) for n, t in fields))
@@ -325,30 +323,14 @@ def _in_place(schema: Schema) -> list[dict[str, Json]]:
     return found
 
 
-def clashing(names: Iterable[str]) -> tuple[str, str] | None:
-    """Return two of `names` that SQL cannot distinguish (they differ in letter case only).
-
-    Or None.
-    """
+def clash(names: Iterable[str], what: str) -> str | None:
+    """Return a sentence on two of `names` that SQL cannot distinguish, or None."""
     seen: dict[str, str] = {}
     for name in names:
         other = seen.setdefault(name.casefold(), name)
         if other != name:
-            return other, name
+            return f"{what} {other!r} and {name!r} differ in letter case only: rename one of them."
     return None
-
-
-def same_table(one: str, other: str) -> str:
-    """Return the error message for two tables whose names differ in letter case only."""
-    return f"The tables {one!r} and {other!r} differ in letter case only: rename one of them."
-
-
-def same_column(one: str, other: str, of: str = "") -> str:
-    """Return the error message for two columns whose names differ in letter case only."""
-    return (
-        f"columns {one!r} and {other!r}{of} differ in letter case only, which SQL cannot"
-        " distinguish."
-    )
 
 
 def declared_type(declared: Json) -> ColumnType | None:
@@ -379,6 +361,40 @@ def parts_of(column: ColumnType) -> Iterator[ColumnType]:
         case StructOf(fields):
             for _, each in fields:
                 yield from parts_of(each)
+
+
+def converter(
+    column: ColumnType,
+    leaf: Callable[[Scalar | DecimalOf], Callable[[Json], Json]],
+    *,
+    all_fields: bool = False,
+) -> Callable[[Json], Json]:
+    """Return what converts values of `column`: `leaf` gives it for each type without parts.
+
+    With `all_fields`, objects get the fields that they lack, and say in a hidden one which.
+    """
+    match column:
+        case Scalar() | DecimalOf():
+            return leaf(column)
+        case ListOf(item):
+            each = converter(item, leaf, all_fields=all_fields)
+            return lambda v: [each(part) for part in v] if isinstance(v, list) else v
+        case MapOf(value):
+            each = converter(value, leaf, all_fields=all_fields)
+            return lambda v: {k: each(part) for k, part in v.items()} if isinstance(v, dict) else v
+        case StructOf(fields, is_partial):
+            of = {name: converter(field, leaf, all_fields=all_fields) for name, field in fields}
+
+    def convert(value: Json) -> Json:
+        if not isinstance(value, dict):
+            return value
+        if not all_fields:
+            return {name: of[name](part) for name, part in value.items()}
+        found = {name: each(value.get(name)) for name, each in of.items()}
+        lacks: dict[str, Json] = {MISSING: [name for name in of if name not in value]}
+        return found | lacks if is_partial else found
+
+    return convert
 
 
 def is_partial(column: ColumnType) -> bool:

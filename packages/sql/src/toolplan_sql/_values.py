@@ -23,7 +23,8 @@ from toolplan_sql._types import (
     MapOf,
     Scalar,
     StructOf,
-    clashing,
+    clash,
+    converter,
     is_partial,
     parts_of,
 )
@@ -202,7 +203,7 @@ def _text_reading(values: Sequence[str]) -> Scalar:
 
 def _struct_reading(values: Sequence[dict[str, Json]], depth: int) -> ColumnType:
     columns = table_columns(values)
-    if not columns or len(columns) > MAX_COLUMNS or clashing(columns) is not None:
+    if not columns or len(columns) > MAX_COLUMNS or clash(columns, ""):
         return Scalar.JSON
     if MISSING in columns or "" in columns:  # SQL has no such names
         return Scalar.JSON
@@ -308,29 +309,22 @@ _FITS: Final[Mapping[Scalar, Callable[[Json], bool]]] = {
 }
 
 
-def storable(values: Sequence[Json], column: ColumnType) -> Sequence[Json]:
+def storable(values: Sequence[Json], column: ColumnType) -> list[Json]:
     """Return `values` with every field that `column` has, so that a strict reader takes them."""
-    match column:
-        case Scalar.INTEGER | Scalar.HUGE:
-            return [int(v) if isinstance(v, float) else v for v in values]
-        case DecimalOf():  # as text, because a float may be written with an exponent
-            return [None if v is None else format(Decimal(repr(v)), "f") for v in values]
-        case Scalar.DATE_TIME | Scalar.INSTANT:
-            is_moment = column is Scalar.INSTANT
-            return [_stored(v, is_moment) if isinstance(v, str) else v for v in values]
-        case Scalar():
-            return values
-        case ListOf(item):
-            return [list(storable(v, item)) if isinstance(v, list) else v for v in values]
-        case MapOf(value):
-            return [
-                dict(zip(v, storable([*v.values()], value), strict=True))
-                if isinstance(v, dict)
-                else v
-                for v in values
-            ]
-        case StructOf():
-            return [_with_all_fields(v, column) if isinstance(v, dict) else v for v in values]
+
+    def stored(part: Scalar | DecimalOf) -> Callable[[Json], Json]:
+        match part:
+            case Scalar.INTEGER | Scalar.HUGE:
+                return lambda v: int(v) if isinstance(v, float) else v
+            case DecimalOf():  # as text, because a float may be written with an exponent
+                return lambda v: None if v is None else format(Decimal(repr(v)), "f")
+            case Scalar.DATE_TIME | Scalar.INSTANT:
+                is_moment = part is Scalar.INSTANT
+                return lambda v: _stored(v, is_moment) if isinstance(v, str) else v
+            case Scalar():
+                return lambda v: v
+
+    return list(map(converter(column, stored, all_fields=True), values))
 
 
 def _stored(text: str, is_moment: bool) -> str:
@@ -339,13 +333,6 @@ def _stored(text: str, is_moment: bool) -> str:
     if found is None:
         return text
     return f"{found.instant.isoformat()}Z" if is_moment else found.clock.isoformat()
-
-
-def _with_all_fields(value: dict[str, Json], column: StructOf) -> dict[str, Json]:
-    stored = {name: storable([value.get(name)], each)[0] for name, each in column.fields}
-    if column.is_partial:
-        stored[MISSING] = [name for name, _ in column.fields if name not in value]
-    return stored
 
 
 def shown(value: Json) -> str:
