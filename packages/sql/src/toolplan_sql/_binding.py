@@ -9,7 +9,7 @@ combination that the database can bind the statement with is taken.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import combinations, islice, product
+from itertools import chain, combinations, islice, product
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -90,38 +90,32 @@ def _with_clock_columns(statement: Statement, tables: Mapping[str, Table]) -> Ma
 
 
 def _settle(database: Database, statement: Statement, tables: Mapping[str, Table]) -> Binding:
-    chosen = {
+    best = {
         name: {key: each[0] for key, each in table.readings.items()}
         for name, table in tables.items()
     }
-    for name, columns in chosen.items():
-        database.create(name, columns)
-    try:
-        return _binding(statement, tables, chosen, database.bind(statement))
-    except (MissingColumn, Stopped):
-        raise
-    except SqlFault as fault:
-        first = fault
-    current = chosen
-    for changes in islice(_changes(statement, tables), _MOST_TRIALS):
-        changed = {name: dict(columns) for name, columns in chosen.items()}
+    current: dict[str, dict[str, ColumnType]] = {}
+    first: SqlFault | None = None
+    for changes in chain(((),), islice(_changes(statement, tables), _MOST_TRIALS)):
+        chosen = {name: dict(columns) for name, columns in best.items()}
         for name, key, each in changes:
-            changed[name][key] = each
-        for name, columns in changed.items():
-            if columns != current[name]:
+            chosen[name][key] = each
+        for name, columns in chosen.items():
+            if columns != current.get(name):
                 database.create(name, columns)
-        current = changed
+        current = chosen
         try:
-            return _binding(statement, tables, changed, database.bind(statement))
+            return _binding(statement, tables, chosen, database.bind(statement))
         except Stopped:
             raise
         except MissingColumn as fault:
-            if _owner(statement, tables, fault) is not None:
+            if not changes or _owner(statement, tables, fault) is not None:
                 raise
-        except SqlFault:
-            continue
-    first.is_certain = not any(_is_guess(statement, tables))
-    raise first
+        except SqlFault as fault:
+            first = first or fault
+    fault = first or SqlFault("The statement cannot be bound.")
+    fault.is_certain = not any(_is_guess(statement, tables))
+    raise fault
 
 
 def _is_guess(statement: Statement, tables: Mapping[str, Table]) -> Iterator[bool]:

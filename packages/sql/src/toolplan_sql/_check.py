@@ -24,7 +24,6 @@ from toolplan_sql._faults import Exhausted, SqlFault, Stopped
 from toolplan_sql._statement import Statement, no_table
 from toolplan_sql._times import zone_named
 from toolplan_sql._types import (
-    WORDS,
     Columns,
     ColumnType,
     MapOf,
@@ -261,10 +260,7 @@ def _declare(columns: Mapping[str, Json], tables: dict[str, _Given]) -> Iterator
             try:
                 each = declared_type(word)
             except SchemaError as error:
-                yield where, f"It is not a usable schema: {error}."
-                continue
-            if each is None:
-                yield where, f"It is none of {', '.join(WORDS)}, and no JSON Schema."
+                yield where, f"It is not a usable type: {error}."
                 continue
             if problem := _disagreement(key, each, tables[name]):
                 yield where, problem

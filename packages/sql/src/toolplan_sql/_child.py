@@ -1,9 +1,9 @@
 """The process that DuckDB runs in: started as a script, so it imports nothing of toolplan.
 
-Requests come on standard input and replies go to standard output: each the number of its bytes
-(8, the highest first) and JSON. A request is a list of an operation and its arguments; a reply is
-`["ok", value]`, `["error", text]`, `["result", text]` for a result that JSON cannot say, or
-`["memory"]`, after which the process ends. It also ends when its input does, whatever runs.
+Requests come on standard input and replies go to standard output: each a line of JSON. A request
+is a list of an operation and its arguments; a reply is `["ok", value]`, `["error", text]`,
+`["result", text]` for a result that JSON cannot say, or `["memory"]`, after which the process ends.
+It also ends when its input does, whatever runs.
 """
 
 from __future__ import annotations
@@ -310,8 +310,8 @@ def bound_memory(most: float) -> None:
 
 def _read(source: BinaryIO, requests: queue.SimpleQueue[bytes]) -> None:
     """Pass on the requests; end the process with its input, also in the middle of a statement."""
-    while header := source.read(8):
-        requests.put(source.read(int.from_bytes(header)))
+    for line in source:
+        requests.put(line)
     os._exit(0)
 
 
@@ -328,7 +328,7 @@ def _answer(child: Child, request: bytes) -> bytes:
 
 
 def _written(reply: list[Any]) -> bytes:
-    return json.dumps(reply, allow_nan=False, separators=(",", ":")).encode()
+    return json.dumps(reply, allow_nan=False, separators=(",", ":")).encode() + b"\n"
 
 
 def main() -> None:
@@ -341,9 +341,7 @@ def main() -> None:
     sys.path[:] = json.loads(requests.get())
     child = Child(import_module("duckdb"))
     while True:
-        reply = _answer(child, requests.get())
-        replies.write(len(reply).to_bytes(8))
-        replies.write(reply)
+        replies.write(_answer(child, requests.get()))
         replies.flush()
 
 

@@ -94,7 +94,8 @@ class Originals:
                 self._times[name] = list(moments(column.values))
             else:
                 _require_times(column)
-        self._mixed = frozenset(name for name in self._times if self._has_zones(name))
+        self.mixed = frozenset(name for name in self._times if self._has_zones(name))
+        """The columns whose times meet others of another zone."""
 
     def _group(self, name: Name) -> list[Name]:
         met = self._meeting(name)
@@ -150,11 +151,6 @@ class Originals:
         return None
 
     @property
-    def mixed(self) -> frozenset[Name]:
-        """The columns whose times meet others of another zone."""
-        return self._mixed
-
-    @property
     def zoned(self) -> frozenset[Name]:
         """The columns whose times all state a zone."""
         return frozenset(
@@ -208,7 +204,7 @@ class Originals:
                     " times do that the statement reads; write it as they are written."
                 )
         between = needs_moments(calls)
-        for name in self._mixed:
+        for name in self.mixed:
             listed = [(time, each) for each in self._group(name) for time in self._times[each]]
             found = disordered(time for time, _ in listed)
             if found is None and between:

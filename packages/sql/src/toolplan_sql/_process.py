@@ -114,11 +114,10 @@ class Process:
                     pipe.close()
 
     def _send(self, text: str) -> None:
-        pipe, data = self._process.stdin, text.encode()
+        pipe = self._process.stdin
         try:
             if pipe is not None:
-                pipe.write(len(data).to_bytes(8))
-                pipe.write(data)
+                pipe.write(text.encode() + b"\n")
                 pipe.flush()
         except (OSError, ValueError) as error:
             raise Exhausted(self.memory_mb) from error
@@ -126,13 +125,12 @@ class Process:
     def _receive(self) -> bytes:
         pipe = self._process.stdout
         try:
-            header = b"" if pipe is None else pipe.read(8)
-            data = b"" if pipe is None else pipe.read(int.from_bytes(header))
+            line = b"" if pipe is None else pipe.readline()
         except (OSError, ValueError) as error:
             raise Exhausted(self.memory_mb) from error
-        if not header or len(data) < int.from_bytes(header):
+        if not line.endswith(b"\n"):
             raise Exhausted(self.memory_mb)
-        return data
+        return line
 
 
 PROCESSES: Final = set[Process]()

@@ -298,12 +298,9 @@ def _require_fit(name: str, key: str, values: list[Json], declared: ColumnType) 
 
 def _declared(name: str, key: str, declared: Json) -> ColumnType:
     try:
-        found = declared_type(declared)
+        return declared_type(declared)
     except SchemaError as error:
         raise SqlFault(f"The type of {key!r} of {name!r} is not usable: {error}.") from error
-    if found is None:
-        raise SqlFault(f"The type of {key!r} of {name!r} is none of {', '.join(WORDS)}.")
-    return found
 
 
 def _objects(value: Json) -> dict[str, Json]:

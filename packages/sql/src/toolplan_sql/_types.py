@@ -26,7 +26,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct, field
 
 from toolplan.path import Json
-from toolplan.schema import Absent, Schema, at, elements, types_of
+from toolplan.schema import Absent, Schema, SchemaError, at, elements, types_of
 
 MAX_TEXT: Final = 20_000
 """The longest statement, in characters."""
@@ -333,19 +333,17 @@ def clash(names: Iterable[str], what: str) -> str | None:
     return None
 
 
-def declared_type(declared: Json) -> ColumnType | None:
+def declared_type(declared: Json) -> ColumnType:
     """Return the type that `declared` names: one of `WORDS`, or a JSON Schema.
 
-    None where it names none.
-
     Raises:
-        SchemaError: it is an object, and no usable schema.
+        SchemaError: it is neither, or no usable schema.
     """
-    if isinstance(declared, str):
-        return Scalar(declared) if declared in WORDS else None
     if isinstance(declared, dict):
         return column_type(Schema.load(declared))
-    return None
+    if isinstance(declared, str) and declared in WORDS:
+        return Scalar(declared)
+    raise SchemaError(f"it is none of {', '.join(WORDS)}, and no JSON Schema")
 
 
 def parts_of(column: ColumnType) -> Iterator[ColumnType]:

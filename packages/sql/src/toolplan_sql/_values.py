@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
 from decimal import Decimal
 from typing import Final, NamedTuple
@@ -251,15 +252,10 @@ def marked(column: ColumnType, values: Iterable[Json]) -> ColumnType:
 
 
 def _is_date(text: str) -> bool:
-    return _DATE.fullmatch(text) is not None and _parses(date.fromisoformat, text)
-
-
-def _parses(read: Callable[[str], object], text: str) -> bool:
-    try:
-        read(text.upper())
-    except ValueError:
-        return False
-    return True
+    """Return whether `text` is a day as YYYY-MM-DD; Python reads other forms, too."""
+    with suppress(ValueError):
+        return _DATE.fullmatch(text) is not None and bool(date.fromisoformat(text))
+    return False
 
 
 def misfit(values: Sequence[Json], column: ColumnType) -> int | None:
