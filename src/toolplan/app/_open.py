@@ -30,7 +30,7 @@ from toolplan.planners import Planner
 from toolplan.render.printable import printable
 from toolplan.rules import Rule
 from toolplan.storage.journal import Store
-from toolplan.tools import Arguments, Toolbox
+from toolplan.tools import Arguments, Tool, Toolbox
 
 logger = logging.getLogger("toolplan")
 
@@ -98,22 +98,21 @@ def open(
 
 
 def _in_zone(tools: Toolbox, zone: str) -> Toolbox:
-    """Return `tools` with a tool `sql` that reads times in `zone` where the plan names no other."""
-    tool = tools.get("sql")
-    if not zone or tool is None or tool.source != "builtin":
-        return tools
+    """Return `tools` where those of packages that take a `zone` get this one unless a plan does."""
+    return Toolbox(_with_zone(each, zone) for each in tools.values()) if zone else tools
+
+
+def _with_zone(tool: Tool, zone: str) -> Tool:
+    own = tool.call
+    if tool.source != "builtin" or own is None or "zone" not in tool.signature.inputs:
+        return tool
     schema: Any = copied(tool.raw_input)
     schema["properties"]["zone"]["default"] = zone
-
-    own = tool.call
-    if own is None:
-        return tools
 
     async def call(arguments: Arguments) -> Json:
         return await own({"zone": zone, **arguments})
 
-    changed = replace(tool, raw_input=schema, call=call)
-    return Toolbox(changed if each is tool else each for each in tools.values())
+    return replace(tool, raw_input=schema, call=call)
 
 
 class _Notes:
