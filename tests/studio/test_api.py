@@ -286,7 +286,7 @@ def test_a_run_that_failed_differs_from_one_that_succeeded(tmp_path: Path) -> No
             changed = {
                 each["pointer"]: (each["before"], each["after"]) for each in found["results"]
             }
-            assert changed["/status"] == ("succeeded", "failed")
+            assert changed["/state"] == ("succeeded", "failed")
             assert changed["/steps/people/output"] == ({"data": ["ann"]}, None)
             assert "/steps/people/error" in changed
             assert "/decisions" not in changed

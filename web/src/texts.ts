@@ -22,6 +22,7 @@ export const texts = {
     no_worker: 'No worker',
     parked: 'Parked',
     refused: 'Refused',
+    not_run: 'Not run',
   } as Record<string, string>,
   common: {
     token: 'Token, or the address with it',

@@ -192,7 +192,7 @@ async def step(
     offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
 ) -> StepDetail:
     """Return a step with its whole output, and 200 of its items from `offset` on."""
-    return await in_thread(step_detail, studio.app, run, step, offset)
+    return await in_thread(step_detail, studio.app, studio.active, run, step, offset)
 
 
 async def _known(run: RunName, studio: TheStudio) -> str:

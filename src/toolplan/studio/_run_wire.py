@@ -44,19 +44,21 @@ class RunGiven(Given):
 
 
 RunState: TypeAlias = RunStatus | Literal["interrupted", "no_worker", "parked", "refused"]
+ShownStepState: TypeAlias = StepStatus | Literal["interrupted", "not_run"]
 
 
 class RunLine(Shown):
     """One line of the list of runs; `created_at` is in seconds since 1970.
 
-    `state` is its status, or more exactly why a running run makes no progress, or who ended it.
-    `active` says that this server works on it.
+    `state` is its status, or more exactly why a running run makes no progress, or who ended it;
+    `note` is a sentence about it. `active` says that this server works on it.
     """
 
     run: str
     created_at: float
     status: RunStatus
     state: RunState
+    note: str
     active: bool
     digest: str
     question: str
@@ -130,7 +132,7 @@ class CallOut(Shown):
 class StepOut(Shown):
     """The state of a step. `output` is null where it is large: then `output_left_out` is true."""
 
-    state: StepStatus
+    state: ShownStepState
     output: JsonValue
     output_left_out: bool
     error: FailureOut | None
@@ -158,18 +160,20 @@ class DecisionOut(Shown):
 class RunOut(Shown):
     """A run. `seq` is how many events it has: events from there on are new.
 
-    `note` says who continues the run, or what it takes; null where its state says all.
+    `note` says who continues the run, or what it takes. `step_notes` has a sentence for each state
+    of a step.
     `plan_fault` says why the plan cannot run any more with these tools. `answer` is what the
     command line shows, and its parts as tables. `by_values` says that its calls are approved with
     their values; `calls` are those that wait.
     """
 
     line: RunLine
-    note: str | None
+    note: str
     plan: JsonValue
     plan_fault: str | None
     graph: Graph
     steps: dict[str, StepOut]
+    step_notes: dict[ShownStepState, str]
     output: JsonValue
     output_left_out: bool
     error: FailureOut | None

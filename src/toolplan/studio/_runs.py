@@ -46,6 +46,7 @@ from toolplan.studio._run_wire import (
     StepOut,
     StrandedOut,
 )
+from toolplan.studio._states import STEP_NOTES, run_note, shown_step_state
 from toolplan.studio._views import effects_view, flows_view, forecast_view, graph_view
 from toolplan.studio._wire import Change, FailureOut
 
@@ -74,16 +75,24 @@ class Filter(Struct, frozen=True):
 def run_line(entry: RunEntry, app: App, active: ActiveRuns) -> RunLine:
     """Return one line of the list of runs."""
     placed = app.workers.placed(entry.run) if entry.status is RunState.RUNNING else None
+    state, is_active = _state(entry, app, active, placed), _works(entry, active)
     return RunLine(
         run=entry.run,
         created_at=entry.created_at,
         status=entry.status.value,
-        state=_state(entry, app, active, placed),
-        active=_works(entry, active),
+        state=state,
+        note=run_note(state, placed, is_active=is_active),
+        active=is_active,
         digest=entry.digest,
         question=entry.question,
         tools=entry.tools,
     )
+
+
+def _kept_line(app: App, active: ActiveRuns, kept: RunResult) -> RunLine:
+    """Return the line of a run whose events give `kept`: later events do not count."""
+    entry = app.needed_journal().entry(kept.run)
+    return run_line(replace(entry, status=kept.status), app, active)
 
 
 def _state(entry: RunEntry, app: App, active: ActiveRuns, placed: Placed | None) -> wire.RunState:
@@ -194,11 +203,12 @@ def run_view(app: App, run: str, active: ActiveRuns) -> RunOut:
     allowed: list[Allowed] = [*_allowed(entry, kept, active, placed)]
     return RunOut(
         line=line,
-        note=_note(line.state, allowed) if placed is None else _workers(placed),
+        note=run_note(line.state, placed, allowed, is_active=line.active),
         plan=journal.record(run).plan,
         plan_fault=active.fault(run) or (None if plan is not None else _NO_PLAN),
         graph=graph_view(written, app.tools),
-        steps={name: step_view(name, step) for name, step in kept.steps.items()},
+        steps={name: step_view(name, step, line.state) for name, step in kept.steps.items()},
+        step_notes=STEP_NOTES,
         output=output,
         output_left_out=is_left_out,
         error=failure_view(kept.error),
@@ -220,30 +230,6 @@ def run_view(app: App, run: str, active: ActiveRuns) -> RunOut:
 
 
 _NO_PLAN: Final = "The plan does not pass its check with these tools: it cannot be resumed here."
-
-
-def _workers(placed: Placed) -> str:
-    """Describe the workers of a run, and the problem if none will continue it."""
-    toolbox = placed.queue.partition("@")[0]
-    if not placed.has_worker:
-        return (
-            f"No worker for {placed.queue} is running, so nothing happens to this run."
-            f" Start `toolplan worker {toolbox}` with the tools that it was planned for."
-        )
-    if placed.parked:
-        return f"The workers for {placed.queue} have parked this run: {placed.parked}"
-    return f"The workers for {placed.queue} run it; decisions made here are sent to them."
-
-
-def _note(state: wire.RunState, allowed: list[Allowed]) -> str | None:
-    if state == "refused":
-        return "A person refused this run: its calls that change something were not made."
-    if state != "interrupted":
-        return None
-    said = "No process works on this run, so nothing happens to it."
-    if "resume" in allowed:
-        said += " Resume the run to continue it: what is done is not done again."
-    return said
 
 
 def allowed_now(app: App, entry: RunEntry, active: ActiveRuns) -> list[Allowed]:
@@ -320,11 +306,11 @@ def failure_view(failure: Failure | None) -> FailureOut | None:
     return None if failure is None else FailureOut.model_validate(asdict(failure))
 
 
-def step_view(name: str, step: StepRun) -> StepOut:
-    """Return the state of a step, without a large output."""
+def step_view(name: str, step: StepRun, run: wire.RunState) -> StepOut:
+    """Return the state of a step of a run that has the state `run`, without a large output."""
     output, is_left_out = limited(step.output)
     return StepOut(
-        state=step.state.value,
+        state=shown_step_state(run, step.state.value),
         output=output,
         output_left_out=is_left_out,
         error=failure_view(step.error),
@@ -350,14 +336,15 @@ def _doubt(name: str, doubt: CallInDoubt) -> DoubtOut:
     )
 
 
-def step_detail(app: App, run: str, step: str, offset: int) -> StepDetail:
+def step_detail(app: App, active: ActiveRuns, run: str, step: str, offset: int) -> StepDetail:
     """Return a step with its whole output, and some of its items.
 
     Raises:
         Refused: the run has no such step.
     """
     events = app.needed_journal().events(run)
-    state = app.result(run, events).steps.get(step)
+    kept = app.result(run, events)
+    state = kept.steps.get(step)
     if state is None:
         raise Refused("unknown-step", f"The run has no step {step!r}.")
     items = {
@@ -366,7 +353,7 @@ def step_detail(app: App, run: str, step: str, offset: int) -> StepDetail:
     ordered = [items[at] for at in sorted(items)]
     return StepDetail(
         step=step,
-        state=step_view(step, state),
+        state=step_view(step, state, _kept_line(app, active, kept).state),
         output=state.output,
         items=[
             ItemOut(
@@ -391,7 +378,7 @@ def limited(value: Json) -> tuple[Json, bool]:
     return value, False
 
 
-def result_changes(app: App, before: str, after: str) -> list[Change]:
+def result_changes(app: App, active: ActiveRuns, before: str, after: str) -> list[Change]:
     """Compare the results of two runs; each change has the pointer of its value.
 
     A value that is too large to be shown is compared whole, and shown as null.
@@ -399,7 +386,7 @@ def result_changes(app: App, before: str, after: str) -> list[Change]:
     Raises:
         JournalError: there is no such run.
     """
-    one, other = _results(app, before), _results(app, after)
+    one, other = _results(app, active, before), _results(app, active, after)
     return [
         Change(
             pointer=place,
@@ -417,11 +404,12 @@ def _text(value: Json) -> str:
     return json.dumps(value, sort_keys=True)  # for Python 1, 1.0 and true are equal
 
 
-def _results(app: App, run: str) -> dict[str, Json]:
+def _results(app: App, active: ActiveRuns, run: str) -> dict[str, Json]:
     events = app.needed_journal().events(run)
     kept = app.result(run, events)
+    state = _kept_line(app, active, kept).state
     found: dict[str, Json] = {
-        "/status": kept.status.value,
+        "/state": state,
         "/took_s": kept.took_s,
         "/error": None if kept.error is None else asdict(kept.error),
         "/output": kept.output,
@@ -431,7 +419,7 @@ def _results(app: App, run: str) -> dict[str, Json]:
         ],
     }
     for name, step in kept.steps.items():
-        found[f"/steps/{name}/state"] = step.state.value
+        found[f"/steps/{name}/state"] = shown_step_state(state, step.state.value)
         found[f"/steps/{name}/error"] = None if step.error is None else asdict(step.error)
         found[f"/steps/{name}/output"] = step.output
     return found

@@ -242,7 +242,7 @@ class Studio:
             before=await self.line(before),
             after=await self.line(after),
             difference=difference_view(compare_plans(one, other)),
-            results=await in_thread(result_changes, self.app, before, after),
+            results=await in_thread(result_changes, self.app, self.active, before, after),
         )
 
     # Decisions

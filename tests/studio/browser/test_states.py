@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
 import time
 from typing import Any
 
 import pytest
+from playwright.sync_api import Page, Route
 
 from tests.studio.browser.conftest import Looks
 from tests.studio.browser.test_story import DOUBT
+from tests.studio.test_states import RUN_STATES, STEP_STATES
+from toolplan.studio._states import STEP_NOTES, run_note, shown_step_state
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -31,10 +36,59 @@ def test_a_run_whose_server_died_is_interrupted_and_is_not_live(looks: Looks) ->
     assert page.get_by_text("Live", exact=True).count() == 0
     page.get_by_text("Resume the run to continue it").wait_for()
     page.get_by_role("button", name="Resume the run").wait_for()
+    _shows(page, running=0)
+    page.get_by_role("button", name=re.compile("^send send_note.*Interrupted")).wait_for()
+    visit.go(f"#/compare/{run}/{visit.run(LONG)}")
+    page.get_by_role("row", name="/state interrupted waiting").wait_for()
+    page.get_by_role("row", name="/steps/send/state interrupted pending").wait_for()
+    _shows(page, running=0)
     visit.go("#/runs?state=interrupted")
     page.get_by_role("listitem").get_by_text("Interrupted").wait_for()
     visit.go("#/runs?state=running")
     page.get_by_text("No run fits these filters.").wait_for()
+
+
+def _shows(page: Page, *, running: int) -> None:
+    """Check how many steps are drawn as running on the page."""
+    signs = page.locator(".step-card .icon-running, .timeline .icon-running")
+    assert signs.count() == running
+    assert page.locator(".react-flow__edge.animated").count() == running // 2
+    assert page.locator(".bar .state-running").count() == running // 2
+
+
+def test_every_state_of_a_run_with_every_state_of_a_step(looks: Looks) -> None:
+    visit = looks(TOOLS)
+    page = visit.enter()
+    names = dict(zip(STEP_STATES, [f"s{at}" for at in range(len(STEP_STATES))], strict=True))
+    first = {"id": "first", "tool": "list_notes"}
+    steps = [{"id": name, "tool": "list_notes", "after": ["first"]} for name in names.values()]
+    run = visit.run({"steps": [first, *steps]})
+    found: Any = visit.call("GET", f"runs/{run}")
+
+    def answer(route: Route) -> None:
+        route.fulfill(content_type="application/json", body=json.dumps(found))
+
+    page.route(f"**/api/v1/runs/{run}", answer)
+    for state in RUN_STATES:
+        found["line"]["state"] = state
+        found["note"] = run_note(state, None)
+        for step, name in names.items():
+            shown = shown_step_state(state, step)
+            times = {"started_at": found["started_at"], "ended_at": None}
+            found["steps"][name] |= {"state": shown, **times}
+        visit.go(f"#/runs/{run}?tab=timeline")
+        page.reload()  # a run that is over is not asked for again
+        page.get_by_text(run_note(state, None), exact=True).wait_for()
+        for step, name in names.items():
+            shown = shown_step_state(state, step)
+            words = shown.replace("_", " ").replace("waiting", "waits for approval")
+            page.get_by_role(
+                "button", name=re.compile(f"^{name} list_notes.*{words}", re.I)
+            ).wait_for()
+            row = page.get_by_role("row", name=re.compile(f"^{name} {words}", re.I))
+            assert STEP_NOTES[shown] in row.inner_text()
+        _shows(page, running=2 if state == "running" else 0)
+    assert not visit.faults
 
 
 def test_a_click_that_was_not_sent_says_so_and_counts_once(looks: Looks) -> None:

@@ -1121,8 +1121,8 @@ export interface components {
          * RunLine
          * @description One line of the list of runs; `created_at` is in seconds since 1970.
          *
-         *     `state` is its status, or more exactly why a running run makes no progress, or who ended it.
-         *     `active` says that this server works on it.
+         *     `state` is its status, or more exactly why a running run makes no progress, or who ended it;
+         *     `note` is a sentence about it. `active` says that this server works on it.
          */
         RunLine: {
             /** Run */
@@ -1136,6 +1136,8 @@ export interface components {
             status: "running" | "succeeded" | "failed" | "cancelled" | "waiting" | "in_doubt";
             /** State */
             state: ("running" | "succeeded" | "failed" | "cancelled" | "waiting" | "in_doubt") | ("interrupted" | "no_worker" | "parked" | "refused");
+            /** Note */
+            note: string;
             /** Active */
             active: boolean;
             /** Digest */
@@ -1166,7 +1168,8 @@ export interface components {
          * RunOut
          * @description A run. `seq` is how many events it has: events from there on are new.
          *
-         *     `note` says who continues the run, or what it takes; null where its state says all.
+         *     `note` says who continues the run, or what it takes. `step_notes` has a sentence for each state
+         *     of a step.
          *     `plan_fault` says why the plan cannot run any more with these tools. `answer` is what the
          *     command line shows, and its parts as tables. `by_values` says that its calls are approved with
          *     their values; `calls` are those that wait.
@@ -1174,7 +1177,7 @@ export interface components {
         RunOut: {
             line: components["schemas"]["RunLine"];
             /** Note */
-            note: string | null;
+            note: string;
             plan: components["schemas"]["JsonValue"];
             /** Plan Fault */
             plan_fault: string | null;
@@ -1182,6 +1185,10 @@ export interface components {
             /** Steps */
             steps: {
                 [key: string]: components["schemas"]["StepOut"];
+            };
+            /** Step Notes */
+            step_notes: {
+                [key: string]: string;
             };
             output: components["schemas"]["JsonValue"];
             /** Output Left Out */
@@ -1274,11 +1281,8 @@ export interface components {
          * @description The state of a step. `output` is null where it is large: then `output_left_out` is true.
          */
         StepOut: {
-            /**
-             * State
-             * @enum {string}
-             */
-            state: "pending" | "running" | "succeeded" | "failed" | "skipped" | "cancelled" | "waiting" | "in_doubt";
+            /** State */
+            state: ("pending" | "running" | "succeeded" | "failed" | "skipped" | "cancelled" | "waiting" | "in_doubt") | ("interrupted" | "not_run");
             output: components["schemas"]["JsonValue"];
             /** Output Left Out */
             output_left_out: boolean;

@@ -6,7 +6,7 @@ import { PlanGraph } from '../graph/PlanGraph';
 import { remember, remembered } from '../drafts';
 import { textOf } from '../parts/data';
 import { Exact, lookalikes, plain } from '../parts/exact';
-import { Loading, State, Trouble } from '../parts/small';
+import { Loading, RunNote, State, Trouble } from '../parts/small';
 import { refsOf, type Json } from '../plan/plan';
 import { go, href } from '../router';
 import { useRun } from '../run/useRun';
@@ -19,7 +19,7 @@ const MOST_WARNINGS = 20;
 
 /** A run that waits: all that it will change, then one decision. */
 export function Approve({ id }: { id: string }) {
-  const { run, view, state, error } = useRun(id);
+  const { run, view, error } = useRun(id);
   const [shown, setShown] = useState<string>();
   useEffect(() => {
     if (run && shown === undefined) setShown(run.line.digest);
@@ -34,7 +34,7 @@ export function Approve({ id }: { id: string }) {
   }
   if (!run || !view || shown === undefined) return <Loading title={words.title} />;
   const isOpen = run.allowed.includes('approve');
-  const isReading = run.by_values && view.status === 'running' && run.calls.length === 0;
+  const isReading = run.by_values && run.line.state === 'running' && run.calls.length === 0;
   const calls = run.allowed.includes('allow') ? run.calls : [];
   const waiting = new Set(calls.map((each) => each.step));
   const later = run.effects.filter((each) => !waiting.has(each.step));
@@ -58,7 +58,7 @@ export function Approve({ id }: { id: string }) {
     <div className="page approve">
       <div className="row between">
         <h1>{words.title}</h1>
-        <State state={state} />
+        <State state={run.line.state} />
       </div>
       <p className="lead">
         <Exact text={run.line.question} most={400} />
@@ -70,11 +70,7 @@ export function Approve({ id }: { id: string }) {
         </p>
       )}
       {calls.length > 0 && <p className="notice warn">{words.values(texts.common.calls(calls.length))}</p>}
-      {run.note && (
-        <p className="notice">
-          <Exact text={run.note} whole />
-        </p>
-      )}
+      <RunNote run={run} />
       <Decisions run={run} />
       <Replanned run={run} />
       {calls.length > 0 ? (

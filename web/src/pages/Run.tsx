@@ -7,7 +7,7 @@ import type { RunOut, StepOut } from '../api/types';
 import { PlanGraph } from '../graph/PlanGraph';
 import { Exact, plain } from '../parts/exact';
 import { Result } from '../parts/Result';
-import { FailureNote, Loading, State, Trouble } from '../parts/small';
+import { FailureNote, Loading, RunNote, State, Trouble } from '../parts/small';
 import { isObject, printPlan, type Json } from '../plan/plan';
 import { go, href, setParams } from '../router';
 import { Doubts } from '../run/Doubts';
@@ -22,7 +22,7 @@ import { keepReplanned, Replanned } from './Replanned';
 const words = texts.run;
 
 export function Run({ id, params }: { id: string; params: URLSearchParams }) {
-  const { run, view, state, error, connection } = useRun(id);
+  const { run, view, error, connection } = useRun(id);
   const needs = useMemo(() => {
     const found = new Map<string, string[]>();
     for (const edge of run?.graph.edges ?? []) found.set(edge.target, [...(found.get(edge.target) ?? []), edge.source]);
@@ -41,27 +41,26 @@ export function Run({ id, params }: { id: string; params: URLSearchParams }) {
   if (!run || !view) return <Loading title={words.title} />;
   const chosen = params.get('step') ?? undefined;
   const choose = (step: string): void => setParams({ step, tab: 'step' });
-  const isDone = view.status === 'succeeded';
+  const isDone = run.line.state === 'succeeded';
   return (
     <div className="page run">
-      <Head run={run} view={view} state={state} connection={connection} />
+      <Head run={run} view={view} connection={connection} />
       {error && <Trouble error={error} />}
       <Doubts id={id} steps={view.steps} isOpen={run.allowed.includes('decide')} />
-      {view.error && <FailureNote failure={view.error} />}
+      {run.error && <FailureNote failure={run.error} />}
       <div className="stacked">
         <section className="pane graph-pane">
-          <PlanGraph graph={run.graph} states={view.steps} critical={view.endedAt === null ? undefined : critical} label={words.graph} chosen={chosen} onChoose={choose} />
+          <PlanGraph graph={run.graph} states={view.steps} critical={run.ended_at === null ? undefined : critical} label={words.graph} chosen={chosen} onChoose={choose} />
         </section>
         <section className="pane side-pane">
-          <Panel run={run} view={view} state={state} critical={critical} chosen={chosen} onChoose={choose} tab={params.get('tab') ?? (isDone ? 'result' : 'timeline')} />
+          <Panel run={run} view={view} critical={critical} chosen={chosen} onChoose={choose} tab={params.get('tab') ?? (isDone ? 'result' : 'timeline')} />
         </section>
       </div>
     </div>
   );
 }
 
-function Head({ run, view, state, connection }: { run: RunOut; view: RunView; state: string; connection: keyof typeof words.connection }) {
-  const took = view.startedAt !== null && view.endedAt !== null ? (run.took_s ?? view.endedAt - view.startedAt) : null;
+function Head({ run, view, connection }: { run: RunOut; view: RunView; connection: keyof typeof words.connection }) {
   const steps = Object.values(view.steps);
   const done = steps.filter((each) => each.state === 'succeeded').length;
   return (
@@ -71,18 +70,18 @@ function Head({ run, view, state, connection }: { run: RunOut; view: RunView; st
           <Exact text={run.line.question || run.line.run} most={300} />
         </h1>
         <span role="status">
-          <State state={state} />
+          <State state={run.line.state} />
         </span>
       </div>
       <p className="row muted small">
-        {view.startedAt !== null && (
+        {run.started_at !== null && (
           <span>
-            {words.started} {moment(view.startedAt)}
+            {words.started} {moment(run.started_at)}
           </span>
         )}
-        {took !== null && (
+        {run.took_s !== null && (
           <span>
-            {words.took} {seconds(took)}
+            {words.took} {seconds(run.took_s)}
           </span>
         )}
         <span>
@@ -90,13 +89,13 @@ function Head({ run, view, state, connection }: { run: RunOut; view: RunView; st
         </span>
         <span className={`connection ${connection}`}>{words.connection[connection]}</span>
       </p>
-      <Actions run={run} view={view} />
+      <Actions run={run} />
       <Decisions run={run} />
     </div>
   );
 }
 
-function Actions({ run, view }: { run: RunOut; view: RunView }) {
+function Actions({ run }: { run: RunOut }) {
   const queries = useQueryClient();
   const decide = useMutation({
     mutationFn: (kind: 'cancel' | 'resume' | 'replan') => client.decide(run.line.run, kind === 'replan' ? { kind, reason: '' } : { kind }),
@@ -111,7 +110,7 @@ function Actions({ run, view }: { run: RunOut; view: RunView }) {
   return (
     <div className="stack">
       <div className="row">
-        {view.status === 'waiting' && (allowed.has('approve') || allowed.has('allow')) && (
+        {(allowed.has('approve') || allowed.has('allow')) && (
           <a className="button primary" href={href(['approve', run.line.run])}>
             {texts.ask.review}
           </a>
@@ -123,17 +122,13 @@ function Actions({ run, view }: { run: RunOut; view: RunView }) {
               {words[kind]}
             </button>
           ))}
-        {view.endedAt !== null && (
+        {run.ended_at !== null && (
           <button type="button" onClick={() => openPlan(run)}>
             {words.editPlan}
           </button>
         )}
       </div>
-      {run.note && (
-        <p className="notice">
-          <Exact text={run.note} />
-        </p>
-      )}
+      <RunNote run={run} />
       {run.plan_fault && (
         <p className="notice warn">
           <Exact text={run.plan_fault} />
@@ -155,14 +150,13 @@ function openPlan(run: RunOut): void {
 interface PanelProps {
   run: RunOut;
   view: RunView;
-  state: string;
   critical: string[];
   chosen: string | undefined;
   onChoose: (step: string) => void;
   tab: string;
 }
 
-function Panel({ run, view, state, critical, chosen, onChoose, tab }: PanelProps) {
+function Panel({ run, view, critical, chosen, onChoose, tab }: PanelProps) {
   const tabs = ['result', 'timeline', 'step', 'plan'] as const;
   const names = { result: words.result, timeline: words.timeline, step: words.step, plan: texts.ask.tabs.text };
   return (
@@ -175,14 +169,14 @@ function Panel({ run, view, state, critical, chosen, onChoose, tab }: PanelProps
         ))}
       </Tabs.List>
       <Tabs.Content value="result" className="tab-body">
-        <Answer run={run} view={view} />
+        <Answer run={run} />
       </Tabs.Content>
       <Tabs.Content value="timeline" className="tab-body">
-        <Timeline view={view} isRunning={state === 'running'} order={run.graph.nodes.map((each) => each.id)} critical={critical} chosen={chosen} onChoose={onChoose} />
+        <Timeline run={run} view={view} critical={critical} chosen={chosen} onChoose={onChoose} />
       </Tabs.Content>
       <Tabs.Content value="step" className="tab-body">
         <StepView plan={run.plan as Json} step={chosen} />
-        {chosen !== undefined && view.steps[chosen] && <StepResult run={run.line.run} step={chosen} state={view.steps[chosen]} />}
+        {chosen !== undefined && view.steps[chosen] && <StepResult run={run} step={chosen} state={view.steps[chosen]} />}
       </Tabs.Content>
       <Tabs.Content value="plan" className="tab-body">
         <pre className="plan-text" tabIndex={0} role="region" aria-label={names.plan}>
@@ -199,10 +193,9 @@ function PlanText({ plan }: { plan: Json }) {
   return <Exact text={text} most={20_000} />;
 }
 
-function Answer({ run, view }: { run: RunOut; view: RunView }) {
+function Answer({ run }: { run: RunOut }) {
   const [said = '', ...others] = (run.answer_text ?? '').trim().split(/\n\s*\n/);
-  const isOver = view.endedAt !== null;
-  if (!isOver || (run.output === null && !said)) return <p className="muted">{words.noOutput}</p>;
+  if (run.ended_at === null || (run.output === null && !said)) return <p className="muted">{words.noOutput}</p>;
   return (
     <div className="stack">
       {said && (
@@ -244,17 +237,17 @@ function outputsOf(run: RunOut): [string, Json][] {
 }
 
 /** A step with its output, which is fetched when somebody looks at it. */
-function StepResult({ run, step, state }: { run: string; step: string; state: StepOut }) {
+function StepResult({ run, step, state }: { run: RunOut; step: string; state: StepOut }) {
   const detail = useQuery({
-    queryKey: ['step', run, step, state.state, state.items_done],
-    queryFn: () => client.step(run, step),
+    queryKey: ['step', run.line.run, step, state.state, state.items_done],
+    queryFn: () => client.step(run.line.run, step),
     placeholderData: (before) => (before?.step === step ? before : undefined),
   });
   const times = state.started_at !== null && state.ended_at !== null ? seconds(state.ended_at - state.started_at) : null;
   return (
     <div className="stack">
       <p className="row">
-        <State state={state.state} />
+        <State state={state.state} /> <span>{run.step_notes[state.state]}</span>
         {times !== null && (
           <span className="muted">
             {words.took} {times}

@@ -124,7 +124,9 @@ function List({ runs, picked, onPick, none }: { runs: RunLine[]; picked: string[
               </code>
             </div>
           </div>
-          <State state={each.state} />
+          <span title={each.note}>
+            <State state={each.state} />
+          </span>
         </li>
       ))}
     </ul>

@@ -10,6 +10,7 @@ const PATHS: Record<string, string> = {
   no_worker: 'M6 6l12 12M18 6 6 18',
   parked: 'M9 6v12M15 6v12',
   refused: 'M6 12h12',
+  not_run: 'M6 12h12',
   waiting: 'M9 6v12M15 6v12',
   in_doubt: 'M9 9a3 3 0 1 1 4 2.8c-.7.3-1 .8-1 1.7M12 17.5v.3',
   problem: 'M12 4 2.8 20h18.4zM12 10v4M12 17v.3',

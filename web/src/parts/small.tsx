@@ -1,7 +1,7 @@
 // Small parts that several pages share.
 import { useState, type FormEvent, type ReactNode } from 'react';
 import { ApiError, client } from '../api/client';
-import type { Diagnostic, Difference, Failure } from '../api/types';
+import type { Diagnostic, Difference, Failure, RunOut } from '../api/types';
 import type { Json } from '../plan/plan';
 import { texts } from '../texts';
 import { textOf } from './data';
@@ -14,6 +14,16 @@ export function State({ state }: { state: string }) {
       <Icon name={state} />
       {texts.states[state] ?? state}
     </span>
+  );
+}
+
+/** The sentence of a run's state; one that does not go on by itself stands out. */
+export function RunNote({ run }: { run: RunOut }) {
+  const isStuck = ['interrupted', 'no_worker', 'parked'].includes(run.line.state);
+  return (
+    <p className={isStuck ? 'notice warn' : 'muted'}>
+      <Exact text={run.note} whole />
+    </p>
   );
 }
 

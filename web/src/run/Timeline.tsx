@@ -2,31 +2,31 @@ import { useEffect, useState } from 'react';
 import { Icon } from '../parts/Icon';
 import { Exact } from '../parts/exact';
 import { seconds, texts } from '../texts';
+import type { RunOut } from '../api/types';
 import type { RunView } from './fold';
 
 const words = texts.run;
 const MOST = 100;
 
 interface TimelineProps {
+  run: RunOut;
   view: RunView;
-  /** Whether somebody works on the run: else no clock goes on. */
-  isRunning: boolean;
-  order: string[];
   critical: string[];
   chosen: string | undefined;
   onChoose: (step: string) => void;
 }
 
 /** One bar a step, by time; the steps that the run waited for are marked. */
-export function Timeline({ view, isRunning, order, critical, chosen, onChoose }: TimelineProps) {
+export function Timeline({ run, view, critical, chosen, onChoose }: TimelineProps) {
+  const isRunning = run.line.state === 'running'; // else no clock goes on
   const now = useNow(isRunning);
   const [most, setMost] = useState(MOST);
-  const from = view.startedAt ?? 0;
+  const from = run.started_at ?? 0;
   const all = Object.values(view.steps);
-  const last = Math.max(from + 0.001, ...all.map((each) => each.ended_at ?? each.started_at ?? 0), isRunning ? now : 0, view.endedAt ?? 0);
+  const last = Math.max(from + 0.001, ...all.map((each) => each.ended_at ?? each.started_at ?? 0), isRunning ? now : 0, run.ended_at ?? 0);
   const width = last - from;
   const onPath = new Set(critical);
-  const names = order.filter((name) => view.steps[name] !== undefined);
+  const names = run.graph.nodes.map((each) => each.id).filter((name) => view.steps[name] !== undefined);
   const share = (at: number): number => Math.min(100, Math.max(0, ((at - from) / width) * 100));
   return (
     <div className="timeline">
@@ -46,7 +46,7 @@ export function Timeline({ view, isRunning, order, critical, chosen, onChoose }:
             const start = step.started_at;
             const progress = view.progress[name];
             return (
-              <tr key={name} className={[onPath.has(name) ? 'is-critical' : '', chosen === name ? 'is-chosen' : ''].join(' ')}>
+              <tr key={name} title={run.step_notes[step.state]} className={[onPath.has(name) ? 'is-critical' : '', chosen === name ? 'is-chosen' : ''].join(' ')}>
                 <th scope="row">
                   <button type="button" className="link" onClick={() => onChoose(name)}>
                     <Icon name={step.state} />
@@ -55,8 +55,8 @@ export function Timeline({ view, isRunning, order, critical, chosen, onChoose }:
                 </th>
                 <td>
                   <span className="visually-hidden">
-                    {texts.states[step.state]}
-                    {onPath.has(name) ? `, ${words.critical}` : ''}
+                    {texts.states[step.state]}. {run.step_notes[step.state]}
+                    {onPath.has(name) ? ` (${words.critical})` : ''}
                   </span>
                   <svg className="bar" width="100%" height="18" aria-hidden="true" focusable="false">
                     {start !== null && (

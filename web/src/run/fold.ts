@@ -1,6 +1,7 @@
-// The state of a run: what the server said, and every event since.
+// The steps of a run: what the server said, and every event since. The state of the run itself is what
+// the server says: an event that may change it makes the view stale, and the page asks.
 import { bare } from '../parts/bare';
-import type { Doubt, Failure, RunEvent, RunLine, RunOut, StepOut } from '../api/types';
+import type { Doubt, RunEvent, RunOut, StepOut } from '../api/types';
 
 export interface Span {
   step: string;
@@ -11,13 +12,9 @@ export interface Span {
 
 export interface RunView {
   seq: number;
-  status: RunLine['status'];
   steps: Record<string, StepOut>;
-  startedAt: number | null;
-  endedAt: number | null;
-  error: Failure | null;
   progress: Record<string, { done: number; total: number | null; message: string }>;
-  /** Something changed that only the server can say: outputs, what may be done next. */
+  /** Something changed that only the server can say: the state of the run, outputs, what may be done next. */
   stale: number;
 }
 
@@ -41,11 +38,7 @@ export const pendingStep: StepOut = {
 export function viewOf(run: RunOut): RunView {
   return {
     seq: run.seq,
-    status: run.line.status,
     steps: bare(run.steps),
-    startedAt: run.started_at,
-    endedAt: run.ended_at,
-    error: run.error,
     progress: bare({}),
     stale: 0,
   };
@@ -77,34 +70,19 @@ export const kindOf = (event: RunEvent): string => event.kind.replaceAll(/[^a-z]
 function applyOne(view: RunView, steps: Record<string, StepOut>, event: RunEvent): void {
   switch (kindOf(event)) {
     case 'runstarted':
-      view.startedAt = event.at;
-      view.status = 'running';
       for (const name of event.steps ?? []) steps[name] = pendingStep;
-      return;
-    case 'plansettled':
-      view.stale += 1;
-      return;
-    case 'runwaiting':
-      view.status = 'waiting';
-      view.stale += 1;
-      return;
-    case 'approvalstaged':
-    case 'runapproved':
-      view.status = 'running';
       view.stale += 1;
       return;
     case 'runresumed':
-      view.status = 'running';
-      view.endedAt = null;
-      view.error = null;
-      view.stale += 1;
       for (const [name, step] of Object.entries(steps)) steps[name] = resumed(step);
+      view.stale += 1;
       return;
+    case 'plansettled':
+    case 'runwaiting':
+    case 'approvalstaged':
+    case 'runapproved':
     case 'runparked':
     case 'runended':
-      view.status = event.status ?? view.status;
-      view.endedAt = kindOf(event) === 'runended' ? event.at : null;
-      view.error = event.failure ?? null;
       view.stale += 1;
       return;
   }

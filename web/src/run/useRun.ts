@@ -13,7 +13,7 @@ const POLL_MS = 2_000;
 /** While events come: whoever works on the run may have died, which is no event. */
 const LOOK_MS = 5_000;
 
-const isOver = (status: string): boolean => ['succeeded', 'failed', 'cancelled'].includes(status);
+const isOver = (state: string): boolean => ['succeeded', 'failed', 'cancelled', 'refused'].includes(state);
 
 export const runQuery = (id: string) => ({ queryKey: ['run', id], queryFn: () => client.oneRun(id) });
 
@@ -23,7 +23,7 @@ export const runQuery = (id: string) => ({ queryKey: ['run', id], queryFn: () =>
  * A browser opens six connections to a host, so one page of it has the events of a run that works; all
  * others ask every two seconds.
  */
-export function useRun(id: string): { run: RunOut | undefined; view: RunView | undefined; state: string; error: Error | null; connection: Connection } {
+export function useRun(id: string): { run: RunOut | undefined; view: RunView | undefined; error: Error | null; connection: Connection } {
   const queries = useQueryClient();
   const [live, setLive] = useState<{ base: RunOut; view: RunView }>();
   const [stream, setStream] = useState<'live' | 'again'>('again');
@@ -31,7 +31,7 @@ export function useRun(id: string): { run: RunOut | undefined; view: RunView | u
   const isFirst = useFirst(wanted);
   const { data: run, error, failureCount } = useQuery({
     ...runQuery(id),
-    refetchInterval: ({ state: { data } }) => (data && isOver(data.line.status) ? false : isFirst ? LOOK_MS : POLL_MS),
+    refetchInterval: ({ state: { data } }) => (data && isOver(data.line.state) ? false : isFirst ? LOOK_MS : POLL_MS),
   });
   const base = useMemo(() => (run ? viewOf(run) : undefined), [run]);
   const view = live && live.base === run ? live.view : base;
@@ -40,7 +40,7 @@ export function useRun(id: string): { run: RunOut | undefined; view: RunView | u
   const received = useRef(-1);
   const [opened, setOpened] = useState(0);
   const isKnown = run !== undefined;
-  const state = run && view ? (view.status === run.line.status ? run.line.state : view.status) : '';
+  const state = run?.line.state;
   useEffect(() => setWanted(state === 'running'), [state]);
 
   // An answer may be older than the events that came while it was on its way: they are asked for again.
@@ -102,8 +102,8 @@ export function useRun(id: string): { run: RunOut | undefined; view: RunView | u
     };
   }, [id, isKnown, isFirst, opened, queries]);
 
-  const connection = view && isOver(view.status) ? 'done' : isFirst ? stream : failureCount > 0 ? 'again' : 'polled';
-  return { run, view, state, error, connection };
+  const connection = state && isOver(state) ? 'done' : isFirst ? stream : failureCount > 0 ? 'again' : 'polled';
+  return { run, view, error, connection };
 }
 
 /** Return whether this page is the one of the browser that has a stream; the next one follows it. */
