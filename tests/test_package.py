@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "src" / "toolplan" / "studio" / "static" / "index.html"
+PAGE = ROOT / "packages/studio/src/toolplan_studio/static/index.html"
 
 
 def run(*command: str | Path, folder: Path, home: Path | None = None) -> str:
@@ -46,6 +46,7 @@ def test_the_wheel_answers_a_question_in_a_fresh_environment(tmp_path: Path) -> 
         build = (sys.executable, "-m", "build", "--no-isolation", "--outdir", dist, folder)
         run(*build, folder=tmp_path)
     (wheel,), (archive,) = dist.glob("toolplan-*.whl"), dist.glob("toolplan-*.tar.gz")
+    (studio,) = dist.glob("toolplan_studio-*.whl")
     wheels = sorted(dist.glob("*.whl"))
     assert len(wheels) == 1 + len(beside)
 
@@ -61,9 +62,10 @@ def test_the_wheel_answers_a_question_in_a_fresh_environment(tmp_path: Path) -> 
     assert "](docs/" not in page
     assert "](https://" in page
     assert "toolplan/py.typed" in names
-    # the page of the studio, where it was built: `make page` comes before the tests
-    assert ("toolplan/studio/static/index.html" in names) == PAGE.is_file()
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/"))]
+    # the page of the studio, where it was built: `make page` comes before the tests
+    with zipfile.ZipFile(studio) as inside:
+        assert ("toolplan_studio/static/index.html" in inside.namelist()) == PAGE.is_file()
     with tarfile.open(archive) as packed:
         assert any(name.endswith("/tests/test_package.py") for name in packed.getnames())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from toolplan.studio import openapi_text
+from toolplan_studio import openapi_text
 
 if __name__ == "__main__":
     Path("web/openapi.json").write_text(openapi_text(), encoding="utf-8")

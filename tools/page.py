@@ -18,7 +18,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
 WEB: Final = ROOT / "web"
-PAGE: Final = ROOT / "src" / "toolplan" / "studio" / "static" / "index.html"
+PAGE: Final = ROOT / "packages" / "studio" / "src" / "toolplan_studio" / "static" / "index.html"
 _INSTALLED: Final = WEB / "node_modules" / ".toolplan-installed"
 _SOURCES: Final = ("src", "public", "index.html", "vite.config.ts", "tsconfig.json", "package.json")
 

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.studio.browser.conftest import Served, Visit, browser
+from packages.studio.tests.browser.conftest import Served, Visit, browser
 
 FOLDER = Path(__file__).parents[1] / "docs" / "studio"
 _KEPT = {False: ("ask", "approve", "tools"), True: ("run", "runs")}
@@ -47,7 +47,7 @@ def main() -> int:
 def _visit(
     story: Callable[[Visit, Callable[[str], None]], None], to: Path | None, *, dark: bool
 ) -> None:
-    tools = "tests.studio.browser.own_tools:TOOLS" if story is _values else None
+    tools = "packages.studio.tests.browser.own_tools:TOOLS" if story is _values else None
     with tempfile.TemporaryDirectory() as folder:
         served = Served(Path(folder), tools)
         served.start()

@@ -7,7 +7,7 @@ export default defineConfig({
   base: './',
   plugins: [react()],
   build: {
-    outDir: '../src/toolplan/studio/static',
+    outDir: '../packages/studio/src/toolplan_studio/static',
     emptyOutDir: true,
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },

@@ -67,6 +67,15 @@ reach its effects, the calls then wait with their values. An `Approval` approves
 """
 
 
+def said_yes(digest: str) -> Approver:
+    """Return the yes of a person who was shown the plan with `digest`, and not its values."""
+
+    def approver(plan: ExecutionPlan) -> bool:
+        return plan.digest == digest
+
+    return approver
+
+
 class ApprovalRequired(ToolplanError):
     """A plan with effects has no approval of its `digest`; no call was made."""
 

@@ -21,7 +21,12 @@ INSTALL: Final = "Install it: "
 _OURS: Final = "toolplan"
 _NOT_LISTED: Final = ("all", "dev")
 _BESIDE: Final[Mapping[str, Mapping[str, str]]] = {
-    "command": {"demo": "demo", "submit": "workers", "worker": "workers"},
+    "command": {
+        "demo": "demo",
+        "studio": "studio",
+        "submit": "workers",
+        "worker": "workers",
+    },
     "dialect": {
         "arazzo": "openapi",
         "clear": "adapters",

@@ -173,7 +173,7 @@ EXTRAS = {
     "prices": "a call was priced",
     "keyring": "key ring",
     "langgraph": "a graph ran",
-    "studio": "fastapi",
+    "studio": "toolplan-studio",
     "workers": "the queue's tables can be made",
 }
 

@@ -33,14 +33,15 @@ def core_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("words", [(), ("--http", "--port", "8000"), ("--json",)])
+@pytest.mark.parametrize("name", ["demo", "studio"])
 def test_the_command_names_it(
-    words: tuple[str, ...], call: Call, monkeypatch: pytest.MonkeyPatch
+    name: str, words: tuple[str, ...], call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(extensions, "entry_points", only_ours)
-    said = call("demo", *words)
+    said = call(name, *words)
     assert said.code == 2
-    assert "The command 'demo' needs the package toolplan-demo" in said.err
-    assert install_command("demo") in said.err
+    assert f"The command {name!r} needs the package toolplan-{name}" in said.err
+    assert install_command(name) in said.err
 
 
 def test_the_tools_that_are_used_by_default_name_it(

@@ -39,15 +39,6 @@ class DigestApprover(Struct, frozen=True):
         return approve_digest(plan, self.times) if isinstance(given, Approval) else given
 
 
-def said_yes(digest: str) -> Approver:
-    """Return the yes of a person who was shown the plan with `digest`, and not its values."""
-
-    def approver(plan: ExecutionPlan) -> bool:
-        return plan.digest == digest
-
-    return approver
-
-
 VALUES: Final = "values"
 
 

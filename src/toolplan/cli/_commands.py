@@ -55,7 +55,7 @@ ABOUT: Final = (
     "Turns a question into a plan of tool calls, checks all of it before anything runs, "
     "shows it, and runs exactly that plan."
 )
-BESIDE: Final = ("demo", "submit", "worker")
+BESIDE: Final = ("demo", "studio", "submit", "worker")
 """Commands of distributions beside the core, which are listed where these are missing, too."""
 SERVERS: Final = ("demo", "mcp", "studio", "worker")
 """Commands that serve until they are ended: they print nothing on standard output by themselves."""

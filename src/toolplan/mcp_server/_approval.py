@@ -20,8 +20,7 @@ from mcp.types import (
 )
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from toolplan.app._approve import said_yes
-from toolplan.approval import Approver, effect_steps
+from toolplan.approval import Approver, effect_steps, said_yes
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._errors import CallRefused
 from toolplan.mcp_server._plans import Wanted

@@ -24,6 +24,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from packages.studio.tests.served import browsing
 from tests.authority import (
     MACHINE_ID,
     MACHINE_SECRET,
@@ -34,7 +35,6 @@ from tests.authority import (
     guarded,
     saying,
 )
-from tests.studio.served import browsing
 from toolplan.cli import main
 from toolplan.sources.mcp import HttpServer, connected
 from toolplan.sources.mcp.sign_ins import SignIns

@@ -1,0 +1,262 @@
+"""The API, as its OpenAPI document describes it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi.responses import JSONResponse
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+
+from toolplan.plan_json import json_schema
+from toolplan.threads import in_thread
+from toolplan_studio._errors import PROBLEM, Refused
+from toolplan_studio._events import run_events
+from toolplan_studio._run_wire import (
+    Decided,
+    DecisionGiven,
+    EventOut,
+    RunDiff,
+    RunGiven,
+    RunLine,
+    RunList,
+    RunOut,
+    RunState,
+    StepDetail,
+)
+from toolplan_studio._runs import Filter, known_run, run_list, run_view, step_detail
+from toolplan_studio._session import COOKIE, Sessions
+from toolplan_studio._studio import Studio
+from toolplan_studio._wire import (
+    About,
+    CheckedPlan,
+    Difference,
+    NodeOut,
+    PlanPair,
+    PlanText,
+    Problem,
+    Proposed,
+    Question,
+    Session,
+    ToolList,
+    Tried,
+    TryGiven,
+)
+
+PREFIX: Final = "/api/v1"
+
+
+def _studio(request: Request) -> Studio:
+    return request.app.state.studio
+
+
+def _user(request: Request) -> str:
+    return request.app.state.sessions.user(request.headers)
+
+
+def _sessions(request: Request) -> Sessions:
+    return request.app.state.sessions
+
+
+TheStudio = Annotated[Studio, Depends(_studio)]
+User = Annotated[str, Depends(_user)]
+RunName = Annotated[str, Path(min_length=1, max_length=200)]
+
+_PROBLEM: Final[dict[int | str, dict[str, Any]]] = {
+    "default": {
+        "description": "The request was refused.",
+        "content": {
+            "application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}
+        },
+    }
+}
+
+
+def _check_session(request: Request) -> None:
+    if request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+        raise Refused("foreign-site", "Pages of other sites may not use the studio.")
+    sessions: Sessions = request.app.state.sessions
+    sessions.check(request.cookies.get(COOKIE), request.headers.get("authorization"))
+
+
+entrance = APIRouter(prefix=PREFIX, responses=_PROBLEM)
+"""What is open without a session."""
+router = APIRouter(prefix=PREFIX, responses=_PROBLEM, dependencies=[Depends(_check_session)])
+
+
+@entrance.post("/session", status_code=204)
+async def enter(
+    given: Session, request: Request, sessions: Annotated[Sessions, Depends(_sessions)]
+) -> Response:
+    """Exchange the one-time token of the printed address for a cookie."""
+    response = Response(status_code=204)
+    sessions.enter(given.token, response, is_https=request.url.scheme == "https")
+    return response
+
+
+@router.delete("/session", status_code=204)
+async def leave() -> Response:
+    """Take the cookie from this browser."""
+    response = Response(status_code=204)
+    response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+    return response
+
+
+@router.get("/about")
+async def about(studio: TheStudio, user: User) -> About:
+    """Return what is served, and who decides."""
+    return await studio.about(user)
+
+
+@router.get("/schema")
+async def schema(studio: TheStudio) -> dict[str, Any]:
+    """Return the JSON Schema of plans with these tools."""
+    return json_schema(studio.app.tools, studio.app.limits)
+
+
+@router.post("/plans")
+async def ask(given: Question, studio: TheStudio) -> Proposed:
+    """Make a plan for a question; nothing runs."""
+    return await studio.ask(given)
+
+
+@router.post(
+    "/plans/stream",
+    response_class=EventSourceResponse,
+    responses={
+        200: {
+            "description": "`step`: a NodeOut. At the end `plan`: a Proposed, or `problem`.",
+            "content": {
+                "text/event-stream": {
+                    "x-events": {
+                        "step": {"$ref": "#/components/schemas/NodeOut"},
+                        "plan": {"$ref": "#/components/schemas/Proposed"},
+                        "problem": {"$ref": "#/components/schemas/Problem"},
+                    }
+                }
+            },
+        }
+    },
+)
+async def ask_streamed(given: Question, studio: TheStudio) -> AsyncIterator[ServerSentEvent]:
+    """Make a plan, and send its steps while it is written; nothing runs."""
+    async for event in studio.ask_streamed(given):
+        yield event
+
+
+@router.post("/plans/check")
+async def check(given: PlanText, studio: TheStudio) -> CheckedPlan:
+    """Check a plan as it was edited."""
+    return await in_thread(studio.check, given.text, given.dialect)
+
+
+@router.post("/plans/diff")
+async def compare(given: PlanPair, studio: TheStudio) -> Difference:
+    """Compare two plans."""
+    return await in_thread(studio.compare, given.before, given.after)
+
+
+@router.post("/runs", status_code=201)
+async def start(given: RunGiven, studio: TheStudio, user: User) -> RunLine:
+    """Run a plan, if it is the one that was shown; one with effects waits for its approval."""
+    return await studio.start(given, user)
+
+
+@router.get("/runs")
+async def runs(
+    studio: TheStudio,
+    state: RunState | None = None,
+    tool: Annotated[str, Query(max_length=200)] = "",
+    day: Annotated[str, Query(pattern="^([0-9]{4}-[0-9]{2}-[0-9]{2})?$")] = "",
+    text: Annotated[str, Query(max_length=200)] = "",
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    after: Annotated[str, Query(max_length=300)] = "",
+) -> RunList:
+    """Return runs, the newest first, of this state, tool, day (YYYY-MM-DD) and text."""
+    only = Filter(state or "", tool, day, text)
+    return await in_thread(run_list, studio.app, studio.active, only, limit, after)
+
+
+@router.get("/runs/{run}")
+async def run(run: RunName, studio: TheStudio) -> RunOut:
+    """Return a run with its plan, its steps and its answer."""
+    return await in_thread(run_view, studio.app, run, studio.active)
+
+
+@router.get("/runs/{run}/steps/{step}")
+async def step(
+    run: RunName,
+    step: Annotated[str, Path(max_length=200)],
+    studio: TheStudio,
+    offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
+) -> StepDetail:
+    """Return a step with its whole output, and 200 of its items from `offset` on."""
+    return await in_thread(step_detail, studio.app, studio.active, run, step, offset)
+
+
+async def _known(run: RunName, studio: TheStudio) -> str:
+    """Return the name of a run; where there is none the response is an error and no stream."""
+    return (await in_thread(known_run, studio.app, run)).run
+
+
+@router.get(
+    "/runs/{run}/events",
+    response_class=EventSourceResponse,
+    responses={
+        200: {
+            "description": "`event`: an EventOut, with its position as id; `progress`: without.",
+            "content": {
+                "text/event-stream": {
+                    "x-events": {"event": {"$ref": "#/components/schemas/EventOut"}}
+                }
+            },
+        }
+    },
+)
+async def events(
+    run: Annotated[str, Depends(_known)],
+    studio: TheStudio,
+    start: Annotated[int, Query(ge=0, le=10**9)] = 0,
+    last_event_id: Annotated[str, Header(max_length=20)] = "",
+) -> AsyncIterator[ServerSentEvent]:
+    """Send the events of a run from `start` on, or after `Last-Event-ID`, then those to come."""
+    seen = last_event_id.isascii() and last_event_id.isdecimal()
+    at = int(last_event_id) + 1 if seen else start
+    async for event in run_events(run, at, studio.app.needed_journal(), studio.active):
+        yield event
+
+
+@router.post("/runs/{run}/decisions")
+async def decide(run: RunName, given: DecisionGiven, studio: TheStudio, user: User) -> Decided:
+    """Decide about a run: approve, refuse, decide calls in doubt, cancel, resume, replan."""
+    return await studio.decide(run, given, user)
+
+
+@router.get("/runs/{run}/diff/{other}")
+async def compare_runs(run: RunName, other: RunName, studio: TheStudio) -> RunDiff:
+    """Compare two runs."""
+    return await studio.compare_runs(run, other)
+
+
+@router.get("/tools")
+async def tools(studio: TheStudio) -> ToolList:
+    """Return the tools, with what makes them hard to plan with."""
+    return await in_thread(studio.tools)
+
+
+@router.post("/tools/{name}/try")
+async def try_tool(
+    name: Annotated[str, Path(max_length=200)], given: TryGiven, studio: TheStudio
+) -> Tried:
+    """Call a tool that only reads."""
+    return await studio.try_tool(name, given.args)
+
+
+SHOWN_ELSEWHERE: Final = (Problem, EventOut, NodeOut)
+"""Models of errors and of server-sent events: no response of its own names them."""
+
+
+def json_problem(body: dict[str, object], status: int) -> JSONResponse:
+    """Return a response with an error."""
+    return JSONResponse(body, status, media_type=PROBLEM)

@@ -1,0 +1,496 @@
+"""What the studio does, on the front door: it asks, checks, runs and decides, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from fastapi.sse import ServerSentEvent
+from msgspec.structs import replace
+
+from toolplan.app.app import App
+from toolplan.app.results import AskResult, CheckResult
+from toolplan.app.resume import cancel, plan_of
+from toolplan.approval import Approver, decided_by, said_yes
+from toolplan.comparison import compare_plans
+from toolplan.compiler import parse
+from toolplan.consent import Effect, ValueApproval
+from toolplan.diagnostics import Diagnostic, Severity
+from toolplan.errors import ToolplanError
+from toolplan.events import Event, Run, RunState
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.forecast import Forecast
+from toolplan.path import Json
+from toolplan.plan import Literal, Plan, Step
+from toolplan.plan_json import load
+from toolplan.planners import Attempt, Draft
+from toolplan.planners.context import PlannerContext
+from toolplan.planners.offline import example_questions, offline_planner
+from toolplan.release import own_version
+from toolplan.rules.invented_literal import EARLIER
+from toolplan.storage.journal import RunEntry
+from toolplan.threads import in_thread
+from toolplan.tool_lint import lint_tools
+from toolplan.tools import Effects
+from toolplan_studio._active import ActiveRun, ActiveRuns, wait_for_person
+from toolplan_studio._calls import shown_effects
+from toolplan_studio._errors import Refused
+from toolplan_studio._run_wire import (
+    Allow,
+    CallDecision,
+    Cancel,
+    Decide,
+    Decided,
+    DecisionGiven,
+    Refuse,
+    Replan,
+    Resume,
+    RunDiff,
+    RunGiven,
+    RunLine,
+)
+from toolplan_studio._run_wire import Approve as ApprovePlan
+from toolplan_studio._runs import (
+    allowed_now,
+    failure_view,
+    known_run,
+    result_changes,
+    run_line,
+)
+from toolplan_studio._views import (
+    checked_view,
+    difference_view,
+    node_view,
+    plan_json_text,
+    proposed_view,
+    tool_view,
+)
+from toolplan_studio._wire import (
+    About,
+    CheckedPlan,
+    Difference,
+    Proposed,
+    Question,
+    ToolList,
+    Tried,
+)
+
+logger = logging.getLogger("toolplan")
+
+TOOLPLAN: Final = "toolplan"
+"""The dialect in which a person edits a plan."""
+_KEPT: Final = ("query", "reference_date", "provenance", "planner", EARLIER)
+"""What is kept of the metadata of a plan from a page: other entries would be read as our own."""
+_OPTIONS: Final = {"again": "retry", "failed": "abort"}
+
+
+@dataclass(frozen=True)
+class Studio:
+    """An app, and the runs that this server works on."""
+
+    app: App
+    active: ActiveRuns
+
+    # Plans
+
+    async def about(self, user: str) -> About:
+        """Return what is served."""
+        tools, today = self.app.tools, date.today().isoformat()
+        offline = offline_planner(PlannerContext(Path()))
+        return About(
+            version=own_version(),
+            user=user,
+            tools=len(tools),
+            sources=sorted({tool.source for tool in tools.values()}),
+            has_model=self.app.model is not None,
+            examples=[*await example_questions(offline, tools, today)],
+        )
+
+    async def ask(self, given: Question) -> Proposed:
+        """Return a plan for a question, or why there is none; run nothing."""
+        return await self._proposed(partial(self.app.plan, given.question), given)
+
+    async def ask_streamed(self, given: Question) -> AsyncIterator[ServerSentEvent]:
+        """Yield the steps of a plan while it is written (`step`), and then `plan` or `problem`."""
+        steps: asyncio.Queue[Step | None] = asyncio.Queue()
+        plan = partial(self.app.plan, given.question, on_step=steps.put_nowait)
+        asking = asyncio.ensure_future(self._proposed(plan, given))
+        asking.add_done_callback(lambda _: steps.put_nowait(None))
+        try:
+            while (step := await steps.get()) is not None:
+                shown = node_view(step, self.app.tools)
+                yield ServerSentEvent(raw_data=shown.model_dump_json(), event="step")
+            proposed = asking.result()
+        except ToolplanError as error:
+            fault = {"code": error.code, "detail": error.message, "help": error.help}
+            yield ServerSentEvent(data=fault, event="problem")
+        else:
+            yield ServerSentEvent(raw_data=proposed.model_dump_json(), event="plan")
+        finally:
+            asking.cancel()
+
+    async def _proposed(
+        self,
+        plan: Callable[..., Awaitable[AskResult]],
+        given: Question,
+        tried: Sequence[Attempt] = (),
+    ) -> Proposed:
+        try:
+            asked = await plan(today=given.today, conversation=given.conversation, tried=tried)
+        except ToolplanError:
+            raise
+        except Exception as error:  # a planner may raise anything
+            logger.exception("The planner failed.")
+            raise Refused(
+                "planner-failed",
+                f"The planner failed: {type(error).__name__}.",
+                "The log of the server has the details. You can also write a plan by hand.",
+            ) from None
+        return await in_thread(self._proposed_view, asked)
+
+    def _proposed_view(self, asked: AskResult) -> Proposed:
+        checked: CheckedPlan | None = None
+        if asked.plan is not None:
+            checked = self.check(plan_json_text(asked.plan.plan), TOOLPLAN)
+        elif isinstance(asked.proposal, Draft):
+            draft = asked.proposal
+            read = parse(draft.text, draft.dialect, self.app.tools).plan
+            text = draft.text
+            if read is not None and draft.dialect != TOOLPLAN:
+                text = plan_json_text(read)
+            checked = self.check(text, TOOLPLAN)
+        return proposed_view(asked, checked)
+
+    def _forecast(self, plan: ExecutionPlan | None) -> Forecast | None:
+        return None if plan is None or self.app.journal is None else self.app.forecast(plan)
+
+    def check(self, text: str, dialect: str) -> CheckedPlan:
+        """Return what is wrong with a plan."""
+        checked = self.app.check(text, dialect=dialect)
+        written = parse(text, dialect, self.app.tools).plan if checked.plan is None else None
+        return checked_view(checked, written, self._forecast(checked.plan), self.app.tools)
+
+    def compare(self, before: str, after: str) -> Difference:
+        """Return what differs between two plans.
+
+        Raises:
+            Refused: one is no plan.
+        """
+        return difference_view(compare_plans(_plan(before, "before"), _plan(after, "after")))
+
+    # Runs
+
+    async def start(self, given: RunGiven, user: str) -> RunLine:
+        """Run a plan, if it is the one that was shown.
+
+        Raises:
+            Refused: it is another one.
+        """
+        checked = await in_thread(self.app.check, given.text)
+        plan = _without_foreign_notes(checked)
+        if plan.digest != given.digest:
+            raise _other_plan(given.digest, plan.digest)
+        name = given.run or uuid.uuid4().hex
+        approve: Approver | ValueApproval = wait_for_person
+        if given.approve:
+            approve = said_yes(given.digest)
+        elif given.values:
+            approve = ValueApproval()  # nobody is asked: the run ends as one that waits
+
+        async def run(active: ActiveRun) -> Run:
+            with decided_by(user):
+                return await self.app.run(plan, run_id=name, approve=approve, on_event=active.add)
+
+        async with self.active.lock(name):
+            if given.run is None or not await self._is_started(name, plan.digest):
+                await self.active.begin(name, run)
+        return await self.line(name)
+
+    async def _is_started(self, name: str, digest: str) -> bool:
+        """Return whether the run was started when its request came before, or refuse its name."""
+        try:
+            found = (await self._entry(name)).digest
+        except ToolplanError as error:
+            if error.code != "unknown-run":
+                raise
+            return False
+        if found != digest:
+            raise _other_plan(digest, found)
+        return True
+
+    async def line(self, run: str) -> RunLine:
+        """Return the line of a run in the list."""
+        return await in_thread(run_line, await self._entry(run), self.app, self.active)
+
+    async def _entry(self, run: str) -> RunEntry:
+        return await in_thread(known_run, self.app, run)
+
+    async def compare_runs(self, before: str, after: str) -> RunDiff:
+        """Return two runs side by side."""
+        journal = self.app.needed_journal()
+        one, other = [load(journal.record(each).plan).plan for each in (before, after)]
+        if one is None or other is None:
+            raise Refused("not-found", "The plan of a run cannot be read.")
+        return RunDiff(
+            before=await self.line(before),
+            after=await self.line(after),
+            difference=difference_view(compare_plans(one, other)),
+            results=await in_thread(result_changes, self.app, self.active, before, after),
+        )
+
+    # Decisions
+
+    async def decide(self, run: str, given: DecisionGiven, user: str) -> Decided:
+        """Do what a person decided about a run.
+
+        Raises:
+            Refused: the run or its plan is not as it was shown, or another decision was faster.
+        """
+        async with self.active.lock(run):
+            entry = await self._entry(run)
+            if entry.status is not RunState.RUNNING:
+                await self.active.left(run)  # the page shows it since the journal says so
+            match given:
+                case ApprovePlan():
+                    await self._check_waiting(entry, given.digest)
+                    await self._refuse_values(run)
+                    await self._resume(run, user, digest=given.digest)
+                case Allow():
+                    self._check_state(entry, RunState.WAITING, "waiting")
+                    await self._allow(run, given, user)
+                case Refuse():
+                    await self._check_waiting(entry, given.digest)
+                    await self._end(run, given.reason or "no reason was given", user)
+                case Decide(calls=calls):
+                    self._check_state(entry, RunState.IN_DOUBT, "in doubt")
+                    await self._resume(run, user, calls=calls)
+                case Resume():
+                    self._check_idle(entry)
+                    await self._check_allowed(entry, given.kind)
+                    await self._resume(run, user)
+                case Cancel():
+                    await self._cancel(entry, user)
+                case Replan():
+                    self._check_idle(entry)
+        if isinstance(given, Replan) or (isinstance(given, Refuse) and given.reason):
+            return await self._replanned(run, given.reason)
+        return Decided(run=await self.line(run))
+
+    async def _check_waiting(self, entry: RunEntry, digest: str) -> None:
+        self._check_state(entry, RunState.WAITING, "waiting")
+        if entry.digest != digest:
+            raise _other_plan(digest, entry.digest)
+        journal = self.app.needed_journal()
+        plan = await in_thread(
+            partial(plan_of, entry.run, self.app.tools, journal=journal, limits=self.app.limits)
+        )
+        if plan.digest != digest:
+            raise _other_plan(digest, plan.digest)
+
+    async def _refuse_values(self, run: str) -> None:
+        """Refuse an approval of the plan where calls wait that nobody has looked at."""
+        if (await in_thread(self.app.result, run)).waiting:
+            raise Refused(
+                "not-allowed-now",
+                "Calls of this run wait with their values: an approval of the plan is not enough.",
+                "Look at the calls, and allow or refuse them.",
+            )
+
+    async def _allow(self, run: str, given: Allow, user: str) -> None:
+        waiting = (await in_thread(self.app.result, run)).effects
+        decided = shown_effects(waiting, [*given.calls, *given.refused])
+        if not decided:
+            raise Refused("bad-request", "No call is named.", "Name the calls that were shown.")
+        allowed = decided[: len(given.calls)]
+        if {each.step for each in allowed} & {each.step for each in decided[len(allowed) :]}:
+            raise Refused("bad-request", "A step has two decisions.", "Decide about it once.")
+        denied = decided[len(allowed) :]
+        await self._resume(run, user, allow=allowed, deny=denied, reason=given.reason)
+
+    def _check_state(self, entry: RunEntry, state: RunState, words: str) -> None:
+        self._check_idle(entry)
+        if entry.status is not state:
+            raise Refused(
+                "not-allowed-now",
+                f"The run is not {words}: it is {entry.status.value.replace('_', ' ')}.",
+                "Look at the run again: somebody else has decided, or it has gone on.",
+            )
+
+    async def _check_allowed(self, entry: RunEntry, kind: str) -> None:
+        if kind not in await in_thread(allowed_now, self.app, entry, self.active):
+            raise Refused(
+                "not-allowed-now",
+                f"There is nothing to {kind}: the run is {entry.status.value.replace('_', ' ')}.",
+                "Look at the run again: somebody else has decided, or it has gone on.",
+            )
+
+    def _check_idle(self, entry: RunEntry) -> None:
+        if self.active.get(entry.run) is not None:
+            raise Refused(
+                "not-allowed-now",
+                "The run is active.",
+                "Look at the run again: somebody else has decided, or it has gone on.",
+            )
+
+    async def _resume(
+        self,
+        run: str,
+        user: str,
+        *,
+        digest: str | None = None,
+        calls: Sequence[CallDecision] = (),
+        allow: Sequence[Effect] = (),
+        deny: Sequence[Effect] = (),
+        reason: str = "",
+    ) -> None:
+        decided: dict[str, list[str]] = {"retry": [], "abort": []}
+        done: dict[str, Json] = {}
+        for call in calls:
+            place = call.step if call.item is None else f"{call.step}:{call.item}"
+            if call.decision == "done":
+                done[place] = call.output
+            else:
+                decided[_OPTIONS[call.decision]].append(place)
+
+        if await in_thread(self.app.workers.placed, run) is not None:
+            await self._send(run, user, digest, decided, done, allow, deny, reason)
+            return
+        approve: Approver = wait_for_person if digest is None else said_yes(digest)
+
+        async def resume(active: ActiveRun) -> Run:
+            with decided_by(user):
+                return await self.app.resume(
+                    run,
+                    retry=decided["retry"],
+                    abort=decided["abort"],
+                    resolve=done,
+                    allow=allow,
+                    deny=deny,
+                    reason=reason,
+                    approve=approve,
+                    on_event=active.add,
+                )
+
+        await self.active.begin(run, resume)
+
+    async def _send(
+        self,
+        run: str,
+        user: str,
+        digest: str | None,
+        decided: Mapping[str, list[str]],
+        done: Mapping[str, Json],
+        allow: Sequence[Effect],
+        deny: Sequence[Effect],
+        reason: str,
+    ) -> None:
+        """Send a decision to the workers that have a run: nothing of it is run here."""
+        workers = self.app.workers
+        if digest is not None:
+            await workers.approve(run, digest, who=user)
+        else:
+            await workers.decide(
+                run, **decided, resolve=done, allow=allow, deny=deny, reason=reason, who=user
+            )
+
+    async def _cancel(self, entry: RunEntry, user: str) -> None:
+        if await in_thread(self.app.workers.placed, entry.run) is not None:
+            await self._check_allowed(entry, "cancel")
+            await self.app.workers.cancel(entry.run, who=user)
+        elif self.active.get(entry.run) is not None:
+            await self.active.cancel(entry.run)
+        else:
+            await self._end(entry.run, "", user)
+
+    async def _end(self, run: str, reason: str, user: str) -> None:
+        journal = self.app.needed_journal()
+        await in_thread(cancel, journal, run, reason, user, time.time())
+
+    async def _replanned(self, run: str, reason: str) -> Decided:
+        """Ask the planner for another plan for the question of a run."""
+        journal = self.app.needed_journal()
+        record = await in_thread(journal.record, run)
+        events = await in_thread(journal.events, run)
+        before = load(record.plan).plan
+        query = None if before is None else before.metadata.get("query")
+        line = await self.line(run)
+        if before is None or not isinstance(query, str) or not query:
+            return Decided(run=line)
+        day = before.metadata.get("reference_date")
+        asked = Question(question=query, today=day if isinstance(day, str) else None)
+        tried = [_attempt(before, reason, events)]
+        proposed = await self._proposed(partial(self.app.plan, query), asked, tried)
+        if proposed.checked is None or proposed.checked.plan is None:
+            return Decided(run=line, replanned=proposed)
+        after = load(proposed.checked.plan).plan
+        difference = None if after is None else difference_view(compare_plans(before, after))
+        return Decided(run=line, replanned=proposed, difference=difference)
+
+    # Tools
+
+    def tools(self) -> ToolList:
+        """Return the tools, with what makes them hard to plan with."""
+        tools = self.app.tools
+        findings = lint_tools(tools)
+        return ToolList(tools=[tool_view(tool, findings) for tool in tools.values()])
+
+    async def try_tool(self, name: str, args: dict[str, Json]) -> Tried:
+        """Call a tool that only reads, as a plan of one step.
+
+        Raises:
+            Refused: there is no such tool, or it may change something.
+        """
+        tool = self.app.tools.get(name)
+        if tool is None:
+            raise Refused("unknown-tool", f"There is no tool {name!r}.")
+        if tool.effects is not Effects.READ:
+            raise Refused(
+                "has-effects",
+                f"The tool {name!r} may change something.",
+                "Put it into a plan: then it is shown and approved before it is called.",
+            )
+        step = Step("try", name, {key: Literal(value) for key, value in args.items()})
+        ended = await self.app.run(Plan((step,), metadata={"query": f"Try {name}"}))
+        return Tried(
+            run=ended.run,
+            status=ended.status.value,
+            output=ended.steps["try"].output,
+            error=failure_view(ended.steps["try"].error or ended.error),
+            took_s=ended.took_s,
+        )
+
+
+def _plan(text: str, name: str) -> Plan:
+    found = parse(text).plan
+    if found is None:
+        raise Refused("bad-plan", f"The plan `{name}` cannot be read.", "Check it first.")
+    return found
+
+
+def _without_foreign_notes(checked: CheckResult) -> ExecutionPlan:
+    plan = checked.needed()
+    metadata = {key: plan.plan.metadata[key] for key in _KEPT if key in plan.plan.metadata}
+    return replace(plan, plan=replace(plan.plan, metadata=metadata))
+
+
+def _other_plan(shown: str, found: str) -> Refused:
+    return Refused(
+        "digest-changed",
+        f"The plan is not the one that was shown: {found[:12]} instead of {shown[:12]}.",
+        "Look at the plan again, and decide anew. Nothing was run.",
+    )
+
+
+def _attempt(plan: Plan, reason: str, events: Sequence[Event]) -> Attempt:
+    found: tuple[Diagnostic, ...] = ()
+    if reason:
+        found = (Diagnostic("refused", Severity.ERROR, f"A person refused the plan: {reason}"),)
+    return Attempt(Draft(plan_json_text(plan)), found, tuple(events))

@@ -1,0 +1,114 @@
+"""`toolplan studio`."""
+
+from __future__ import annotations
+
+import os
+import threading
+import webbrowser
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from toolplan import open
+from toolplan.app.wait import run_to_end
+from toolplan.cli.options import (
+    BaseUrlOption,
+    EffectsOption,
+    JournalOption,
+    ModelOption,
+    PlannerOption,
+    PolicyOption,
+    PortOption,
+    ToolsOption,
+    WeeksOption,
+    known_port,
+)
+from toolplan.cli.terminal import CommandError, Exit, note
+from toolplan.http_server.serving import CannotServe
+from toolplan_studio._page import HOW_TO_BUILD, NOT_BUILT, is_built
+from toolplan_studio._serve import DEFAULT_PORT, TOKEN, serve
+
+NoOpenFlag = Annotated[
+    bool, Parameter(name="--no-open", help="Print the address; open no browser.")
+]
+HostOption = Annotated[
+    str,
+    Parameter(
+        name="--host",
+        help="The address to listen on; all but loopback need TOOLPLAN_STUDIO_TOKEN.",
+    ),
+]
+OriginOption = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--origin",
+        help="Another address of the studio, as https://plans.example (repeatable).",
+    ),
+]
+UserHeaderOption = Annotated[
+    str | None,
+    Parameter(
+        name="--user-header",
+        help="The header in which a proxy names the user, as X-Forwarded-User.",
+    ),
+]
+
+
+def studio_command(
+    *,
+    tools: ToolsOption = (),
+    base_url: BaseUrlOption = None,
+    policy: PolicyOption = None,
+    effects: EffectsOption = (),
+    planner: PlannerOption = "auto",
+    model: ModelOption = (),
+    weeks: WeeksOption = "rolling",
+    journal: JournalOption = None,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = DEFAULT_PORT,
+    no_open: NoOpenFlag = False,
+    origin: OriginOption = (),
+    user_header: UserHeaderOption = None,
+) -> int:
+    """Open the page on which plans are asked for, approved and watched.
+
+    The address that it prints lets one browser in, once. Other computers
+    reach it only with --host and a token of 16 characters or more in
+    TOOLPLAN_STUDIO_TOKEN. Runs that are active when it ends can be resumed.
+    """
+    if not is_built():
+        note(f"{NOT_BUILT} {HOW_TO_BUILD} The API is served without it.")
+
+    def ready(url: str) -> None:
+        note(f"The studio: {url}")
+        if not no_open and is_built():
+            # a browser that does not come back at once may not hold up the server
+            threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+
+    with open(
+        tools or None,
+        model=model or None,
+        planner=planner,
+        base_url=base_url,
+        policy=policy,
+        effects=effects,
+        weeks=weeks,
+        journal=journal,
+        on_note=note,
+    ) as app:
+        serving = serve(
+            app,
+            host=host,
+            port=known_port(port),
+            token=os.environ.get(TOKEN) or None,
+            origins=origin,
+            user_header=user_header,
+            on_ready=ready,
+        )
+        try:
+            run_to_end(serving)
+        except CannotServe as error:
+            about_token = error.code in ("not-loopback", "weak-token")
+            more = f" A token is read from {TOKEN}." if about_token else ""
+            raise CommandError(error.code, error.message, f"{error.help or ''}{more}") from None
+    return Exit.FINE.value
