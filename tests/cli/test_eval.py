@@ -6,12 +6,17 @@ import json
 import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from tests.cli.calls import Call
 from tests.doubles.model_replies import Received, Served
 from tests.doubles.model_server import ScriptedModelServer
+from toolplan.plan_json import load
+from toolplan.plan_tests.cases import Case, Expectation
+from toolplan.plan_tests.recorded import Recorded
+from toolplan.plan_tests.runner import differences
 
 TOOLS = '''
 import toolplan
@@ -107,3 +112,92 @@ def test_without_a_model_the_planner_of_the_file_is_measured(shelf: Path, call: 
     said = call("eval", "q.yaml", "--planner", "offline", "--times", "2", "--json")
     (variant,) = json.loads(said.out)["variants"]
     assert (variant["name"], variant["asked"], variant["calls"]) == ("no model", 8, 0)
+
+
+ROWS = [
+    {"query": "Books by Ada", "toolset": "shelf", "dialect": "bfcl",
+     "steps": [{"id": "a", "tool": "books_list", "arguments": {"author": "Ada"}}],
+     "accept": [{"accept": {"author": ["bob", "Ada"], "lang": ["en", ""]}}]},
+    {"query": "Books by Bo", "toolset": "shelf",
+     "plan": {"toolplan": 1,
+              "steps": [{"id": "x", "tool": "books_list", "args": {"author": "Bo"}}]}},
+    {"query": "Books by Cy", "toolset": "shelf", "dialect": "literal",
+     "steps": [{"tool": "books_list", "arguments": {"author": "Cy"}}]},
+    {"query": "Sing", "toolset": "shelf", "steps": [], "expect": "no_call"},
+    {"query": "Sing again", "toolset": "shelf", "steps": []},
+]  # fmt: skip
+SHELF = [
+    {
+        "name": "books_list",
+        "input_schema": {"type": "object", "properties": {"author": {"type": "string"}}},
+        "annotations": {"readOnlyHint": True},
+    }
+]
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    path = tmp_path / "set.jsonl"
+    path.write_text("\n".join(map(json.dumps, ROWS)), "utf-8")
+    path.with_name("set.tools.json").write_text(json.dumps({"shelf": SHELF}), "utf-8")
+    return path
+
+
+def test_rows_of_a_data_set_are_asked_with_tools_of_their_own(rows: Path, call: Call) -> None:
+    with ScriptedModelServer([answer] * 50) as server:
+        words = ("eval", "--data", str(rows), "--model", server.spec, "--json")
+        said, few = (
+            call(*words, "--junit", str(rows.with_name("eval.xml"))),
+            call(*words, "--rows", "2"),
+        )
+    (variant,) = json.loads(said.out)["variants"]
+    assert [each["outcome"] for each in variant["questions"]] == [
+        "right",
+        "right",
+        "asked",
+        "right",
+    ]
+    (variant,) = json.loads(few.out)["variants"]
+    assert [each["question"] for each in variant["questions"]] == ["Books by Ada", "Books by Cy"]
+    suites = ElementTree.fromstring(rows.with_name("eval.xml").read_text("utf-8"))
+    assert (suites.get("tests"), suites.get("failures")) == ("4", "1")
+    assert [case.get("name") for case in suites.iter("testcase")][2:] == ["Books by Cy", "Sing"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no row says what is expected"),
+        ("[]", "set.jsonl:1: no JSON object"),
+        ('{"query": "Sing"}', "set.jsonl:1: it has no `query`, or no `tools`"),
+        ('{"query": "Sing", "tools": [{"name": 1}]}', "set.jsonl:1: "),
+    ],
+)
+def test_a_file_that_is_no_data_set_is_refused(
+    rows: Path, call: Call, text: str, said: str
+) -> None:
+    rows.write_text(text, "utf-8")
+    refused = call("eval", "--data", str(rows))
+    assert refused.code == 2
+    assert said in refused.err
+
+
+@pytest.mark.parametrize(
+    ("accept", "args", "right"),
+    [
+        ({"a": ["X"]}, {"a": "x"}, True),
+        ({"a": [1]}, {"a": True}, False),
+        ({"a": [1, ""]}, {}, True),
+        ({"a": [1]}, {}, False),
+        ({"a": [1]}, {"a": 1, "b": 2}, False),
+        ({"a": [{"b": [1, 2]}]}, {"a": {"b": 2}}, True),
+        ({"a": [{"b": [1, 2]}]}, {"a": {"b": 3}}, False),
+    ],
+)
+def test_values_that_are_accepted(accept: Any, args: dict[str, Any], right: bool) -> None:
+    gold, plan = (
+        load({"toolplan": 1, "steps": [{"id": "s", "tool": "t", "args": each}]}).plan
+        for each in ({"z": 0}, args)
+    )
+    case = Case("?", None, Expectation(gold, accept=(accept,)))
+    assert (differences(case, plan, "", Recorded(Path("none.jsonl"))) == ()) is right

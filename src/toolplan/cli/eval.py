@@ -13,12 +13,15 @@ from msgspec import Struct
 
 from toolplan.cli.options import JsonFlag, ModelOption, ToolsOption
 from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
-from toolplan.cli.test import Files, PlannerChoice, TimesOption
+from toolplan.cli.test import Files, JunitOption, PlannerChoice, TimesOption, write_text
 from toolplan.path import Json
 from toolplan.plan_tests.cases import Case, CaseFile, read_cases
+from toolplan.plan_tests.data import read_data
+from toolplan.plan_tests.junit import junit
 from toolplan.plan_tests.measure import Figures, Measured, figures, measured
 from toolplan.plan_tests.opening import open_for
 from toolplan.plan_tests.recorded import Recorded
+from toolplan.plan_tests.runner import CaseResult
 from toolplan.render.printable import printable
 
 InstructionsOption = Annotated[
@@ -30,7 +33,21 @@ InstructionsOption = Annotated[
         negative="",
     ),
 ]
+DataOption = Annotated[
+    tuple[Path, ...],
+    Parameter(
+        name="--data",
+        help="A data set: a JSON object with a question, its tools and its plan in each line. May"
+        " be given many times.",
+        negative="",
+    ),
+]
+RowsOption = Annotated[
+    int, Parameter(name="--rows", help="How many rows of each data set, spread over its file.")
+]
 _MOST_TIMES: Final = 1000
+_DAY: Final = "2025-01-01"
+"""The day of questions of data sets that name none."""
 _LONGEST: Final = 100_000
 _COUNTS: Final = {
     "asked": "n",
@@ -58,6 +75,17 @@ class _Variant(Struct, frozen=True):
     def figures(self) -> Figures:
         return figures(each for _, each in self.results)
 
+    @property
+    def cases(self) -> list[tuple[Path, CaseResult]]:
+        """The results as those of plan tests, each file by the name of the variant."""
+        return [
+            (
+                Path(f"{self.name}: {path}"),
+                CaseResult(each.case, (each.problems,), None, each.seconds),
+            )
+            for path, each in self.results
+        ]
+
 
 def eval_command(
     *files: Files,
@@ -65,7 +93,10 @@ def eval_command(
     planner: PlannerChoice = None,
     model: ModelOption = (),
     instructions: InstructionsOption = (),
+    data: DataOption = (),
+    rows: RowsOption = 100,
     times: TimesOption = 1,
+    junit_file: JunitOption = None,
     as_json: JsonFlag = False,
 ) -> int:
     """Measure how good plans are: by model, and by prompt. No tool is called.
@@ -74,13 +105,16 @@ def eval_command(
     question that is asked, its plan is right, wrong (it passes the check and is another one),
     asked back about, or failed.
     """
-    if not files:
-        raise CommandError("usage", "FILE is missing.", "Name a file of plan tests.")
+    if not files and not data:
+        raise CommandError("usage", "FILE is missing.", "Name a file of plan tests, or --data.")
+    if rows < 1:
+        raise CommandError("usage", f"--rows {rows} is not 1 or more.")
     if not 1 <= times <= _MOST_TIMES:
         raise CommandError("usage", f"--times {times} is not from 1 to {_MOST_TIMES}.")
     read = [read_cases(path) for path in files]
     for file in read:
         _need_gold(file)
+    read += [each for path in data for each in read_data(path, rows, _DAY)]
     ended: list[_Variant] = []
     for variant in _variants(read, model, instructions):
         results: list[tuple[Path, Measured]] = []
@@ -89,6 +123,8 @@ def eval_command(
             results += [(file.path, each) for each in found]
         ended.append(_Variant(variant.name, variant.model, variant.instructions, tuple(results)))
         note(f"{printable(variant.name)}: {len(results)} asked.")
+    if junit_file is not None:
+        write_text(junit_file, junit([each for one in ended for each in one.cases]))
     if as_json:
         print_json({"variants": [_to_json(each) for each in ended]})
     else:

@@ -77,7 +77,7 @@ def test_command(
             ended = asyncio.run(_tested(app, file, recorded, times, as_json=as_json))
         results += [(file.path, each) for each in ended]
     if junit_file is not None:
-        _write(junit_file, junit(results))
+        write_text(junit_file, junit(results))
     failed = sum(not each.succeeded for _, each in results)
     if as_json:
         print_json({"failed": failed, "tests": [_to_json(*each) for each in results]})
@@ -134,7 +134,12 @@ def _to_json(path: Path, result: CaseResult) -> Json:
     }
 
 
-def _write(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> None:
+    """Write `text` to the file at `path`.
+
+    Raises:
+        CommandError: `unwritable-file`.
+    """
     try:
         path.write_text(text, "utf-8")
     except OSError as error:

@@ -14,6 +14,7 @@ from toolplan.errors import ToolplanError
 from toolplan.path import Json
 from toolplan.plan import Plan
 from toolplan.plan_json import load
+from toolplan.tools import Toolbox
 from toolplan.yaml_text import YamlError, read_yaml
 
 MOST_BYTES: Final = 20_000_000
@@ -40,6 +41,8 @@ class Expectation(Struct, frozen=True):
         forbidden: none of these tools is called.
         max_calls: the most calls that the plan may make.
         no_plan: the planner asks back or refuses.
+        accept: for each step of `plan`, the values that each argument may have, as BFCL writes
+            them: `""` among them says that it may be missing.
     """
 
     plan: Plan | None = None
@@ -48,6 +51,7 @@ class Expectation(Struct, frozen=True):
     forbidden: frozenset[str] = frozenset()
     max_calls: int | None = None
     no_plan: bool = False
+    accept: tuple[Json, ...] = ()
 
 
 class Case(Struct, frozen=True):
@@ -63,7 +67,7 @@ class CaseFile(Struct, frozen=True):
 
     path: Path
     cases: tuple[Case, ...]
-    tools: str | tuple[str, ...] | None = None
+    tools: str | tuple[str, ...] | Toolbox | None = None
     planner: str | None = None
     model: str | None = None
 

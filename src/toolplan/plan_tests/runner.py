@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from time import perf_counter
+from typing import cast
 
 from msgspec import Struct
 
@@ -11,7 +12,9 @@ from toolplan.app.app import App
 from toolplan.approval import most_calls
 from toolplan.comparison import ABSENT, compare_plans
 from toolplan.errors import ToolplanError
+from toolplan.path import Json
 from toolplan.plan import Plan
+from toolplan.plan_json import dump
 from toolplan.plan_tests.cases import Case, Expectation
 from toolplan.plan_tests.recorded import Recorded
 from toolplan.render.comparison_view import ComparisonView
@@ -88,7 +91,9 @@ def _differences(expected: Expectation, plan: Plan) -> Iterable[str]:
     called = frozenset(step.tool for step in plan.steps)
     if expected.plan is not None:
         found = compare_plans(expected.plan, plan)
-        if not found.same:
+        if expected.accept:
+            yield from _not_accepted(expected.plan, expected.accept, plan, found.matched)
+        elif not found.same:
             yield ComparisonView(found).text()
     if expected.includes is not None:
         yield from _missing(expected.includes, plan)
@@ -113,6 +118,46 @@ def _missing(includes: Plan, plan: Plan) -> Iterable[str]:
                     f"Step {step.after!r} ({step.tool}) differs at {change.pointer}: "
                     f"expected {change.before!r}, found {change.after!r}."
                 )
+
+
+def _not_accepted(
+    gold: Plan, accepted: Sequence[Json], plan: Plan, matched: Mapping[str, str]
+) -> Iterable[str]:
+    values = dict(zip((step.id for step in gold.steps), accepted, strict=False))
+    if missing := values.keys() - set(matched.values()):
+        yield f"It does not make the calls {_names(missing)}."
+    document = cast("list[dict[str, Json]]", dump(plan)["steps"])
+    for step, written in zip(plan.steps, document, strict=True):
+        if (partner := matched.get(step.id)) is None or step.for_each is not None:
+            yield f"Step {step.id!r} ({step.tool}) is none of the expected calls."
+        elif not _is_accepted(values.get(partner), written.get("args", {})):
+            yield f"Step {step.id!r} ({step.tool}) has other arguments than {values[partner]}."
+
+
+def _is_accepted(values: Json, given: Json) -> bool:
+    """Return whether each argument of `given` has one of its `values`; texts without case."""
+    if not isinstance(values, dict) or not isinstance(given, dict):
+        return False
+    if given.keys() - values.keys():
+        return False
+    for name, allowed in values.items():
+        choices = allowed if isinstance(allowed, list) else [allowed]
+        if name not in given:
+            if "" not in choices:
+                return False
+        elif not any(_is_like(each, given[name]) for each in choices):
+            return False
+    return True
+
+
+def _is_like(choice: Json, value: Json) -> bool:
+    if isinstance(choice, str) and isinstance(value, str):
+        return choice.casefold() == value.casefold()
+    if isinstance(choice, dict):
+        return _is_accepted(choice, value)
+    if isinstance(choice, bool) or isinstance(value, bool):
+        return choice is value
+    return choice == value
 
 
 def _names(tools: Iterable[str]) -> str:
