@@ -248,6 +248,18 @@ ROWS: Final = {
         },
         spec="anthropic:claude-x",
     ),
+    "anthropic, kept text": Row(
+        lambda body: "cache_control" in json.dumps(body),
+        400,
+        {
+            "type": "error",
+            "error": {
+                "type": "invalid_request_error",
+                "message": "system.0.cache_control: Extra inputs are not permitted",
+            },
+        },
+        spec="anthropic:claude-x",
+    ),
     "anthropic, too many tokens": Row(
         above(4096),
         400,
@@ -414,7 +426,8 @@ def test_what_names_no_parameter_or_is_of_another_kind_changes_nothing(
 
 @pytest.mark.parametrize("name", SETTABLE)
 def test_a_setting_leaves_each_out_from_the_start(name: str) -> None:
-    spec = "openai:chat-x" if name == "max_completion_tokens" else None
+    specs = {"max_completion_tokens": "openai:chat-x", "cache_control": "anthropic:claude-x"}
+    spec = specs.get(name)
     outcome = ask("Hello", spec=spec, schema=SCHEMA, key=KEY, left_out=[name])
     (request,) = outcome.requests[0]
     body = cast("Body", request.body)
@@ -424,7 +437,7 @@ def test_a_setting_leaves_each_out_from_the_start(name: str) -> None:
             assert [role for role, _ in request.messages] == ["user"]
         case "stream":
             assert not request.streamed
-        case "strict":
-            assert "strict" not in json.dumps(body)
+        case "strict" | "cache_control":
+            assert name not in json.dumps(body)
         case _:
             assert name not in body

@@ -63,7 +63,7 @@ def test_a_message_of_anthropic_is_asked_for_in_its_form() -> None:
     assert body_for("anthropic:claude-3-5-haiku", CLOSED) == {
         "model": "claude-3-5-haiku",
         "stream": True,
-        "system": "S",
+        "system": [{"type": "text", "text": "S", "cache_control": {"type": "ephemeral"}}],
         "messages": [
             {"role": "user", "content": "U"},
             {"role": "assistant", "content": "A"},

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from toolplan.path import Json
 
 SETTABLE: Final = (
+    "cache_control",
     "max_completion_tokens",
     "max_tokens",
     "response_format",
@@ -107,6 +108,8 @@ class Changes(Struct, frozen=True):
                 name = next((each for each in names if each in body), None)
                 if name is not None and (seen := pattern.search(text)) is not None:
                     found.append((seen.start(), name))
+            if isinstance(body.get("system"), list) and "cache_control" in text:
+                found.append((text.index("cache_control"), "cache_control"))
             if _has_system(body) and (seen := _SYSTEM.search(text)) is not None:
                 found.append((seen.start(), "system"))
             for _, name in sorted(found):

@@ -61,7 +61,7 @@ def written(
     tokens = min(request.max_tokens, changes.most_tokens or request.max_tokens)
     if spec.form == "anthropic":
         headers["anthropic-version"] = _VERSION
-        body |= _messages_form(spec, request, schema, tokens)
+        body |= _messages_form(spec, request, schema, tokens, left_out)
         url = f"{spec.url}/v1/messages"
     else:
         body |= _chat_form(spec, request, schema, tokens, changes)
@@ -97,13 +97,18 @@ def _chat_form(
     return body
 
 
-def _messages_form(spec: Spec, request: ModelRequest, schema: Json, tokens: int) -> dict[str, Json]:
+def _messages_form(
+    spec: Spec, request: ModelRequest, schema: Json, tokens: int, left_out: frozenset[str]
+) -> dict[str, Json]:
+    # form of plans and tools, the same for every question: kept by the endpoint
     system = "\n\n".join(each.text for each in request.messages if each.role == "system")
     body: dict[str, Json] = {
         "messages": [_message(each) for each in request.messages if each.role != "system"],
         "max_tokens": tokens,
     }
-    if system:
+    if system and "cache_control" not in left_out:
+        body["system"] = [{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}]
+    elif system:
         body["system"] = system
     if not _NO_TEMPERATURE.match(spec.model):
         body["temperature"] = min(request.temperature, 1.0)

@@ -10,7 +10,7 @@ from toolplan import Tool, Toolbox
 from toolplan.compiler import compile_plan
 from toolplan.path import Json
 from toolplan.plan import Ref
-from toolplan.planners.llm._examples import example_plans
+from toolplan.planners.llm._examples import example_plans, own_examples
 from toolplan.tools import Effects
 from toolplan_demo import TOOLS
 
@@ -47,3 +47,26 @@ def test_an_example_passes_its_check_and_has_no_value(tools: Toolbox, count: int
         for step in compiled.plan.plan.steps:
             assert all(isinstance(value, Ref) for value in step.args.values())
         assert all("args" in step for step in json.loads(example)["steps"])
+
+
+OWN: dict[str, Json] = {
+    "question": "Ada's loans",
+    "plan": {"toolplan": 1, "steps": [{"id": "a", "tool": "loans_get", "args": {"book_id": "B1"}}]},
+}
+
+
+@pytest.mark.parametrize(
+    ("listed", "shown"),
+    [
+        ([OWN], 1),
+        ([OWN, OWN, OWN], 2),
+        ([{**OWN, "question": "x" * 400}], 0),
+        ([{"question": "Loans", "plan": {"toolplan": 1, "steps": []}}], 0),
+        ([{"question": "Loans", "plan": {"toolplan": 1, "steps": [{"id": "a", "tool": "no"}]}}], 0),
+        (["Loans"], 0),
+        ("Loans", 0),
+    ],
+)
+def test_examples_of_a_tool_are_shown_where_their_plans_are_plans(listed: Json, shown: int) -> None:
+    lent = Tool("loans_get", "", {"type": "object", "x-examples": listed}, None, Effects.READ)
+    assert len(own_examples(Toolbox([lent]))) == shown

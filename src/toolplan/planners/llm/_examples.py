@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Final, cast
 
 from msgspec import Struct
@@ -12,12 +12,15 @@ from msgspec import Struct
 from toolplan.diagnostics import words
 from toolplan.path import EVERY, Json, Path
 from toolplan.plan import Plan, Ref, Step, Value
-from toolplan.plan_json import dump
+from toolplan.plan_json import dump, load
 from toolplan.schema import Schema, Verdict, assignable, at, required
 from toolplan.tools import Tool, Toolbox
 
 _LOOKED_AT: Final = 40
 _LONGEST: Final = 400
+_OF_A_TOOL: Final = 2
+_OWN: Final = 2_000
+"""The most characters of all examples that tools bring along."""
 
 
 class _Link(Struct, frozen=True):
@@ -41,6 +44,29 @@ def example_plans(tools: Toolbox) -> tuple[str, ...]:
     plans = [Plan((step,)) for step in alone if step is not None][:1]
     plans += islice((pair for pair in map(_pair, _links(reading)) if pair is not None), 1)
     return tuple(text for text in map(_text, plans) if len(text) <= _LONGEST)
+
+
+def own_examples(tools: Toolbox) -> tuple[str, ...]:
+    """Return the `x-examples` of input schemas: a question and its plan, as one JSON line each.
+
+    Those whose plan is none, or calls a tool that is not listed, are left out.
+    """
+    found: list[str] = []
+    for tool in tools.values():
+        root = tool.raw_input
+        listed = root.get("x-examples") if isinstance(root, dict) else None
+        for each in listed[:_OF_A_TOOL] if isinstance(listed, list) else ():
+            match each:
+                case {"question": str(question), "plan": dict(plan)}:
+                    parsed = load(plan)
+                case _:
+                    continue
+            known = parsed.plan is not None and all(s.tool in tools for s in parsed.plan.steps)
+            text = json.dumps({"question": question, "plan": plan}, ensure_ascii=False)
+            if known and not parsed.diagnostics and len(text) <= _LONGEST and text.isprintable():
+                found.append(text)
+    lengths = accumulate(map(len, found))
+    return tuple(text for text, length in zip(found, lengths, strict=True) if length <= _OWN)
 
 
 def _text(plan: Plan) -> str:

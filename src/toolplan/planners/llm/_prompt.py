@@ -10,14 +10,14 @@ from typing import Final
 from toolplan.dates import DateRange, FoundDate, Weeks, find_dates
 from toolplan.path import Json
 from toolplan.planners._base import Attempt, Question
-from toolplan.planners.llm._examples import example_plans
+from toolplan.planners.llm._examples import example_plans, own_examples
 from toolplan.planners.llm._facts import argument_lines
 from toolplan.planners.llm._feedback import feedback
 from toolplan.planners.llm._signature import signatures_text
 from toolplan.providers import Message
 from toolplan.tools import Effects, Tool, Toolbox
 
-PROMPT_VERSION: Final = "6"
+PROMPT_VERSION: Final = "7"
 """Changed with every change of the prompt, so that stored plans of another one are not reused."""
 
 _DESCRIPTION: Final = 400
@@ -86,6 +86,8 @@ _WEEKDAYS: Final = (
 
 _EXAMPLES: Final = "The form of plans with these tools:"
 
+_OWN_EXAMPLES: Final = "Examples of providers, whose values are not those of the question:"
+
 _EFFECTS: Final = {
     Effects.WRITE: "  (writes)",
     Effects.DESTRUCTIVE: "  (destroys)",
@@ -121,6 +123,8 @@ def messages(
     if examples := example_plans(tools):
         shown = "\n".join(examples)
         parts.append(f"{_EXAMPLES}\n{shown}")
+    if own := own_examples(tools):
+        parts.append("\n".join((_OWN_EXAMPLES, *own)))
     system = Message("system", "\n\n".join(parts))
     said = _so_far(attempts)
     if small and said and may_ask(attempts, small=True):
