@@ -214,12 +214,13 @@ def test_the_form_of_a_reply_keeps_what_an_argument_says(case: str, small: bool)
     form = Schema.load(plan_schema(Toolbox([tool]), small=small))
 
     def fits(value: Json) -> bool:
-        step: Json = {"id": "s", "tool": "t", "args": {"a": value}}
+        step: Json = {"id": "t", "tool": "t", "args": {"a": value}}
         return form.is_valid({"toolplan": 1, "steps": [step]})
 
     if small:  # the schema omits optional arguments
         fitting, others = [each for each in fitting if each is not None], [*others, None]
-    assert [value for value in (*fitting, "${o.rows[*].id}") if not fits(value)] == []
+    reference = "${t}" if small else "${o.rows[*].id}"
+    assert [value for value in (*fitting, reference) if not fits(value)] == []
     if case != "anything beside":
         assert [value for value in others if fits(value)] == []
 

@@ -16,8 +16,8 @@ from toolplan.testing.model import ScriptedModel
 from toolplan_demo import TOOLS
 
 GOOD = '{"toolplan": 1, "steps": [{"id": "a", "tool": "facilities_list", "args": {}}]}'
-STEP: dict[str, Json] = {"id": "a", "tool": "shipments_list"}
-REFERENCE = "${a.data[*].id}"
+STEP: dict[str, Json] = {"id": "shipments_list", "tool": "shipments_list"}
+REFERENCE = "${facilities_list.data[*].id}"
 
 
 def unbounded(schema: Json) -> list[Json]:
@@ -38,7 +38,14 @@ def unbounded(schema: Json) -> list[Json]:
         (STEP | {"args": {"ids": REFERENCE}, "for_each": REFERENCE}, True),
         (STEP | {"args": {}, "when": {"value": REFERENCE, "is": {"minimum": 1}}}, False),
         (STEP | {"args": {}, "for_each": ["a"]}, False),
-        (STEP | {"args": {}, "id": "2025-10-12"}, False),
+        (
+            STEP | {"args": {}, "id": "shipments_list_2", "for_each": "${facilities_list.data}"},
+            True,
+        ),
+        (STEP | {"args": {"limit": "${item.capacity_tons}"}}, True),
+        (STEP | {"args": {"limit": "${id[*][*].key}"}}, False),
+        (STEP | {"args": {}, "for_each": "${facilities_list.rows}"}, False),
+        (STEP | {"args": {}, "id": "a"}, False),
         (STEP | {"args": {}, "on_error": "continue"}, False),
         (STEP | {"args": {"ids": ["a"] * 7}}, False),
         (STEP | {"args": {"carrier": "a" * 101}}, False),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Final
 
-from toolplan.path import Json
+from toolplan.path import EVERY, Json, Path, print_path
 from toolplan.schema import JsonType, Schema, at, elements, required, types_of
 from toolplan.tools import Tool, Toolbox
 
@@ -37,10 +38,17 @@ _CONDITION: Final[dict[str, Json]] = {
 }  # fmt: skip
 """The keywords of conditions. Free objects are where small models never come to an end."""
 _MOST_CHOICES: Final = 100
+_NO_ID: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 _FEW: Final = 6
 _SHORT: Final = 100
-_SHORT_REFERENCE: Final[Json] = {"type": "string", "pattern": '^\\$\\{[^{}"\\\\]{1,60}\\}$'}
+_CALLS: Final = ("", "_2", "_3")
+"""Ends of the ids of steps that call the same tool."""
+_REFERENCES: Final = 300
+_A_LIST: Final[Json] = {"$ref": "#/$defs/list"}
+_A_PART: Final[Json] = {"$ref": "#/$defs/part"}
+_DEEP: Final = 3
+_LIST_TYPES: Final[frozenset[JsonType]] = frozenset(("array", "null"))
 _LEAF: Final[Json] = {
     "anyOf": [
         {"type": "string", "maxLength": _SHORT},
@@ -60,15 +68,18 @@ def plan_schema(
     It covers the form of plans, the names of tools, and for each tool the names of its arguments
     and the kinds of their values; a reference may stand for any value. The rest is up to the check.
 
-    `small` is for models that repeat themselves until their reply is cut off: it allows 6 steps of
-    id, tool, arguments and `for_each` over a reference, lists of 6, texts of 100 characters, and
-    no null for optional arguments.
+    `small` is for models that repeat themselves until their reply is cut off, and copy references
+    from the prompt: it allows 6 steps of id, tool, arguments and `for_each` over a reference, lists
+    of 6, texts of 100 characters, and no null for optional arguments. A step has the name of its
+    tool as its id (`TOOL`, `TOOL_2`, `TOOL_3`), so that references are choices of what the tools
+    declare to return.
 
     A date may be one of `times`, the words of the question; for a small model it must.
     """
     if small:
         reply = _reply([_small_step(tool) for tool in tools.values()], "steps", asks=asks)
-        return _bounded(_with_times(reply, times, small=True))
+        form = _bounded(_with_times(reply, times, small=True))
+        return {**form, "$defs": _references(tools)} if isinstance(form, dict) else form
     reply = _reply([_step(tool) for tool in tools.values()], "steps", "output", asks=asks)
     return _with_times(reply, times, small=False)
 
@@ -122,12 +133,56 @@ def _step(tool: Tool) -> Json:
 
 def _small_step(tool: Tool) -> Json:
     fields: dict[str, Json] = {
-        "id": {"type": "string", "pattern": "^[a-z][a-z0-9_]{0,19}$"},
+        "id": {"enum": [f"{_step_id(tool)}{end}" for end in _CALLS]},
         "tool": {"const": tool.name},
         "args": _arguments(tool.input),
-        "for_each": _REFERENCE,
+        "for_each": _A_LIST,
     }
     return _object(fields, "id", "tool", "args")
+
+
+def _step_id(tool: Tool) -> str:
+    return "s_" + tool.name if tool.name in ("item", "index") else _NO_ID.sub("_", tool.name)[:60]
+
+
+def _references(tools: Toolbox) -> dict[str, Json]:
+    """Return the references to lists, for `for_each`, and all references, as choices."""
+    lists: list[Json] = []
+    parts: list[Json] = ["${item}"]
+    for end, tool in product(_CALLS[:2], tools.values()):
+        for path in [()] if tool.output is None else _paths(tool.output, (), _DEEP):
+            text = f"${{{_step_id(tool)}{end}{print_path(path)}}}"
+            found = None if tool.output is None else at(tool.output, path)
+            if not isinstance(found, Schema) or types_of(found) <= _LIST_TYPES:
+                lists.append(text)
+            parts.append(text)
+            if EVERY in path[:-1]:
+                parts.append(f"${{item{print_path(path[path.index(EVERY) + 1 :])}}}")
+    unique = list(dict.fromkeys(parts))
+    return {
+        "list": {"enum": lists[:_REFERENCES] or ["${item}"]},
+        "part": {"enum": unique[:_REFERENCES]},
+    }
+
+
+def _paths(schema: Schema, path: Path, depth: int) -> Iterator[Path]:
+    """Yield the paths to what `schema` declares below `path`, with keys that need no quotes."""
+    yield path
+    found = at(schema, path)
+    if depth == 0 or not isinstance(found, Schema):
+        return
+    inner = elements(found)
+    if isinstance(inner, Schema) and types_of(found) <= _LIST_TYPES and path[-1:] != (EVERY,):
+        for name in _names(inner):
+            yield (*path, EVERY, name)
+    for name in _names(found):
+        yield from _paths(schema, (*path, name), depth - 1)
+
+
+def _names(schema: Schema) -> list[str]:
+    found = [each.node for each in _branches(schema, _BRANCHES)]
+    named = [node.get("properties") for node in found if isinstance(node, dict)]
+    return [key for each in named if isinstance(each, dict) for key in each if key.isidentifier()]
 
 
 def _arguments(schema: Schema, depth: int = _DEEPEST) -> Json:
@@ -257,14 +312,14 @@ def _bounded(schema: Json) -> Json:
         return schema
     if isinstance(choices := schema.get("anyOf"), list):
         return {"anyOf": [_bounded(each) for each in choices]}
-    if "const" in schema or "enum" in schema:
+    if "const" in schema or "enum" in schema or "$ref" in schema:
         return schema
     named = schema.get("properties")
     match schema.get("type"):
         case None:
             return _ANY
         case "string" if schema in (_REFERENCE, _WITH_REFERENCE):
-            return _SHORT_REFERENCE
+            return _A_PART
         case "string" if "pattern" not in schema:
             return {**schema, "maxLength": _SHORT}
         case "array":

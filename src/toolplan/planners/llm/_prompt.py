@@ -17,7 +17,7 @@ from toolplan.planners.llm._signature import signatures_text
 from toolplan.providers import Message
 from toolplan.tools import Effects, Tool, Toolbox
 
-PROMPT_VERSION: Final = "7"
+PROMPT_VERSION: Final = "8"
 """Changed with every change of the prompt, so that stored plans of another one are not reused."""
 
 _DESCRIPTION: Final = 400
