@@ -16,7 +16,14 @@ from mcp.client.auth import OAuthFlowError
 from mcp.client.auth.exceptions import OAuthRegistrationError, OAuthTokenError
 from mcp.client.auth.utils import extract_field_from_www_auth
 
-from toolplan.sources.mcp._oauth import Asks, Machine, NotAuthorised, Person, Provider, token_of
+from toolplan.sources.mcp._oauth import (
+    Machine,
+    NotAuthorised,
+    Person,
+    Provider,
+    Redirects,
+    token_of,
+)
 from toolplan.sources.mcp._oauth_settings import is_loopback, is_safe
 from toolplan.sources.mcp._texts import clean
 from toolplan.sources.mcp.servers import HttpServer
@@ -28,7 +35,6 @@ MAX_ANSWER_BYTES: Final = 1_000_000
 ANSWER_TIMEOUT_S: Final = 20.0
 
 _TIMES: Final = httpx2.Timeout(ANSWER_TIMEOUT_S).as_dict()
-_TRIES: Final = 2
 _TOKEN_LENGTH: Final = 16
 _SECRET_FIELDS: Final = frozenset({
     "access_token", "assertion", "client_assertion", "client_secret", "code", "code_verifier",
@@ -40,7 +46,12 @@ class Access:
     """The tokens of one server."""
 
     def __init__(
-        self, name: str, server: HttpServer, mask: Mask, sign_ins: SignIns | None, asks: Asks | None
+        self,
+        name: str,
+        server: HttpServer,
+        mask: Mask,
+        sign_ins: SignIns | None,
+        asks: Redirects | None,
     ) -> None:
         """Use what `sign_ins` keeps.
 
@@ -48,14 +59,14 @@ class Access:
             name: of the server, for messages.
             server: what the tokens are for.
             mask: gets every secret, so that none is shown.
-            sign_ins: None is only what a machine signs in with.
-            asks: asks a person, once; None where nobody may be asked.
+            sign_ins: None where only a machine may sign in.
+            asks: asks a person, once; None where no person may be asked.
         """
-        self.name = name
         self.mask_tokens = Mask(())
-        self._mask = mask
         self.wants_sign_in = False
-        self.fault: NotAuthorised | None = None
+        self._name = name
+        self._mask = mask
+        self._fault: NotAuthorised | None = None
         self._server = server
         self._sign_ins = sign_ins
         self._asks = asks
@@ -73,18 +84,13 @@ class Access:
         self._mask.add(found)
         self.mask_tokens.add(each for each in found if len(each) >= _TOKEN_LENGTH)
 
-    def masked(self, text: str) -> str:
-        """Return `text` without secrets."""
-        return self._mask(text)
-
-    def is_optional(self, request: httpx2.Request) -> bool:
-        """Return whether a connection works without what `request` asks for: its stream."""
-        return request.method == "GET" and self._server.transport != "sse"
-
-    @property
-    def has_asked(self) -> bool:
-        """Whether a person was asked."""
-        return self._asked
+    def is_refusal(self, request: httpx2.Request, response: httpx2.Response) -> bool:
+        """Return whether a request was refused for want of a token, or of rights."""
+        if request.method == "GET" and self._server.transport != "sse":
+            return False  # the stream of notifications: a connection works without it
+        if response.status_code == 403:
+            return extract_field_from_www_auth(response, "error") == "insufficient_scope"
+        return response.status_code == 401
 
     def may_ask(self) -> bool:
         """Return whether new tokens may be asked for: a person only once."""
@@ -95,11 +101,33 @@ class Access:
         self._asked = True
         return True
 
+    def fault(self, error: Exception, answer: str) -> NotAuthorised:
+        """Return why there is no token: of an `answer` only its status and its code."""
+        what = f"what it says of signing in cannot be read ({type(error).__name__})"
+        match error:
+            case NotAuthorised():
+                what, answer = str(error), ""
+            case OAuthRegistrationError():
+                what = "the authorization server does not register toolplan"
+            case OAuthTokenError():
+                what = "the authorization server gives no token"
+            case OAuthFlowError():
+                what, answer = clean(self._mask(str(error)), 300), ""
+            case OSError():
+                reason = error.strerror or type(error).__name__
+                what, answer = f"the sign-in cannot be kept: {reason}", ""
+            case _:
+                pass
+        fault = NotAuthorised(f"{what}: {answer}" if answer else what)
+        if self._asked:
+            self._fault = fault
+        return fault
+
     def refused(self, response: httpx2.Response) -> NotAuthorised | None:
         """Return what is said where no token can be had; None where the refusal is another one."""
         provider = self.provider
-        if self.fault is not None:
-            return self.fault
+        if self._fault is not None:
+            return self._fault
         if self._asked or isinstance(provider, Machine):
             return NotAuthorised(
                 f"it refuses the token that it led to (HTTP {response.status_code}), which may be"
@@ -117,7 +145,7 @@ class Access:
             why = "wants more rights than you have given"
         elif has_signed_in:
             why = "does not take your sign-in any more"
-        return NotAuthorised(f"it {why}: `{self._sign_ins.login_command(self.name)}`")
+        return NotAuthorised(f"it {why}: `{self._sign_ins.login_command(self._name)}`")
 
 
 class Authorised(httpx2.AsyncBaseTransport):
@@ -131,7 +159,7 @@ class Authorised(httpx2.AsyncBaseTransport):
         self._provider = provider
         self._renewing = anyio.Lock()
         self._failed = ""
-        self._origin = _origin(httpx2.URL(provider.context.server_url))
+        self._url = str(provider.context.server_url)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Return the server's answer to `request`.
@@ -139,64 +167,58 @@ class Authorised(httpx2.AsyncBaseTransport):
         Raises:
             NotAuthorised: it was refused, and there is no token for it.
         """
-        for last in range(_TRIES):
-            token = await self._token(request)
-            if token is not None and _origin(request.url) == self._origin:
-                request.headers["Authorization"] = f"Bearer {token}"
-            response = await self._inner.handle_async_request(request)
-            if not _is_refusal(response) or self._access.is_optional(request):
+        token = await self._token(request)
+        response = await self._sent(request, token)
+        if not self._access.is_refusal(request, response):
+            return response
+        refusal = await _read(response, request)
+        fresh = await self._token(request, refusal, token)
+        if fresh is not None:
+            response = await self._sent(request, fresh)
+            if not self._access.is_refusal(request, response):
                 return response
-            whole = await _read(response, request)
-            renewed = last + 1 < _TRIES and await self._renewed(request, whole, token)
-            if not renewed:
-                why = self._access.refused(whole)
-                if why is None:
-                    return whole
-                raise why
-        raise AssertionError("the last try returns or raises")
+            refusal = await _read(response, request)
+        why = self._access.refused(refusal)
+        if why is None:
+            return refusal
+        raise why
 
     async def aclose(self) -> None:
         """Close all connections."""
         await self._inner.aclose()
 
-    async def _token(self, request: httpx2.Request) -> str | None:
-        """Return the token to send, renewed where it has come to its end."""
-        provider = self._provider
-        token = token_of(provider)
-        if token is None:
-            async with self._renewing:
-                await provider.load()
-                token = token_of(provider)
-                if token is None and isinstance(provider, Person):
-                    provider.reload()
-                    await provider.load()
-                    token = token_of(provider)
-                if token is None and provider.context.can_refresh_token():
-                    provider.context.token_expiry_time = 1.0
-                    await self._flow(request, None)
-                # one that lives but a few seconds is better than none
-                token = token_of(provider, to_its_end=True)
-        if token is not None:
+    async def _sent(self, request: httpx2.Request, token: str | None) -> httpx2.Response:
+        if token is not None and _origin(request.url) == _origin(httpx2.URL(self._url)):
             self._access.hide([token])
-        return token
+            request.headers["Authorization"] = f"Bearer {token}"
+        return await self._inner.handle_async_request(request)
 
-    async def _renewed(
-        self, request: httpx2.Request, refusal: httpx2.Response, used: str | None
-    ) -> bool:
-        """Get another token after `refusal`; return whether there is one."""
+    async def _token(
+        self,
+        request: httpx2.Request,
+        refusal: httpx2.Response | None = None,
+        used: str | None = None,
+    ) -> str | None:
+        """Return a token other than `used`, which `refusal` refuses; renewed where it ends."""
         provider = self._provider
+        context = provider.context
+        if refusal is None and (token := token_of(provider)) is not None:
+            return token
         async with self._renewing:
-            if token_of(provider) not in (None, used):
-                return True  # another call has renewed it
-            if isinstance(provider, Person):
-                provider.reload()  # another process may have
-                await provider.load()
-                if token_of(provider) not in (None, used):
-                    return True
-            if refusal.status_code == 401 and provider.context.current_tokens is not None:
-                provider.context.token_expiry_time = 1.0  # its time has come, whatever it says
-            await self._flow(request, refusal)
-        return token_of(provider, to_its_end=True) not in (None, used)
+            for again in (False, True):  # another call may have renewed it, or another process
+                await provider.load(again=again)
+                token = token_of(provider)
+                if token not in (None, used):
+                    return token
+            is_refused = refusal is not None and refusal.status_code == 401
+            if is_refused or (refusal is None and context.can_refresh_token()):
+                # its time has come, whatever it says
+                context.token_expiry_time = 1.0
+            if refusal is not None or context.can_refresh_token():
+                await self._flow(request, refusal)
+        # one that lives but a few seconds is better than none
+        token = token_of(provider, to_its_end=True)
+        return None if token == used else token
 
     async def _flow(self, request: httpx2.Request, refusal: httpx2.Response | None) -> None:
         """Run the SDK's flow up to where it would send `request`: with a token, or without.
@@ -224,10 +246,7 @@ class Authorised(httpx2.AsyncBaseTransport):
         except StopAsyncIteration:
             return
         except Exception as error:  # of many kinds: the answers are another program's
-            fault = error if isinstance(error, NotAuthorised) else NotAuthorised(self._why(error))
-            if self._access.has_asked:
-                self._access.fault = fault
-            raise fault from None
+            raise self._access.fault(error, self._failed) from None
         finally:
             await flow.aclose()
 
@@ -238,7 +257,7 @@ class Authorised(httpx2.AsyncBaseTransport):
             NotAuthorised: there is none, or the address is none that a secret may be sent to.
         """
         url = request.url
-        if not is_safe(str(url), near_loopback=is_loopback(str(self._provider.context.server_url))):
+        if not is_safe(str(url), near_loopback=is_loopback(self._url)):
             raise NotAuthorised(f"it leads to {url.scheme}://{url.host}, which is not https")
         self._access.hide(_secrets_sent(request))
         request.extensions["timeout"] = _TIMES
@@ -258,30 +277,9 @@ class Authorised(httpx2.AsyncBaseTransport):
             self._failed = f"HTTP {answer.status_code}{refusal_code(answer.content)}"
         return answer
 
-    def _why(self, error: Exception) -> str:
-        """Return why there is no token: of an answer only its status and its code."""
-        match error:
-            case OAuthRegistrationError():
-                what = "the authorization server does not register toolplan"
-            case OAuthTokenError():
-                what = "the authorization server gives no token"
-            case OAuthFlowError():
-                return clean(self._access.masked(str(error)), 300)
-            case OSError():
-                return f"the sign-in cannot be kept: {error.strerror or type(error).__name__}"
-            case _:
-                what = f"what it says of signing in cannot be read ({type(error).__name__})"
-        return f"{what}: {self._failed}" if self._failed else what
-
 
 def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:
     return (url.scheme, url.host, url.port)
-
-
-def _is_refusal(response: httpx2.Response) -> bool:
-    if response.status_code == 403:
-        return extract_field_from_www_auth(response, "error") == "insufficient_scope"
-    return response.status_code == 401
 
 
 async def _read(response: httpx2.Response, request: httpx2.Request) -> httpx2.Response:

@@ -7,10 +7,18 @@ asked for, and a sign-in outlives the process.
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import logging
+import secrets
+import threading
 import time
-from collections.abc import Awaitable, Callable
-from typing import Final, Protocol
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Final, cast
+from urllib.parse import parse_qs, urlsplit
 
 import anyio
 import httpx2
@@ -25,7 +33,9 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl
 
+from toolplan.errors import ToolplanError
 from toolplan.sources.mcp._oauth_settings import OAuth
+from toolplan.sources.mcp._texts import clean
 from toolplan.sources.mcp.servers import HttpServer
 from toolplan.sources.mcp.sign_ins import SignIn, SignIns
 from toolplan.tools import ToolObjectError
@@ -37,7 +47,10 @@ One that lives shortly is renewed in the last tenth of its life.
 """
 
 _PUBLIC_CLIENT: Final = "none"  # how a client without a secret names itself (RFC 7591)
-_UNASKED_REDIRECT: Final = "http://127.0.0.1/callback"
+_PATH: Final = "/callback"
+_UNASKED_REDIRECT: Final = f"http://127.0.0.1{_PATH}"
+_DONE: Final = "You can close this page, and go back to the terminal."
+_FOREIGN: Final = "This is not the sign-in that toolplan waits for. Nothing was done."
 
 # what it logs holds answers of authorization servers, with tokens in them
 logging.getLogger(oauth2.__name__).addFilter(lambda _: False)
@@ -50,56 +63,135 @@ class NotAuthorised(Exception):
     """
 
 
-class Asks(Protocol):
-    """Asks a person to sign in: shows an address, and waits for who comes back from it."""
+class Redirects:
+    """Listens on 127.0.0.1 for the browser that comes back from a sign-in."""
+
+    def __init__(self, port: int, show: Callable[[str], None], wait_s: float) -> None:
+        self._show = show
+        self._wait_s = wait_s
+        self._state = ""
+        self._came: concurrent.futures.Future[dict[str, str]] = concurrent.futures.Future()
+        self.foreign = 0
+        self.server = ThreadingHTTPServer(("127.0.0.1", port), partial(_Page, self.take))
+
+    @classmethod
+    @contextmanager
+    def listening(
+        cls, port: int, show: Callable[[str], None], wait_s: float
+    ) -> Generator[Redirects]:
+        """Yield a listener on `port`, or on any free one where it is 0.
+
+        Raises:
+            ToolplanError: the port is taken.
+        """
+        try:
+            redirects = cls(port, show, wait_s)
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            raise ToolplanError(
+                "sign-in-failed",
+                f"Nothing can listen on 127.0.0.1:{port} for the browser: {why}.",
+                "End what uses the port, or give another 'redirect_port'.",
+            ) from None
+        threading.Thread(target=redirects.server.serve_forever, daemon=True).start()
+        try:
+            yield redirects
+        finally:
+            redirects.server.shutdown()
+            redirects.server.server_close()
 
     @property
     def redirect_uri(self) -> str:
         """Where the browser comes back to."""
-        ...
+        return f"http://127.0.0.1:{self.server.server_address[1]}{_PATH}"
 
     async def show(self, url: str) -> None:
         """Show the address at which the person signs in."""
-        ...
+        self._state = parse_qs(urlsplit(url).query).get("state", [""])[0]
+        self._show(url)
 
     async def answer(self) -> AuthorizationCodeResult:
         """Return what the browser brought back.
 
         Raises:
-            NotAuthorised: nobody came back, or with a refusal.
+            NotAuthorised: nobody came back in time, or with a refusal.
         """
-        ...
+        try:
+            async with asyncio.timeout(self._wait_s):
+                came = await asyncio.wrap_future(self._came)
+        except TimeoutError:
+            foreign = "; a browser came that was not sent by this sign-in" if self.foreign else ""
+            raise NotAuthorised(
+                f"nobody came back from the browser within {self._wait_s:g} s{foreign}"
+            ) from None
+        if "error" in came:
+            code = clean(came["error"], 60)
+            raise NotAuthorised(f"the authorization server did not let you sign in ({code})")
+        return AuthorizationCodeResult(
+            code=came.get("code", ""), state=self._state, iss=came.get("iss")
+        )
+
+    def take(self, query: str) -> bool:
+        """Take the query of a redirect; return whether it belongs to this sign-in."""
+        fields = {name: values[0] for name, values in parse_qs(query).items()}
+        state = fields.get("state", "")
+        is_ours = bool(self._state) and secrets.compare_digest(state.encode(), self._state.encode())
+        if not is_ours or self._came.done():
+            self.foreign += not is_ours
+            return False
+        self._came.set_result(fields)
+        return True
 
 
-class _Memory:
-    """What the SDK wants to keep; `on_tokens` is called with new tokens."""
+class _Page(BaseHTTPRequestHandler):
+    """One request of a browser. Nothing of it is logged, and nothing of it is shown."""
 
-    def __init__(self, on_tokens: Callable[[], Awaitable[None]] | None = None) -> None:
-        self._on_tokens = on_tokens
-        self._tokens: OAuthToken | None = None
+    timeout = 10.0
+
+    def __init__(self, take: Callable[[str], bool], *connection: object) -> None:
+        self._take = take
+        super().__init__(*cast("tuple[Any, Any, Any]", connection))
+
+    def do_GET(self) -> None:
+        """Take a redirect."""
+        parts = urlsplit(self.path)
+        taken = parts.path == _PATH and self._take(parts.query)
+        body = (_DONE if taken else _FOREIGN).encode()
+        self.send_response(200 if taken else 400)
+        self.send_header("Content-Type", "text/plain; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Referrer-Policy", "no-referrer")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Write nothing: the address holds the code."""
+
+
+class _OwnStorage:
+    """The storage of a provider that keeps everything in its context."""
 
     async def get_tokens(self) -> OAuthToken | None:
-        return self._tokens
+        return None
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        self._tokens = tokens
-        if self._on_tokens is not None:
-            await self._on_tokens()
+        pass
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
         return None
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        pass  # it is kept with the tokens
+        pass  # kept with the tokens
 
 
-class Machine(ClientCredentialsOAuthProvider):
+class Machine(_OwnStorage, ClientCredentialsOAuthProvider):
     """Gets tokens with a client's id and secret; they are in memory only."""
 
     def __init__(self, server: HttpServer, oauth: OAuth) -> None:
         super().__init__(
             server.url,
-            _Memory(),
+            self,
             oauth.client_id,
             oauth.client_secret,
             scope=oauth.scope or None,
@@ -107,7 +199,7 @@ class Machine(ClientCredentialsOAuthProvider):
         )
         self._scope = oauth.scope
 
-    async def load(self) -> None:
+    async def load(self, *, again: bool = False) -> None:
         """Do nothing: nothing is kept."""
 
     async def _perform_authorization(self) -> httpx2.Request:
@@ -115,10 +207,10 @@ class Machine(ClientCredentialsOAuthProvider):
         return await super()._perform_authorization()
 
 
-class Person(OAuthClientProvider):
+class Person(_OwnStorage, OAuthClientProvider):
     """Gets tokens for somebody who has signed in, or signs in now."""
 
-    def __init__(self, server: HttpServer, sign_ins: SignIns, asks: Asks | None) -> None:
+    def __init__(self, server: HttpServer, sign_ins: SignIns, asks: Redirects | None) -> None:
         """Ask nobody where `asks` is None: only what is kept is used then."""
         self._server = server
         self._oauth = server.oauth or OAuth()
@@ -132,19 +224,19 @@ class Person(OAuthClientProvider):
                 client_name="toolplan",
                 token_endpoint_auth_method=_PUBLIC_CLIENT,
             ),
-            _Memory(self._keep),
+            self,
             None if asks is None else asks.show,
             None if asks is None else asks.answer,
             self._oauth.client_metadata_url or None,
         )
 
-    async def load(self) -> None:
-        """Read what is kept, unless it was read already.
+    async def load(self, *, again: bool = False) -> None:
+        """Read what is kept; `again`, since another process may have renewed it.
 
         Raises:
             NotAuthorised: it cannot be used.
         """
-        if not self._initialized:
+        if again or not self._initialized:
             try:
                 await self._initialize()
             except ToolObjectError as error:
@@ -189,12 +281,13 @@ class Person(OAuthClientProvider):
         context.client_metadata.scope = oauth.scope or context.client_metadata.scope
         return await super()._perform_authorization()
 
-    async def _keep(self) -> None:
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        """Keep new tokens, and what it takes to renew them."""
         context = self.context
-        if context.current_tokens is None or context.client_info is None:
+        if context.client_info is None:
             return
         sign_in = SignIn(
-            tokens=context.current_tokens,
+            tokens=tokens,
             expires_at=context.token_expiry_time,
             client=context.client_info,
             metadata=context.oauth_metadata,
@@ -202,10 +295,6 @@ class Person(OAuthClientProvider):
             issuer=context.auth_server_url or "",
         )
         await anyio.to_thread.run_sync(self._sign_ins.keep, self._server, sign_in)
-
-    def reload(self) -> None:
-        """Have what is kept read again: another process may have renewed it."""
-        self._initialized = False
 
 
 Provider = Machine | Person

@@ -11,7 +11,7 @@ import shlex
 import stat
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol, cast
+from typing import Any, Final, NamedTuple
 
 from mcp.shared.auth import (
     OAuthClientInformationFull,
@@ -82,22 +82,6 @@ class Standing(NamedTuple):
         return said
 
 
-class KeyRing(Protocol):
-    """As much of a backend of the library `keyring` as is used."""
-
-    def get_password(self, service: str, username: str) -> str | None:
-        """Return what is kept under these names."""
-        ...
-
-    def set_password(self, service: str, username: str, password: str) -> None:
-        """Keep a text under these names."""
-        ...
-
-    def delete_password(self, service: str, username: str) -> None:
-        """Delete what is kept under these names."""
-        ...
-
-
 class SignIns:
     """The sign-ins of this user. What is kept for one address is used for no other."""
 
@@ -108,7 +92,7 @@ class SignIns:
         """
         self._folder = data / FOLDER
         self._tools = tools
-        self._ring = _key_ring()
+        self._ring: Any = _key_ring()
 
     def login_command(self, name: str) -> str:
         """Return the command that signs in to the server called `name`."""
@@ -223,19 +207,18 @@ def _key(server: HttpServer) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 
-def _key_ring() -> KeyRing | None:
+def _key_ring() -> object | None:
     """Return the system's key ring; None where there is none, or the extra is not installed."""
     try:
-        library: Any = importlib.import_module("keyring")
-        ring: Any = library.get_keyring()
-        return cast("KeyRing", ring) if ring.priority >= _USABLE else None
+        ring: Any = importlib.import_module("keyring").get_keyring()
+        return ring if ring.priority >= _USABLE else None
     except Exception:  # not installed, or a backend that the system breaks
         return None
 
 
 def try_key_ring() -> str:
     """Read the system's key ring, if there is one; return what is used."""
-    ring = _key_ring()
+    ring: Any = _key_ring()
     if ring is None:
         return "no key ring here, so sign-ins are kept in files"
     ring.get_password(FOLDER, "doctor")
