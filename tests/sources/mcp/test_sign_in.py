@@ -454,7 +454,10 @@ BASE = '{"mcpServers": {"s": {"url": "https://h/mcp", "oauth": %s}}}'
     [
         ("3", "must be an object"),
         ('{"grnat": "x"}', "Did you mean 'grant'"),
-        ('{"grant": "password"}', "authorization_code or client_credentials"),
+        (
+            '{"grant": "password"}',
+            "grant: Input should be 'authorization_code' or 'client_credentials'",
+        ),
         ('{"client_secret": "hunter2"}', "must name a variable"),
         ('{"client_secret": "${NOT_SET}"}', "'NOT_SET' is not set"),
         ('{"client_secret": "${S}"}', "needs 'client_id'"),
@@ -463,9 +466,9 @@ BASE = '{"mcpServers": {"s": {"url": "https://h/mcp", "oauth": %s}}}'
         ('{"grant": "client_credentials", "client_id": "x"}', "needs 'client_secret'"),
         ('{"client_metadata_url": "http://x/y"}', "must be https"),
         ('{"scope": "${S}"}', "cannot name a variable"),
-        ('{"scope": 3}', "must be a text"),
-        ('{"redirect_port": 70000}', "from 1 to 65535"),
-        ('{"redirect_port": true}', "from 1 to 65535"),
+        ('{"scope": 3}', "scope: Input should be a valid string"),
+        ('{"redirect_port": 70000}', "less than or equal to 65535"),
+        ('{"redirect_port": true}', "redirect_port: Input should be a valid integer"),
     ],
 )
 def test_an_entry_that_cannot_be_used_is_refused(oauth: str, why: str) -> None:

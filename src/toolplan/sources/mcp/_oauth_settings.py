@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias, cast
+from typing import Any, Final, Literal, Self, TypeAlias, cast
 from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.sources.secrets import names_a_variable, resolved
@@ -13,20 +14,38 @@ from toolplan.tools import ToolObjectError
 
 Grant: TypeAlias = Literal["authorization_code", "client_credentials"]
 
-_FIELDS: Final = (
-    "grant",
-    "issuer",
-    "client_id",
-    "client_secret",
-    "client_metadata_url",
-    "scope",
-    "redirect_port",
-)
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_MAY_NAME_A_VARIABLE: Final = ("client_id", "client_secret")
 
 
-@dataclass(frozen=True, slots=True)
-class OAuth:
+class Entry(BaseModel):
+    """An object of a configuration, held to the types of its fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    @classmethod
+    def read(cls, value: object, place: str) -> Self:
+        """Return the entry that `value` says; a field that is null is not there.
+
+        Raises:
+            ToolObjectError: it cannot be read; the message has `place`, and no value.
+        """
+        if not isinstance(value, dict):
+            raise ToolObjectError(f"{place} must be an object.")
+        fields = cast("dict[str, object]", value)
+        try:
+            return cls(**{name: each for name, each in fields.items() if each is not None})
+        except ValidationError as error:
+            found: Any = error.errors(include_url=False, include_input=False, include_context=False)
+        name = ".".join(map(str, found[0]["loc"]))
+        if found[0]["type"] != "extra_forbidden":
+            raise ToolObjectError(f"{place}.{name}: {found[0]['msg']}.")
+        known = cls.model_fields
+        hint = did_you_mean(near(name, known)) or f"Known are {', '.join(known)}."
+        raise ToolObjectError(f"{place}: the field {name!r} is not known. {hint}")
+
+
+class OAuth(Entry):
     """How a token for a server is got.
 
     Attributes:
@@ -40,13 +59,15 @@ class OAuth:
         redirect_port: where the browser comes back to, on 127.0.0.1; 0 is any free port.
     """
 
+    model_config = ConfigDict(str_strip_whitespace=True)
+
     grant: Grant = "authorization_code"
     issuer: str = ""
     client_id: str = ""
-    client_secret: str = field(default="", repr=False)
+    client_secret: str = Field(default="", repr=False)
     client_metadata_url: str = ""
     scope: str = ""
-    redirect_port: int = 0
+    redirect_port: int = Field(default=0, ge=0, le=65_535)
 
 
 def is_safe(url: str, *, near_loopback: bool) -> bool:
@@ -78,47 +99,33 @@ def read_oauth(value: object, environment: Mapping[str, str], place: str) -> OAu
     """
     if value is None:
         return None
-    if not isinstance(value, dict):
-        raise ToolObjectError(f"{place} must be an object.")
-    fields = cast("dict[str, object]", value)
-    for name in fields:
-        if name not in _FIELDS:
-            hint = did_you_mean(near(name, _FIELDS)) or f"Known are {', '.join(_FIELDS)}."
-            raise ToolObjectError(f"{place}: the field {name!r} is not known. {hint}")
-    grant = fields.get("grant", "authorization_code")
-    if grant not in ("authorization_code", "client_credentials"):
-        raise ToolObjectError(f"{place}.grant must be authorization_code or client_credentials.")
-    secret = _text(fields, "client_secret", place)
-    if secret and not names_a_variable(secret):
+    written = OAuth.read(value, place)
+    for name, text in written:
+        if name not in _MAY_NAME_A_VARIABLE and isinstance(text, str) and names_a_variable(text):
+            raise ToolObjectError(f"{place}.{name} cannot name a variable.")
+    if written.client_secret and not names_a_variable(written.client_secret):
         raise ToolObjectError(
             f"{place}.client_secret must name a variable of the environment, as ${{NAME}}: a secret"
             " does not belong in a file."
         )
-    port = fields.get("redirect_port", 0)
-    if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65_535:
-        raise ToolObjectError(f"{place}.redirect_port must be a number from 1 to 65535.")
-    read = OAuth(
-        grant,
-        _text(fields, "issuer", place),
-        resolved(_text(fields, "client_id", place), environment, f"{place}.client_id")[0],
-        resolved(secret, environment, f"{place}.client_secret")[0],
-        _text(fields, "client_metadata_url", place),
-        _text(fields, "scope", place),
-        port,
-    )
-    _check(read, fields, place)
+    values = {
+        name: resolved(getattr(written, name), environment, f"{place}.{name}")[0]
+        for name in _MAY_NAME_A_VARIABLE
+    }
+    read = written.model_copy(update=values)
+    for name, text in values.items():
+        if getattr(written, name) and not text:
+            raise ToolObjectError(f"{place}.{name} is empty: its variable holds nothing.")
+    _check(read, place)
     return read
 
 
-def _check(read: OAuth, fields: Mapping[str, object], place: str) -> None:
+def _check(read: OAuth, place: str) -> None:
     """Refuse what does not go together.
 
     Raises:
         ToolObjectError: something is missing, or too much.
     """
-    for name in ("client_id", "client_secret"):
-        if fields.get(name) and not getattr(read, name):
-            raise ToolObjectError(f"{place}.{name} is empty: its variable holds nothing.")
     needed = {"client_id": read.client_id, "client_secret": read.client_secret}
     if read.grant == "client_credentials" and not all(needed.values()):
         missing = next(name for name, text in needed.items() if not text)
@@ -136,12 +143,3 @@ def _check(read: OAuth, fields: Mapping[str, object], place: str) -> None:
             raise ToolObjectError(f"{place} takes 'client_id' or 'client_metadata_url', not both.")
         if parts.scheme != "https" or parts.path in ("", "/"):
             raise ToolObjectError(f"{place}.client_metadata_url must be https, with a path.")
-
-
-def _text(fields: Mapping[str, object], name: str, place: str) -> str:
-    value = fields.get(name, "")
-    if not isinstance(value, str):
-        raise ToolObjectError(f"{place}.{name} must be a text.")
-    if name not in ("client_id", "client_secret") and names_a_variable(value):
-        raise ToolObjectError(f"{place}.{name} cannot name a variable.")
-    return value.strip()

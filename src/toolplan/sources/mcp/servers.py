@@ -13,10 +13,10 @@ from typing import Final, Literal, TypeAlias, cast
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from msgspec import Struct
+from pydantic import Field
 
-from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import Json
-from toolplan.sources.mcp._oauth_settings import OAuth, is_safe, read_oauth
+from toolplan.sources.mcp._oauth_settings import Entry, OAuth, is_safe, read_oauth
 from toolplan.sources.secrets import (
     MASK,
     names_a_variable,
@@ -35,12 +35,10 @@ SERVER_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
 _STDIO_FIELDS: Final = ("command", "args", "env", "cwd")
 _HTTP_FIELDS: Final = ("url", "headers", "oauth")
-_OWN_FIELDS: Final = ("transport", "type", "timeout_s", "disabled")
-_KNOWN: Final = (*_STDIO_FIELDS, *_HTTP_FIELDS, *_OWN_FIELDS)
 _IGNORED: Final = frozenset(  # what other clients keep there; none of it approves anything
     {"alwaysAllow", "autoApprove", "description", "disabledTools", "icon", "name", "timeout"}
 )
-_TRANSPORTS: Final[Mapping[str, str]] = {
+_TRANSPORTS: Final[Mapping[str, Literal["stdio", "streamable-http", "sse"]]] = {
     "stdio": "stdio",
     "http": "streamable-http",
     "streamable-http": "streamable-http",
@@ -114,6 +112,22 @@ class LocalServer:
 
 
 Server: TypeAlias = StdioServer | HttpServer | LocalServer
+
+
+class _Entry(Entry):
+    """The entry of one server, as it is written."""
+
+    command: str | None = None
+    args: list[str] = Field(default_factory=list[str])
+    env: dict[str, str] = Field(default_factory=dict[str, str])
+    cwd: str | None = None
+    url: str | None = None
+    headers: dict[str, str] = Field(default_factory=dict[str, str])
+    oauth: object = None
+    transport: str | None = None
+    type: str | None = None
+    timeout_s: float | None = Field(default=None, gt=0, le=86_400)
+    disabled: object = None
 
 
 class Command(Struct, frozen=True):
@@ -227,70 +241,52 @@ def _read_server(name: str, entry: object, environment: Mapping[str, str]) -> Se
             f"A server cannot be called {name!r}: its tools are called SERVER.TOOL, so it takes a"
             " letter first, then at most 63 letters, digits, '_' and '-'."
         )
-    if not isinstance(entry, dict):
-        raise ToolObjectError(f"{place} must be an object.")
-    fields = cast("dict[str, object]", entry)
-    for key in fields:
-        if key not in _KNOWN and key not in _IGNORED:
-            hint = did_you_mean(near(key, _KNOWN))
-            known = hint or f"Known are {', '.join(_KNOWN)}."
-            raise ToolObjectError(f"{place}: the field {key!r} is not known. {known}")
-    timeout_s = _timeout(fields.get("timeout_s"), place)
-    if _transport(fields, place) == "stdio":
-        return _stdio(fields, environment, place, timeout_s)
-    return _http(fields, environment, place, timeout_s)
+    read = {key: each for key, each in _fields(entry).items() if key not in _IGNORED}
+    written = _Entry.read(read if isinstance(entry, dict) else entry, place)
+    transport = _transport(written, place)
+    if transport == "stdio":
+        return _stdio(written, environment, place)
+    return _http(written, transport, environment, place)
 
 
-def _transport(fields: Mapping[str, object], place: str) -> str:
-    """Return `stdio`, `streamable-http` or `sse`: what is stated, or what the fields show."""
-    stated = fields.get("transport", fields.get("type"))
-    command, url = fields.get("command"), fields.get("url")
+def _transport(entry: _Entry, place: str) -> Literal["stdio", "streamable-http", "sse"]:
+    """Return what is stated, or what the fields show."""
+    stated = entry.type if entry.transport is None else entry.transport
     if stated is None:
-        if (command is None) == (url is None):
+        if (entry.command is None) == (entry.url is None):
             raise ToolObjectError(f"{place} takes either 'command' (stdio) or 'url' (HTTP).")
-        return "streamable-http" if command is None else "stdio"
-    found = _TRANSPORTS.get(stated) if isinstance(stated, str) else None
+        return "streamable-http" if entry.command is None else "stdio"
+    found = _TRANSPORTS.get(stated)
     if found is None:
         raise ToolObjectError(
             f"{place}: the transport {stated!r} is not known; there are stdio, http and sse."
         )
     needed, other = ("command", "url") if found == "stdio" else ("url", "command")
-    if fields.get(needed) is None or fields.get(other) is not None:
+    if getattr(entry, needed) is None or getattr(entry, other) is not None:
         raise ToolObjectError(f"{place}: the transport {stated!r} takes {needed!r}, not {other!r}.")
     return found
 
 
-def _stdio(
-    fields: Mapping[str, object],
-    environment: Mapping[str, str],
-    place: str,
-    timeout_s: float | None,
-) -> StdioServer:
-    _refuse(fields, _HTTP_FIELDS, place, "stdio")
-    command, cwd = fields.get("command"), fields.get("cwd")
-    if not isinstance(command, str) or not command.strip():
+def _stdio(entry: _Entry, environment: Mapping[str, str], place: str) -> StdioServer:
+    _refuse(entry, _HTTP_FIELDS, place, "stdio")
+    command = entry.command or ""
+    if not command.strip():
         raise ToolObjectError(f"{place}.command must be a text that is not empty.")
-    listed = _list_of_texts(fields.get("args"), f"{place}.args")
-    if cwd is not None and not isinstance(cwd, str):
-        raise ToolObjectError(f"{place}.cwd must be a text.")
-    for where, text in (("command", command), ("cwd", cwd or ""), *(("args", a) for a in listed)):
+    shown = (("command", command), ("cwd", entry.cwd or ""), *(("args", a) for a in entry.args))
+    for where, text in shown:
         _refuse_variable(text, f"{place}.{where}")
         _refuse_nul(text, f"{place}.{where}")
-    written = _texts(fields.get("env"), f"{place}.env")
-    values, secrets = _resolved(written, environment, f"{place}.env")
-    return StdioServer(command, tuple(listed), values, cwd, written, secrets, timeout_s)
+    values, secrets = _resolved(entry.env, environment, f"{place}.env")
+    return StdioServer(
+        command, tuple(entry.args), values, entry.cwd, entry.env, secrets, entry.timeout_s
+    )
 
 
 def _http(
-    fields: Mapping[str, object],
-    environment: Mapping[str, str],
-    place: str,
-    timeout_s: float | None,
+    entry: _Entry, transport: HttpTransport, environment: Mapping[str, str], place: str
 ) -> HttpServer:
-    _refuse(fields, _STDIO_FIELDS, place, "HTTP")
-    url = fields.get("url")
-    if not isinstance(url, str):
-        raise ToolObjectError(f"{place}.url must be a text.")
+    _refuse(entry, _STDIO_FIELDS, place, "HTTP")
+    url = entry.url or ""
     _refuse_variable(url, f"{place}.url")
     try:
         parts = urlsplit(url)
@@ -299,16 +295,13 @@ def _http(
         is_address = False
     if not is_address:
         raise ToolObjectError(f"{place}.url must be an http or https address.")
-    headers, secrets = _resolved(
-        _texts(fields.get("headers"), f"{place}.headers"), environment, f"{place}.headers"
-    )
+    headers, secrets = _resolved(entry.headers, environment, f"{place}.headers")
     for name, value in headers.items():
         if not _is_header(name, value):
             raise ToolObjectError(f"{place}.headers.{name} is not a header that can be sent.")
-    transport: HttpTransport = "sse" if _transport(fields, place) == "sse" else "streamable-http"
     words = (word for value in headers.values() for word in (value, *value.split()))
-    oauth = read_oauth(fields.get("oauth"), environment, f"{place}.oauth")
-    server = HttpServer(url, headers, transport, (*secrets, *words), timeout_s, oauth)
+    oauth = read_oauth(entry.oauth, environment, f"{place}.oauth")
+    server = HttpServer(url, headers, transport, (*secrets, *words), entry.timeout_s, oauth)
     if oauth is None:
         return server
     if server.has_own_header:
@@ -326,6 +319,8 @@ def _resolved(
     values: dict[str, str] = {}
     secrets: list[str] = []
     for name, text in written.items():
+        if not name or "=" in name or "\0" in name:
+            raise ToolObjectError(f"{place}: {name!r} cannot be a name.")
         values[name], found = resolved(text, environment, f"{place}.{name}")
         _refuse_nul(values[name], f"{place}.{name}")
         secrets.extend(found)
@@ -334,41 +329,9 @@ def _resolved(
     return values, tuple(secrets)
 
 
-def _list_of_texts(value: object, place: str) -> list[str]:
-    if value is None:
-        return []
-    listed = cast("list[object]", value) if isinstance(value, list) else [None]
-    texts = [each for each in listed if isinstance(each, str)]
-    if len(texts) != len(listed):
-        raise ToolObjectError(f"{place} must be a list of texts.")
-    return texts
-
-
-def _texts(value: object, place: str) -> dict[str, str]:
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise ToolObjectError(f"{place} must be an object of texts.")
-    entries = cast("dict[str, object]", value)
-    texts = {name: text for name, text in entries.items() if isinstance(text, str)}
-    if wrong := [name for name in entries if name not in texts]:
-        raise ToolObjectError(f"{place}.{wrong[0]} must be a text, in quotes.")
-    if bad := [name for name in texts if not name or "=" in name or "\0" in name]:
-        raise ToolObjectError(f"{place}: {bad[0]!r} cannot be a name.")
-    return texts
-
-
-def _timeout(value: object, place: str) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 86_400:
-        raise ToolObjectError(f"{place}.timeout_s must be seconds, more than 0.")
-    return float(value)
-
-
-def _refuse(fields: Mapping[str, object], names: tuple[str, ...], place: str, way: str) -> None:
+def _refuse(entry: _Entry, names: tuple[str, ...], place: str, way: str) -> None:
     for name in names:
-        if fields.get(name) is not None:
+        if name in entry.model_fields_set:
             raise ToolObjectError(f"{place}: {name!r} says nothing to a server over {way}.")
 
 
