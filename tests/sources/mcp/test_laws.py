@@ -13,11 +13,11 @@ from mcp.types import JSONRPCRequest, JSONRPCResponse
 
 from toolplan.path import Json
 from toolplan.sources.mcp._interceptors import Interceptor
-from toolplan.sources.mcp._listing import Page, read_listing
-from toolplan.sources.mcp._owner import Offer
+from toolplan.sources.mcp._listing import Listing, Page, read_listing
+from toolplan.sources.mcp._owner import Request
 from toolplan.sources.mcp._results import unwrapped_schema
 from toolplan.sources.mcp._texts import clean, clean_schema
-from toolplan.sources.mcp.source import Target, tools_of
+from toolplan.sources.mcp.source import tools_of
 from toolplan.sources.secrets import Mask
 from toolplan.tools import Arguments, Call, Toolbox
 
@@ -53,20 +53,20 @@ TOOLS = st.lists(
 )
 
 
-def nothing(_target: Target) -> Call:
+def nothing(_listed: Request) -> Call:
     async def call(_arguments: Arguments) -> Json:
         return None
 
     return call
 
 
-async def offer(server: str, listed: list[Any]) -> Offer:
+async def listing(server: str, listed: list[Any]) -> Listing:
     names = {name for each in listed if (name := _name(each)) is not None}
 
     async def page(_cursor: str | None) -> Page:
         return Page(listed, names, None)
 
-    return Offer({"name": server}, await read_listing(server, {"name": server}, page))
+    return await read_listing(server, {"name": server}, page)
 
 
 def _name(tool: object) -> str | None:
@@ -76,14 +76,16 @@ def _name(tool: object) -> str | None:
 
 @given(TOOLS, TOOLS)
 def test_whatever_servers_list_there_is_a_toolbox(one: list[Any], other: list[Any]) -> None:
-    offers = {name: asyncio.run(offer(name, tools)) for name, tools in (("x", one), ("y", other))}
-    box = Toolbox(tools_of(offers, nothing))
+    listings = {
+        name: asyncio.run(listing(name, tools)) for name, tools in (("x", one), ("y", other))
+    }
+    box = Toolbox(tools_of(listings, nothing))
     for name, tool in box.items():
         assert name.startswith(f"{tool.source}.")
         assert tool.unusable is None or isinstance(tool.unusable, str)
         for alias in tool.aliases:
             assert box.alias(alias) == name
-    assert len(box) + sum(len(each.listing.refused) for each in offers.values()) <= len(one + other)
+    assert len(box) + sum(len(each.refused) for each in listings.values()) <= len(one + other)
 
 
 @given(st.lists(VALUES, max_size=4))

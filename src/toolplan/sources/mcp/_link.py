@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
 import threading
+import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from errno import ENOTDIR
 from pathlib import Path
@@ -42,9 +44,11 @@ from toolplan.sources.mcp._events import MAX_EVENT_BYTES
 from toolplan.sources.mcp._http import http_client
 from toolplan.sources.mcp._interceptors import InterceptedReceiving, InterceptedSending, Interceptor
 from toolplan.sources.mcp._listing import Listing, Page, read_listing
+from toolplan.sources.mcp._oauth import Redirects
 from toolplan.sources.mcp._texts import clean
 from toolplan.sources.mcp.notices import Notice, RequestRefused, ServerSaid, ToolsChanged
 from toolplan.sources.mcp.servers import HttpServer, LocalServer, Server, StdioServer, place_of
+from toolplan.sources.mcp.sign_ins import SignIns
 from toolplan.sources.secrets import Mask
 from toolplan.tools import ToolObjectError
 
@@ -179,29 +183,35 @@ def _found(command: str) -> str:
 
 Progress: TypeAlias = Callable[[float, float | None, str], None]
 Called: TypeAlias = CallToolResult | InputRequiredResult
-Report: TypeAlias = Callable[[Notice], None]
+OnEvent: TypeAlias = Callable[[Notice], None]
+"""Called with what happens to servers, from threads of the source; it should be quick."""
 
 _CALLED: Final[TypeAdapter[Called]] = TypeAdapter(CallToolResult | InputRequiredResult)
 _LISTEN_AGAIN_S: Final = 1.0
 _LOUDEST: Final = "info"
 _CLIENT: Final = Implementation(name="toolplan", version="1")
+_LOG: Final = logging.getLogger(__name__)
 
 
 class Terms(Struct, frozen=True):
-    """How servers are treated; seconds.
+    """How servers are connected to, and who hears of them; the options of `connected`."""
 
-    Attributes:
-        timeout_s: for each call.
-        start_timeout_s: for a server to start and to list its tools.
-        recheck_s: after which tools are listed again before a call; None is only when a server
-            reports that they have changed.
-        clock: a monotonic clock.
-    """
+    timeout_s: float = 30.0
+    start_timeout_s: float = 30.0
+    recheck_s: float | None = 60.0
+    clock: Callable[[], float] = time.monotonic
+    on_event: OnEvent | None = None
+    sign_ins: SignIns | None = None
+    asks: Redirects | None = None
+    trusted: Collection[str] = ()
 
-    timeout_s: float
-    start_timeout_s: float
-    recheck_s: float | None
-    clock: Callable[[], float]
+    def report(self, notice: Notice) -> None:
+        """Call `on_event` with `notice`; what it raises is logged and ends no connection."""
+        try:
+            if self.on_event is not None:
+                self.on_event(notice)
+        except Exception:  # code of somebody else
+            _LOG.exception("A watcher of MCP servers failed.")
 
 
 class Link:
@@ -250,7 +260,7 @@ class Link:
         """The tools as they were listed; None where they have to be listed again first."""
         return None if self._is_stale or self._is_old() else self._listing
 
-    async def listing(self, report: Report) -> Listing:
+    async def listing(self) -> Listing:
         """Return the tools that the server lists now.
 
         Raises:
@@ -271,7 +281,7 @@ class Link:
                     self._is_stale = True
                     raise
                 if self._listing is not None and read.digests != self._listing.digests:
-                    report(_changes(self.name, self._listing, read))
+                    self._terms.report(_changes(self.name, self._listing, read))
                 self._listing = read
                 self._listed_at = self._terms.clock()
                 return read
@@ -343,7 +353,6 @@ async def linked(
     stderr: StandardError | None,
     mask: Mask,
     terms: Terms,
-    report: Report,
     access: Access | None = None,
 ) -> AsyncGenerator[Link, None]:
     """Connect to `server`, list its tools, and yield the connection.
@@ -361,18 +370,19 @@ async def linked(
 
     def on_request(method: str) -> None:
         if method != "ping":  # which is answered
-            report(RequestRefused(name, clean(method, 100)))
+            terms.report(RequestRefused(name, clean(method, 100)))
 
     async def on_log(params: LoggingMessageNotificationParams) -> None:
         text = params.data if isinstance(params.data, str) else repr(params.data)
-        report(ServerSaid(name, params.level, clean(mask(text))))
+        terms.report(ServerSaid(name, params.level, clean(mask(text))))
 
     async def on_message(message: object) -> None:
         if isinstance(message, ToolListChangedNotification):
             for link in holder:
                 link.stale()
         elif isinstance(message, Exception):
-            report(ServerSaid(name, "warning", "It wrote a line that is not a protocol message."))
+            what = "It wrote a line that is not a protocol message."
+            terms.report(ServerSaid(name, "warning", what))
 
     interceptor = Interceptor(on_end, on_request, is_process=not isinstance(server, HttpServer))
     async with Client(
@@ -386,7 +396,7 @@ async def linked(
     ) as client:
         link = Link(name, client, interceptor, server, mask, terms)
         holder.append(link)
-        await link.listing(report)
+        await link.listing()
         tools = client.server_capabilities.tools
         async with anyio.create_task_group() as tasks:
             if tools is not None and tools.list_changed:

@@ -70,10 +70,11 @@ class Listed(Struct, frozen=True):
 
 
 class Listing(Struct, frozen=True, dict=True):
-    """What a server lists: tools by its own names, and what is not offered."""
+    """What a server lists: tools by its own names, what is not offered, and who the server is."""
 
     tools: Mapping[str, Listed]
     refused: tuple[ToolRefused, ...] = ()
+    identity: Mapping[str, Json] = {}
 
     @cached_property
     def digests(self) -> Mapping[str, str]:
@@ -140,6 +141,7 @@ def _listing(
     return Listing(
         tools,
         tuple(ToolRefused(server, _shown(name), fault) for name, fault in refused.items()),
+        identity,
     )
 
 

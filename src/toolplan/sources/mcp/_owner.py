@@ -23,14 +23,12 @@ from toolplan.sources.mcp._answers import to_line, words_of
 from toolplan.sources.mcp._authorised import Access
 from toolplan.sources.mcp._http import NO_ACCESS
 from toolplan.sources.mcp._interceptors import DELIVERY, Delivery
-from toolplan.sources.mcp._link import Called, Link, Progress, Report, StandardError, Terms, linked
+from toolplan.sources.mcp._link import Called, Link, Progress, StandardError, Terms, linked
 from toolplan.sources.mcp._listing import Listing, ListingError
-from toolplan.sources.mcp._oauth import Asks
 from toolplan.sources.mcp._results import Result, left_out, result_of, stated_label
 from toolplan.sources.mcp._texts import clean, reason_of
 from toolplan.sources.mcp.notices import ServerLost, ServerSaid, ServerStarted, ToolRefused
 from toolplan.sources.mcp.servers import HttpServer, LocalServer, Server, StdioServer
-from toolplan.sources.mcp.sign_ins import SignIns
 from toolplan.sources.secrets import Mask
 from toolplan.tools import OutcomeUnknown, ToolError
 
@@ -45,6 +43,7 @@ class Request(Struct, frozen=True):
     """A call of a tool: the tool as it was listed, and what it is called with.
 
     Attributes:
+        server: the name of the server.
         name: the server's name of the tool.
         digest: of the tool as it was when the plan was checked.
         wrapped: results are wrapped in an object.
@@ -55,59 +54,37 @@ class Request(Struct, frozen=True):
         trace: the headers of the trace context that the call belongs to.
     """
 
+    server: str
     name: str
     digest: str
     wrapped: bool
     roomy: bool
-    arguments: Mapping[str, Json]
+    arguments: Mapping[str, Json] = MappingProxyType({})
     progress: Progress | None = None
     key: str = ""
     trace: Mapping[str, str] = MappingProxyType({})
-
-
-class Offer(Struct, frozen=True):
-    """What a server has to offer: who it is, and its tools."""
-
-    identity: Mapping[str, Json]
-    listing: Listing
 
 
 class Unreachable(ToolError):
     """A server cannot be started or reached; nothing was sent."""
 
 
-class _Start(Struct):
-    """A start that calls wait for: a link, or why there is none."""
-
-    settled: anyio.Event
-    link: Link | None = None
-    fault: str = ""
-
-
 class Owner:
     """Holds the connection to one server. Everything here runs in one event loop."""
 
-    def __init__(
-        self,
-        name: str,
-        server: Server,
-        terms: Terms,
-        report: Report,
-        sign_ins: SignIns | None = None,
-        asks: Asks | None = None,
-    ) -> None:
+    def __init__(self, name: str, server: Server, terms: Terms) -> None:
         self.name = name
         self._server = server
         self._terms = terms
-        self._report = report
+        self._report = terms.report
         self._mask = Mask(() if isinstance(server, LocalServer) else server.secrets)
         self._access: Access | None = None
         if isinstance(server, HttpServer) and not server.has_own_header:
-            self._access = Access(name, server, self._mask, sign_ins, asks)
+            self._access = Access(name, server, self._mask, terms.sign_ins, terms.asks)
         self._timeout_s = terms.timeout_s if server.timeout_s is None else server.timeout_s
         self._wanted = anyio.Event()
         self._closing = anyio.Event()
-        self._start = _Start(anyio.Event())
+        self._start: asyncio.Future[Link | str] = asyncio.get_running_loop().create_future()
         self._link: Link | None = None
         self._scope: anyio.CancelScope | None = None
         self._starts = 0
@@ -127,7 +104,7 @@ class Owner:
                 await self._pause()
             if not self._closing.is_set():
                 await self._hold()
-        self._settle(fault="the source of its tools is closed")
+        self._settle("the source of its tools is closed")
 
     def close(self) -> None:
         """Have the connection ended; `run` comes back when it is, and the process is gone."""
@@ -138,8 +115,8 @@ class Owner:
         elif self._scope is not None:
             self._scope.cancel()
 
-    async def offer(self) -> Offer:
-        """Return what the server has to offer now.
+    async def listing(self) -> Listing:
+        """Return what the server lists now.
 
         Raises:
             Unreachable: there is no server, or it does not list its tools.
@@ -147,14 +124,14 @@ class Owner:
         link = await self._linked()
         try:
             with anyio.fail_after(self._terms.start_timeout_s):
-                listing = await link.listing(self._report)
+                listing = await link.listing()
         except (MCPError, ListingError, TimeoutError) as error:
             raise Unreachable(self._sentence(reason_of(error))) from error
         for refused in listing.refused:
             if refused not in self._refused_reported:
                 self._refused_reported.add(refused)
                 self._report(refused)
-        return Offer(link.identity, listing)
+        return listing
 
     async def call(self, request: Request) -> Result:
         """Make one call, and return its result.
@@ -222,7 +199,7 @@ class Owner:
             ToolError: it is not; nothing was sent.
         """
         try:
-            listing = link.known or await link.listing(self._report)
+            listing = link.known or await link.listing()
         except (MCPError, ListingError) as error:
             raise Unreachable(self._sentence(reason_of(error))) from error
         now = listing.digests.get(request.name)
@@ -248,13 +225,12 @@ class Owner:
             link = self._standing()
             if link is not None:
                 return link
-            start = self._start
             self._wanted.set()
-            await start.settled.wait()
-            if start.link is None:
-                raise Unreachable(self._sentence(start.fault))
-            if not start.link.over.is_set():
-                return start.link
+            started = await asyncio.shield(self._start)
+            if isinstance(started, str):
+                raise Unreachable(self._sentence(started))
+            if not started.over.is_set():
+                return started
 
     async def _pause(self) -> None:
         pause_s = self._pause_s() if self._starts or self._failures else 0.0
@@ -288,7 +264,7 @@ class Owner:
         self._failures = 0 if has_stood else self._failures + 1
         self._report(ServerLost(self.name, fault, self._pause_s()))
         if not has_stood:  # calls that have come since one stood wait for the next start
-            self._settle(fault=fault)
+            self._settle(fault)
 
     async def _held(self, stderr: StandardError | None) -> str:
         """Hold a connection; return why it ended."""
@@ -301,7 +277,6 @@ class Owner:
                 stderr,
                 self._mask,
                 self._terms,
-                self._report,
                 self._access,
             ) as link:
                 scope.deadline = math.inf
@@ -316,7 +291,7 @@ class Owner:
                         self._starts,
                     )
                 )
-                self._settle(link=link)
+                self._settle(link)
                 if self._closing.is_set():
                     link.over.set()
                 await link.over.wait()
@@ -333,12 +308,11 @@ class Owner:
             case LocalServer():
                 return "it ended"
 
-    def _settle(self, link: Link | None = None, fault: str = "") -> None:
-        start = self._start
+    def _settle(self, started: Link | str) -> None:
+        """Give a connection, or why there is none, to the calls that wait for a start."""
         self._wanted = anyio.Event()
-        start.link, start.fault = link, fault
-        start.settled.set()
-        self._start = _Start(anyio.Event())
+        self._start.set_result(started)
+        self._start = asyncio.get_running_loop().create_future()
 
     def _is_loss(self, error: MCPError, link: Link, delivery: Delivery) -> bool:
         """Return whether `error` means that no answer came, rather than being the answer.

@@ -14,7 +14,6 @@ import concurrent.futures
 import contextvars
 import logging
 import re
-import time
 from collections import Counter
 from collections.abc import (
     AsyncGenerator,
@@ -27,19 +26,20 @@ from collections.abc import (
 )
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from typing import Any, Final, TypedDict, TypeVar, Unpack, cast
 
 import anyio
 from anyio.from_thread import start_blocking_portal
-from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.path import Json
-from toolplan.sources.mcp._link import Terms
-from toolplan.sources.mcp._oauth import Asks
-from toolplan.sources.mcp._owner import Offer, Owner, Request, Unreachable
+from toolplan.sources.mcp._link import OnEvent, Terms
+from toolplan.sources.mcp._listing import Listing
+from toolplan.sources.mcp._oauth import Redirects
+from toolplan.sources.mcp._owner import Owner, Request, Unreachable
 from toolplan.sources.mcp._results import has_room, unwrapped_schema
 from toolplan.sources.mcp._texts import LONGEST_DESCRIPTION, clean, clean_schema
-from toolplan.sources.mcp.notices import Notice, ToolRefused
+from toolplan.sources.mcp.notices import ToolRefused
 from toolplan.sources.mcp.servers import Server
 from toolplan.sources.mcp.sign_ins import SignIns
 from toolplan.sources.pins import SourcedTool
@@ -63,31 +63,23 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
 _MOST_ALIASES: Final = 20
 
 
-class Target(Struct, frozen=True):
-    """What a tool of the toolbox calls: a tool of a server, as it was listed."""
-
-    server: str
-    name: str
-    digest: str
-    wrapped: bool
-    roomy: bool
-
-
 def tools_of(
-    offers: Mapping[str, Offer], call_to: Callable[[Target], Call]
+    listings: Mapping[str, Listing], call_to: Callable[[Request], Call]
 ) -> Iterator[SourcedTool]:
     """Yield the tools of all servers, in the order in which they are listed.
 
     Args:
-        offers: what each server offers, by its name.
+        listings: what each server lists, by its name.
         call_to: gives the function that calls a tool.
     """
-    own, others = _claims(offers)
-    spelt = Counter(name for offer in offers.values() for name in offer.listing.tools)
-    for server, offer in offers.items():
-        for name, listed in offer.listing.tools.items():
+    own, others = _claims(listings)
+    spelt = Counter(name for listing in listings.values() for name in listing.tools)
+    for server, listing in listings.items():
+        for name, listed in listing.tools.items():
             sent = Tool.from_json(dict(listed.wire)).doubted()
             inner = unwrapped_schema(sent.raw_output)
+            roomy = has_room(sent.raw_output)
+            request = Request(server, name, listed.digest, inner is not None, roomy)
             aliases = [listed.name] if own[listed.name] == 1 else []
             if name != listed.name:
                 aliases += [f"{server}{SEPARATOR}{name}", *([name] if spelt[name] == 1 else [])]
@@ -100,29 +92,25 @@ def tools_of(
                 effects=sent.effects,
                 idempotent=sent.idempotent,
                 annotations=sent.annotations,
-                call=call_to(
-                    Target(
-                        server, name, listed.digest, inner is not None, has_room(sent.raw_output)
-                    )
-                ),
+                call=call_to(request),
                 source=server,
                 wire=listed.wire,
-                identity=offer.identity,
+                identity=listing.identity,
                 remote=True,
                 claim=sent.claim,
             )
 
 
-def _claims(offers: Mapping[str, Offer]) -> tuple[Counter[str], Counter[str]]:
+def _claims(listings: Mapping[str, Listing]) -> tuple[Counter[str], Counter[str]]:
     """Count how many tools have a plain name, and how many would be called so besides.
 
     A tool's own name comes before what another would be called.
     """
-    own = Counter(t.name for offer in offers.values() for t in offer.listing.tools.values())
+    own = Counter(t.name for listing in listings.values() for t in listing.tools.values())
     others = Counter(
         alias
-        for offer in offers.values()
-        for name, listed in offer.listing.tools.items()
+        for listing in listings.values()
+        for name, listed in listing.tools.items()
         for alias in _aliases(name, Tool.from_json(dict(listed.wire)))
     )
     return own, others
@@ -200,18 +188,35 @@ def _submit(
         raise Closed from None
 
 
-DEFAULT_TIMEOUT_S: Final = 30.0
-DEFAULT_START_TIMEOUT_S: Final = 30.0
-DEFAULT_RECHECK_S: Final = 60.0
-
 _CLOSED: Final = "The source of these tools is closed."
 _CLOSING_S: Final = 15.0
 _LOGGERS: Final = ("mcp", "client")  # where the SDK logs bad lines, with their text
 
-_LOG: Final = logging.getLogger(__name__)
 
-OnEvent: TypeAlias = Callable[[Notice], None]
-"""Called with what happens to servers, from threads of the source; it should be quick."""
+class Options(TypedDict, total=False):
+    """The options of a connection.
+
+    Attributes:
+        on_event: called with what happens to servers while they are used.
+        timeout_s: seconds for each call, where the server's entry says nothing; 30 by default.
+        start_timeout_s: seconds for a server to start and list its tools; 30 by default.
+        recheck_s: seconds after which a server's tools are listed again before a call, so that
+            changes that are not reported are noticed; None is never, 60 the default.
+        clock: a monotonic clock, in seconds.
+        sign_ins: who has signed in, for servers that want it; None is nobody.
+        asks: asks a person to sign in where a server wants it; None is nobody.
+        trusted: servers that are believed when they say that a tool only reads, or destroys
+            nothing, or may be called twice. What others say can only raise what a tool may change.
+    """
+
+    on_event: OnEvent | None
+    timeout_s: float
+    start_timeout_s: float
+    recheck_s: float | None
+    clock: Callable[[], float]
+    sign_ins: SignIns | None
+    asks: Redirects | None
+    trusted: Collection[str]
 
 
 class SignInNeeded(ToolObjectError):
@@ -262,7 +267,7 @@ class McpSource:
             ToolObjectError: none of the servers can be used, or the source is closed.
         """
         try:
-            return self._toolbox(wait_in(self._loop, self._offers))
+            return self._toolbox(wait_in(self._loop, self._listings))
         except Closed:
             raise ToolObjectError(_CLOSED) from None
 
@@ -273,18 +278,18 @@ class McpSource:
             ToolObjectError: none of the servers can be used, or the source is closed.
         """
         try:
-            return self._toolbox(await run_in(self._loop, self._offers))
+            return self._toolbox(await run_in(self._loop, self._listings))
         except Closed:
             raise ToolObjectError(_CLOSED) from None
 
-    def _toolbox(self, offers: Mapping[str, Offer]) -> Toolbox:
-        if self._faults and not offers:
+    def _toolbox(self, listings: Mapping[str, Listing]) -> Toolbox:
+        if self._faults and not listings:
             why = " ".join(self._faults.values())
             raise (SignInNeeded if self.sign_ins_wanted else ToolObjectError)(why)
-        found = tools_of(offers, self._call_to)
+        found = tools_of(listings, self._call_to)
         tools = Toolbox(t.believed() if t.source in self._trusted else t for t in found)
         self._refused = (
-            *(each for offer in offers.values() for each in offer.listing.refused),
+            *(each for listing in listings.values() for each in listing.refused),
             *(
                 ToolRefused(tool.source, tool.name.removeprefix(f"{tool.source}."), tool.unusable)
                 for tool in tools.values()
@@ -293,13 +298,13 @@ class McpSource:
         )
         return tools
 
-    async def _offers(self) -> dict[str, Offer]:
-        offers: dict[str, Offer] = {}
+    async def _listings(self) -> dict[str, Listing]:
+        listings: dict[str, Listing] = {}
         faults: dict[str, str] = {}
 
         async def ask(name: str, owner: Owner) -> None:
             try:
-                offers[name] = await owner.offer()
+                listings[name] = await owner.listing()
             except Unreachable as error:
                 faults[name] = str(error)
 
@@ -307,10 +312,10 @@ class McpSource:
             for name, owner in self._owners.items():
                 tasks.start_soon(ask, name, owner)
         self._faults = faults
-        return {name: offers[name] for name in self._owners if name in offers}
+        return {name: listings[name] for name in self._owners if name in listings}
 
-    def _call_to(self, target: Target) -> Call:
-        owner = self._owners[target.server]
+    def _call_to(self, listed: Request) -> Call:
+        owner = self._owners[listed.server]
 
         async def call(arguments: Arguments) -> Json:
             identity = current_call()
@@ -319,21 +324,14 @@ class McpSource:
                 # the connection's thread knows nothing of the run; the caller's context does
                 progress = partial(contextvars.copy_context().run, report_progress)
             key = "" if identity is None else identity.key
-            request = Request(
-                target.name,
-                target.digest,
-                target.wrapped,
-                target.roomy,
-                arguments,
-                progress,
-                key,
-                context_headers(),
+            request = replace(
+                listed, arguments=arguments, progress=progress, key=key, trace=context_headers()
             )
             try:
                 result = await run_in(self._loop, partial(owner.call, request))
             except Closed:
                 raise OutcomeUnknown(
-                    f"The call on the server {target.server!r} was given up: the source of its"
+                    f"The call on the server {listed.server!r} was given up: the source of its"
                     " tools is closed."
                 ) from None
             if result.stated is not None:
@@ -345,16 +343,7 @@ class McpSource:
 
 @contextmanager
 def connected(
-    servers: Mapping[str, Server],
-    *,
-    on_event: OnEvent | None = None,
-    timeout_s: float = DEFAULT_TIMEOUT_S,
-    start_timeout_s: float = DEFAULT_START_TIMEOUT_S,
-    recheck_s: float | None = DEFAULT_RECHECK_S,
-    clock: Callable[[], float] = time.monotonic,
-    sign_ins: SignIns | None = None,
-    asks: Asks | None = None,
-    trusted: Collection[str] = (),
+    servers: Mapping[str, Server], **options: Unpack[Options]
 ) -> Generator[McpSource, None, None]:
     """Yield a source of the tools of `servers`, and end them all for sure behind it.
 
@@ -363,76 +352,36 @@ def connected(
 
     Args:
         servers: by the names that their tools get.
-        on_event: called with what happens to servers while they are used.
-        timeout_s: seconds for each call, where the server's entry says nothing.
-        start_timeout_s: seconds for a server to start and list its tools.
-        recheck_s: seconds after which a server's tools are listed again before a call, so that
-            changes that are not reported are noticed; None is never.
-        clock: a monotonic clock, in seconds.
-        sign_ins: who has signed in, for servers that want it; None is nobody.
-        asks: asks a person to sign in where a server wants it; None is nobody.
-        trusted: servers that are believed when they say that a tool only reads, or destroys
-            nothing, or may be called twice. What others say can only raise what a tool may change.
+        **options: see `Options`.
     """
-    terms = Terms(timeout_s, start_timeout_s, recheck_s, clock)
     with (
         start_blocking_portal(name="toolplan-mcp") as portal,
-        portal.wrap_async_context_manager(
-            _running(servers, terms, on_event, sign_ins, asks)
-        ) as owners,
+        portal.wrap_async_context_manager(connected_here(servers, **options)) as source,
     ):
-        yield McpSource(portal.call(_loop), owners, trusted)
+        yield source
 
 
 @asynccontextmanager
 async def connected_here(
-    servers: Mapping[str, Server],
-    *,
-    on_event: OnEvent | None = None,
-    timeout_s: float = DEFAULT_TIMEOUT_S,
-    start_timeout_s: float = DEFAULT_START_TIMEOUT_S,
-    recheck_s: float | None = DEFAULT_RECHECK_S,
-    clock: Callable[[], float] = time.monotonic,
-    sign_ins: SignIns | None = None,
-    asks: Asks | None = None,
-    trusted: Collection[str] = (),
+    servers: Mapping[str, Server], **options: Unpack[Options]
 ) -> AsyncGenerator[McpSource, None]:
     """Yield a source whose connections live in the event loop that runs; as `connected` otherwise.
 
     Calls from this loop need no way into another thread. It is left by the task that entered it,
     and a loop that is blocked blocks the connections.
     """
-    terms = Terms(timeout_s, start_timeout_s, recheck_s, clock)
-    async with _running(servers, terms, on_event, sign_ins, asks) as owners:
-        yield McpSource(asyncio.get_running_loop(), owners, trusted)
-
-
-async def _loop() -> asyncio.AbstractEventLoop:
-    return asyncio.get_running_loop()
-
-
-@asynccontextmanager
-async def _running(
-    servers: Mapping[str, Server],
-    terms: Terms,
-    on_event: OnEvent | None,
-    sign_ins: SignIns | None,
-    asks: Asks | None,
-) -> AsyncGenerator[dict[str, Owner], None]:
-    report = partial(_report, on_event)
+    terms = Terms(**options)
     for name in _LOGGERS:
         logger = logging.getLogger(name)
         if not logger.handlers:
             logger.addHandler(logging.NullHandler())
-    owners = {
-        name: Owner(name, server, terms, report, sign_ins, asks) for name, server in servers.items()
-    }
+    owners = {name: Owner(name, server, terms) for name, server in servers.items()}
     raised: BaseException | None = None
     async with anyio.create_task_group() as tasks:
         for owner in owners.values():
             tasks.start_soon(owner.run)
         try:
-            yield owners
+            yield McpSource(asyncio.get_running_loop(), owners, terms.trusted)
         except BaseException as error:  # kept out of the group, which would wrap it
             raised = error
         for owner in owners.values():
@@ -440,12 +389,3 @@ async def _running(
         tasks.cancel_scope.deadline = anyio.current_time() + _CLOSING_S
     if raised is not None:
         raise raised
-
-
-def _report(on_event: OnEvent | None, notice: Notice) -> None:
-    if on_event is None:
-        return
-    try:
-        on_event(notice)
-    except Exception:  # a callback may not end a connection
-        _LOG.exception("A watcher of MCP servers failed.")
