@@ -12,9 +12,9 @@ import pytest
 
 from tests.cli.calls import Call
 from tests.doubles.model_server import ScriptedModelServer
+from tests.named_tools import load_tools
 from toolplan import ExecutionPlan, compile_plan
 from toolplan.engines import run
-from toolplan.sources.named import load_tools
 from toolplan.storage.journal import Journal
 
 TOOLS = '''

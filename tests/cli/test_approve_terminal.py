@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_approve import TOOLS
+from tests.named_tools import load_tools
 from toolplan import ExecutionPlan, compile_plan
 from toolplan.engines import run
-from toolplan.sources.named import load_tools
 from toolplan.storage.journal import Journal
 
 LAST = "the last word"

@@ -298,17 +298,6 @@ def test_a_tool_with_another_digest_begins_anew() -> None:
         assert kept.schema("other") is None
 
 
-def test_what_is_known_can_be_forgotten() -> None:
-    with LearnedSchemas(":memory:") as kept:
-        for tool in ("a", "b", "c"):
-            kept.observe(tool, ROWS)
-        kept.forget("a")
-        assert kept.schema("a") is None
-        assert kept.schema("b") is not None
-        kept.forget()
-        assert kept.schema("b") is None
-
-
 def test_the_tools_that_gave_something_long_ago_are_forgotten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-from pydantic import BaseModel
 
+from tests.named_tools import load_tools
 from toolplan import Tool, Toolbox, ToolObjectError, compile_plan, tool, toolbox_of
 from toolplan.path import Json
-from toolplan.sources.named import load_tools
 from toolplan.tools import Effects
 
 TEXT = '''
@@ -145,28 +142,6 @@ def test_docstrings_describe_arguments(library: ModuleType) -> None:
     assert described(find, "title") == "words of the title, in any order."
     assert described(find, "limit") == "the most that are wanted."
     assert find.description == "Finds books."
-
-
-class Place(BaseModel):
-    name: str
-
-
-@dataclass
-class Trip:
-    to: Place
-    km: float
-
-
-def test_models_and_dataclasses_are_results() -> None:
-    @tool(effects="read")
-    def trip(km: float) -> Trip:
-        return Trip(Place(name="Kiel"), km)
-
-    assert called(trip, km=3) == {"to": {"name": "Kiel"}, "km": 3.0}
-    plan = {"id": "t", "tool": "trip", "args": {"km": 1}}
-    text = json.dumps({"toolplan": 1, "steps": [plan], "output": "${t.to.nam}"})
-    (expected,) = compile_plan(text, tools=[trip]).diagnostics
-    assert expected.code == "unknown-output"
 
 
 def test_injected_resources_are_no_arguments() -> None:

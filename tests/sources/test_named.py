@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from tests.named_tools import load_tools
 from toolplan.extensions import Extensions
 from toolplan.sources import SourceContext, ToolSource, named
-from toolplan.sources.named import SOURCES, load_tools, source_of
+from toolplan.sources.named import SOURCES, source_of
 from toolplan.tools import Toolbox, ToolObjectError
 
 TOOLS = [{"name": "look", "description": "Look.", "input_schema": {"type": "object"}}]
@@ -65,9 +67,6 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     path = list(sys.path)
     modules = set(sys.modules)
     (tmp_path / "shelf_of_tools.py").write_text(MODULE)
-    (tmp_path / "bad_shelf.py").write_text("1 / 0")
-    (tmp_path / "needy_shelf.py").write_text("import no_such_thing_at_all")
-    (tmp_path / "ending_shelf.py").write_text("raise SystemExit(3)")
     yield tmp_path
     sys.path[:] = path
     for name in set(sys.modules) - modules:
@@ -104,8 +103,6 @@ def test_an_absolute_path_is_read(folder: Path) -> None:
         ("[3]", "must be an object"),
         ('[{"description": "x"}]', "no 'name'"),
         (json.dumps(TOOLS * 2), "Two tools are named 'look'"),
-        ('{"mcpServers": {}}', "opened by the source 'mcp'"),
-        ('{"openapi": "3.1.0"}', "opened by the source 'openapi'"),
         ("1" * 5_000, "not JSON"),
     ],
 )
@@ -165,9 +162,6 @@ def test_an_attribute_of_a_module_in_the_folder_gives_tools(
         ("shelf_of_tools:picky", "needs arguments"),
         ("shelf_of_tools:broken", "RuntimeError: no database"),
         ("shelf_of_tools:later", "coroutine"),
-        ("bad_shelf:X", "ZeroDivisionError"),
-        ("needy_shelf:X", "needs 'no_such_thing_at_all'"),
-        ("ending_shelf:X", "SystemExit"),
     ],
 )
 def test_an_attribute_without_tools_is_reported(folder: Path, spec: str, expected: str) -> None:
@@ -180,18 +174,10 @@ def test_the_current_folder_is_importable(folder: Path, monkeypatch: pytest.Monk
     assert list(load_tools("shelf_of_tools:BOX")) == ["look"]
 
 
-def test_a_function_that_is_no_tool_is_named_with_help() -> None:
-    def send(to: str) -> str:
-        return to
-
-    mixed: list[Any] = [send]
-    with pytest.raises(
-        ToolObjectError, match=r"not tools: 'send' at \[0\]\. Put @toolplan\.tool above"
-    ):
-        Toolbox(mixed)
-    mixed = [3]
+def test_a_value_that_is_no_tool_is_named() -> None:
+    three: Any = [3]
     with pytest.raises(ToolObjectError) as raised:
-        Toolbox(mixed)
+        Toolbox(three)
     assert str(raised.value) == "3 is not a tool."
 
 
@@ -228,11 +214,13 @@ def test_a_yaml_file_is_an_openapi_document(folder: Path) -> None:
 def test_tools_of_files_and_modules_load_no_other_source(folder: Path) -> None:
     """The SDK of MCP takes longer to load than all else that a check needs."""
     program = (
-        "import sys; from toolplan.sources.named import load_tools;"
+        "import sys; from tests.named_tools import load_tools;"
         f"load_tools({write(folder, json.dumps(TOOLS))!r}); load_tools('shelf_of_tools:BOX');"
         "sys.exit(bool({'mcp', 'httpx2', 'yaml'} & set(sys.modules)))"
     )
-    subprocess.run([sys.executable, "-c", program], check=True, cwd=folder)
+    path = os.pathsep.join((str(Path(__file__).parents[2]), str(folder)))
+    environment = {**os.environ, "PYTHONPATH": path}
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=folder, env=environment)
 
 
 PACKAGE = """

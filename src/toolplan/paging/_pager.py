@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from toolplan.errors import ToolplanError
 from toolplan.paging._arguments import Argument, Paging
 from toolplan.paging._names import folded
-from toolplan.paging._results import Page, Verdict, page_of, query_of, verdict_on
+from toolplan.paging._results import Page, Verdict, at, page_of, query_of, verdict_on
 from toolplan.path import Json, Path
 
 _ID_CURSORS: Final = ("startingafter", "afterid")
@@ -96,8 +96,8 @@ class Pager:
         if self._settled < 2 or said.path is None:
             return first
         rows: list[Json] = []
-        for at in range(self._settled):
-            listed = _at(self._outputs[at], self._pages[at].path or said.path)
+        for page in range(self._settled):
+            listed = at(self._outputs[page], self._pages[page].path or said.path)
             rows += listed if isinstance(listed, list) else []
         return _with(first, said.path, rows)
 
@@ -172,7 +172,7 @@ class Pager:
             and folded(paging.cursor.path[-1]) in _ID_CURSORS
             and said.rows
         ):
-            rows = _at(self._outputs[last], said.path or ())
+            rows = at(self._outputs[last], said.path or ())
             final = rows[-1] if isinstance(rows, list) else None
             mark = final.get("id") if isinstance(final, dict) else None
             if isinstance(mark, str | int):
@@ -248,18 +248,12 @@ class Pager:
         if not page or not self._pages[page].rows:
             return
         path = self._pages[0].path or ()
-        now = _at(self._outputs[page], self._pages[page].path or path)
-        if now == _at(self._outputs[page - 1], self._pages[page - 1].path or path):
+        now = at(self._outputs[page], self._pages[page].path or path)
+        if now == at(self._outputs[page - 1], self._pages[page - 1].path or path):
             raise PageError(
                 "pages-repeat",
                 f"Page {page + 1} is page {page} once more: the tool does not turn pages.",
             )
-
-
-def _at(value: Json, path: Path) -> Json:
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) and isinstance(key, str) else None
-    return value
 
 
 def _with(value: Json, path: Path, rows: list[Json]) -> Json:

@@ -38,11 +38,6 @@ class Field(Struct, frozen=True):
         """Return whether it may have one of `types`."""
         return not self.types or not self.types.isdisjoint(types)
 
-    @property
-    def is_declared_null(self) -> bool:
-        """Whether it is null and nothing else."""
-        return self.types == frozenset(("null",))
-
 
 def resolved(node: Json, root: Json, depth: int = 0) -> Mapping[str, Json]:
     """Return `node` with a local `$ref`, `allOf`, and the first part of `anyOf` merged into it."""

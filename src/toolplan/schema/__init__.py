@@ -6,7 +6,13 @@ another; where nothing is declared, the verdict is `UNKNOWN`.
 """
 
 from toolplan.schema._applies import APPLIES, undecided
-from toolplan.schema._document import JsonType, SchemaError, value_types
+from toolplan.schema._document import (
+    JsonType,
+    SchemaError,
+    tool_version,
+    tool_without_words,
+    value_types,
+)
 from toolplan.schema._example import NoExample
 from toolplan.schema._fit import Verdict, assignable
 from toolplan.schema._flat import flat
@@ -20,7 +26,6 @@ from toolplan.schema._types import (
     types_of,
     without_null,
 )
-from toolplan.schema._words import tool_version, tool_without_words
 
 __all__ = [
     "APPLIES",

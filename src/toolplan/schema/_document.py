@@ -6,13 +6,15 @@ work are refused before a validator sees them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
 from toolplan.errors import ToolplanError
-from toolplan.path import Json
+from toolplan.path import Json, copied
 
 MAX_NODES: Final = 50_000
 MAX_TEXT: Final = 1_000_000
@@ -37,6 +39,8 @@ _CHILD_MAPS: Final = ("properties", "patternProperties", "$defs", "definitions")
 _IN_PLACE_NAMES: Final = frozenset((*_IN_PLACE_LISTS, *_IN_PLACE, "dependentSchemas"))
 _CHILD_NAMES: Final = frozenset((*_CHILD, "prefixItems", "items", *_CHILD_MAPS))
 _ROOT: Final = "root"
+_TOOL_WORDS: Final = frozenset(("title", "description", "icons"))
+_SCHEMA_WORDS: Final = frozenset(("title", "description", "examples", "$comment"))
 
 
 class SchemaError(ToolplanError):
@@ -261,3 +265,30 @@ def value_types(value: Json) -> tuple[JsonType, ...]:
             return ("array",)
         case dict():
             return ("object",)
+
+
+def tool_without_words(item: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a tool object without titles, descriptions and icons, also in its schemas."""
+    made = {name: part for name, part in item.items() if name not in _TOOL_WORDS}
+    for name in ("input_schema", "inputSchema", "output_schema", "outputSchema"):
+        if name in made:
+            made[name] = _without_words(made[name])
+    hints = made.get("annotations")
+    if isinstance(hints, dict):
+        made["annotations"] = {name: hint for name, hint in hints.items() if name != "title"}
+    return made
+
+
+def tool_version(item: Mapping[str, Json]) -> str:
+    """Return the digest of a tool object without its words."""
+    text = json.dumps(tool_without_words(item), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _without_words(raw: Json) -> Json:
+    """Return a copy of `raw` without titles, descriptions, examples and comments."""
+    made = copied(raw)
+    for node in sub_schemas(made):
+        for word in _SCHEMA_WORDS.intersection(node):
+            del node[word]
+    return made

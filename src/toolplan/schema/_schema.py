@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection
+from datetime import datetime, time
 from functools import cached_property
 from typing import Final, Literal
 
@@ -15,7 +17,6 @@ from toolplan.plan import escape_pointer
 from toolplan.schema import _document
 from toolplan.schema import _example as examples
 from toolplan.schema._document import Document, JsonType, Node, SchemaError
-from toolplan.schema._formats import FORMATS
 
 ARTICLE: Final[dict[JsonType, str]] = {
     "null": "null",
@@ -50,6 +51,50 @@ _OF_THE_WHOLE: Final = frozenset(
 
 # Linear in the text for every pattern, but without look-around and back-references.
 _LINEAR = jsonschema_rs.RegexOptions()
+
+
+_TIME: Final = re.compile(
+    r"([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:[.][0-9]+)?)?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?"
+)
+_DATE_AND_TIME: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ](.+)")
+
+
+def is_time(text: str) -> bool:
+    """Return whether `text` is a time of day: `18:00`, `18:00:00.5Z`, `18:00:00+02:00`.
+
+    >>> is_time("22:00"), is_time("25:00"), is_time("noon")
+    (True, False, False)
+    """
+    found = _TIME.fullmatch(text)
+    if found is None:
+        return False
+    try:
+        # `datetime` has no leap seconds
+        time.fromisoformat(f"{found[1]}:{'59' if found[2] == '60' else found[2] or '00'}")
+    except ValueError:
+        return False
+    return True
+
+
+def is_date_time(text: str) -> bool:
+    """Return whether `text` is a date with a time of day.
+
+    >>> is_date_time("2025-10-06T12:00:00"), is_date_time("2025-02-30T12:00:00Z")
+    (True, False)
+    """
+    found = _DATE_AND_TIME.fullmatch(text)
+    if found is None or not is_time(found[2]):
+        return False
+    try:
+        datetime.fromisoformat(found[1])
+    except ValueError:
+        return False
+    return True
+
+
+# ISO 8601, as most tools that declare these formats accept it; RFC 3339, of the validator, requires
+# seconds and an offset from UTC.
+_FORMATS: Final[dict[str, Callable[[str], bool]]] = {"date-time": is_date_time, "time": is_time}
 
 
 class Violation(Struct, frozen=True):
@@ -232,7 +277,7 @@ class Schema:
 def _compile(document: Node) -> jsonschema_rs.Validator:
     return jsonschema_rs.validator_for(
         document,
-        formats=dict(FORMATS),
+        formats=_FORMATS,
         validate_formats=True,
         pattern_options=_LINEAR,
         offline=True,

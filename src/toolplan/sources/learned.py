@@ -160,17 +160,6 @@ class LearnedSchemas:
         except TooLarge:
             return ()
 
-    def forget(self, tool_digest: str | None = None) -> None:
-        """Forget what is known of a tool; of all where none is named.
-
-        Raises:
-            LearnedError: the file cannot be written.
-        """
-        with self._lock, self._faults():
-            self._connection.execute(
-                "DELETE FROM learned WHERE ? IS NULL OR tool = ?", (tool_digest, tool_digest)
-            )
-
     def _known(self, tool_digest: str) -> Learned:
         with self._lock, self._faults():
             return self._read(tool_digest)

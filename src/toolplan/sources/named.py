@@ -8,9 +8,9 @@ from typing import Final
 from toolplan.extensions import Extensions
 from toolplan.extras import check_beside
 from toolplan.sources import _guarded
-from toolplan.sources._base import SourceContext, ToolSource
+from toolplan.sources._base import ToolSource
 from toolplan.sources.tool_files import json_in, path_of
-from toolplan.tools import Tool, Toolbox, ToolObjectError
+from toolplan.tools import Tool, ToolObjectError
 
 SOURCES: Final = Extensions[ToolSource](
     "toolplan.sources", lambda entry, offered: _guarded.guarded_source(entry, offered)
@@ -30,7 +30,6 @@ Those of other packages come before `python`, which recognises any `a:b`, and be
 `mcp`, which take long to load.
 """
 _FILES: Final = (".json", ".yaml", ".yml", ".toml", ".py")
-_NEED_NO_CLOSING: Final = frozenset(("json", "python"))
 
 
 def source_of(spec: str, folder: Path | None = None) -> tuple[str, ToolSource]:
@@ -65,24 +64,6 @@ def source_of(spec: str, folder: Path | None = None) -> tuple[str, ToolSource]:
     raise ToolObjectError(
         f"{spec!r} is neither a file nor 'module:attribute', such as 'toolplan_demo:TOOLS'.{also}"
     )
-
-
-def load_tools(spec: str, folder: Path | None = None) -> Toolbox:
-    """Return the tools that `spec` names, where nothing has to be closed behind them.
-
-    These are JSON files of tool objects and `module:attribute`.
-
-    Raises:
-        ToolObjectError: there are no such tools, or another source has to open them.
-    """
-    where = Path.cwd() if folder is None else folder
-    name, source = source_of(spec, where)
-    if name not in _NEED_NO_CLOSING:
-        raise ToolObjectError(
-            f"{spec!r} is opened by the source {name!r}: use toolplan.open({spec!r})."
-        )
-    with source.open(spec, SourceContext(where)) as opened:
-        return opened.tools
 
 
 def _may_be_openapi(spec: str, folder: Path) -> bool:

@@ -124,14 +124,10 @@ class Change(NamedTuple):
 
 
 class Comparison(Struct, frozen=True):
-    """How tools stand to the pins, names sorted.
-
-    `gone` are pins without a tool; the tool's server may just not be there.
-    """
+    """How tools stand to the pins, names sorted."""
 
     new: tuple[str, ...] = ()
     changed: tuple[Change, ...] = ()
-    gone: tuple[str, ...] = ()
 
 
 class Pin(Struct, frozen=True):
@@ -198,7 +194,7 @@ class Pins(Struct, frozen=True):
         write_whole(self.path, text)
 
     def compare(self, tools: Mapping[str, Tool]) -> Comparison:
-        """Return what is new, changed and gone."""
+        """Return what is new and what has changed."""
         return Comparison(
             new=tuple(sorted(name for name in tools if name not in self.pins)),
             changed=tuple(
@@ -206,7 +202,6 @@ class Pins(Struct, frozen=True):
                 for name in sorted(tools)
                 if (change := self._change(tools[name])) is not None
             ),
-            gone=tuple(sorted(name for name in self.pins if name not in tools)),
         )
 
     def accept(

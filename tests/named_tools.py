@@ -1,0 +1,17 @@
+"""Tools by name, for tests whose tools need no closing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from toolplan.sources import SourceContext
+from toolplan.sources.named import source_of
+from toolplan.tools import Toolbox
+
+
+def load_tools(spec: str, folder: Path | None = None) -> Toolbox:
+    """Return the tools that `spec` names: a file of tool objects, or `module:attribute`."""
+    where = Path.cwd() if folder is None else folder
+    _, source = source_of(spec, where)
+    with source.open(spec, SourceContext(where)) as opened:
+        return opened.tools
