@@ -110,19 +110,6 @@ def test_an_error_of_a_tool_is_its_text_bounded_and_clean(tmp_path: Path) -> Non
         give(tmp_path, {"content": [], "isError": True})
 
 
-def test_an_error_of_the_protocol_is_a_failure_of_the_call(tmp_path: Path) -> None:
-    for code in (-32602, -32603, -32000):
-        with pytest.raises(ToolError, match="out of order") as raised:
-            give(tmp_path, {"error": {"code": code, "message": "out of order"}})
-        assert not isinstance(raised.value, OutcomeUnknown)
-
-
-def test_an_answer_that_is_not_valid_is_an_answer_and_is_shown(tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match=r"not valid in the protocol.*not a list") as raised:
-        give(tmp_path, {"content": "not a list"})
-    assert not isinstance(raised.value, OutcomeUnknown)
-
-
 def test_a_result_is_not_held_to_the_servers_schema_by_the_sdk(tmp_path: Path) -> None:
     """S11: a pattern of a server that would take for ever; engines check with a linear one."""
     schema = {

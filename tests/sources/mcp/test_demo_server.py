@@ -1,8 +1,7 @@
-"""The demo domain as a real MCP server: the same plans and answers as in process."""
+"""The demo domain as a real MCP server; `tests/cli/test_sources.py` asks it questions."""
 
 from __future__ import annotations
 
-import asyncio
 import datetime
 import socket
 import subprocess
@@ -16,31 +15,17 @@ from typing import Any, Final
 import pytest
 
 from tests.sources.mcp.scripts import call
-from toolplan.app.app import App
-from toolplan.app.results import AskResult
-from toolplan.sources.mcp import HttpServer, LocalServer, Server, StdioServer, connected
-from toolplan.tools import Tool, Toolbox, ToolError
+from toolplan.sources.mcp import LocalServer, connected
+from toolplan.tools import Tool, ToolError
 from toolplan_demo import demo_tools
 from toolplan_demo.server import demo_server
-from toolplan_offline import OfflinePlanner
 
 TODAY: Final = datetime.date(2025, 10, 12)
 ROWS: Final = 2_000
-QUESTION: Final = "Get contaminated shipments from last week"
 ARGUMENTS: Final = (
     *("-m", "toolplan", "demo"),
     *("--today", TODAY.isoformat(), "--rows", str(ROWS)),
 )
-
-
-def asked(tools: Toolbox, question: str = QUESTION) -> AskResult:
-    session = App(tools, OfflinePlanner())
-    return asyncio.run(session.ask(question, today=TODAY))
-
-
-def outcome(found: AskResult) -> tuple[object, str | None]:
-    assert found.run is not None
-    return found.run.output, None if found.answer is None else found.answer.text
 
 
 @pytest.fixture(scope="module")
@@ -67,30 +52,6 @@ def until_open(port: int) -> None:
                 return
         time.sleep(0.05)
     raise TimeoutError(f"Nothing listens at port {port}.")
-
-
-@pytest.fixture(scope="module")
-def expected() -> AskResult:
-    found = asked(demo_tools(TODAY, ROWS))
-    assert found.succeeded
-    return found
-
-
-def same(server: Server, expected: AskResult) -> None:
-    with connected({"demo": server}, trusted=["demo"]) as source:
-        found = asked(source.toolbox())
-    assert found.plan is not None
-    assert [step.tool for step in found.plan.plan.steps] == ["demo.shipments_list"]
-    assert outcome(found)[0] == outcome(expected)[0]
-    assert outcome(found) == outcome(expected)
-
-
-def test_the_answer_over_stdio_is_the_answer_in_process(expected: AskResult) -> None:
-    same(StdioServer(sys.executable, (*ARGUMENTS, "--mcp")), expected)
-
-
-def test_the_answer_over_http_is_the_answer_in_process(expected: AskResult, address: str) -> None:
-    same(HttpServer(address), expected)
 
 
 @pytest.mark.parametrize(

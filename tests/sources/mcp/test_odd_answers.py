@@ -69,6 +69,9 @@ ODD: Final = {
     "error with the code of a time limit": Odd(
         error('{"code":-32001,"message":"no such row"}'), words="no such row"
     ),
+    "error with the code of wrong arguments": Odd(
+        error('{"code":-32602,"message":"no such row"}'), words="no such row"
+    ),
     "error null beside a result": Odd(envelope(f'"error":null,"result":{FINE}'), "fine"),
     "result and error": Odd(
         envelope(f'"result":{FINE},"error":{{"code":1,"message":"half done"}}'), words="half done"
@@ -379,7 +382,10 @@ def test_a_body_is_unpacked_whatever_its_headers_say(remote: Remote) -> None:
     ("status", "body", "words"),
     [
         (400, "Bad Request: no header", "HTTP 400 (Bad Request): Bad Request: no header"),
+        (401, "<html>", "HTTP 401 (unauthorised)"),
+        (401, '{"jsonrpc":"2.0","id":ID,"error":{"code":5,"message":"mine"}}', "mine"),
         (402, '{"detail":"out of credit"}', "out of credit"),
+        (403, "", "HTTP 403 (forbidden)"),
         (405, "", "HTTP 405 (Method Not Allowed)"),
         (409, "locked", "locked"),
         (413, "<title>Too large</title>", "'Too large'"),
