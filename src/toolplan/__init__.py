@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from toolplan.flows import Policy
     from toolplan.plan import Limits, Plan, Step
     from toolplan.plan_json import Parsed
-    from toolplan.sources.members import toolbox_of
+    from toolplan.sources.modules import toolbox_of
     from toolplan.sources.python import tool
     from toolplan.storage.journal import Journal, JournalError, open_journal
     from toolplan.tools import (
@@ -110,7 +110,7 @@ _HOMES: Final = {
     "simulate": "toolplan.dry_run",
     "to_text": "toolplan.compiler",
     "tool": "toolplan.sources.python",
-    "toolbox_of": "toolplan.sources.members",
+    "toolbox_of": "toolplan.sources.modules",
 }
 
 __all__ = [

@@ -15,7 +15,7 @@ from toolplan.sources.learned import (
     learn,
     tool_digest,
 )
-from toolplan.sources.members import toolbox_of
+from toolplan.sources.modules import toolbox_of
 from toolplan.sources.python import tool
 
 __all__ = [

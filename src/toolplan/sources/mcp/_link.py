@@ -40,8 +40,7 @@ from pydantic import TypeAdapter
 
 from toolplan.path import Json
 from toolplan.sources.mcp._authorised import Access
-from toolplan.sources.mcp._events import MAX_EVENT_BYTES
-from toolplan.sources.mcp._http import http_client
+from toolplan.sources.mcp._http import MAX_EVENT_BYTES, http_client
 from toolplan.sources.mcp._interceptors import InterceptedReceiving, InterceptedSending, Interceptor
 from toolplan.sources.mcp._listing import Listing, Page, read_listing
 from toolplan.sources.mcp._oauth import Redirects
