@@ -13,11 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from toolplan.comparison import ABSENT, Absent
 from toolplan.path import Json
 from toolplan.sources.mcp.opening import shown_changes, shown_commands
 from toolplan.sources.pins import (
-    ABSENT,
-    Absent,
     Difference,
     Pins,
     RefusedTool,

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from toolplan.paging import _names as names
 from toolplan.paging._names import folded
-from toolplan.paging._results import Facts, facts_of
+from toolplan.paging._results import Facts, facts_of, whole
 from toolplan.paging._schemas import Field, resolved, schema_fields, types_of
 from toolplan.path import Json, Path
 
@@ -80,12 +80,8 @@ class Argument(Struct, frozen=True):
 
     def number(self, args: Mapping[str, Json]) -> int | None:
         """Return its number in `args`, else the default."""
-        given = self.of(args)
-        if isinstance(given, str) and given.isascii() and given.isdigit() and len(given) < 19:
-            return int(given)
-        if isinstance(given, float) and given.is_integer():
-            return int(given)
-        return given if type(given) is int else self.default
+        given = whole(self.of(args))
+        return self.default if given is None else given
 
     def put(self, args: Mapping[str, Json], value: Json) -> dict[str, Json]:
         """Return `args` with `value` in its place, as a number or as text, as the schema asks."""
@@ -407,16 +403,16 @@ def _argument(field: Field, root: Json, kind: str) -> Argument:
     if kind == "cursor":
         return Argument(path, is_text=is_text)
     text = str(field.node.get("description") or "").lower()
-    default = _whole(field.node.get("default"))
+    default = whole(field.node.get("default"))
     if default is None and (said := _DEFAULT.search(text)):
         default = int(said[1])
-    least = _whole(field.node.get("minimum"))
+    least = whole(field.node.get("minimum"))
     if kind == "page":
         start = default if default in (0, 1) else least
         zero = re.search(r"\b(zero|0)[- ](based|indexed)|start(s|ing)? (at|from|with) 0\b", text)
         return Argument(path, 0 if zero or start == 0 else 1, None, is_text)
-    most = _whole(field.node.get("maximum"))
-    above = _whole(field.node.get("exclusiveMaximum"))
+    most = whole(field.node.get("maximum"))
+    above = whole(field.node.get("exclusiveMaximum"))
     if most is None and above is not None:
         most = above - 1
     if most is None and (said := _MAXIMUM.search(text)):
@@ -425,11 +421,3 @@ def _argument(field: Field, root: Json, kind: str) -> Argument:
         return Argument(path, 0 if default is None else default, None, is_text)
     nullable = "default" in field.node and field.node["default"] is None
     return Argument(path, default, most, is_text, bool(_GIVES_ALL.search(text)), nullable)
-
-
-def _whole(value: Json) -> int | None:
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
-        return int(value)
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value if type(value) is int else None

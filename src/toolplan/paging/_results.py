@@ -368,7 +368,7 @@ def _by_limit(rows: int, paging: Paging | None, args: Mapping[str, Json]) -> Ver
 
 def whole(value: Json) -> int | None:
     """Return a whole number, also one that is written as text or as a float."""
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
         return int(value)
     if isinstance(value, float) and value.is_integer():
         return int(value)

@@ -19,10 +19,12 @@ import rfc8785
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
+from toolplan.comparison import ABSENT, Absent
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import Json
 from toolplan.plan import escape_pointer
 from toolplan.schema import tool_version, tool_without_words
+from toolplan.sources.tool_files import read_json_file
 from toolplan.storage.shared_file import locked, write_whole
 from toolplan.tools import Arguments, Call, Tool, Toolbox, ToolError, ToolObjectError
 
@@ -37,11 +39,6 @@ _RESTORE: Final = "Restore it, or delete it: all tools are then new, and pinned 
 _NOTHING: Final[Mapping[str, Json]] = MappingProxyType({})
 
 
-class Absent(Struct, frozen=True):
-    """What stands where there was, or is, nothing: null is something else."""
-
-
-ABSENT: Final = Absent()
 Shown: TypeAlias = "Json | Absent"
 
 
@@ -155,22 +152,12 @@ class Pins(Struct, frozen=True):
         Raises:
             ToolObjectError: it is not a lock file, or was changed by hand.
         """
-        try:
-            if path.stat().st_size > MAX_LOCK_BYTES:
-                raise ToolObjectError(
-                    f"{str(path)!r} is larger than {MAX_LOCK_BYTES} bytes.", _RESTORE
-                )
-            document = cast("object", json.loads(path.read_text(encoding="utf-8")))
-        except FileNotFoundError:
+        if not path.exists():
             return cls(path)
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise ToolObjectError(
-                f"{str(path)!r} cannot be read: {reason}.",
-                "Make it readable, or move it away; the tools are then new, and pinned again.",
-            ) from None
-        except (ValueError, RecursionError):
-            raise ToolObjectError(f"{str(path)!r} is not JSON.", _RESTORE) from None
+        try:
+            document = read_json_file(path, repr(str(path)), MAX_LOCK_BYTES)
+        except ToolObjectError as error:
+            raise ToolObjectError(str(error), _RESTORE) from None
         return cls(path, dict(_read_pins(document, str(path))))
 
     def save(self) -> None:

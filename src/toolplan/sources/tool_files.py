@@ -47,38 +47,54 @@ def read_tool_file(spec: str, folder: Path) -> Toolbox:
     Raises:
         ToolObjectError: the file cannot be read, or is not a list of tool objects.
     """
-    path = path_of(spec, folder)
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise ToolObjectError(
-                f"{spec!r} is larger than {MAX_FILE_BYTES} bytes.",
-                "Leave out tools that no plan needs.",
-            )
-        items: object = json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise ToolObjectError(
-            f"{spec!r} cannot be read: {error.strerror or error}.",
-            "Check the path, and that you may read the file.",
-        ) from error
-    except UnicodeDecodeError as error:
-        raise ToolObjectError(
-            f"{spec!r} is not UTF-8 text (byte {error.start}).", "Save it as UTF-8."
-        ) from error
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise ToolObjectError(
-            f"{spec!r} is not JSON: {error.msg} at {place}.", "Fix the file there."
-        ) from error
-    except RecursionError as error:
-        raise ToolObjectError(f"{spec!r} is nested too deeply.", "Fix the file.") from error
-    except ValueError as error:
-        raise ToolObjectError(
-            f"{spec!r} is not JSON that can be read: {error}.", "Fix the file."
-        ) from error
+    items = read_json_file(path_of(spec, folder), repr(spec))
     try:
         return Toolbox.from_json(items)
     except ToolObjectError as error:
         raise ToolObjectError(f"{spec!r}: {error}", error.help or _SHAPE) from error
+
+
+def read_json_file(path: Path, shown: str, most_bytes: int = MAX_FILE_BYTES) -> object:
+    """Return the JSON value in a file, which messages call `shown`.
+
+    Raises:
+        ToolObjectError: it is too large, cannot be read, or is not JSON.
+    """
+    try:
+        if path.stat().st_size > most_bytes:
+            raise ToolObjectError(
+                f"{shown} is larger than {most_bytes} bytes.", "Leave out what no plan needs."
+            )
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise ToolObjectError(
+            f"{shown} cannot be read: {error.strerror or error}.",
+            "Check the path, and that you may read the file.",
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ToolObjectError(
+            f"{shown} is not UTF-8 text (byte {error.start}).", "Save it as UTF-8."
+        ) from error
+    return parse_json(text, shown)
+
+
+def parse_json(text: str, shown: str) -> object:
+    """Return the value of a JSON text, which messages call `shown`.
+
+    Raises:
+        ToolObjectError: it is not JSON.
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise ToolObjectError(
+            f"{shown} is not JSON: {error.msg} at {place}.", "Fix it there."
+        ) from error
+    except RecursionError as error:
+        raise ToolObjectError(f"{shown} is nested too deeply.", "Fix it.") from error
+    except ValueError as error:
+        raise ToolObjectError(f"{shown} is not JSON that can be read: {error}.") from error
 
 
 def path_of(spec: str, folder: Path) -> Path:

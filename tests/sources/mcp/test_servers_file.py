@@ -122,7 +122,7 @@ def test_a_servers_name_makes_a_tools_name_that_every_dialect_can_say(name: str)
         ("{", "is not JSON"),
         ("[]", 'no object "mcpServers"'),
         ('{"servers": {}}', 'no object "mcpServers"'),
-        ("[" * 100_000, "not JSON that can be read"),
+        ("[" * 100_000, "nested too deeply"),
     ],
 )
 def test_what_is_no_configuration_is_said(document: str, message: str) -> None:

@@ -23,6 +23,7 @@ from toolplan.sources.secrets import (
     resolved,
     sounds_secret,
 )
+from toolplan.sources.tool_files import parse_json, read_json_file
 from toolplan.tools import ToolObjectError
 
 MAX_CONFIG_BYTES: Final = 1_000_000
@@ -152,14 +153,10 @@ def read_servers(document: str | Path, environment: Mapping[str, str]) -> dict[s
             environment.
     """
     source = repr(str(document)) if isinstance(document, Path) else "The MCP configuration"
-    text = _text(document) if isinstance(document, Path) else document
-    try:
-        root = cast("object", json.loads(text))
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise ToolObjectError(f"{source} is not JSON: {error.msg} at {place}.") from None
-    except (ValueError, RecursionError):
-        raise ToolObjectError(f"{source} is not JSON that can be read.") from None
+    if isinstance(document, Path):
+        root = read_json_file(document, source, MAX_CONFIG_BYTES)
+    else:
+        root = parse_json(document, source)
     named = _fields(root).get("mcpServers")
     if not isinstance(named, dict):
         raise ToolObjectError(f'{source} has no object "mcpServers".')
@@ -220,18 +217,6 @@ def shown_url(url: str) -> str:
 
 def _fields(value: object) -> Mapping[str, object]:
     return cast("dict[str, object]", value) if isinstance(value, dict) else {}
-
-
-def _text(path: Path) -> str:
-    try:
-        if path.stat().st_size > MAX_CONFIG_BYTES:
-            raise ToolObjectError(f"{str(path)!r} is larger than {MAX_CONFIG_BYTES} bytes.")
-        return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise ToolObjectError(f"{str(path)!r} cannot be read: {reason}.") from None
-    except UnicodeDecodeError as error:
-        raise ToolObjectError(f"{str(path)!r} is not UTF-8 (byte {error.start}).") from None
 
 
 def _read_server(name: str, entry: object, environment: Mapping[str, str]) -> Server:
