@@ -117,22 +117,6 @@ def test_the_demos_rest_api_is_tools_too(call: Call, home: Path) -> None:
     assert there.json["output"] == set_.json["output"] == here.json["output"]
 
 
-def test_a_tool_that_changed_is_not_called_until_it_is_accepted(call: Call, example: Path) -> None:
-    assert call("tools", "--tools", str(example)).code == 0
-    document = json.loads(example.read_text("utf-8"))
-    document["mcpServers"]["demo"]["args"] = ["demo"]
-    example.write_text(json.dumps(document), "utf-8")
-    plan = example.parent / "plan.json"
-    steps = [{"id": "f", "tool": "demo.facilities_list"}]
-    plan.write_text(json.dumps({"toolplan": 1, "steps": steps}), "utf-8")
-    refused = call("run", str(plan), "--tools", str(example))
-    assert refused.code == 1
-    assert 'server/args: was ["demo", "--mcp"], is ["demo"]' in refused.err
-    assert "tool-schema" in refused.err
-    assert call("tools", "--tools", str(example), "--accept").code == 0
-    assert call("run", str(plan), "--tools", str(example)).code == 0
-
-
 def test_only_what_was_shown_is_accepted(call: Call, example: Path) -> None:
     """D18: a server may say something else at the moment of --accept."""
 
