@@ -193,20 +193,13 @@ def tool(
 
 
 def _checked_name(
-    function: Function, name: str | None, effects: object, hints: object, inject: object
+    function: object, name: str | None, effects: object, hints: object, inject: object
 ) -> str:
     """Return the name of the tool.
 
     Raises:
         ToolObjectError: `function` is none, or an option of the tool cannot be used.
     """
-    _check_function(function)
-    called = name or _name_of(function)
-    _check_options(called, effects, hints, inject)
-    return called
-
-
-def _check_function(function: object) -> None:
     if isinstance(function, Tool):
         raise ToolObjectError(f"{function.name!r} is a tool already.", "Decorate it once.")
     if not callable(function):
@@ -214,29 +207,24 @@ def _check_function(function: object) -> None:
             f"A value of type {type(function).__name__} cannot be a tool.",
             "Decorate a function: @toolplan.tool above its `def`.",
         )
-
-
-def _check_options(name: str, effects: object, hints: object, inject: object) -> None:
+    called = name or _name_of(function)
     if effects is not None and effects not in tuple(Effects):
         raise ToolObjectError(
-            f"Tool {name!r}: effects={effects!r:.100} is not a label.",
+            f"Tool {called!r}: effects={effects!r:.100} is not a label.",
             f"The labels are {', '.join(Effects)}.",
         )
     if hints is not None and not isinstance(hints, Mapping):
         raise ToolObjectError(
-            f"Tool {name!r}: hints is a value of type {type(hints).__name__}.",
+            f"Tool {called!r}: hints is a value of type {type(hints).__name__}.",
             'Give a dict, as in hints={"x-entity": "book"}.',
         )
-    functions = cast("Mapping[object, object]", inject).values() if _is_mapping(inject) else ()
-    if not _is_mapping(inject) or not all(map(callable, functions)):
+    given = cast("Mapping[object, object]", inject)
+    if not isinstance(inject, Mapping) or not all(map(callable, given.values())):
         raise ToolObjectError(
-            f"Tool {name!r}: inject is not a dict of functions.",
+            f"Tool {called!r}: inject is not a dict of functions.",
             "Give the function that provides each parameter: inject={'db': open_database}.",
         )
-
-
-def _is_mapping(value: object) -> bool:
-    return isinstance(value, Mapping)
+    return called
 
 
 def _call(

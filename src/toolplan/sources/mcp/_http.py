@@ -33,7 +33,7 @@ from toolplan.sources.mcp._answers import (
     words_of,
 )
 from toolplan.sources.mcp._authorised import Access, Authorised, body_of
-from toolplan.sources.mcp._interceptors import DELIVERY
+from toolplan.sources.mcp._interceptors import mark_as_not_sent
 from toolplan.sources.mcp._oauth import NotAuthorised
 from toolplan.sources.replies import read_json
 
@@ -75,29 +75,34 @@ class FailuresAsAnswers(httpx2.AsyncBaseTransport):
         try:
             response = await self._inner.handle_async_request(request)
             if _is_stream(response) and response.is_success:
-                return _with(response, PlainEvents(response, asked))
+                events = PlainEvents(response, asked)
+                return httpx2.Response(
+                    response.status_code, headers=_headers(response), stream=events
+                )
             if request.method == "GET":
                 # it is for notifications, and optional: what is no stream says nothing else
                 await response.aclose()
                 return httpx2.Response(response.status_code, headers=_headers(response))
             body = _unpacked(response, await body_of(response, MAX_BODY_BYTES))
+        # the text of an error may hold the address, and the address a secret
         except _NEVER_REACHED as error:
-            _mark_as_not_sent()
-            return _failure(CONNECTION_CLOSED, f"The server cannot be reached ({_kind(error)}).")
+            mark_as_not_sent()
+            why = f"The server cannot be reached ({type(error).__name__})."
+            return _failure(CONNECTION_CLOSED, why)
         except NotAuthorised as refused:
-            _mark_as_not_sent()
+            mark_as_not_sent()
             return _failure(NO_ACCESS, str(refused), 401)
         except httpx2.TransportError as error:
-            return _failure(CONNECTION_CLOSED, f"The connection broke ({_kind(error)}).")
+            return _failure(CONNECTION_CLOSED, f"The connection broke ({type(error).__name__}).")
         text = body.decode(json.detect_encoding(body), "surrogateescape")
         if (
             request.method == "POST"
             and response.status_code == _NOT_FOUND
             and _SESSION in request.headers
-            and not _is_answer(text, asked)
+            and not (asked is not None and _is_plain(text, asked[0]))
         ):
             # the server did nothing: the call can be made in a session of its own
-            _mark_as_not_sent()
+            mark_as_not_sent()
             self._on_session_lost()
             return _failure(CONNECTION_CLOSED, "The server does not know the session any more.")
         return _explained(response, body, text, asked)
@@ -122,13 +127,6 @@ def http_client(
         inner = Authorised(inner, access, access.provider)
     transport = FailuresAsAnswers(inner, on_session_lost)
     return httpx2.AsyncClient(headers=headers, timeout=timeout, transport=transport)
-
-
-def _mark_as_not_sent() -> None:
-    """Say of the call that the running task makes that its request was never taken."""
-    delivery = DELIVERY.get()
-    if delivery is not None:
-        delivery.begun = False
 
 
 def _is_stream(response: httpx2.Response) -> bool:
@@ -194,10 +192,6 @@ def _data_of(text: str) -> str:
     return "\n".join(data) if data and not text.lstrip().startswith(("{", "[")) else text
 
 
-def _is_answer(text: str, asked: tuple[RequestId, str] | None) -> bool:
-    return asked is not None and _is_plain(text, asked[0])
-
-
 def _is_rpc(text: str) -> bool:
     try:
         content: object = json.loads(text.lstrip("\ufeff"))
@@ -208,10 +202,6 @@ def _is_rpc(text: str) -> bool:
 
 def _headers(response: httpx2.Response) -> dict[str, str]:
     return {name: each for name, each in response.headers.items() if name not in _ENCODED}
-
-
-def _with(response: httpx2.Response, stream: httpx2.AsyncByteStream) -> httpx2.Response:
-    return httpx2.Response(response.status_code, headers=_headers(response), stream=stream)
 
 
 def _unpacked(response: httpx2.Response, body: bytes) -> bytes:
@@ -226,11 +216,6 @@ def _unpacked(response: httpx2.Response, body: bytes) -> bytes:
 def _failure(code: int, message: str, status: int = 503) -> httpx2.Response:
     body = to_line(failure_body(None, code, message)).encode()
     return httpx2.Response(status, headers={"content-type": "application/json"}, content=body)
-
-
-def _kind(error: httpx2.TransportError) -> str:
-    """Name what went wrong: its text may hold the address, and the address a secret."""
-    return type(error).__name__
 
 
 class PlainEvents(httpx2.AsyncByteStream):

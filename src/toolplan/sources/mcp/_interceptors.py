@@ -63,6 +63,13 @@ DELIVERY: Final[ContextVar[Delivery | None]] = ContextVar("mcp_delivery", defaul
 """The delivery of the call that the running task makes; the code that sends it marks it."""
 
 
+def mark_as_not_sent() -> None:
+    """Record that the request of the call that the running task makes was never taken."""
+    delivery = DELIVERY.get()
+    if delivery is not None:
+        delivery.begun = False
+
+
 class Interceptor:
     """What passes through a connection."""
 
@@ -80,7 +87,7 @@ class Interceptor:
             on_request: called with the method that a server asks for.
             is_process: all that comes in is the server's own: nothing is an answer of a transport.
         """
-        self._on_end = on_end
+        self.on_end = on_end
         self._on_request = on_request
         self._is_process = is_process
         self._waiting: dict[RequestId, str] = {}
@@ -101,12 +108,6 @@ class Interceptor:
         if delivery is not None:
             delivery.begun = True
             self._deliveries[request.id] = delivery
-
-    def not_gone_out(self) -> None:
-        """Record that the connection was closed before the message could be sent."""
-        delivery = DELIVERY.get()
-        if delivery is not None:
-            delivery.begun = False
 
     def plain(self, fault: Exception) -> list[SessionMessage]:
         """Return what the server wrote as messages, where the SDK could not read it."""
@@ -158,10 +159,6 @@ class Interceptor:
             return None, None
         return self._waiting.pop(asked, None), self._deliveries.pop(asked, None)
 
-    def ended(self) -> None:
-        """Record that nothing comes in any more."""
-        self._on_end()
-
 
 class InterceptedReceiving(ObjectReceiveStream[Incoming]):
     """An intercepted stream to read from."""
@@ -186,7 +183,7 @@ class InterceptedReceiving(ObjectReceiveStream[Incoming]):
             try:
                 item = await self._inner.receive()
             except BaseException:  # the end of the stream, or of its reader
-                self._interceptor.ended()
+                self._interceptor.on_end()
                 raise
             if isinstance(item, SessionMessage):
                 self._plain.append(item)
@@ -216,7 +213,7 @@ class InterceptedSending(ObjectSendStream[SessionMessage]):
         try:
             await self._inner.send(item)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            self._interceptor.not_gone_out()
+            mark_as_not_sent()
             raise
 
     async def aclose(self) -> None:

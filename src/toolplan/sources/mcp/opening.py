@@ -279,11 +279,7 @@ def shown_commands(data: Path) -> frozenset[str]:
 
 def keep_commands(data: Path, digests: Iterable[str]) -> None:
     """Keep that commands were shown; where it cannot be written, they are shown again."""
-    with suppress(OSError):
-        data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with locked(data / _COMMANDS):
-            known = sorted({*shown_commands(data), *digests})
-            write_whole(data / _COMMANDS, json.dumps(known))
+    _keep(data / _COMMANDS, lambda _: sorted({*shown_commands(data), *digests}))
 
 
 def shown_changes(data: Path, lock: Path) -> Mapping[str, str]:
@@ -294,12 +290,19 @@ def shown_changes(data: Path, lock: Path) -> Mapping[str, str]:
 
 def keep_changes(data: Path, lock: Path, digests: Mapping[str, str]) -> None:
     """Keep which changed tools were shown last beside the pins in `lock`."""
+    place = str(lock.resolve())
+
+    def with_digests(known: object) -> object:
+        return dict([*{**_table(known), place: dict(digests)}.items()][-_MOST_CHANGES:])
+
+    _keep(data / _CHANGES, with_digests)
+
+
+def _keep(path: Path, change: Callable[[object], object]) -> None:
     with suppress(OSError):
-        data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with locked(data / _CHANGES):
-            known = _table(_read(data / _CHANGES))
-            kept = {**known, str(lock.resolve()): dict(digests)}
-            write_whole(data / _CHANGES, json.dumps(dict([*kept.items()][-_MOST_CHANGES:])))
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with locked(path):
+            write_whole(path, json.dumps(change(_read(path))))
 
 
 def _read(path: Path) -> object:
