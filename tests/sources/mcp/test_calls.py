@@ -7,6 +7,8 @@ import base64
 import json
 import threading
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +29,10 @@ from toolplan.sources.mcp import (
     connected,
     connected_here,
 )
-from toolplan.tools import OutcomeUnknown, ToolError
+from toolplan.tools import OutcomeUnknown, Toolbox, ToolError
 
 SECRET = "s3cret-of-the-environment"
+LOOK = '{"toolplan": 1, "steps": [{"id": "a", "tool": "look", "args": {}}]}'
 ASKED: dict[str, dict[str, Any]] = {
     "sampling/createMessage": {"messages": [], "maxTokens": 5},
     "elicitation/create": {"message": "Your password?", "requestedSchema": ANYTHING},
@@ -43,6 +46,15 @@ def give(folder: Path, result: dict[str, Any], **options: Any) -> Json:
     script = Scripted(folder, pages=one_page(tool), results={"look": result})
     with connected({"it": script.server()}, trusted=["it"]) as source:
         return call(source.toolbox(), "it.look")
+
+
+@contextmanager
+def looking(folder: Path, **result: Any) -> Generator[tuple[Scripted, Toolbox, list[Notice]]]:
+    """Open a server whose tool `look` gives `result`; yield it, its tools, and the notices."""
+    notices: list[Notice] = []
+    script = Scripted(folder, pages=one_page(listed_tool("look")), results={"look": result})
+    with connected({"it": script.server()}, on_event=notices.append, trusted=["it"]) as source:
+        yield script, source.toolbox(), notices
 
 
 def until_called(script: Scripted) -> None:
@@ -133,20 +145,16 @@ def test_a_call_has_a_time_limit_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_cancelled_call_is_cancelled_at_the_server(tmp_path: Path) -> None:
-    script = Scripted(
-        tmp_path, pages=one_page(listed_tool("slow")), results={"slow": {**text("x"), "sleep": 0.5}}
-    )
 
-    async def cancel() -> None:
-        task = asyncio.create_task(called(tools, "it.slow", {}))
+    async def cancel(script: Scripted, tools: Toolbox) -> None:
+        task = asyncio.create_task(called(tools, "it.look", {}))
         await asyncio.to_thread(until_called, script)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    with connected({"it": script.server()}, trusted=["it"]) as source:
-        tools = source.toolbox()
-        asyncio.run(cancel())
+    with looking(tmp_path, **text("x"), sleep=0.5) as (script, tools, _):
+        asyncio.run(cancel(script, tools))
     [found] = script.sent("notifications/cancelled")
     assert found["params"]["requestId"] == script.sent("tools/call")[0]["id"]
 
@@ -157,17 +165,9 @@ def test_progress_of_a_server_is_progress_of_the_step(tmp_path: Path) -> None:
         "method": "notifications/progress",
         "params": {"progressToken": "TOKEN", "progress": 3, "total": 10, "message": "a\x1bb"},
     }
-    script = Scripted(
-        tmp_path,
-        pages=one_page(listed_tool("slow")),
-        results={"slow": {**text("x"), "sends": [progress], "sleep": 0.2}},
-    )
     events: list[Event] = []
-    with connected({"it": script.server()}, trusted=["it"]) as source:
-        tools = source.toolbox()
-        plan = compile_plan(
-            '{"toolplan": 1, "steps": [{"id": "a", "tool": "slow", "args": {}}]}', tools=tools
-        ).plan
+    with looking(tmp_path, **text("x"), sends=[progress], sleep=0.2) as (_, tools, _):
+        plan = compile_plan(LOOK, tools=tools).plan
         assert plan is not None
         asyncio.run(run(plan, tools, on_event=events.append))
     [found] = [each for each in events if isinstance(each, StepProgressed)]
@@ -175,12 +175,8 @@ def test_progress_of_a_server_is_progress_of_the_step(tmp_path: Path) -> None:
 
 
 def test_an_idempotency_key_goes_with_the_call(tmp_path: Path) -> None:
-    script = Scripted(tmp_path, pages=one_page(listed_tool("look")), results={"look": text("x")})
-    with connected({"it": script.server()}, trusted=["it"]) as source:
-        tools = source.toolbox()
-        plan = compile_plan(
-            '{"toolplan": 1, "steps": [{"id": "a", "tool": "look", "args": {}}]}', tools=tools
-        ).plan
+    with looking(tmp_path, **text("x")) as (script, tools, _):
+        plan = compile_plan(LOOK, tools=tools).plan
         assert plan is not None
         asyncio.run(run(plan, tools))
         call(tools, "it.look")
@@ -242,14 +238,8 @@ def test_logs_of_a_server_are_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize("method", ASKED)
 def test_what_a_server_asks_for_is_refused_and_reported(method: str, tmp_path: Path) -> None:
     ask: dict[str, Any] = {"jsonrpc": "2.0", "id": "q", "method": method, "params": ASKED[method]}
-    notices: list[Notice] = []
-    script = Scripted(
-        tmp_path,
-        pages=one_page(listed_tool("look")),
-        results={"look": {**text("x"), "sends": [ask], "sleep": 0.2}},
-    )
-    with connected({"it": script.server()}, on_event=notices.append) as source:
-        assert call(source.toolbox(), "it.look") == "x"
+    with looking(tmp_path, **text("x"), sends=[ask], sleep=0.2) as (script, tools, notices):
+        assert call(tools, "it.look") == "x"
     assert RequestRefused("it", method) in notices
     log = [json.loads(line) for line in script.path.with_suffix(".log").read_text().splitlines()]
     [answer] = [each for each in log if each.get("id") == "q"]
@@ -270,14 +260,8 @@ def test_answers_to_nothing_that_was_asked_are_left_aside(tmp_path: Path) -> Non
 
 def test_a_ping_of_a_server_is_answered(tmp_path: Path) -> None:
     ping = {"jsonrpc": "2.0", "id": "p", "method": "ping"}
-    notices: list[Notice] = []
-    script = Scripted(
-        tmp_path,
-        pages=one_page(listed_tool("look")),
-        results={"look": {**text("x"), "sends": [ping], "sleep": 0.2}},
-    )
-    with connected({"it": script.server()}, on_event=notices.append) as source:
-        call(source.toolbox(), "it.look")
+    with looking(tmp_path, **text("x"), sends=[ping], sleep=0.2) as (script, tools, notices):
+        call(tools, "it.look")
     log = [json.loads(line) for line in script.path.with_suffix(".log").read_text().splitlines()]
     assert [each["result"] for each in log if each.get("id") == "p"] == [{}]
     assert not any(isinstance(each, RequestRefused) for each in notices)
@@ -313,14 +297,12 @@ def test_a_watcher_that_fails_ends_nothing(tmp_path: Path) -> None:
 
 
 def test_tools_are_called_from_many_loops_at_once(tmp_path: Path) -> None:
-    script = Scripted(tmp_path, pages=one_page(listed_tool("look")), results={"look": text("x")})
     results: list[Json] = []
 
     def work() -> None:
         results.extend(call(tools, "it.look") for _ in range(5))
 
-    with connected({"it": script.server()}, trusted=["it"]) as source:
-        tools = source.toolbox()
+    with looking(tmp_path, **text("x")) as (_, tools, _):
         threads = [threading.Thread(target=work) for _ in range(4)]
         for thread in threads:
             thread.start()

@@ -6,8 +6,9 @@ import asyncio
 import os
 import stat
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import NamedTuple
 from urllib.error import HTTPError
 from urllib.parse import parse_qs, urlsplit
 from urllib.request import urlopen
@@ -31,28 +32,36 @@ from tests.sources.mcp.scripts import call
 from toolplan.errors import ToolplanError
 from toolplan.sources.mcp import HttpServer, Server, connected, read_servers
 from toolplan.sources.mcp._oauth_settings import OAuth
-from toolplan.sources.mcp.sign_ins import SignIns
+from toolplan.sources.mcp.sign_ins import SignIns, Standing
 from toolplan.sources.mcp.signing_in import sign_in, sign_out
 from toolplan.tools import OutcomeUnknown, ToolError, ToolObjectError
 
 LOGIN = "toolplan login s --tools mcp.json"
 
 
-@pytest.fixture
-def state() -> Generator[Authority]:
-    with authority() as found:
-        yield found
+class Place(NamedTuple):
+    """An authorization server, an MCP server that wants its tokens, and the sign-ins of a user."""
+
+    state: Authority
+    address: str
+    sign_ins: SignIns
+    oauth: OAuth | None = None
+
+    @property
+    def server(self) -> HttpServer:
+        return HttpServer(self.address, oauth=self.oauth)
+
+    def sign_in(self, show: Callable[[str], None] = browse, wait_s: float = 10) -> Standing | None:
+        return sign_in("s", self.server, self.sign_ins, show, wait_s)
+
+    def added(self) -> object:
+        return added(self.server, self.sign_ins)
 
 
 @pytest.fixture
-def address(state: Authority) -> Generator[str]:
-    with guarded(state) as found:
-        yield found
-
-
-@pytest.fixture
-def sign_ins(tmp_path: Path) -> SignIns:
-    return SignIns(tmp_path, "mcp.json")
+def place(tmp_path: Path) -> Generator[Place]:
+    with authority() as state, guarded(state) as address:
+        yield Place(state, address, SignIns(tmp_path, "mcp.json"))
 
 
 def added(server: Server, sign_ins: SignIns | None) -> object:
@@ -82,88 +91,70 @@ def machine(issuer: str, address: str, secret: str = MACHINE_SECRET) -> Server:
     return read_servers(text, {"SECRET": secret})["s"]
 
 
-def test_who_signs_in_can_call_tools(state: Authority, address: str, sign_ins: SignIns) -> None:
-    server = HttpServer(address)
-    found = sign_in("s", server, sign_ins, browse, 10)
+def test_who_signs_in_can_call_tools(place: Place) -> None:
+    found = place.sign_in()
     assert found is not None
-    assert (found.issuer, found.scope) == (state.url, "read")
-    state.asked.clear()
-    assert added(server, sign_ins) == 2
-    assert state.asked == []  # nobody was asked again
-    assert state.tokens[0].resource == address
+    assert (found.issuer, found.scope) == (place.state.url, "read")
+    place.state.asked.clear()
+    assert place.added() == 2
+    assert place.state.asked == []  # nobody was asked again
+    assert place.state.tokens[0].resource == place.address
 
 
-def test_nobody_is_asked_who_did_not_call_login(
-    state: Authority, address: str, sign_ins: SignIns
-) -> None:
-    fault = fault_of(HttpServer(address), sign_ins)
+def test_nobody_is_asked_who_did_not_call_login(place: Place) -> None:
+    fault = fault_of(place.server, place.sign_ins)
     assert fault.startswith("sign-in-needed: ")
     assert f"it wants you to sign in: `{LOGIN}`" in fault
-    assert state.asked == []
-    assert state.clients.keys() == {MACHINE_ID}
+    assert place.state.asked == []
+    assert place.state.clients.keys() == {MACHINE_ID}
 
 
-def test_a_token_is_renewed_before_it_ends(
-    state: Authority, address: str, sign_ins: SignIns
-) -> None:
-    server = HttpServer(address)
-    sign_in("s", server, sign_ins, browse, 10)
-    end_soon(server, sign_ins)
-    state.asked.clear()
-    assert added(server, sign_ins) == 2
-    assert state.asked == ["/token"]
-    assert [each.revoked for each in state.tokens][-1] is False
-    assert added(server, sign_ins) == 2  # with the new one, which was kept
-    assert state.asked == ["/token"]
+def test_a_token_is_renewed_before_it_ends(place: Place) -> None:
+    place.sign_in()
+    end_soon(place.server, place.sign_ins)
+    place.state.asked.clear()
+    assert place.added() == 2
+    assert place.state.asked == ["/token"]
+    assert [each.revoked for each in place.state.tokens][-1] is False
+    assert place.added() == 2  # with the new one, which was kept
+    assert place.state.asked == ["/token"]
 
 
-def test_a_token_that_has_ended_is_renewed_where_it_is_refused(
-    state: Authority, address: str, sign_ins: SignIns
-) -> None:
-    server = HttpServer(address)
-    sign_in("s", server, sign_ins, browse, 10)
-    state.tokens[0].ends = 0.0
-    state.asked.clear()
-    assert added(server, sign_ins) == 2
-    assert state.asked == ["/token"]
+def test_a_token_that_has_ended_is_renewed_where_it_is_refused(place: Place) -> None:
+    place.sign_in()
+    place.state.tokens[0].ends = 0.0
+    place.state.asked.clear()
+    assert place.added() == 2
+    assert place.state.asked == ["/token"]
 
 
-def test_another_process_may_have_renewed_it(
-    state: Authority, address: str, sign_ins: SignIns, tmp_path: Path
-) -> None:
-    server = HttpServer(address)
-    sign_in("s", server, sign_ins, browse, 10)
-    with connected({"s": server}, sign_ins=sign_ins) as source:
+def test_another_process_may_have_renewed_it(place: Place, tmp_path: Path) -> None:
+    place.sign_in()
+    with connected({"s": place.server}, sign_ins=place.sign_ins) as source:
         tools = source.toolbox()
         assert call(tools, "s.add", n=0) == 1
         time.sleep(0.3)  # the request for a stream goes beside: it would renew the token, too
-        state.tokens[0].ends = 0.0
-        assert added(server, SignIns(tmp_path)) == 2
-        state.asked.clear()
+        place.state.tokens[0].ends = 0.0
+        assert added(place.server, SignIns(tmp_path)) == 2
+        place.state.asked.clear()
         assert call(tools, "s.add", n=4) == 5
-        assert state.asked == []
+        assert place.state.asked == []
 
 
-def test_a_sign_in_that_was_revoked_is_asked_for_again(
-    state: Authority, address: str, sign_ins: SignIns
-) -> None:
-    server = HttpServer(address)
-    sign_in("s", server, sign_ins, browse, 10)
-    for each in state.tokens:
+def test_a_sign_in_that_was_revoked_is_asked_for_again(place: Place) -> None:
+    place.sign_in()
+    for each in place.state.tokens:
         each.revoked = True
-    fault = fault_of(server, sign_ins)
+    fault = fault_of(place.server, place.sign_ins)
     assert fault.startswith("sign-in-needed: ")
     assert LOGIN in fault
 
 
-def test_a_call_that_is_refused_was_not_made(
-    state: Authority, address: str, sign_ins: SignIns
-) -> None:
-    server = HttpServer(address)
-    sign_in("s", server, sign_ins, browse, 10)
-    with connected({"s": server}, sign_ins=sign_ins) as source:
+def test_a_call_that_is_refused_was_not_made(place: Place) -> None:
+    place.sign_in()
+    with connected({"s": place.server}, sign_ins=place.sign_ins) as source:
         tools = source.toolbox()
-        for each in state.tokens:
+        for each in place.state.tokens:
             each.revoked = True
         with pytest.raises(ToolError, match=r"does not take your sign-in|wants you to") as raised:
             call(tools, "s.add", n=1)
@@ -171,12 +162,9 @@ def test_a_call_that_is_refused_was_not_made(
         assert LOGIN in str(raised.value)
 
 
-def test_calls_do_not_wait_for_each_other(
-    state: Authority, address: str, sign_ins: SignIns
-) -> None:
-    server = HttpServer(address)
-    sign_in("s", server, sign_ins, browse, 10)
-    with connected({"s": server}, sign_ins=sign_ins) as source:
+def test_calls_do_not_wait_for_each_other(place: Place) -> None:
+    place.sign_in()
+    with connected({"s": place.server}, sign_ins=place.sign_ins) as source:
         meet = source.toolbox()["s.meet"].call
         assert meet is not None
 
@@ -186,58 +174,45 @@ def test_calls_do_not_wait_for_each_other(
         assert asyncio.run(asyncio.wait_for(both(), 20)) == [2, 2]
 
 
-def test_a_token_for_another_server_is_refused(
-    state: Authority, address: str, sign_ins: SignIns
-) -> None:
-    state.audience = "http://127.0.0.1:1/mcp"
+def test_a_token_for_another_server_is_refused(place: Place) -> None:
+    place.state.audience = "http://127.0.0.1:1/mcp"
     with pytest.raises(ToolplanError, match="refuses the token that it led to") as raised:
-        sign_in("s", HttpServer(address), sign_ins, browse, 10)
+        place.sign_in()
     assert raised.value.code == "sign-in-failed"
-    assert sign_ins.get(HttpServer(address)) is None
+    assert place.sign_ins.get(place.server) is None
 
 
-def test_a_sign_in_that_fails_leaves_the_earlier_one(
-    state: Authority, address: str, sign_ins: SignIns
-) -> None:
-    server = HttpServer(address)
-    sign_in("s", server, sign_ins, browse, 10)
-    state.audience = "http://127.0.0.1:1/mcp"
+def test_a_sign_in_that_fails_leaves_the_earlier_one(place: Place) -> None:
+    place.sign_in()
+    place.state.audience = "http://127.0.0.1:1/mcp"
     with pytest.raises(ToolplanError):
-        sign_in("s", server, sign_ins, browse, 10)
-    assert added(server, sign_ins) == 2
+        place.sign_in()
+    assert place.added() == 2
 
 
-def test_an_authorization_server_that_names_another_is_not_used(
-    state: Authority, address: str, sign_ins: SignIns
-) -> None:
-    state.names = "http://127.0.0.1:1"
+def test_an_authorization_server_that_names_another_is_not_used(place: Place) -> None:
+    place.state.names = "http://127.0.0.1:1"
     with pytest.raises(ToolplanError, match="issuer mismatch"):
-        sign_in("s", HttpServer(address), sign_ins, browse, 10)
-    assert "/register" not in state.asked
+        place.sign_in()
+    assert "/register" not in place.state.asked
 
 
-def test_a_server_that_names_another_than_the_entry_is_not_used(
-    state: Authority, address: str, sign_ins: SignIns
-) -> None:
-    server = HttpServer(address, oauth=OAuth(issuer="https://auth.example.org"))
+def test_a_server_that_names_another_than_the_entry_is_not_used(place: Place) -> None:
+    other = place._replace(oauth=OAuth(issuer="https://auth.example.org"))
     with pytest.raises(ToolplanError, match=r"not the .issuer. https://auth\.example\.org"):
-        sign_in("s", server, sign_ins, browse, 10)
-    assert state.asked == []
+        other.sign_in()
+    assert place.state.asked == []
 
 
-def test_an_authorization_server_elsewhere_must_be_https(
-    state: Authority, sign_ins: SignIns
-) -> None:
+def test_an_authorization_server_elsewhere_must_be_https(place: Place) -> None:
     with (
-        guarded(state, names="http://auth.example.org") as address,
+        guarded(place.state, names="http://auth.example.org") as address,
         pytest.raises(ToolplanError, match="which is not https"),
     ):
-        sign_in("s", HttpServer(address), sign_ins, browse, 10)
+        place._replace(address=address).sign_in()
 
 
-def test_a_redirect_with_a_foreign_state_is_not_taken(
-    state: Authority, address: str, sign_ins: SignIns
-) -> None:
+def test_a_redirect_with_a_foreign_state_is_not_taken(place: Place) -> None:
     answers: list[int] = []
 
     def foreign_first(url: str) -> None:
@@ -249,120 +224,107 @@ def test_a_redirect_with_a_foreign_state_is_not_taken(
                 answers.append(error.code)
         browse(url)
 
-    assert sign_in("s", HttpServer(address), sign_ins, foreign_first, 10) is not None
+    assert place.sign_in(foreign_first) is not None
     assert answers == [400, 400, 400]
-    assert state.asked.count("/token") == 1
+    assert place.state.asked.count("/token") == 1
 
 
-def test_nothing_is_exchanged_where_only_a_foreign_redirect_comes(
-    state: Authority, address: str, sign_ins: SignIns
-) -> None:
+def test_nothing_is_exchanged_where_only_a_foreign_redirect_comes(place: Place) -> None:
     def foreign(url: str) -> None:
         back = parse_qs(urlsplit(url).query)["redirect_uri"][0]
         browse(f"{back}?code=evil&state=foreign")
 
     with pytest.raises(ToolplanError, match="that was not sent by this sign-in"):
-        sign_in("s", HttpServer(address), sign_ins, foreign, 1)
-    assert "/token" not in state.asked
+        place.sign_in(foreign, 1)
+    assert "/token" not in place.state.asked
 
 
-def test_a_refusal_is_reported(state: Authority, address: str, sign_ins: SignIns) -> None:
-    state.denies = True
+def test_a_refusal_is_reported(place: Place) -> None:
+    place.state.denies = True
     with pytest.raises(ToolplanError, match=r"did not let you sign in \(access_denied\)"):
-        sign_in("s", HttpServer(address), sign_ins, browse, 10)
+        place.sign_in()
 
 
-def test_an_authorization_server_that_fails_for_now_ends_no_sign_in(
-    state: Authority, address: str, sign_ins: SignIns
-) -> None:
-    server = HttpServer(address)
-    sign_in("s", server, sign_ins, browse, 10)
-    end_soon(server, sign_ins)
-    state.faults["/token"] = saying(503, "busy")
-    fault = fault_of(server, sign_ins)
+def test_an_authorization_server_that_fails_for_now_ends_no_sign_in(place: Place) -> None:
+    place.sign_in()
+    end_soon(place.server, place.sign_ins)
+    place.state.faults["/token"] = saying(503, "busy")
+    fault = fault_of(place.server, place.sign_ins)
     assert fault.startswith("tool-object: ")
     assert "the authorization server at 127.0.0.1 failed: HTTP 503" in fault
-    del state.faults["/token"]
-    assert added(server, sign_ins) == 2
+    del place.state.faults["/token"]
+    assert place.added() == 2
 
 
-def test_a_client_that_is_known_is_not_registered(
-    state: Authority, address: str, sign_ins: SignIns
-) -> None:
+def test_a_client_that_is_known_is_not_registered(place: Place) -> None:
     shown: list[str] = []
 
     def show(url: str) -> None:
         back = parse_qs(urlsplit(url).query)["redirect_uri"][0]
-        state.clients["mine"] = Client("mine", "s3cret-of-mine", (back,))
+        place.state.clients["mine"] = Client("mine", "s3cret-of-mine", (back,))
         shown.append(url)
         browse(url)
 
-    server = HttpServer(
-        address, oauth=OAuth(issuer=state.url, client_id="mine", client_secret="s3cret-of-mine")
-    )
-    assert sign_in("s", server, sign_ins, show, 10) is not None
-    assert "/register" not in state.asked
-    assert added(server, sign_ins) == 2
-    assert sign_ins.get(HttpServer(address)) is None  # it is that client's
+    mine = OAuth(issuer=place.state.url, client_id="mine", client_secret="s3cret-of-mine")
+    client = place._replace(oauth=mine)
+    assert client.sign_in(show) is not None
+    assert "/register" not in place.state.asked
+    assert client.added() == 2
+    assert place.sign_ins.get(place.server) is None  # it is that client's
 
 
-def test_a_client_may_be_the_address_of_its_description(
-    state: Authority, address: str, sign_ins: SignIns
-) -> None:
-    state.reads_clients = True
+def test_a_client_may_be_the_address_of_its_description(place: Place) -> None:
+    place.state.reads_clients = True
     document = "https://toolplan.example.org/client.json"
 
     def show(url: str) -> None:
         back = parse_qs(urlsplit(url).query)["redirect_uri"][0]
-        state.clients[document] = Client(document, "", (back,))
+        place.state.clients[document] = Client(document, "", (back,))
         browse(url)
 
-    server = HttpServer(address, oauth=OAuth(client_metadata_url=document))
-    assert sign_in("s", server, sign_ins, show, 10) is not None
-    assert "/register" not in state.asked
-    assert state.tokens[0].client_id == document
+    client = place._replace(oauth=OAuth(client_metadata_url=document))
+    assert client.sign_in(show) is not None
+    assert "/register" not in place.state.asked
+    assert place.state.tokens[0].client_id == document
 
 
-def test_a_machine_signs_in_by_itself(state: Authority, address: str) -> None:
-    server = machine(state.url, address)
+def test_a_machine_signs_in_by_itself(place: Place) -> None:
+    server = machine(place.state.url, place.address)
     assert added(server, None) == 2
-    assert state.asked == ["/.well-known/oauth-authorization-server", "/token"]
-    assert (state.tokens[0].resource, state.tokens[0].scope) == (address, "read")
+    assert place.state.asked == ["/.well-known/oauth-authorization-server", "/token"]
+    assert (place.state.tokens[0].resource, place.state.tokens[0].scope) == (place.address, "read")
 
 
-def test_a_machine_renews_a_token_that_is_refused(state: Authority, address: str) -> None:
-    with connected({"s": machine(state.url, address)}) as source:
+def test_a_machine_renews_a_token_that_is_refused(place: Place) -> None:
+    with connected({"s": machine(place.state.url, place.address)}) as source:
         tools = source.toolbox()
-        state.tokens[0].revoked = True
+        place.state.tokens[0].revoked = True
         assert call(tools, "s.add", n=1) == 2
-    assert len(state.tokens) == 2
+    assert len(place.state.tokens) == 2
 
 
-def test_the_secret_of_a_machine_goes_to_no_other_issuer(state: Authority, address: str) -> None:
-    fault = fault_of(machine("https://auth.example.org", address), None)
+def test_the_secret_of_a_machine_goes_to_no_other_issuer(place: Place) -> None:
+    fault = fault_of(machine("https://auth.example.org", place.address), None)
     assert "https://auth.example.org" in fault
-    assert "/token" not in state.asked
+    assert "/token" not in place.state.asked
 
 
-def test_a_machine_that_is_not_known_is_refused(state: Authority, address: str) -> None:
-    fault = fault_of(machine(state.url, address, "wrong-secret"), None)
+def test_a_machine_that_is_not_known_is_refused(place: Place) -> None:
+    fault = fault_of(machine(place.state.url, place.address, "wrong-secret"), None)
     assert "gives no token: HTTP 401, invalid_client" in fault
     assert "wrong-secret" not in fault
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")
-def test_a_file_is_for_its_owner_only(
-    state: Authority, address: str, sign_ins: SignIns, tmp_path: Path
-) -> None:
-    server = HttpServer(address)
-    found = sign_in("s", server, sign_ins, browse, 10)
+def test_a_file_is_for_its_owner_only(place: Place, tmp_path: Path) -> None:
+    found = place.sign_in()
     (file,) = (tmp_path / "sign-ins").iterdir()
     assert found is not None
     assert found.kept_in == str(file)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
     file.chmod(0o644)
-    assert "others may read the file" in fault_of(server, sign_ins)
+    assert "others may read the file" in fault_of(place.server, place.sign_ins)
 
 
 class Ring(keyring.backend.KeyringBackend):
@@ -395,40 +357,35 @@ def ring() -> Generator[Ring]:
     keyring.set_keyring(before)
 
 
-def test_the_key_ring_comes_first(
-    state: Authority, address: str, ring: Ring, tmp_path: Path
-) -> None:
-    server, sign_ins = HttpServer(address), SignIns(tmp_path)
-    found = sign_in("s", server, sign_ins, browse, 10)
+def test_the_key_ring_comes_first(place: Place, ring: Ring, tmp_path: Path) -> None:
+    place = place._replace(sign_ins=SignIns(tmp_path))
+    found = place.sign_in()
     assert found is not None
     assert found.kept_in == "the system's key ring"
     assert len(ring.kept) == 1
     assert not (tmp_path / "sign-ins").exists()
-    assert added(server, sign_ins) == 2
-    assert sign_out("s", server, sign_ins)
+    assert place.added() == 2
+    assert sign_out("s", place.server, place.sign_ins)
     assert ring.kept == {}
 
 
 def test_what_a_key_ring_does_not_take_is_in_a_file(
-    state: Authority, address: str, ring: Ring, tmp_path: Path
+    place: Place, ring: Ring, tmp_path: Path
 ) -> None:
     ring.longest = 100
-    server, sign_ins = HttpServer(address), SignIns(tmp_path)
-    sign_in("s", server, sign_ins, browse, 10)
+    place = place._replace(sign_ins=SignIns(tmp_path))
+    place.sign_in()
     assert ring.kept == {}
-    assert added(server, sign_ins) == 2
+    assert place.added() == 2
 
 
-def test_who_signs_out_is_forgotten_here_and_there(
-    state: Authority, address: str, sign_ins: SignIns, tmp_path: Path
-) -> None:
-    server = HttpServer(address)
-    sign_in("s", server, sign_ins, browse, 10)
-    assert sign_out("s", server, sign_ins)
-    assert state.tokens[0].revoked
+def test_who_signs_out_is_forgotten_here_and_there(place: Place, tmp_path: Path) -> None:
+    place.sign_in()
+    assert sign_out("s", place.server, place.sign_ins)
+    assert place.state.tokens[0].revoked
     assert [*(tmp_path / "sign-ins").iterdir()] == []
-    assert not sign_out("s", server, sign_ins)
-    assert LOGIN in fault_of(server, sign_ins)
+    assert not sign_out("s", place.server, place.sign_ins)
+    assert LOGIN in fault_of(place.server, place.sign_ins)
 
 
 @pytest.mark.parametrize(
@@ -440,9 +397,9 @@ def test_who_signs_out_is_forgotten_here_and_there(
         (machine("https://a.example", "https://h/mcp"), "by a machine"),
     ],
 )
-def test_not_every_server_is_signed_in_to(server: Server, why: str, sign_ins: SignIns) -> None:
+def test_not_every_server_is_signed_in_to(server: Server, why: str, tmp_path: Path) -> None:
     with pytest.raises(ToolplanError, match=why) as raised:
-        sign_in("s", server, sign_ins, browse, 1)
+        sign_in("s", server, SignIns(tmp_path), browse, 1)
     assert raised.value.code == "no-sign-in"
 
 

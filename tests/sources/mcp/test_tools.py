@@ -99,27 +99,33 @@ def test_pages_are_read_to_the_end(tmp_path: Path) -> None:
         assert list(source.toolbox()) == ["it.a", "it.b", "it.c"]
 
 
-@pytest.mark.parametrize("back", ["", "2"])
-def test_a_loop_of_pages_is_refused(back: str, tmp_path: Path) -> None:
-    """S15: a cursor that leads back."""
-    pages: dict[str, Any] = {
-        "": {"tools": [], "nextCursor": "2"},
-        "2": {"tools": [], "nextCursor": "3"},
-        "3": {"tools": [], "nextCursor": back or "2"},
-    }
-    with (
-        connected({"it": Scripted(tmp_path, pages=pages).server()}) as source,
-        pytest.raises(ToolObjectError, match="does not end"),
-    ):
-        source.toolbox()
+LOOP: Final[dict[str, Any]] = {
+    "": {"tools": [], "nextCursor": "2"},
+    "2": {"tools": [], "nextCursor": "3"},
+}
 
 
-def test_too_many_tools_are_refused(tmp_path: Path) -> None:
-    """S14: 10,000 tools; one more than the limit is the same."""
-    pages = one_page(*(listed_tool(f"t{n}") for n in range(2_001)))
+@pytest.mark.parametrize(
+    ("script", "fields", "message"),
+    [
+        ({"pages": {**LOOP, "3": {"tools": [], "nextCursor": "2"}}}, {}, "does not end"),
+        ({"pages": {**LOOP, "3": {"tools": [], "nextCursor": "3"}}}, {}, "does not end"),
+        (
+            {"pages": one_page(*map(listed_tool, map(str, range(2_001))))},
+            {},
+            "more than 2000 tools",
+        ),
+        ({"pages": one_page()}, {"cwd": "/no/such/folder"}, "there is no folder"),
+    ],
+    ids=["loop", "loop of one", "too many", "no folder"],
+)
+def test_a_server_that_cannot_be_listed_is_refused_with_the_reason(
+    script: dict[str, Any], fields: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    """S14, S15: 10,000 tools, and a cursor that leads back."""
     with (
-        connected({"it": Scripted(tmp_path, pages=pages).server()}) as source,
-        pytest.raises(ToolObjectError, match="more than 2000 tools"),
+        connected({"it": Scripted(tmp_path, **script).server(**fields)}) as source,
+        pytest.raises(ToolObjectError, match=message),
     ):
         source.toolbox()
 
@@ -355,15 +361,6 @@ def test_where_no_server_can_be_used_there_are_no_tools() -> None:
     with (
         connected({"it": StdioServer("no-such-command-anywhere")}) as source,
         pytest.raises(ToolObjectError, match="'no-such-command-anywhere' to start"),
-    ):
-        source.toolbox()
-
-
-def test_where_the_folder_to_start_in_is_not_there_that_is_said(tmp_path: Path) -> None:
-    server = Scripted(tmp_path, pages=one_page()).server(cwd=str(tmp_path / "nowhere"))
-    with (
-        connected({"it": server}) as source,
-        pytest.raises(ToolObjectError, match="there is no folder"),
     ):
         source.toolbox()
 
