@@ -239,6 +239,10 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         "correct it; `toolplan check FILE` shows each problem.",
     ),
     "unwritable-file": ("A file cannot be written.", "check its folder and who may write there."),
+    "client-file": (
+        "The configuration of an MCP client cannot be changed safely, and was not.",
+        "repair what the message names, or close the client; then call the command again.",
+    ),
     "file-exists": ("A file of this name is there.", "remove it, or take another folder."),
     "copy-exists": ("A file of this name is there.", "give the copy another name."),
     "storage": (

@@ -49,6 +49,8 @@ COMMANDS: Final = {
     "doctor": "Check what is installed and configured.",
     "studio": "Open the page on which plans are approved and watched.",
     "mcp": "Serve planning and running to MCP clients.",
+    "install": "Put toolplan in front of the MCP servers of a client.",
+    "uninstall": "Put the configuration of a client back as it was.",
     "demo": "Serve the demo's tools: MCP, or a REST API.",
 }
 ABOUT: Final = (
@@ -59,6 +61,9 @@ BESIDE: Final = ("demo", "studio", "submit", "worker")
 """Commands of distributions beside the core, which are listed where these are missing, too."""
 SERVERS: Final = ("demo", "mcp", "studio", "worker")
 """Commands that serve until they are ended: they print nothing on standard output by themselves."""
+
+_MODULES: Final = {"uninstall": "install"}
+"""Modules of commands that have another name."""
 
 _EXITS: Final = "Exit: 0 fine, 1 failed or no plan, 2 usage, 3 storage."
 _DEBUG: Final = "--debug shows the tracebacks of faults in your own tools."
@@ -102,7 +107,8 @@ def commands(called: str = "") -> App:
         if name not in COMMANDS
     }
     for name, summary in {**COMMANDS, **others}.items():
-        command: str | Callable[..., object] = f"toolplan.cli.{name}:{name}_command"
+        module = _MODULES.get(name, name)
+        command: str | Callable[..., object] = f"toolplan.cli.{module}:{name}_command"
         if name in BESIDE or name in others:
             if name == called:
                 if name not in offered:

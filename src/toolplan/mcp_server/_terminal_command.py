@@ -11,6 +11,12 @@ from pathlib import Path
 from toolplan.app.home import VARIABLE
 
 
+def own_command() -> list[str]:
+    """Return the words that start this toolplan from anywhere."""
+    script = Path(sys.executable).with_name("toolplan.exe" if os.name == "nt" else "toolplan")
+    return [str(script)] if script.is_file() else [sys.executable, "-m", "toolplan"]
+
+
 def terminal_command(*arguments: str) -> str:
     """Return a command line that runs this toolplan as this process would.
 
@@ -18,8 +24,7 @@ def terminal_command(*arguments: str) -> str:
     not be on the person's PATH. So the line names the executable, the data folder, and the folder
     from which the names of tools are read.
     """
-    script = Path(sys.executable).with_name("toolplan.exe" if os.name == "nt" else "toolplan")
-    called = [str(script)] if script.is_file() else [sys.executable, "-m", "toolplan"]
+    called = own_command()
     named = os.environ.get(VARIABLE)
     home = None if named is None else str(Path(named).absolute())
     folder = str(Path.cwd())

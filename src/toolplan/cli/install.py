@@ -1,0 +1,106 @@
+"""`toolplan install CLIENT…` and `toolplan uninstall CLIENT…`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from toolplan.cli.options import JsonFlag
+from toolplan.cli.terminal import CommandError, Exit, note, print_json
+from toolplan.diagnostics import did_you_mean, near
+from toolplan.mcp_server.clients import CLIENTS, Client
+from toolplan.mcp_server.install import Installed, install, uninstall
+from toolplan.render.printable import printable
+
+_NAMES: Final = ", ".join(CLIENTS)
+FromOption = Annotated[
+    tuple[str, ...],
+    Parameter(name="--from", help="Another client, whose servers are read, too. Not changed."),
+]
+ProjectFlag = Annotated[
+    bool, Parameter(name="--project", help="The client's file in this folder, not the user's.")
+]
+DryFlag = Annotated[bool, Parameter(name="--dry-run", help="Say what would change.")]
+
+
+def install_command(
+    *client: Annotated[str, Parameter(name="CLIENT", help=f"{_NAMES}.")],
+    from_: FromOption = (),
+    project: ProjectFlag = False,
+    dry_run: DryFlag = False,
+    as_json: JsonFlag = False,
+) -> int:
+    """Put toolplan in front of the MCP servers of a client.
+
+    One entry takes their place in the client's file; they move to a
+    configuration that toolplan reads. A server that only the client can start
+    stays. `toolplan uninstall CLIENT` puts the file back byte for byte.
+    """
+    others = _known(from_)
+    done = {
+        each.name: install(each, project=_folder(project=project), others=others, dry=dry_run)
+        for each in _known(client)
+    }
+    if as_json:
+        _print_json(done)
+        return Exit.FINE.value
+    for name, each in done.items():
+        state = "would change" if dry_run else "written"
+        note(f"{name}: {each.path} {state if each.changed else 'is as it should be'}.")
+        if each.moved:
+            note(printable(f"  Behind toolplan: {', '.join(each.moved)}, in {each.servers}."))
+        for server, reason in each.stays.items():
+            note(printable(f"  {server} stays where it is: {reason}."))
+        if each.moved and each.changed and not dry_run:
+            note("  What its servers say of their tools counts once you accept it:")
+            note(f"    toolplan tools --tools {each.servers} --accept", wrap=False)
+    return Exit.FINE.value
+
+
+def uninstall_command(
+    *client: Annotated[str, Parameter(name="CLIENT", help=f"{_NAMES}.")],
+    project: ProjectFlag = False,
+    as_json: JsonFlag = False,
+) -> int:
+    """Put the configuration of a client back as it was before `toolplan install`.
+
+    What the client or you have changed in it since stays changed.
+    """
+    done = {each.name: uninstall(each, project=_folder(project=project)) for each in _known(client)}
+    if as_json:
+        _print_json(done)
+        return Exit.FINE.value
+    for name, each in done.items():
+        said = "is as it was before" if each.changed else "has nothing of toolplan"
+        note(f"{name}: {each.path} {said}.")
+    return Exit.FINE.value
+
+
+def _known(names: Sequence[str]) -> list[Client]:
+    for name in names:
+        if name not in CLIENTS:
+            hint = did_you_mean(near(name, CLIENTS)) or f"There are {_NAMES}."
+            raise CommandError("usage", f"There is no client {name!r}.", hint)
+    return [CLIENTS[name] for name in dict.fromkeys(names)]
+
+
+def _folder(*, project: bool) -> Path | None:
+    return Path.cwd() if project else None
+
+
+def _print_json(done: dict[str, Installed]) -> None:
+    print_json(
+        {
+            name: {
+                "path": str(each.path),
+                "changed": each.changed,
+                "servers": str(each.servers),
+                "moved": [*each.moved],
+                "stays": {**each.stays},
+            }
+            for name, each in done.items()
+        }
+    )
