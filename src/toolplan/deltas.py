@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 from msgspec import Struct
@@ -52,11 +53,17 @@ class Delta(Struct, frozen=True):
     events: tuple[Event, ...]
 
 
-def delta(before: ExecutionPlan, events: Sequence[Event], after: ExecutionPlan) -> Delta:
+def delta(
+    before: ExecutionPlan,
+    events: Sequence[Event],
+    after: ExecutionPlan,
+    copies: Mapping[str, str] = MappingProxyType({}),
+) -> Delta:
     """Return how the plan `after` continues the run of `before` with these `events`.
 
     Both plans must use the same tools. Each step of `before` is used at most once, so that a plan
-    that does something twice does it twice.
+    that does something twice does it twice. `copies` are steps of `after` that stand for the
+    result of a step of `before`, and use none.
     """
     givers = defaultdict[str, list[str]](list)
     for name, key in call_keys(before.plan, before.order).items():
@@ -70,9 +77,9 @@ def delta(before: ExecutionPlan, events: Sequence[Event], after: ExecutionPlan) 
     items = {e.step for e in events if isinstance(e, ItemEnded) and e.failure is None}
     old = {step.id: step for step in before.plan.steps}
     new = {step.id: step for step in after.plan.steps}
-    kept, partly, same = dict[str, str](), dict[str, str](), dict[str, str]()
+    kept, partly, same = dict(copies), dict[str, str](), dict(copies)
     for name, key in call_keys(after.plan, after.order).items():
-        if not givers[key]:
+        if name in copies or not givers[key]:
             continue
         # of several with the same call, prefer one that is done
         giver = min(givers[key], key=lambda each: (each not in done, each not in items))

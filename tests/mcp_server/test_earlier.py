@@ -215,3 +215,29 @@ def test_other_tools_of_the_same_names_take_nothing_over(tmp_path: Path) -> None
             assert stray["error"]["code"] == "bad-arguments"
 
     in_loop(work)
+
+
+@pytest.mark.parametrize("first", ["people", "again"])
+def test_a_result_by_name_beside_use_of_its_run_calls_no_equal_step_again(
+    tmp_path: Path, first: str
+) -> None:
+    """The copy of a step that a reference needs does not take the place of the step itself."""
+    tools = scripted(Gives({"data": ["ann", "bob"]}), Gives({"data": ["cid"]}))
+
+    async def work() -> None:
+        async with serving(tmp_path, tools.toolbox, approve=approve) as served:
+            done = (await served.call("run", plan=WRITES))["run"]
+            ref = f"${{run:{done}.people.data[0]}}"
+            people = step(first, "people", args={"team": "red"})
+            mail = step("mail", "send", for_each=f"${{{first}.data}}", args={"to": "${item}"})
+            more = step("more", "people", args={"team": ref})
+            ran = await served.call("run", plan=plan(more, people, mail), use=done)
+            assert ran["taken_over"] == sorted([first, "mail"])
+            # and what reads the copy makes the same call as what read the step
+            again = plan(step("mail", "send", for_each=f"${{run:{done}.people.data}}",
+                              args={"to": "${item}"}))  # fmt: skip
+            assert (await served.call("run", plan=again, use=done))["taken_over"] == ["mail"]
+
+    in_loop(work)
+    assert tools.args_of("people") == [{"team": "red"}, {"team": "ann"}]
+    assert tools.args_of("send") == [{"to": "ann"}, {"to": "bob"}]

@@ -36,16 +36,19 @@ _MOST_ID: Final = 64
 class Taken(Struct, frozen=True):
     """Results of earlier runs: their events, and the steps of the plan that are over with them.
 
-    `partly` are those of which some items are done.
+    `partly` are those of which some items are done. `copies` has, for each run, the steps that
+    stand for results of its own.
     """
 
     events: tuple[Event, ...] = ()
     steps: frozenset[str] = frozenset()
     partly: frozenset[str] = frozenset()
+    copies: Mapping[str, Mapping[str, str]] = {}
 
     def __add__(self, other: Taken) -> Taken:
         events = (each for each in other.events if getattr(each, "step", "") not in self.steps)
-        return Taken((*self.events, *events), self.steps | other.steps, other.partly - self.steps)
+        steps = self.steps | other.steps
+        return Taken((*self.events, *events), steps, other.partly - self.steps, self.copies)
 
     def touches(self, effects: Iterable[str]) -> bool:
         """Return whether some of the steps with `effects` are done, or some of their items."""
@@ -81,12 +84,15 @@ def with_earlier(plan: Plan, app: App) -> tuple[Plan, Taken]:
             names.setdefault(each, _new_id(plan, run, each, taken))
     steps: list[Step] = []
     events: list[Event] = []
+    by_run: dict[str, dict[str, str]] = {}
     for start, names in copies.items():
         run = runs[start]
         renamed = rename_steps(run.plan.plan, names).steps
         new = set(names.values())
         steps += [replace(each, after=()) for each in renamed if each.id in new]
-        events += deltas.taken_over(run.events, {copy: of for of, copy in names.items()}, {})
+        of_run = {copy: of for of, copy in names.items()}
+        by_run.setdefault(run.name, {}).update(of_run)
+        events += deltas.taken_over(run.events, of_run, {})
 
     def changed(ref: Ref) -> Ref:
         if ref not in wanted:
@@ -94,19 +100,20 @@ def with_earlier(plan: Plan, app: App) -> tuple[Plan, Taken]:
         return Ref(copies[ref.step][str(ref.path[0])], ref.path[1:])
 
     whole = map_plan_refs(plan, changed)
-    over = frozenset(name for of_run in copies.values() for name in of_run.values())
-    return replace(whole, steps=(*whole.steps, *steps)), Taken(tuple(events), over)
+    over = frozenset(copy for of_run in by_run.values() for copy in of_run)
+    taken = Taken(tuple(events), over, copies=by_run)
+    return replace(whole, steps=(*whole.steps, *steps)), taken
 
 
-def repeated(plan: ExecutionPlan, start: str, app: App) -> Taken:
-    """Return the results of the run `start` for those steps of `plan` that make the same calls.
+def repeated(plan: ExecutionPlan, start: str, app: App, known: Taken) -> Taken:
+    """Return `known`, and the results of the run `start` for steps of `plan` with the same calls.
 
     Raises:
         CallRefused: there is no such run, or its tools have changed.
     """
     run = _run(app, start)
-    change = deltas.delta(run.plan, run.events, plan)
-    return Taken(change.events, frozenset(change.kept), frozenset(change.partly))
+    change = deltas.delta(run.plan, run.events, plan, known.copies.get(run.name, {}))
+    return known + Taken(change.events, frozenset(change.kept), frozenset(change.partly))
 
 
 def _refs(plan: Plan) -> list[Ref]:

@@ -78,9 +78,10 @@ class Plans:
             wanted = await self._checked(_text(arguments["plan"]), caller)
             if wanted.plan is None or "use" not in arguments:
                 return wanted
-            known = await in_thread(repeated, wanted.plan, arguments["use"], self._app)
-            report: dict[str, Json] = {"taken_over": [*sorted(known.steps)]}
-            return replace(wanted, taken=wanted.taken + known, report=report | wanted.report)
+            plan, use = wanted.plan, arguments["use"]
+            taken = await in_thread(repeated, plan, use, self._app, wanted.taken)
+            report: dict[str, Json] = {"taken_over": [*sorted(taken.steps - wanted.taken.steps)]}
+            return replace(wanted, taken=taken, report=report | wanted.report)
         name = self._app.tools.alias(arguments["tool"]) or arguments["tool"]
         given_args: dict[str, Json] = arguments.get("args", {})
         args = {key: Literal(value) for key, value in given_args.items()}
