@@ -265,7 +265,7 @@ def test_the_commands_say_what_they_did(call: Call, tmp_path: Path) -> None:
     assert "perplexity stays where it is" in said.err
     assert json.loads(call("uninstall", "vscode", "--json").out)["vscode"]["changed"] is True
     assert file.read_bytes() == text
-    assert "Did you mean cursor" in call("install", "curser").err.replace("'", "")
+    assert "Did you mean cursor" in call("install", "curso").err.replace("'", "")
     assert "no configuration in projects" in call("install", "windsurf", "--project").err
 
 
