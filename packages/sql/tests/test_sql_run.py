@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -12,6 +13,9 @@ from packages.sql.tests.sql_support import ROWS, SQL, check, run
 from toolplan.path import Json
 from toolplan.schema import Schema
 from toolplan.tools import Effects, Toolbox, ToolError
+from toolplan_sql._check import Check
+from toolplan_sql._tool import call_sql
+from toolplan_sql._types import SqlLimits
 
 
 def test_the_tool_object_is_read_only_and_sound() -> None:
@@ -332,3 +336,30 @@ def test_what_is_given_is_valid_against_what_was_computed(
         return
     data: list[Json] = [*run(sql, {"t": rows}, columns)]
     assert found.schema.violations({"data": data, "count": len(data)}) == []
+
+
+def test_texts_are_tables_of_text_and_index() -> None:
+    commits = "SELECT unnest(regexp_extract_all(text, 'commit (\\w+)', 1)) AS id FROM log"
+    assert run(commits, {"log": "commit a1\ncommit b2\n"}) == [{"id": "a1"}, {"id": "b2"}]
+    lines: Json = ["one", "two"]
+    assert run("SELECT * FROM t WHERE index = 1", {"t": lines}) == [{"text": "two", "index": 1}]
+    texts = Schema.load({"type": ["array"], "items": {"type": "string"}})
+    found = check("SELECT text, index FROM t", {"t": texts})
+    assert found.problems == ()
+    assert found.schema is not None
+    assert found.schema.is_valid({"data": [{"text": "a", "index": 0}], "count": 1})
+    (problem,) = check("SELECT size FROM t", {"t": texts}).problems
+    assert "size" in problem[1]
+    assert check("SELECT text FROM t", {"t": Schema.load({"type": "string"})}).problems == ()
+
+
+def test_rows_that_are_null_are_left_out_and_counted() -> None:
+    tables: Json = {"t": [None, {"n": 1}, None], "u": [None, "a"]}
+    sql = "SELECT n, text, index FROM t, u"
+    found = asyncio.run(call_sql({"sql": sql, "tables": tables}, SqlLimits(), Check(200, 20)))
+    row: Json = {"n": 1, "text": "a", "index": 1}
+    assert found == {"data": [row], "count": 1, "skipped": {"t": 2, "u": 1}}
+    assert SQL.output is not None
+    assert SQL.output.is_valid(found)
+    with pytest.raises(ToolError, match="no list of objects, no list of texts and no text"):
+        run("SELECT 1 FROM t", {"t": [1]})

@@ -263,6 +263,10 @@ def _failed_help(run: Run) -> str:
         for state in (StepState.FAILED, StepState.SUCCEEDED)
     )
     cause = f"Failed: {failed}." if failed else "No step failed."
+    if any(
+        each.error is not None and each.state is StepState.SUCCEEDED for each in run.steps.values()
+    ):
+        cause += " Items that failed are null: `${STEP}` has them, `sql` over it leaves them out."
     known = f" Done: {done} (`detail` returns their results)." if done else ""
     short = run.run[:SHORT]
     return (

@@ -46,6 +46,7 @@ from toolplan_sql._values import (
     readings,
     shown,
     table_columns,
+    table_rows,
 )
 
 Problem: TypeAlias = tuple[str, str]
@@ -53,6 +54,12 @@ Problem: TypeAlias = tuple[str, str]
 _ANY_USE: Final = Use()
 _UNKNOWN: Final = ComputedOutput(None)
 _COUNT: Final[Json] = {"type": "integer", "minimum": 0}
+SKIPPED: Final[Json] = {
+    "type": "object",
+    "description": "The rows of each table that are null, as those of calls that failed.",
+    "additionalProperties": {"type": "integer", "minimum": 1},
+}
+"""The schema of what a result says of rows that are null."""
 
 
 class _Given(Struct, frozen=True):
@@ -233,10 +240,7 @@ def _given_tables(literal: Json, schemas: Mapping[str, Schema | None]) -> dict[s
         return None
     if isinstance(literal, dict):
         for name, value in literal.items():
-            if isinstance(value, list):
-                tables[name] = _Given(rows=[row for row in value if isinstance(row, dict)])
-            else:
-                tables[name] = _Given()
+            tables[name] = _Given(rows=table_rows(value))
     for pointer, schema in schemas.items():
         keys = split_pointer(pointer)
         if len(keys) < 2 or keys[0] != "tables":
@@ -329,6 +333,7 @@ def _result_schema(statement: Statement, binding: Binding) -> Schema:
                 "data": {"type": "array", "items": row_schema(columns, counts)},
                 "count": _COUNT,
                 "zone": {"type": "string"},
+                "skipped": SKIPPED,
             },
             "required": ["data", "count"],
             "additionalProperties": False,

@@ -25,7 +25,7 @@ from toolplan.schema import SchemaError
 from toolplan.threads import run_in_thread, threads_of
 from toolplan.tools import Arguments, Effects, Tool, ToolError
 from toolplan_sql._binding import Binding, bind, unreadable
-from toolplan_sql._check import Check
+from toolplan_sql._check import SKIPPED, Check
 from toolplan_sql._database import Database, Stopwatch
 from toolplan_sql._faults import MissingColumn, SqlFault, Stopped
 from toolplan_sql._functions import Call
@@ -45,7 +45,14 @@ from toolplan_sql._types import (
     declared_type,
     describe,
 )
-from toolplan_sql._values import declared_readings, misfit, readings, shown, table_columns
+from toolplan_sql._values import (
+    declared_readings,
+    misfit,
+    readings,
+    shown,
+    table_columns,
+    table_rows,
+)
 
 _MOST_CALLS: Final = 32  # at the same time: each has a database in memory
 
@@ -137,6 +144,8 @@ class _SqlCall:
                 for row in result if write else ():
                     row[column.name] = write(row[column.name]) if write else None
         found: dict[str, Json] = {"data": list[Json](result), "count": len(result)}
+        if skipped := _skipped(self._tables):
+            found["skipped"] = skipped
         return found if rows == given else found | {"zone": self._zone}
 
 
@@ -319,10 +328,20 @@ def _in_zone(
     }
 
 
+def _skipped(tables: Mapping[str, Json]) -> dict[str, Json]:
+    """Return how many rows of each table are null, as those of calls that failed."""
+    counts = {
+        name: sum(row is None for row in rows)
+        for name, rows in tables.items()
+        if isinstance(rows, list)
+    }
+    return {name: count for name, count in counts.items() if count}
+
+
 def _rows(name: str, value: Json) -> list[dict[str, Json]]:
-    rows = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
-    if not isinstance(value, list) or len(rows) != len(value):
-        raise SqlFault(f"The table {name!r} is not a list of objects.")
+    rows = table_rows(value)
+    if rows is None:
+        raise SqlFault(f"The table {name!r} is no list of objects, no list of texts and no text.")
     return rows
 
 
@@ -344,7 +363,8 @@ def sql_tool(limits: SqlLimits = _DEFAULT_LIMITS) -> Tool:
         description=(
             "Computes over the rows of other steps by one SQL SELECT (DuckDB): filters, groups,"
             " sorts, joins, rates, trends. FROM t, entries(t.prices) gives key and value of each"
-            " field of an object."
+            " field of an object. A text or a list of texts is a table of text and index; null rows"
+            " are left out."
         ),
         raw_input=_INPUT,
         raw_output=_OUTPUT,
@@ -391,9 +411,15 @@ _INPUT: Final[Json] = {
         },
         "tables": {
             "type": "object",
-            "description": "Rows by table name: lists of objects.",
+            "description": (
+                "Rows by table name: lists of objects. A text, and a list of texts, is a table of"
+                " the columns text and index."
+            ),
             "propertyNames": {"pattern": _IDENTIFIER},
-            "additionalProperties": {"type": "array", "items": {"type": "object"}},
+            "additionalProperties": {
+                "type": ["array", "string"],
+                "items": {"type": ["object", "string", "null"]},
+            },
             "maxProperties": MAX_TABLES,
         },
         "columns": {
@@ -428,6 +454,7 @@ _OUTPUT: Final[Json] = {
         "data": {"type": "array", "items": {"type": "object"}},
         "count": {"type": "integer", "minimum": 0},
         "zone": {"type": "string", "description": "The zone of times that were read in another."},
+        "skipped": SKIPPED,
     },
     "required": ["data", "count"],
     "additionalProperties": False,

@@ -231,11 +231,20 @@ class RowType(Struct, frozen=True):
     is_open: bool
 
 
+_TEXT: Final = frozenset({"string"})
+_TEXTS: Final = RowType({"text": Scalar.STRING, "index": Scalar.INTEGER}, is_open=False)
+
+
 def row_type(table: Schema) -> RowType | None:
-    """Return the columns of `table`, the schema of a list of objects; None where it names none."""
-    row = elements(table)
+    """Return the columns of `table`, None where its schema names none.
+
+    It is that of a list of objects; or of a text or a list of texts, which have two columns.
+    """
+    row = table if types_of(table) == _TEXT else elements(table)
     if not isinstance(row, Schema):
         return None
+    if types_of(row) - {"null"} == _TEXT:
+        return _TEXTS
     names = _property_names(row)
     if not names or len(names) > MAX_COLUMNS:
         return None

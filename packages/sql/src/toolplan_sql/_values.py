@@ -71,6 +71,28 @@ AS_ENTRIES: Final[tuple[ColumnType, ...]] = tuple(
 """How a column of any JSON may be read by a statement that takes its objects as entries."""
 
 
+def table_rows(value: Json) -> list[dict[str, Json]] | None:
+    """Return the rows of a table, None where `value` is none.
+
+    A text is one row, and a list of texts one each, with the columns `text` and `index`. Rows that
+    are null are left out: a call of a step with `on_error: continue` failed.
+    """
+    if isinstance(value, str):
+        value = [value]
+    rows: list[dict[str, Json]] = []
+    for index, row in enumerate(value if isinstance(value, list) else (0,)):
+        match row:
+            case dict():
+                rows.append(row)
+            case str():
+                rows.append({"text": row, "index": index})
+            case None:
+                pass
+            case _:
+                return None
+    return rows
+
+
 def table_columns(
     rows: Sequence[Mapping[str, Json]], names: Iterable[str] | None = None
 ) -> dict[str, list[Json]]:
