@@ -20,6 +20,7 @@ from toolplan.errors import ToolplanError
 from toolplan.mcp_server import install as installing
 from toolplan.mcp_server.clients import CLIENTS, Client
 from toolplan.mcp_server.install import Installed, from_client, install, uninstall
+from toolplan.path import Json
 from toolplan.sources.mcp.servers import read_servers
 
 __all__ = ["call"]
@@ -100,7 +101,7 @@ def test_what_a_client_writes_meanwhile_stays(path: Path) -> None:
         file.write_bytes(file.read_bytes().replace(b"{", added, 1))
     uninstall(client)
     was, found = (client.document(each.decode()) for each in (before, file.read_bytes()))
-    table = {} if client.table in was.data else {client.table: {}}
+    table: dict[str, Json] = {} if client.table in was.data else {client.table: {}}
     assert found.servers == was.servers
     new = {"projects", "openedOnce"}
     rest = {name: each for name, each in found.data.items() if name not in new}
