@@ -50,6 +50,7 @@ from toolplan_sql._values import (
     misfit,
     readings,
     shown,
+    skipped,
     table_columns,
     table_rows,
 )
@@ -144,8 +145,8 @@ class _SqlCall:
                 for row in result if write else ():
                     row[column.name] = write(row[column.name]) if write else None
         found: dict[str, Json] = {"data": list[Json](result), "count": len(result)}
-        if skipped := _skipped(self._tables):
-            found["skipped"] = skipped
+        if counts := skipped(self._tables):
+            found["skipped"] = counts
         return found if rows == given else found | {"zone": self._zone}
 
 
@@ -328,16 +329,6 @@ def _in_zone(
     }
 
 
-def _skipped(tables: Mapping[str, Json]) -> dict[str, Json]:
-    """Return how many rows of each table are null, as those of calls that failed."""
-    counts = {
-        name: sum(row is None for row in rows)
-        for name, rows in tables.items()
-        if isinstance(rows, list)
-    }
-    return {name: count for name, count in counts.items() if count}
-
-
 def _rows(name: str, value: Json) -> list[dict[str, Json]]:
     rows = table_rows(value)
     if rows is None:
@@ -411,10 +402,7 @@ _INPUT: Final[Json] = {
         },
         "tables": {
             "type": "object",
-            "description": (
-                "Rows by table name: lists of objects. A text, and a list of texts, is a table of"
-                " the columns text and index."
-            ),
+            "description": "Rows by table name: lists of objects, a text, or lists of texts.",
             "propertyNames": {"pattern": _IDENTIFIER},
             "additionalProperties": {
                 "type": ["array", "string"],

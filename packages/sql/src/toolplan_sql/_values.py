@@ -93,6 +93,12 @@ def table_rows(value: Json) -> list[dict[str, Json]] | None:
     return rows
 
 
+def skipped(tables: Mapping[str, Json]) -> dict[str, Json]:
+    """Return how many rows of each table are null, of those that have any."""
+    lists = {name: rows for name, rows in tables.items() if isinstance(rows, list)}
+    return {name: rows.count(None) for name, rows in lists.items() if None in rows}
+
+
 def table_columns(
     rows: Sequence[Mapping[str, Json]], names: Iterable[str] | None = None
 ) -> dict[str, list[Json]]:
