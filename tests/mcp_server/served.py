@@ -16,6 +16,7 @@ from mcp.types import CallToolResult, TextContent
 from toolplan.app.app import App
 from toolplan.approval import Approver
 from toolplan.mcp_server import Backend, make_server
+from toolplan.mcp_server._questions import Questions
 from toolplan.mcp_server._runs import Runs, Values
 from toolplan.path import Json
 from toolplan.planners import Planner
@@ -73,6 +74,7 @@ class Served:
     runs: Runs
     journal: Journal
     toolbox: Toolbox
+    questions: Questions
 
     async def call(self, tool: str, /, **arguments: Any) -> Any:
         """Call a tool as a client of its own does, and give the structured content."""
@@ -109,13 +111,15 @@ async def serving(
     *,
     approve: Approver | Values | None = None,
     elicit: bool = False,
+    studio: str | None = None,
     **options: Any,
 ) -> AsyncGenerator[Served]:
     """Yield a server whose journal is in `folder`; `options` are those of `App`."""
     with closing(Journal(folder / "runs.sqlite")) as journal:
         app = App(toolbox, planner or ScriptedPlanner("{}"), journal=journal, **options)
-        async with Backend(app, approve=approve, elicit=elicit) as backend:
-            yield Served(make_server(backend), backend.runs, journal, toolbox)
+        async with Backend(app, approve=approve, elicit=elicit, studio=studio) as backend:
+            server = make_server(backend)
+            yield Served(server, backend.runs, journal, toolbox, backend.questions)
 
 
 def in_loop(work: Callable[[], Awaitable[T]]) -> T:

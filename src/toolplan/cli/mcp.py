@@ -42,6 +42,13 @@ ElicitFlag = Annotated[
         help="Let clients ask their user for approvals. A client that lies can approve by itself.",
     ),
 ]
+StudioOption = Annotated[
+    str,
+    Parameter(
+        name="--studio",
+        help="Where `toolplan studio` is: clients may open its page of a run that waits.",
+    ),
+]
 
 
 def mcp_command(
@@ -61,6 +68,7 @@ def mcp_command(
     port: PortOption = DEFAULT_PORT,
     approve_values: ApproveValuesFlag = False,
     elicit: ElicitFlag = False,
+    studio: StudioOption = "http://127.0.0.1:8321",
 ) -> int:
     """Serve all tools to MCP clients through three: search, run and runs.
 
@@ -89,6 +97,7 @@ def mcp_command(
                     timeout=timeout,
                     approve="values" if approve_values else None,
                     elicit=elicit,
+                    studio=studio,
                     transport="http" if http else "stdio",
                     host=host,
                     port=known_port(port),

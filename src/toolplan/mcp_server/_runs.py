@@ -31,8 +31,8 @@ from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._earlier import NOTHING, Taken
 from toolplan.mcp_server._errors import CallRefused
 from toolplan.mcp_server._progress import Progress
+from toolplan.mcp_server._questions import Decision
 from toolplan.mcp_server._reports import approval_help, effects_report
-from toolplan.mcp_server._values import Decision
 from toolplan.render.runs_view import SHORT
 from toolplan.storage.journal import JournalError, RunEntry, Store, follow
 from toolplan.threads import in_thread

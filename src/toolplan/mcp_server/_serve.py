@@ -43,6 +43,7 @@ async def serve(
     concurrency: Concurrency | None = None,
     timeout: float | None = None,
     elicit: bool = False,
+    studio: str | None = None,
     transport: Transport = "stdio",
     host: str = "127.0.0.1",
     port: int = DEFAULT_PORT,
@@ -63,13 +64,14 @@ async def serve(
         concurrency: as for `App.run`.
         timeout: as for `App.run`.
         elicit: whether clients may ask their user for the approval, of plans or of values.
+        studio: where a studio on the same journal is; clients may open its page of a run.
         transport: `stdio`, or `http` for streamable HTTP.
         host: the name or address to listen on; any but loopback needs a `token`.
         port: the port to listen on; 0 selects a free one.
         token: the required `Authorization: Bearer` token, 16 characters or more; None: the one
             that is kept in the user's data folder.
         hosts: more names of the server, for the check of `Host`.
-        origins: origins whose pages may use the server.
+        origins: origins whose pages may use it.
         on_ready: called with the URL when the server accepts requests.
 
     Raises:
@@ -77,22 +79,18 @@ async def serve(
         ToolplanError: a limit is not valid, or the journal cannot be opened.
     """
     async with Backend(
-        app, approve=approve, concurrency=concurrency, timeout=timeout, elicit=elicit
+        app,
+        approve=approve,
+        concurrency=concurrency,
+        timeout=timeout,
+        elicit=elicit,
+        studio=studio,
     ) as backend:
         if transport == "stdio":
             return await _over_stdio(make_server(backend))
         rules = checked_rules(host, token, hosts, origins)
-        if rules.token is None:
-            rules = replace(rules, token=http_token()[0])
-
-        def ready(url: str) -> None:
-            if on_ready is not None:
-                on_ready(f"{url}{PATH}")
-
         try:
-            logging.getLogger("mcp").setLevel(logging.ERROR)
-            served = http_app(make_server(backend), rules)
-            await serve_http(served, host, port, ready)
+            await _over_http(make_server(backend), rules, host, port, on_ready)
         finally:
             backend.runs.stop()
 
@@ -121,6 +119,24 @@ def http_app(server: Server[str], rules: Rules) -> ASGIApp:
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     return Guard(Sessions(app, SESSIONS, PATH), rules)
+
+
+async def _over_http(
+    server: Server[str],
+    rules: Rules,
+    host: str,
+    port: int,
+    on_ready: Callable[[str], None] | None,
+) -> None:
+    if rules.token is None:
+        rules = replace(rules, token=http_token()[0])
+
+    def ready(url: str) -> None:
+        if on_ready is not None:
+            on_ready(f"{url}{PATH}")
+
+    logging.getLogger("mcp").setLevel(logging.ERROR)
+    await serve_http(http_app(server, rules), host, port, ready)
 
 
 async def _over_stdio(server: Server[Any]) -> None:

@@ -9,15 +9,17 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Final, Self, TypeAlias
+from urllib.parse import urlsplit
 
 import anyio
 from mcp import MCPError
-from mcp.server import Server, ServerRequestContext
+from mcp.server import Server
 from mcp.server.context import CallNext, HandlerResult
 from mcp.types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
+    ElicitResult,
     InputRequiredResult,
     ListToolsResult,
     PaginatedRequestParams,
@@ -32,9 +34,21 @@ from toolplan.consent import needs_values
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.events import Run, RunState
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.mcp_server._approval import ApprovalPrompt, can_ask
 from toolplan.mcp_server._errors import CallRefused
 from toolplan.mcp_server._plans import CALL, Plans, Wanted
+from toolplan.mcp_server._questions import (
+    Decision,
+    LinkQuestion,
+    PlanQuestion,
+    Question,
+    Questions,
+    Request,
+    ValuesQuestion,
+    can_ask,
+    link_question,
+    plan_question,
+    values_question,
+)
 from toolplan.mcp_server._reports import (
     MOST_OUTPUT,
     effects_report,
@@ -45,7 +59,6 @@ from toolplan.mcp_server._reports import (
 from toolplan.mcp_server._runs import ActiveRun, Runs, Values
 from toolplan.mcp_server._search import found_text, left_out, sources_line
 from toolplan.mcp_server._tools import INSTRUCTIONS, tools_of
-from toolplan.mcp_server._values import Decision, ValuesPrompt
 from toolplan.path import Json
 from toolplan.planners.offline import can_plan
 from toolplan.release import own_version
@@ -58,8 +71,11 @@ _MOST_FAULT: Final = 100
 _MOST_FAULTS: Final = 8
 _LISTED: Final = 20
 _BETWEEN_REPORTS_S: Final = 0.05
+_PERSON_S: Final = 300
+"""How long a call waits for who has opened the studio, if it does not say so."""
 
-Request: TypeAlias = ServerRequestContext[str, Any]
+_LISTENS_S: Final = 0.3
+
 Arguments: TypeAlias = Mapping[str, Any]
 
 
@@ -71,8 +87,10 @@ class Backend:
     Attributes:
         app: plans and runs.
         runs: the runs.
-        prompt: asks the user of a client for approvals, if that is allowed.
-        values: asks about calls with their values, likewise.
+        questions: what the users of clients are asked.
+        asks_plans: whether forms may ask for the approval of plans.
+        asks_values: whether forms may ask about calls with their values.
+        studio: the address of the studio, whose page of a run clients may open.
     """
 
     def __init__(
@@ -83,6 +101,7 @@ class Backend:
         concurrency: Concurrency | None = None,
         timeout: float | None = None,
         elicit: bool = False,
+        studio: str | None = None,
     ) -> None:
         """Prepare plans and runs; the arguments are those of `serve`.
 
@@ -91,8 +110,10 @@ class Backend:
         """
         self.app = app
         self.runs = Runs(app, approve=approve, concurrency=concurrency, timeout=timeout)
-        self.prompt = ApprovalPrompt(app.tools) if elicit and approve != VALUES else None
-        self.values = ValuesPrompt() if elicit else None
+        self.questions = Questions()
+        self.asks_plans = elicit and approve != VALUES
+        self.asks_values = elicit
+        self.studio = studio
 
     async def __aenter__(self) -> Self:
         await self.runs.__aenter__()
@@ -189,12 +210,9 @@ class _Calls:
     async def _run(
         self, request: Request, params: CallToolRequestParams, arguments: Arguments
     ) -> CallToolResult | InputRequiredResult:
-        decision = None if self._backend.values is None else self._backend.values.answered(params)
-        answered = None if self._backend.prompt is None else self._backend.prompt.answered(params)
-        if decision is not None:
-            return await self._carried_out(request, params, arguments, decision=decision)
+        answered = self._backend.questions.answered(params)
         if answered is not None:
-            return await self._carried_out(request, params, arguments, *answered)
+            return await self._answered(request, params, arguments, *answered)
         wanted = await self._plans.wanted(arguments, _key(request, ""))
         if wanted.plan is None:
             return _result(wanted.report)
@@ -217,10 +235,10 @@ class _Calls:
             return _result({"runs": [entry_report(entry) for entry in await runs.latest(_LISTED)]})
         match arguments.get("action"):
             case "resume":
-                decision = None
-                if self._backend.values is not None:
-                    decision = self._backend.values.answered(params)
-                return await self._carried_out(request, params, arguments, decision=decision)
+                answered = self._backend.questions.answered(params)
+                if answered is not None:
+                    return await self._answered(request, params, arguments, *answered)
+                return await self._carried_out(request, params, arguments)
             case "cancel":
                 await runs.cancel(name)
             case _:
@@ -244,32 +262,81 @@ class _Calls:
     ) -> CallToolResult | InputRequiredResult:
         """Run what is wanted, or resume the run of the arguments, and wait for it and a person."""
         key = _key(request, request.request_id)
-        loop = asyncio.get_running_loop()
-        until = loop.time() + arguments.get("wait_s", 0)
+        until = asyncio.get_running_loop().time() + arguments.get("wait_s", 0)
         try:
             active = await self._active(request, params, arguments, key, wanted, approve, decision)
             if isinstance(active, InputRequiredResult):
                 return active
             undecided = decision is None or not decision.leaves
             run = await self._asked(request, params, arguments, key, active, ask=undecided)
+            if isinstance(run, InputRequiredResult):
+                return run
+            refusal, plan = None, active.plan
         except CallRefused as refused:
             name = refused.more.get("run")
             if "effects" not in refused.more or not isinstance(name, str):
                 raise  # it does not wait for a person
-            run, plan = await self._backend.runs.decided(name, until - loop.time())
-            if run.status is RunState.WAITING:
-                raise
-        else:
-            if isinstance(run, InputRequiredResult):
-                return run
-            plan = active.plan
-            if run.status is RunState.WAITING:
-                run, plan = await self._backend.runs.decided(run.run, until - loop.time())
+            refusal = refused
+            run, plan = await self._backend.runs.current(name)
+        if run.status is RunState.WAITING:
+            found = await self._person(request, params, run.run, until)
+            if isinstance(found, InputRequiredResult):
+                return found
+            run, plan = found
+            if run.status is RunState.WAITING and refusal is not None:
+                raise refusal
+        return self._ended(run, plan, arguments, {} if wanted is None else wanted.report)
+
+    async def _person(
+        self, request: Request, params: CallToolRequestParams, run: str, until: float
+    ) -> tuple[Run, ExecutionPlan | None] | InputRequiredResult:
+        """Offer the studio's page of a run that waits, and wait for a person until `until`.
+
+        Who opens the page is given time to decide, unless the call says how long it waits.
+        """
+        backend, question = self._backend, None
+        if backend.studio is not None and await _listens(backend.studio):
+            question = link_question(request, run, backend.studio)
+        now = asyncio.get_running_loop().time
+        if question is None:
+            return await backend.runs.decided(run, until - now())
+        answer = await backend.questions.ask(request, params, question)
+        if isinstance(answer, InputRequiredResult):
+            return answer
+        return await backend.runs.decided(run, _patience(answer, params.arguments or {}))
+
+    async def _answered(
+        self,
+        request: Request,
+        params: CallToolRequestParams,
+        arguments: Arguments,
+        question: Question,
+        answer: ElicitResult,
+    ) -> CallToolResult | InputRequiredResult:
+        """Go on with what the user was asked about."""
+        match question:
+            case PlanQuestion(wanted=wanted):
+                approve = question.approver(answer)
+                return await self._carried_out(request, params, arguments, wanted, approve)
+            case ValuesQuestion():
+                decision = question.decision(answer)
+                return await self._carried_out(request, params, arguments, decision=decision)
+            case LinkQuestion(run=name):
+                seconds = _patience(answer, arguments)
+                run, plan = await self._backend.runs.decided(name, seconds)
+                return self._ended(run, plan, arguments, {})
+
+    def _ended(
+        self,
+        run: Run,
+        plan: ExecutionPlan | None,
+        arguments: Arguments,
+        more: dict[str, Json],
+    ) -> CallToolResult:
+        """Return a run, or what its one call gave."""
         if "tool" in arguments and (blocks := _blocks(run)) is not None:
             return blocks
-        report = self._run_report(run, plan, arguments)
-        if wanted is not None:
-            report |= wanted.report
+        report = self._run_report(run, plan, arguments) | more
         return _result(report, is_error=run.status is RunState.FAILED)
 
     async def _active(
@@ -283,20 +350,23 @@ class _Calls:
         decision: Decision | None,
     ) -> ActiveRun | InputRequiredResult:
         """Start what is wanted or resume the run of the arguments; or return a question."""
-        runs, prompt = self._backend.runs, self._backend.prompt
+        runs, backend = self._backend.runs, self._backend
         if decision is not None:
             return await runs.resume(decision.run, request=key, decision=decision)
         if wanted is None or wanted.plan is None:
             return await runs.resume(arguments["run"], request=key)
         plan, taken = wanted.plan, wanted.taken
-        if prompt is None or approve is not None or taken.touches(plan.effects):
+        if not backend.asks_plans or approve is not None or taken.touches(plan.effects):
             return await runs.start(plan, approve=approve, request=key, taken=taken)
         if can_ask(request) and needs_values(plan):
             return await runs.start(plan, values=True, request=key, taken=taken)
-        asked = await prompt.ask(request, params, wanted)
-        if isinstance(asked, InputRequiredResult):
-            return asked
-        return await runs.start(plan, approve=asked, request=key, taken=taken)
+        question = plan_question(request, wanted, self._app.tools)
+        if question is not None:
+            answer = await backend.questions.ask(request, params, question)
+            if isinstance(answer, InputRequiredResult):
+                return answer
+            approve = question.approver(answer)
+        return await runs.start(plan, approve=approve, request=key, taken=taken)
 
     async def _asked(
         self,
@@ -309,19 +379,21 @@ class _Calls:
         ask: bool,
     ) -> Run | InputRequiredResult:
         """Return the run as it is after `wait_s`, or a question about its calls that wait."""
-        runs = self._backend.runs
-        values = self._backend.values if ask else None  # who leaves them is not asked again
+        runs, backend = self._backend.runs, self._backend
+        ask = ask and backend.asks_values  # who leaves them is not asked again
         while True:
             run = await self._watched(request, active, arguments)
-            asked = None
-            if values is not None and active.task.done():
-                asked = await values.ask(request, params, run)
-            if isinstance(asked, InputRequiredResult):
-                runs.answered(key)
-                return asked
-            if asked is None or asked.leaves:
+            question = values_question(request, run) if ask and active.task.done() else None
+            if question is None:
                 break
-            active = await runs.resume(run.run, request=key, decision=asked)
+            answer = await backend.questions.ask(request, params, question)
+            if isinstance(answer, InputRequiredResult):
+                runs.answered(key)
+                return answer
+            decision = question.decision(answer)
+            if decision.leaves:
+                break
+            active = await runs.resume(run.run, request=key, decision=decision)
         runs.answered(key)
         return run
 
@@ -375,6 +447,24 @@ async def _report_progress(request: Request, active: ActiveRun) -> None:
         return  # the client has left
     finally:
         progress.unwatch(changed)
+
+
+def _patience(answer: ElicitResult, arguments: Arguments) -> float:
+    """Return how many seconds a call waits after its user was offered a page."""
+    waits: float = arguments.get("wait_s", _PERSON_S)
+    return waits if answer.action == "accept" else 0
+
+
+async def _listens(url: str) -> bool:
+    """Return whether a server listens at `url`: a link that leads nowhere is not offered."""
+    parts = urlsplit(url)
+    try:
+        async with asyncio.timeout(_LISTENS_S):
+            _, writer = await asyncio.open_connection(parts.hostname, parts.port or 80)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return True
 
 
 def _key(request: Request, number: object) -> object:

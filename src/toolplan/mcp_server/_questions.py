@@ -1,0 +1,207 @@
+"""Questions to the person behind a client: effects of a plan, calls with values, or a page to open.
+
+A form is shown only where the server trusts its clients to ask a person and not a model
+(`elicit`). A link approves nothing: who opens it decides in the studio, with a session of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections import OrderedDict
+from typing import Any, Final, TypeAlias
+
+from mcp.server import ServerRequestContext
+from mcp.types import (
+    CallToolRequestParams,
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitRequestURLParams,
+    ElicitResult,
+    InputRequiredResult,
+)
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+from msgspec import Struct
+
+from toolplan.app._approve import said_yes
+from toolplan.approval import Approver, effect_steps
+from toolplan.consent import Effect, effects_of
+from toolplan.events import Run
+from toolplan.mcp_server._errors import CallRefused
+from toolplan.mcp_server._plans import Wanted
+from toolplan.render.approval_view import approval_text
+from toolplan.render.effects_view import effects_text
+from toolplan.tools import Toolbox
+
+_MOST_SHOWN: Final = 20_000
+"""The maximum size of a form, in characters; longer lists of effects are shown in a terminal."""
+
+_MOST_QUESTIONS: Final = 200
+_RUN_IT: Final = "run_it"
+_MAKE_CALLS: Final = "make_calls"
+_REASON: Final = "reason"
+_PLAN_FORM: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {_RUN_IT: {"type": "boolean", "title": "Run this plan, once, exactly as shown"}},
+    "required": [_RUN_IT],
+}
+_VALUES_FORM: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {
+        _MAKE_CALLS: {"type": "boolean", "title": "Make these calls, exactly as shown"},
+        _REASON: {"type": "string", "title": "If not: why", "maxLength": 1_000},
+    },
+    "required": [_MAKE_CALLS],
+}
+
+Request: TypeAlias = ServerRequestContext[str, Any]
+
+
+class Decision(Struct, frozen=True):
+    """What a person decided about the calls of a run that wait; nothing is allowed by default."""
+
+    run: str
+    allow: tuple[Effect, ...] = ()
+    deny: tuple[Effect, ...] = ()
+    reason: str = ""
+
+    @property
+    def leaves(self) -> bool:
+        """Whether the calls still wait."""
+        return not self.allow and not self.deny
+
+
+class PlanQuestion(Struct, frozen=True):
+    """Whether a plan may run."""
+
+    wanted: Wanted
+    shown: ElicitRequestFormParams
+
+    def approver(self, answer: ElicitResult) -> Approver:
+        """Return the approval in `answer`.
+
+        Raises:
+            CallRefused: the user refused.
+        """
+        plan = self.wanted.plan
+        accepts = answer.action == "accept" and (answer.content or {}).get(_RUN_IT) is True
+        if plan is None or not accepts:
+            raise CallRefused(
+                "approval-required",
+                "The user did not approve the plan; nothing was run.",
+                "Ask the user what to do instead.",
+                {} if plan is None else {"digest": plan.digest},
+            )
+        return said_yes(plan.digest)
+
+
+class ValuesQuestion(Struct, frozen=True):
+    """Whether calls that wait may be made."""
+
+    run: str
+    effects: tuple[Effect, ...]
+    shown: ElicitRequestFormParams
+
+    def decision(self, answer: ElicitResult) -> Decision:
+        """Return the decision in `answer`."""
+        said = answer.content or {}
+        match answer.action, said.get(_MAKE_CALLS):
+            case "accept", True:
+                return Decision(self.run, allow=self.effects)
+            case ("decline", _) | ("accept", False):
+                reason = str(said.get(_REASON) or "")
+                return Decision(self.run, deny=self.effects, reason=reason)
+            case _:
+                return Decision(self.run)
+
+
+class LinkQuestion(Struct, frozen=True):
+    """Whether the person wants to open the studio's page of a run that waits."""
+
+    run: str
+    shown: ElicitRequestURLParams
+
+
+Question: TypeAlias = PlanQuestion | ValuesQuestion | LinkQuestion
+
+
+class Questions:
+    """Asks through clients, and recognises their answers.
+
+    An answer counts once, for what was shown, in the request that was asked about.
+    """
+
+    def __init__(self) -> None:
+        self._asked: OrderedDict[str, tuple[str, Question]] = OrderedDict()
+
+    def answered(self, params: CallToolRequestParams) -> tuple[Question, ElicitResult] | None:
+        """Return the question whose answer a request brings, and the answer; None if none."""
+        for key, response in (params.input_responses or {}).items():
+            call, question = self._asked.pop(key, ("", None))
+            if question is None or call != _call_text(params):
+                continue
+            if isinstance(response, ElicitResult):
+                return question, response
+        return None
+
+    async def ask(
+        self, request: Request, params: CallToolRequestParams, question: Question
+    ) -> ElicitResult | InputRequiredResult:
+        """Return the answer, or the question to send first."""
+        shown = question.shown
+        if request.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            if isinstance(shown, ElicitRequestFormParams):
+                form = shown.requested_schema
+                return await request.session.elicit_form(shown.message, form, request.request_id)
+            return await request.session.elicit_url(
+                shown.message, shown.url, shown.elicitation_id or "", request.request_id
+            )
+        key = f"ask-{uuid.uuid4().hex}"
+        self._asked[key] = _call_text(params), question
+        while len(self._asked) > _MOST_QUESTIONS:
+            self._asked.popitem(last=False)
+        return InputRequiredResult(input_requests={key: ElicitRequest(params=shown)})
+
+
+def plan_question(request: Request, wanted: Wanted, toolbox: Toolbox) -> PlanQuestion | None:
+    """Return the form with the effects of a plan; None if it has none, or nobody can be asked."""
+    plan = wanted.plan
+    if plan is None or not plan.effects or not can_ask(request):
+        return None
+    text = approval_text(effect_steps(plan, toolbox), plan.digest)
+    if len(text) > _MOST_SHOWN:
+        return None
+    return PlanQuestion(wanted, ElicitRequestFormParams(message=text, requested_schema=_PLAN_FORM))
+
+
+def values_question(request: Request, run: Run) -> ValuesQuestion | None:
+    """Return the form with the calls that wait; None if there are none, or nobody can be asked."""
+    effects = effects_of(run.waiting)
+    text = effects_text(effects) if effects and can_ask(request) else ""
+    if not text or len(text) > _MOST_SHOWN:
+        return None
+    form = ElicitRequestFormParams(message=text, requested_schema=_VALUES_FORM)
+    return ValuesQuestion(run.run, effects, form)
+
+
+def link_question(request: Request, run: str, studio: str) -> LinkQuestion | None:
+    """Return the link to the page of a run in the studio; None if the client opens no links."""
+    able = request.session.client_capabilities
+    if able is None or able.elicitation is None or able.elicitation.url is None:
+        return None
+    said = "A plan has effects and waits for you. Look at them, and decide, in the studio."
+    url = f"{studio.rstrip('/')}/#/runs/{run}"
+    link = ElicitRequestURLParams(message=said, url=url, elicitation_id=uuid.uuid4().hex)
+    return LinkQuestion(run, link)
+
+
+def can_ask(request: Request) -> bool:
+    """Return whether the client can ask its user by a form."""
+    able = request.session.client_capabilities
+    if able is None or able.elicitation is None:
+        return False
+    return able.elicitation.form is not None or able.elicitation.url is None
+
+
+def _call_text(params: CallToolRequestParams) -> str:
+    return json.dumps([params.name, params.arguments or {}], sort_keys=True)
