@@ -49,19 +49,17 @@ ARGUMENTS: list[Call] = [
         "digest": "DIGEST",
     }.items()
 ]
-METADATA: list[Call] = [
-    ("run", {"plan": plan(metadata=metadata)})
-    for metadata in (
-        {"approved": True},
-        {"approval": {"digest": "DIGEST", "by": "ann"}},
-        {"effects": {"send": "read"}},
-        {"made_by": "terminal"},
-        {"tools": ["other:TOOLS"]},
-        {"policy": {"allow": ["send"]}},
-        {"query": TOLD},
-        {"consents": {"mail": "allow"}},
-    )
+CLAIMS: list[dict[str, Json]] = [
+    {"approved": True},
+    {"approval": {"digest": "DIGEST", "by": "ann"}},
+    {"effects": {"send": "read"}},
+    {"made_by": "terminal"},
+    {"tools": ["other:TOOLS"]},
+    {"policy": {"allow": ["send"]}},
+    {"query": TOLD},
+    {"consents": {"mail": "allow"}},
 ]
+METADATA: list[Call] = [("run", {"plan": plan(metadata=each)}) for each in CLAIMS]
 STEPS: list[Call] = [
     ("run", {"plan": step(approve=True)}),
     ("run", {"plan": step(effects="read")}),
