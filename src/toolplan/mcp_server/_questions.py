@@ -190,7 +190,7 @@ def link_question(request: Request, run: str, studio: str) -> LinkQuestion | Non
     if able is None or able.elicitation is None or able.elicitation.url is None:
         return None
     said = "A plan has effects and waits for you. Look at them, and decide, in the studio."
-    url = f"{studio.rstrip('/')}/#/runs/{run}"
+    url = f"{studio.rstrip('/')}/#/approve/{run}"
     link = ElicitRequestURLParams(message=said, url=url, elicitation_id=uuid.uuid4().hex)
     return LinkQuestion(run, link)
 
