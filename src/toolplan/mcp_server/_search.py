@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from toolplan.planners.llm import argument_lines, signatures_text
-from toolplan.render.printable import cut, printable
+from toolplan.render.printable import cut, printable, visible
 from toolplan.tool_search import search_tools
 from toolplan.tools import Effects, Tool, Toolbox
 
@@ -88,7 +88,7 @@ def _described(tools: Sequence[Tool], *, detail: bool) -> str:
         if detail:
             lines.append(f"  input {json.dumps(tool.raw_input, ensure_ascii=False)}")
             lines.append(f"  output {json.dumps(tool.raw_output, ensure_ascii=False)}")
-    return "\n".join(lines)
+    return "\n".join(map(visible, lines))
 
 
 def _names(tools: Sequence[Tool]) -> str:
