@@ -211,8 +211,9 @@ class Builder:
             for theirs in there.keys
             if mine.ref == theirs.ref
         ]
+        own = {r.ref for r in found if r.theirs is there.fields.get("id")}
         return sorted(
-            found,
+            (r for r in found if r.theirs is there.fields.get("id") or r.ref not in own),
             key=lambda r: (self._distance(r.ref, here, there), r.ref, r.mine.name, r.theirs.name),
         )
 
@@ -364,7 +365,7 @@ class Builder:
         value, alias = sql.figure(a, e, table, only)
         text = f"SELECT {', '.join([*columns, f'{value} AS {alias}'])} FROM {table}{joins}"
         if a.order or not a.said:  # rows without a group are in none of those that are asked for
-            keys = [column.split(" AS ")[0] for column in columns]
+            keys = [column.rpartition(" AS ")[0] or column for column in columns]
             text += f" WHERE {' AND '.join(f'{key} IS NOT NULL' for key in keys)}" if keys else ""
         self._statement(text + _grouping(a, columns, value, alias), sources)
 

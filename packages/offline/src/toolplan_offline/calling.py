@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from datetime import date
 from typing import Any, Final
 
 from toolplan.dates import Weeks
-from toolplan.path import Json
-from toolplan.planners import Clarification, Draft, Proposal, Question, Refusal
+from toolplan.planners import Clarification, Proposal, Question, Refusal
 from toolplan.tools import Tool
 from toolplan_offline import explain, written
 from toolplan_offline.chart import TooMany
 from toolplan_offline.deeds import DeedLexicon, Do
 from toolplan_offline.lexicon import Lexicon
-from toolplan_offline.meaning import World
 from toolplan_offline.provenance import provenance, said_values
 from toolplan_offline.reading import Reader, Reading
 from toolplan_offline.schemas import ENGLISH
 from toolplan_offline.words import split
+from toolplan_offline.world import World
 
-NAME: Final = "offline"
 _RULES: Final = "deeds.txt"
 
 
@@ -64,15 +61,14 @@ class Caller:
         whole = [(call, cost) for call, cost in calls if not self._missing(call)]
         if whole:
             best = [call for call, cost in whole if cost == whole[0][1]]
-            drafts = [self._text(question, reading, call) for call in best]
-            if len(drafts) == 1:
-                return Draft(drafts[0], planner=NAME)
+            plans = tuple(self._plan(question, reading, call) for call in best)
+            if len(plans) == 1:
+                return written.draft(plans[0])
             options = tuple(explain.called(call.tool, dict(call.args)) for call in best)
-            plans = tuple(json.loads(draft) for draft in drafts)
             return explain.one_of(options, plans)
         if calls:
             missing = " and ".join(name.replace("_", " ") for name in self._missing(calls[0][0]))
-            partial = json.loads(self._text(question, reading, calls[0][0]))
+            partial = self._plan(question, reading, calls[0][0])
             return Clarification(f"Please also give the {missing}.", partial_plan=partial)
         return explain.not_together(reading, world, None)
 
@@ -82,16 +78,9 @@ class Caller:
         nothing = call.tool in self._lex.updates and len(given) <= len(required)
         return missing or (["value that changes"] if nothing else [])
 
-    def _text(self, question: Question, reading: Reading, call: Do) -> str:
+    def _plan(self, question: Question, reading: Reading, call: Do) -> dict[str, Any]:
         order = list(self._lex.entities[call.tool].fields)
         args = dict(sorted(call.args, key=lambda given: order.index(given[0])))
         step: dict[str, Any] = {"id": "call", "tool": call.tool, **({"args": args} if args else {})}
-        metadata: dict[str, Json] = {
-            "query": question.text,
-            "reference_date": question.today,
-            "planner": NAME,
-            "notes": [*reading.notes],
-            "provenance": provenance(question.text, [step], said_values(reading, "S", call)),
-        }
-        plan = {"toolplan": 1, "steps": [step], "metadata": metadata}
-        return written.text_of(plan)
+        said = provenance(question.text, [step], said_values(reading, "S", call))
+        return written.plan(question, [step], notes=[*reading.notes], provenance=said)

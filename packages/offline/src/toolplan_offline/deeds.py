@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, cast
 from toolplan.schema import flat
 from toolplan.tools import Tool
 from toolplan_offline.lexicon import Lexicon, Val, Word
-from toolplan_offline.meaning import Out, Part, When, World
+from toolplan_offline.meaning import When
 from toolplan_offline.schemas import (
     ENGLISH,
     Entity,
@@ -24,6 +24,7 @@ from toolplan_offline.schemas import (
     types_of,
 )
 from toolplan_offline.words import singular, spoken
+from toolplan_offline.world import Out, Part, World
 
 Given = tuple[str, Any]
 _NUMBERS: Final = ("number", "integer")
@@ -126,21 +127,10 @@ class DeedLexicon(Lexicon):
 # --- the functions that deeds.txt names
 
 
-def do(w: World, tool: str) -> Out:
-    """Call the tool of a verb, of a thing that an identity says."""
-    yield Do(tool), 1
-
-
-def do_noun(w: World, tool: str, noun: str) -> Out:
-    """Call the tool of a verb and a noun."""
-    if tool == noun:
-        yield Do(tool), 0
-
-
-def do_given(w: World, tool: str, given: Give, noun: str) -> Out:
-    """Call a tool with a value before its noun."""
-    if tool == noun:
-        yield from with_value(w, Do(tool), given)
+def do(w: World, tool: str, noun: str | None = None, given: Give | None = None) -> Out:
+    """Call the tool of a verb; the noun may be missing, and a value may stand before it."""
+    if noun in (None, tool):
+        yield from with_value(w, Do(tool), given) if given else [(Do(tool), int(noun is None))]
 
 
 def do_read(w: World, noun: str) -> Out:
@@ -149,26 +139,16 @@ def do_read(w: World, noun: str) -> Out:
         yield Do(noun), 0
 
 
-def about_field(w: World, tool: str, field: Word) -> Out:
-    """Begin to set a field."""
+def begin(w: World, tool: str, field: Word, given: Give | None = None) -> Out:
+    """Begin to set a field, perhaps of a thing that is named first."""
+    call = Do(tool, about=field.field)
     if field.entity == tool:
-        yield Do(tool, about=field.field), 0
+        yield from with_value(w, call, given) if given else [(call, 0)]
 
 
-def about_given(w: World, tool: str, given: Give, field: Word) -> Out:
-    """Begin to set a field of a thing that is named first."""
-    if field.entity == tool:
-        yield from with_value(w, Do(tool, about=field.field), given)
-
-
-def give_value(w: World, value: Part, field: Word | None = None) -> Out:
-    """Parse a value, with its field if one is named."""
-    yield Give(value, field), 0
-
-
-def give_name(w: World, text: str) -> Out:
-    """Parse a name."""
-    yield Give(text, kind="name"), 0
+def give(w: World, value: Part, field: Word | None = None, kind: str = "") -> Out:
+    """Parse a value, with its field if one is named; `kind`: a name is given."""
+    yield Give(value, field, kind), 0
 
 
 def give_of_noun(w: World, noun: str, text: Part) -> Out:

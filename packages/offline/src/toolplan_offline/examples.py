@@ -30,10 +30,9 @@ def _of(entity: Entity) -> Iterator[str]:
     if states:
         period = " from last month" if entity.day else ""
         yield f"{_first(states[0])} {many}{period}".capitalize()
-    for place in filters:
-        if place.kind == "place" and place.cues and not place.cued:
-            yield f"{many} {place.cues[0]} ".capitalize() + _first(place)
-            break
+    places = [f for f in filters if f.kind == "place" and f.cues and not f.cued]
+    if places:
+        yield f"{many} {places[0].cues[0]} ".capitalize() + _first(places[0])
     yield f"How many {many} were there this year?" if entity.day else f"How many {many} are there?"
     yield f"List {many}"
 

@@ -9,9 +9,10 @@ from typing import Final
 from toolplan.path import Json
 from toolplan.planners import Attempt, Clarification
 from toolplan_offline.lexicon import Lexicon
-from toolplan_offline.meaning import Agg, Call, Cond, Meaning, Rank, Set, Show, World
+from toolplan_offline.meaning import Agg, Call, Cond, Meaning, Rank, Set, Show
 from toolplan_offline.reading import Reading
 from toolplan_offline.words import plural
+from toolplan_offline.world import World
 
 MOST_OPTIONS: Final = 3
 BEYOND: Final = (
@@ -23,7 +24,8 @@ BEYOND: Final = (
 def unknown_words(reading: Reading) -> Clarification:
     """Name the words that nothing explains."""
     words = tuple(dict.fromkeys(reading.unknown))
-    return Clarification(f"I did not understand: {_listed(words)}. {BEYOND}", unexplained=words)
+    listed = ", ".join(f'"{word}"' for word in words)
+    return Clarification(f"I did not understand: {listed}. {BEYOND}", unexplained=words)
 
 
 def did_you_mean(better: str, reading: Reading, plan: Json) -> Clarification:
@@ -73,10 +75,6 @@ def tried(attempt: Attempt) -> Clarification:
     return Clarification(said, partial_plan=json.loads(attempt.draft.text))
 
 
-def _listed(words: Sequence[str]) -> str:
-    return ", ".join(f'"{word}"' for word in words)
-
-
 # --- meanings in words
 
 _FIGURES: Final = {"count": "number", "total": "number", "sum": "total", "avg": "average"}
@@ -111,7 +109,9 @@ def _set(lex: Lexicon, s: Set) -> str:
 def _condition(c: Cond) -> str:
     if c.op == "is":
         return f"no {_field(c.field)}"
-    value = " or ".join("yes" if v is True else "no" if v is False else str(v) for v in c.values)
+    value = (" and " if c.op == "all" else " or ").join(
+        "yes" if v is True else "no" if v is False else str(v) for v in c.values
+    )
     op = f"{c.op} " if c.op in ("!=", "<", "<=", ">", ">=") else ""
     return f"{_field(c.field)} {op}{value}"
 

@@ -6,24 +6,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from toolplan_offline.lexicon import Val
-from toolplan_offline.meaning import (
-    NP,
-    Both,
-    Cond,
-    Free,
-    Limit,
-    Link,
-    Not,
-    Num,
-    Out,
-    Part,
-    Set,
-    To,
-    When,
-    World,
-)
+from toolplan_offline.meaning import NP, Both, Cond, Free, Limit, Link, Not, Num, Set, To, When
 from toolplan_offline.schemas import ENGLISH, Entity
 from toolplan_offline.words import plural, spoken
+from toolplan_offline.world import Out, Part, World
 
 _BOUNDS: Final = frozenset({">=", "<=", ">", "<"})
 _INSIDE: Final = ("in", "at", "from", "for", "on", "inside", "within", "under", "during")
@@ -145,8 +131,9 @@ def _belongs(w: World, s: Set, e: Entity, m: Val) -> bool:
     label = w.lex.entities[m.entity].label
     is_place = theirs.kind == "place" or theirs.name in ENGLISH.classes["place"]
     lives = label is not None and label.kind == "person" if is_place else m.free
-    if lives or theirs.cued or (not m.cued and theirs.name in ("type", "status")):
-        return False  # where people live, a free name, an end of a way, or what anything can have
+    common = theirs.name in ("type", "status") or m.entity not in w.lex.named(s.entity)
+    if lives or theirs.cued or (not m.cued and common):
+        return False  # where people live, a free name, an end of a way, or said of much else
     any_ = theirs.kind in ("place", "person", "organisation")  # of mine all values may be known
     alike = [f for f in e.fields.values() if f.kind == theirs.kind]
     mine = [f for f in alike if m.value in f.values or (any_ and not f.values)]
@@ -179,13 +166,14 @@ def _values(w: World, s: Set, e: Entity, m: Both, values: list[Val]) -> Out:
         return
     if isinstance(first.value, bool):
         return
+    every = "all" if w.lex.field(first).kind == "list" else "each"
+    op = every if m.word == "and" else "in"
     if first.entity != s.entity:
         for one, cost in _val(w, s, e, first):
-            op = "each" if m.word == "and" else "in"
             to = Set(first.entity, frozenset({Cond(first.field, op, texts)}))
             yield one._replace(parts=s.parts | {Link(to)}), cost
     elif not e.fields[first.field].cued or first.cued:
-        yield from _kept(put(s, Cond(first.field, "each" if m.word == "and" else "in", texts)))
+        yield from _kept(put(s, Cond(first.field, op, texts)))
 
 
 def _each(w: World, s: Set, m: Both) -> Out:
@@ -220,9 +208,9 @@ def _not(w: World, s: Set, e: Entity, m: Not) -> Out:
                 old = next((p for p in one.parts - s.parts if isinstance(p, Cond)), None)
                 if old and (got := put(s, old._replace(op="!="))):
                     yield got, cost
-        case NP(set=left) if left.is_record and left.entity == s.entity:
-            op = "not in" if len(left.conditions[0].values) > 1 else "!="
-            yield from _kept(put(s, left.conditions[0]._replace(op=op)))
+        case NP(set=Set(parts=parts) as left) if left.entity == s.entity and len(parts) == 1:
+            op = {"=": "!=", "in": "not in"}.get(left.conditions[0].op) if left.conditions else ""
+            yield from _kept(put(s, left.conditions[0]._replace(op=op))) if op else ()
         case To(negated=False) as link if not names_kinds(e):
             yield from apply(w, s, link._replace(negated=True))
         case Both() as both:

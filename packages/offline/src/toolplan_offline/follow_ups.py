@@ -7,25 +7,9 @@ from typing import Any
 
 from toolplan_offline.fits import apply, fill
 from toolplan_offline.lexicon import Val, Word
-from toolplan_offline.meaning import (
-    NP,
-    Agg,
-    Both,
-    Cond,
-    Free,
-    Link,
-    Not,
-    Num,
-    Out,
-    Part,
-    Set,
-    Show,
-    To,
-    When,
-    World,
-    sets_of,
-)
+from toolplan_offline.meaning import NP, Agg, Both, Cond, Free, Link, Not, Num, Set, Show, To, When
 from toolplan_offline.questions import by, measure, rank, restrict
+from toolplan_offline.world import Out, Part, World
 
 
 def edit(w: World, m: Part) -> Out:
@@ -81,7 +65,7 @@ def edit_rank(w: World, f: Word, order: str | None) -> Out:
 
 def edit_their(w: World, np: NP) -> Out:
     """Show what belongs to the things before: "their …", "what was found in them"."""
-    before = sets_of(w.before)
+    before = w.sets
     if not before or not np.set.has_hole or isinstance(w.before, Agg):
         return
     is_one = any(link.to.hole and link.to.limit for link in np.set.links)
@@ -96,8 +80,8 @@ def edit_noun(w: World, np: NP) -> Out:
     if not isinstance(w.before, Show) or np.set.parts or np.set.hole:
         return
     s: Set | None = np.set
-    for part in sets_of(w.before)[-1].parts:
-        s = next(_carried(w, s, part, sets_of(w.before)[-1]), None) if s else None
+    for part in w.sets[-1].parts:
+        s = next(_carried(w, s, part, w.sets[-1]), None) if s else None
     if s:
         yield Show((s,)), 0
 
@@ -117,7 +101,7 @@ def _carried(w: World, s: Set, part: Cond | Link, old: Set) -> Iterator[Set]:
 
 def _open(w: World) -> list[Set]:
     """Return the sets that a follow-up can be about: the last, and those it does not hang on."""
-    sets = sets_of(w.before)
+    sets = w.sets
     return sets if len(sets) > 1 and not sets[-1].links else sets[-1:]
 
 

@@ -54,6 +54,8 @@ class Lexicon:
     def add(self, text: str, category: str, meaning: object) -> None:
         """Note that `text` can be `category` with `meaning`."""
         key = "A" if phrase(text) == "a" else phrase(text)  # the article is no value
+        if "email" in key.split():
+            self.add(key.replace("email", "e mail"), category, meaning)
         if key and (category, meaning) not in self.entries[key]:
             self.entries[key].append((category, meaning))
 
@@ -68,15 +70,16 @@ class Lexicon:
 
     def reach(self, here: str, there: str) -> bool:
         """Return whether a row of `here` names one of `there`, directly or over one more."""
-        near = self._named(here)
-        return there in near or any(there in self._named(each) for each in near)
+        near = self.named(here)
+        return there in near or any(there in self.named(each) for each in near)
 
     def linked(self, here: str, there: str) -> bool:
         """Return whether two things can be tied together."""
         shared = self._shared(here) & self._shared(there)
         return self.reach(here, there) or self.reach(there, here) or bool(shared)
 
-    def _named(self, entity: str) -> set[str]:
+    def named(self, entity: str) -> set[str]:
+        """Return the things that a row of an entity names."""
         return {f.ref.split(".")[0] for f in self.entities[entity].keys} - {entity}
 
     def _shared(self, entity: str) -> set[str]:
@@ -102,19 +105,19 @@ class Lexicon:
         if found.ref and found.ref != f"{entity.name}.id":
             self._enter_names(found)
             return
-        if found is entity.fields.get("id") or found.kind == "list":
+        if found is entity.fields.get("id"):
             return
         word = Word(entity.name, found.name)
         if found.kind == "date" and (dated := re.fullmatch(r"(\w+?)_(on|at|date)", found.name)):
             # the verb that says which date is meant; of the only one it says nothing
             dates = [f for f in entity.fields.values() if f.kind == "date"]
-            own = dated[1] in ENGLISH.classes["acquired"]
+            own = dated[1] in ENGLISH.classes["acquired"] or entity.year
             if len(dates) > 1 or found.nullable or own:
                 self.add(spoken(dated[1]), "F", word)
             else:
                 self.light.add(spoken(dated[1]))
         self._enter_words(entity, found, word)
-        for cue in found.cues or ENGLISH.cues.get(found.name, []):
+        for cue in found.cues or (c for c, names in ENGLISH.cues.items() if found.name in names):
             self.add(cue, "C", word)
         self._enter_values(entity, found)
 
@@ -127,6 +130,9 @@ class Lexicon:
             for form in (text, plural(text)):
                 self.add(form, "R", Word(found.entity, found.name))
                 self.add(form, "RN", target)
+            if text.endswith(("er", "or")):  # things are managed by their manager
+                deed = text.split()[-1][:-2] + "ed by"
+                self.add(deed, "R", Word(found.entity, found.name))
         for identity, names in found.values.items():
             for text in names:
                 if text != identity:
@@ -154,7 +160,9 @@ class Lexicon:
         own = {found.unit.lower(): 1.0} if found.unit else {}
         for unit, factor in ENGLISH.units.get(found.unit, own).items():
             for text in {singular(unit), plural(singular(unit)), unit}:
-                self.add(text, "U", word._replace(factor=factor, unit=plural(singular(unit))))
+                meaning = word._replace(factor=factor, unit=plural(singular(unit)))
+                self.add(text, "U", meaning)
+                self.add(f"{'an' if text[0] in 'aeioh' else 'a'} {text}", "UN", meaning)
 
     def _enter_values(self, entity: Entity, found: Field) -> None:
         values = dict(found.values)

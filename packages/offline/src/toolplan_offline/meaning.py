@@ -6,16 +6,15 @@ compared and kept in sets, so all of them are tuples.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import date
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from toolplan.dates import DateRange
-from toolplan_offline.lexicon import Lexicon, Val, Word
+from toolplan_offline.lexicon import Val, Word
 
 
 class Cond(NamedTuple):
-    """A condition; `op` is one of = != >= <= > < in each "not in", or "is" without a value."""
+    """A condition; `op` is one of = != >= <= > < in each all "not in", or "is" without a value."""
 
     field: str
     op: str
@@ -224,30 +223,7 @@ class Call(NamedTuple):
     when: When | None = None
 
 
-Part: TypeAlias = Any
-"""The meaning of a part of a question: a modifier, a thing, an amount, a group or a question."""
 Meaning: TypeAlias = Show | Agg | Rank | Call
-Out: TypeAlias = Iterator[tuple[Any, int]]
-
-
-class World:
-    """What functions of meaning know.
-
-    Attributes:
-        lex: the lexicon.
-        before: the meaning of the question before, in a conversation.
-        why: what was refused on purpose, in words for the user.
-    """
-
-    def __init__(self, lex: Lexicon, before: Meaning | None = None) -> None:
-        """Set up for a lexicon and, in a conversation, the previous question."""
-        self.lex = lex
-        self.before = before
-        self.why: dict[str, None] = {}
-
-    def refuse(self, reason: str) -> None:
-        """Record the reason for refusing a reading."""
-        self.why[reason] = None
 
 
 def sets_of(said: Meaning | None) -> list[Set]:

@@ -6,23 +6,10 @@ from typing import Final
 
 from toolplan_offline.fits import apply, many, tails, undated
 from toolplan_offline.lexicon import Val, Word
-from toolplan_offline.meaning import (
-    NP,
-    Both,
-    Cond,
-    Free,
-    Limit,
-    Not,
-    Num,
-    Out,
-    Part,
-    Set,
-    To,
-    When,
-    World,
-)
+from toolplan_offline.meaning import NP, Both, Cond, Free, Limit, Not, Num, Set, To, When
 from toolplan_offline.schemas import ENGLISH
 from toolplan_offline.words import near
+from toolplan_offline.world import Out, Part, World
 
 Identity = tuple[str, str | int]
 Group = Part
@@ -39,15 +26,16 @@ def same(w: World, x: Part) -> Out:
 # --- modifiers
 
 
+def cue_two(w: World, said: Word, a: Val, b: Val) -> Out:
+    """Read two values behind their cue."""
+    for first, cost in cue(w, said, a):
+        yield from ((Both(first, second, "and"), cost) for second, _ in cue(w, said, b))
+
+
 def cue(w: World, said: Word, v: Val, f: Word | None = None) -> Out:
-    """Read a value behind its cue."""
-    if said[:2] == v[:2] and (f is None or f[:2] == v[:2]) and not v.cued:
-        yield v._replace(cued=True), 0
-
-
-def field_value(w: World, f: Word, v: Val) -> Out:
-    """Read a value beside the name of its field."""
-    if f[:2] == v[:2]:
+    """Read a value beside its cue or the name of its field."""
+    is_noun = f is None or f[:2] == v[:2] or v.value in w.lex.field(f).values
+    if said[:2] == v[:2] and is_noun and not v.cued:
         yield v._replace(cued=True), 0
 
 
@@ -161,9 +149,9 @@ def limit(w: World, n: float) -> Out:
         yield Limit(int(n)), 0
 
 
-def quantity(w: World, n: float, unit: Word | None = None) -> Out:
+def quantity(w: World, n: float | str, unit: Word | None = None) -> Out:
     """Read a number, with its unit."""
-    yield (n, frozenset({unit} if unit else ())), 0
+    yield (float(n), frozenset({unit} if unit else ())), 0
 
 
 def num(w: World, op: str, q: Amount, f: Word | None = None) -> Out:
@@ -192,14 +180,24 @@ def who(w: World, e: str, m: Part) -> Out:
     yield from ((NP(s, last=m), cost) for s, cost in apply(w, Set(e), m) if not s.links)
 
 
+def everything(w: World) -> Out:
+    """Mean things of any kind."""
+    yield from ((NP(Set(e.name), one=True), 2) for e in w.lex.entities.values() if e.list_tool)
+
+
 def one(w: World, e: str) -> Out:
     """Mean one thing of a kind, or all of them."""
     yield NP(Set(e), one=True), 0
 
 
-def value_noun(w: World, v: Val, one: str = "") -> Out:
-    """Mean things of a kind that has a name of its own; `one`: the name is in the singular."""
-    yield NP(Set(v.entity, frozenset({Cond(v.field, "=", v.value)})), one=bool(one)), 1
+def value_noun(w: World, v: Val, one: str = "", f: Word | None = None) -> Out:
+    """Mean things by a value that serves as a noun, or by what they are made of ("dry wood").
+
+    `one`: the noun is in the singular.
+    """
+    made = f and f[:2] == v[:2] and w.lex.field(v).kind == "name" and not v.cued
+    if made or f is None:
+        yield NP(Set(v.entity, frozenset({Cond(v.field, "=", v.value)})), one=bool(one)), 1
 
 
 def value_nouns(w: World, a: Val, b: Val, op: str) -> Out:
@@ -208,15 +206,10 @@ def value_nouns(w: World, a: Val, b: Val, op: str) -> Out:
         yield NP(Set(a.entity, frozenset({Cond(a.field, op, (a.value, b.value))}))), 1
 
 
-def record(w: World, identity: Identity) -> Out:
-    """Mean the thing with an identity."""
-    yield NP(Set(identity[0], frozenset({Cond("id", "=", identity[1])}))), 0
-
-
-def named_record(w: World, e: str, identity: Identity) -> Out:
-    """Mean the thing with an identity behind the noun of its kind."""
-    if e == identity[0]:
-        yield from record(w, identity)
+def record(w: World, identity: Identity, e: str | None = None) -> Out:
+    """Mean the thing with an identity, perhaps behind the noun of its kind."""
+    if e in (None, identity[0]):
+        yield NP(Set(identity[0], frozenset({Cond("id", "=", identity[1])}))), 0
 
 
 def named_thing(w: World, v: Val) -> Out:
@@ -273,12 +266,13 @@ def post(w: World, np: NP, m: Part) -> Out:
     if np.set.is_one or (np.tail and undated(w, np.tail.set, m)):
         return  # it is one thing already, or the period may be that of the nearer one
     far = int(np.tail is not None and any(True for _ in tails(w, np.tail, m)))
-    never = isinstance(np.last, To) and np.last.negated
+    never = isinstance(np.last, Not) or (isinstance(np.last, To) and np.last.negated)
     if np.had and (never or isinstance(m, When)):
         far = 0  # behind "with …" or "never …" both are meant as often
     tail, had = np.tail, np.had
-    if isinstance(m, To) and not m.np.set.hole:
-        tail, had = m.np, m.word not in ("of", "in")
+    tie = m.of if isinstance(m, Not) else m
+    if isinstance(tie, To) and not tie.np.set.hole:
+        tail, had = tie.np, tie.word not in ("of", "in")
     for s, cost in apply(w, np.set, m):
         yield NP(s, tail, np.one, m, had, np.closed), cost + far
 
@@ -312,16 +306,11 @@ def by_field(w: World, f: Word, e: str | None = None, one: str = "") -> Out:
         yield (f.entity, f.field, *one), 0
 
 
-def by_entity(w: World, e: str, one: str = "") -> Out:
-    """Group by a kind of thing; `one`: one of them is meant."""
-    yield (e, "id", *one), 0
+def group(w: World, kind: str, of: str, one: str = "") -> Out:
+    """Group by a kind of thing or a unit of time; `one`: one group is meant."""
+    yield (kind, of, *one), 0
 
 
 def pair(w: World, g: Group, h: Group) -> Out:
     """Group by two things."""
     yield ("pair", g[:2], h[:2]), 0
-
-
-def by_time(w: World, unit: str) -> Out:
-    """Group by a unit of time."""
-    yield ("time", unit), 0

@@ -20,15 +20,16 @@ from toolplan.planners.conversation import FOLLOW_UP_OF, Conversation, Turn, rea
 from toolplan.tools import Toolbox
 from toolplan_offline import answers, explain, written
 from toolplan_offline.builder import NOT_COMPUTED, SQL, Builder, Step
-from toolplan_offline.calling import NAME, Caller
+from toolplan_offline.calling import Caller
 from toolplan_offline.chart import TooMany
 from toolplan_offline.examples import example_questions
 from toolplan_offline.lexicon import Lexicon
-from toolplan_offline.meaning import Meaning, Show, World
+from toolplan_offline.meaning import Meaning, Show
 from toolplan_offline.provenance import provenance, said_values
 from toolplan_offline.reading import Reader, Reading
 from toolplan_offline.schemas import Schemas
 from toolplan_offline.sql import Cannot
+from toolplan_offline.world import World
 
 MAX_CHARACTERS: Final = 2_000
 """Maximum number of characters of a question."""
@@ -76,7 +77,7 @@ class OfflinePlanner:
         before = read_conversation(question.context)
         chosen = answers.chosen(before.pending, question.text)
         if chosen is not None:
-            return Draft(_relabelled(chosen, question), planner=NAME)
+            return _relabelled(chosen, question)
         caller = self._known(tools)[2]
         if caller.begins(question.text):
             return caller.plan(question)
@@ -132,11 +133,11 @@ class OfflinePlanner:
         if reading.unknown:
             return self._not_understood(question, tools, before, reading, corrects)
         ways, reason = self._ways(reading, world, SQL in tools)
-        drafts = [self._text(question, reading, way, before.last, reader.lex) for way in ways]
-        if len(drafts) == 1:
-            return Draft(drafts[0], planner=NAME)
-        if drafts:
-            return explain.which(reader.lex, [w.meaning for w in ways], [*map(json.loads, drafts)])
+        plans = [self._plan(question, reading, way, before.last, reader.lex) for way in ways]
+        if len(plans) == 1:
+            return written.draft(plans[0])
+        if plans:
+            return explain.which(reader.lex, [w.meaning for w in ways], plans)
         if reason == NOT_COMPUTED and (help_ := missing(SQL)) is not None:
             raise ToolplanError("missing-extra", f"{NOT_COMPUTED}.", help_)
         return explain.not_together(reading, world, reason)
@@ -153,7 +154,7 @@ class OfflinePlanner:
         except (Cannot, *_UNREADABLE):
             return None
         steps_then = dump(replace(last.plan, metadata={})) or {}
-        return known if steps_then == _document(steps) else None
+        return known if steps_then == {"toolplan": 1, "steps": steps} else None
 
     def _ways(self, reading: Reading, world: World, computes: bool) -> tuple[list[Way], str | None]:
         """Return the cheapest ways to read all words that have different plans; or why none has.
@@ -195,16 +196,13 @@ class OfflinePlanner:
             return asked
         return explain.did_you_mean(better, reading, json.loads(proposal.text))
 
-    def _text(
+    def _plan(
         self, question: Question, reading: Reading, way: Way, last: Turn | None, lex: Lexicon
-    ) -> str:
+    ) -> dict[str, Any]:
         said = said_values(reading, way.category, way.meaning)
         earlier = last.query if way.category == "E" and last is not None else None
         left = ["up to today"] if reading.running and question.today in str(way.steps) else []
         metadata: dict[str, Json] = {
-            "query": question.text,
-            "reference_date": question.today,
-            "planner": NAME,
             "notes": [*reading.notes, *left],
             "provenance": provenance(question.text, way.steps, said, earlier),
             written.FIELD: written.to_json(way.meaning),
@@ -212,18 +210,14 @@ class OfflinePlanner:
         if earlier is not None:
             whole = explain.described(lex, way.meaning)
             metadata[FOLLOW_UP_OF] = {"query": earlier, "read_as": whole}
-        return written.text_of(_document(way.steps, metadata))
+        return written.plan(question, way.steps, **metadata)
 
 
-def _document(steps: list[Step], metadata: dict[str, Json] | None = None) -> dict[str, Any]:
-    return {"toolplan": 1, "steps": steps, **({"metadata": metadata} if metadata else {})}
-
-
-def _relabelled(plan: dict[str, Any], question: Question) -> str:
+def _relabelled(plan: dict[str, Any], question: Question) -> Draft:
     """Return the plan of an option that was chosen, as the plan for what was said."""
     metadata = {**plan.get("metadata", {}), "query": question.text}
     metadata.pop("provenance", None)  # its places are those in another text
-    return written.text_of({**plan, "metadata": metadata})
+    return written.draft({**plan, "metadata": metadata})
 
 
 def offline(context: PlannerContext) -> OfflinePlanner:

@@ -8,8 +8,9 @@ from typing import Any, cast
 from toolplan.path import Json
 from toolplan_offline.chart import Edge
 from toolplan_offline.lexicon import Val
-from toolplan_offline.meaning import Part, When
+from toolplan_offline.meaning import When
 from toolplan_offline.reading import Reading
+from toolplan_offline.world import Part
 
 Said = list[tuple[Any, int, int]]
 

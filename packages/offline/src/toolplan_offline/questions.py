@@ -11,17 +11,15 @@ from toolplan_offline.meaning import (
     Cond,
     Not,
     Num,
-    Out,
-    Part,
     Rank,
     Set,
     Show,
     To,
     When,
-    World,
     sets_of,
 )
 from toolplan_offline.phrases import HOLE, Group, by_field
+from toolplan_offline.world import Out, Part, World
 
 # --- lists
 
@@ -47,6 +45,18 @@ def show_fields(w: World, f: Word, np: NP | None = None) -> Out:
     if f.entity == things.entity:
         for g, _ in by_field(w, f):
             yield from ((a._replace(said=False), c) for a, c in by(w, Show((things,)), g))
+
+
+def fields(w: World, a: Word | frozenset[Word], b: frozenset[Word] = frozenset()) -> Out:
+    """Read a list of fields."""
+    yield b | (a if isinstance(a, frozenset) else {a}), 0
+
+
+def show_all(w: World, q: Part, fields: frozenset[Word]) -> Out:
+    """Show things with all their fields; those that are asked for are among these."""
+    q = Show((q.set,)) if isinstance(q, NP) else q
+    if isinstance(q, Show | Rank) and {f.entity for f in fields} == {sets_of(q)[-1].entity}:
+        yield q, 0
 
 
 def of_one(w: World, np: NP) -> Out:
@@ -76,9 +86,10 @@ def about(w: World, a: NP, b: NP) -> Out:
 
 
 def role_of(w: World, said: Word, np: NP) -> Out:
-    """Show what has a role for things, as the manager of a parcel."""
-    if np.set.entity == said.entity:
-        yield from about(w, NP(Set(w.lex.field(said).ref.split(".")[0])), np)
+    """Show what has a role for things, as the manager of a parcel, if nothing else ties them."""
+    there = w.lex.field(said).ref.split(".")[0]
+    if np.set.entity == said.entity and said.entity not in w.lex.named(there):
+        yield from about(w, NP(Set(there)), np)
 
 
 # --- several sets
@@ -171,25 +182,30 @@ def measure(w: World, fn: str, f: Word, np: NP | None = None) -> Out:
             yield Agg(fn, f.field, s, unit=unit), cost + 1
 
 
-def measure_only(w: World, fn: str, np: NP, bare: str = "") -> Out:
-    """Compute a figure of the one number that things have; a bare total may be their number."""
-    word = _only_number(w, np)
+def measure_only(w: World, fn: str, np: NP, bare: str = "", timed: str = "") -> Out:
+    """Compute a figure of the one number of things; a bare total may be how many they are.
+
+    `timed`: of the one number that says how long they take.
+    """
+    word = _only_number(w, np, ("min", "h", "days") if timed else ())
     if word and fn in (("avg", "median") if bare else ("sum", "avg", "median")):
         yield from measure(w, fn, word, np)
 
 
-def _only_number(w: World, np: NP) -> Word | None:
+def _only_number(w: World, np: NP, units: tuple[str, ...] = ()) -> Word | None:
     e = w.lex.entities.get(np.set.entity)
     numbers = [f for f in e.fields.values() if f.kind == "number" and not f.ref] if e else []
+    numbers = [f for f in numbers if f.unit in units] if units else numbers
     if e and any(c == "F" for noun in e.nouns for c, _ in w.lex.entries[noun]):
         return None  # "the largest load" may be that of something else
     return Word(numbers[0].entity, numbers[0].name) if len(numbers) == 1 else None
 
 
-def rate(w: World, v: Val, np: NP | None = None) -> Out:
+def rate(w: World, v: Val, np: NP | None = None, noun: str = "") -> Out:
     """Compute the share of a value; a report that gives it comes first."""
     s = Set(v.entity) if np is None else np.set
-    if s.entity == v.entity and s.limit is None and all(c.field != v.field for c in s.conditions):
+    fits = s.entity == v.entity and noun in ("", s.entity) and s.limit is None
+    if fits and all(c.field != v.field for c in s.conditions):
         cond = Cond(v.field, "=", v.value)
         yield Agg("rate", "", s, cond=cond, said=np is not None), 1
 
@@ -265,11 +281,12 @@ def more_than(w: World, g: Group, op: str, n: float, np: NP) -> Out:
             yield a._replace(having=(op, int(n))), cost
 
 
-def commonest(w: World, g: Group, order: str, n: float | None = None) -> Out:
-    """Show the values that occur most often."""
+def commonest(w: World, g: Group, order: str, n: float | None = None, m: Part = None) -> Out:
+    """Show the values that occur most often, perhaps under a condition."""
     if g[1] != "id" and g[0] != "time":
         first = int(n) if n else 1 if len(g) > 2 else None
-        yield Agg("count", "", Set(g[0]), (g[:2],), order=order, top=first), 0
+        for s, cost in apply(w, Set(g[0]), m) if m else [(Set(g[0]), 0)]:
+            yield Agg("count", "", s, (g[:2],), order=order, top=first), cost
 
 
 # --- ranks

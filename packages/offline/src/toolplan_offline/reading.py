@@ -13,9 +13,10 @@ from toolplan.dates import NUMBERS, Weeks, read_dates, vocabulary
 from toolplan_offline import deeds, follow_ups, grammar, phrases, questions
 from toolplan_offline.chart import Chart, Edge
 from toolplan_offline.lexicon import Lexicon
-from toolplan_offline.meaning import Out, When, World
+from toolplan_offline.meaning import When
 from toolplan_offline.schemas import ENGLISH
 from toolplan_offline.words import Token, near, split
+from toolplan_offline.world import Out, World
 
 _COUNTS: Final = {k: v for k, v in NUMBERS.items() if v > 1 and " " not in k}
 _POLITE: Final = frozenset(["please", "pls", "plz", "kindly"])

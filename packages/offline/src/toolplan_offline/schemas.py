@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
+
+import msgspec
 
 from toolplan.schema import flat
 from toolplan.tools import Effects, Tool
@@ -18,41 +20,23 @@ from toolplan_offline.words import singular, spoken
 
 Node = Mapping[str, Any]
 _HAPPENED: Final = re.compile(r"date|day|time|timestamp|(?!updat|modif)\w+(ed|id|nt|ht|en)_(on|at)")
+_OPEN: Final = re.compile(r"\w+_(after|since|before|until|from|to)")
 _JSON_TYPES: Final = ("string", "number", "integer", "boolean")
 
 
-class English(NamedTuple):
-    """The tables of `english.txt`."""
+class English(msgspec.Struct, frozen=True):
+    """The tables of `english.toml`."""
 
     units: dict[str, dict[str, float]]
-    suffixes: dict[str, str]
-    cues: dict[str, list[str]]
+    suffixes: dict[str, frozenset[str]]
+    cues: dict[str, frozenset[str]]
     greatest: list[tuple[str, str, frozenset[str]]]
     classes: dict[str, frozenset[str]]
 
 
-def _read_english() -> English:
-    english = English({}, {}, {}, [], {})
-    for line in files("toolplan_offline").joinpath("english.txt").read_text("utf-8").splitlines():
-        found = re.fullmatch(r"@(\w+) (.+?): (.+)", line)
-        if not found:
-            continue
-        table, name, texts = found[1], found[2], found[3].split(", ")
-        if table == "unit":
-            english.units[name] = {w: float(n) for w, n in (t.rsplit(" ", 1) for t in texts)}
-        elif table == "suffix":
-            english.suffixes.update(dict.fromkeys(texts, name))
-        elif table == "cue":
-            english.cues.update(dict.fromkeys(name.split(), texts))
-        elif table == "greatest":
-            up, down = name.rsplit(", " if ", " in name else " ", 1)
-            english.greatest.append((up, down, frozenset(texts)))
-        else:
-            english.classes[name] = frozenset(texts)
-    return english
-
-
-ENGLISH: Final = _read_english()
+ENGLISH: Final = msgspec.toml.decode(
+    files("toolplan_offline").joinpath("english.toml").read_bytes(), type=English
+)
 
 
 @dataclass(slots=True)
@@ -63,11 +47,11 @@ class Field:
         kind: its `x-kind`, or "bool", "number", "date", "enum", "text", "list".
         ref: the identity that its values are, such as "thing.id".
         column: whether the rows of the list tool have it.
-        cued: whether a value needs its cue: the two ends of a way.
+        cued: whether a value needs its cue: the two ends of a way, and what a list holds.
         equal: the argument that filters by equality; `many`: it takes a list; `lists_only`: and
             nothing else; `literal`: it takes no reference.
         least, most: the arguments that are its bounds.
-        json: the type of the column, as the tool `sql` names types.
+        json: the type of the column, as the tool `sql` names types; a schema for lists of texts.
         lower: whether the known values are written in lower case.
         part_of: the field of which it is a part, as a load is of a capacity.
         timed: whether the arguments of its bounds take a time of day.
@@ -90,7 +74,7 @@ class Field:
     literal: bool = False
     least: str = ""
     most: str = ""
-    json: str = ""
+    json: Any = ""
     lower: bool = False
     timed: bool = False
     part_of: str = ""
@@ -134,8 +118,9 @@ class Entity:
     @property
     def year(self) -> str:
         """The field that holds a year and no date, as a vintage; "" where none does."""
-        years = (f for f in self.fields.values() if f.kind in ("number", "text"))
-        return next((f.name for f in years if any(w.endswith("year") for w in f.words)), "")
+        fields = (f for f in self.fields.values() if f.kind in ("number", "text"))
+        years = (f for f in fields for w in f.words if w.split()[-1] in ENGLISH.classes["years"])
+        return next((f.name for f in years), "")
 
     @property
     def label(self) -> Field | None:
@@ -311,15 +296,18 @@ def read_field(entity: Entity, name: str, node: Node) -> Field:
     found.unit = found.unit or _text(node, "x-unit")
     found.part_of = found.part_of or _text(node, "x-part-of")
     head, _, suffix = name.rpartition("_")
-    if head and suffix in ENGLISH.suffixes and {"number", "integer"} & {*kinds}:
-        found.unit = found.unit or ENGLISH.suffixes[suffix]
+    unit = next((u for u, ends in ENGLISH.suffixes.items() if suffix in ends), "")
+    if head and unit and {"number", "integer"} & {*kinds}:
+        found.unit = found.unit or unit
         found.words += [spoken(head)] * (spoken(head) not in found.words)
     found.kind = found.kind or _kind(node, kinds)
+    if found.kind == "list" and types_of(as_node(node.get("items"))) == ["string"]:
+        found.json = {"type": "array", "items": {"type": "string"}}
     found.words += [
         w for w in [spoken(name), *texts_of(node, "x-synonyms")] if w not in found.words
     ]
     found.cues += [c for c in texts_of(node, "x-cue") if c not in found.cues]
-    found.cued = found.cued or node.get("x-role") in ("from", "to")
+    found.cued = found.cued or node.get("x-role") in ("from", "to") or found.kind == "list"
     _read_values(found, node)
     return found
 
@@ -347,7 +335,8 @@ def _enum(node: Node) -> list[str | int | float]:
 
 
 def _read_values(found: Field, node: Node) -> None:
-    enum, known = _enum(node), texts_of(node, "x-gazetteer")
+    enum = _enum(node) or _enum(as_node(node.get("items")))
+    known = texts_of(node, "x-gazetteer")
     found.lower = found.lower or (bool(known) and all(k == k.lower() for k in known))
     for value in [*enum, *known]:
         found.values.setdefault(value, [spoken(str(value)) if value in enum else str(value)])
@@ -373,7 +362,7 @@ def _read_argument(entity: Entity, name: str, node: Node) -> None:
     role, about = _role(name, node), str(node.get("x-field") or "")
     if role == "limit":
         entity.limit = name
-    elif not role and re.fullmatch(r"\w+_(after|since|before|until)", name):
+    elif not role and "date" in str(node.get("format")) and _OPEN.fullmatch(name):
         return  # whether that day counts is not said, and the rows have their dates
     elif role.startswith("range"):
         days = [f.name for f in entity.fields.values() if f.kind == "date"]

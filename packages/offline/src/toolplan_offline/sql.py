@@ -46,6 +46,10 @@ def where(e: Entity, c: Cond) -> str:
     if not found or not found.column:
         raise Cannot(f"No column tells {c.field.replace('_', ' ')} of {e.name}s")
     column, given, is_text = name(found.name), c.values, found.kind in _TEXT
+    if found.kind == "list":
+        holds = "list_has_all" if c.op == "all" else "list_has_any"
+        text = f"{holds}({column}, [{', '.join(map(literal, given))}])"
+        return text if c.op in ("=", "in", "all") else f"{text} IS DISTINCT FROM true"
     if is_text and c.op in ("=", "!=", "in", "each", "not in"):
         column, texts = f"lower({column})", [literal(str(v).lower()) for v in given]
     else:

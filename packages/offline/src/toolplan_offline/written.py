@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from datetime import date
 from typing import Any, Final, cast
 
 import msgspec
 
 from toolplan.path import Json
+from toolplan.planners import Draft, Question
 from toolplan_offline.lexicon import Word
 from toolplan_offline.meaning import Agg, Call, Cond, Link, Meaning, Rank, Set, Show, When
 
+NAME: Final = "offline"
+"""The name of the planner."""
+Step = dict[str, Any]
 FIELD: Final = "meaning"
 """The field of a plan's metadata."""
 _KINDS: Final[dict[str, type[Any]]] = {
@@ -20,9 +23,16 @@ _KINDS: Final[dict[str, type[Any]]] = {
 }
 
 
-def text_of(plan: Mapping[str, object]) -> str:
-    """Return the text of a plan."""
-    return msgspec.json.format(msgspec.json.encode(plan), indent=2).decode()
+def plan(question: Question, steps: list[Step], **metadata: Json) -> dict[str, Any]:
+    """Return a plan, with what is known about it."""
+    known = {"query": question.text, "reference_date": question.today, "planner": NAME}
+    return {"toolplan": 1, "steps": steps, "metadata": {**known, **metadata}}
+
+
+def draft(plan: dict[str, Any]) -> Draft:
+    """Return the proposal of a plan."""
+    text = msgspec.json.format(msgspec.json.encode(plan), indent=2)
+    return Draft(text.decode(), planner=NAME)
 
 
 def to_json(x: object) -> Json:
