@@ -281,3 +281,65 @@ def test_a_period_that_ends_today_is_noted() -> None:
         proposal = ask(question)
         assert isinstance(proposal, Draft)
         assert json.loads(proposal.text)["metadata"]["notes"] == notes
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("facilities that accept glass", "any(accepted_waste_types, ['glass'])"),
+        ("facilities that accept glass or paper", "any(accepted_waste_types, ['glass', 'paper'])"),
+        (
+            "which plants accept both glass and paper?",
+            "all(accepted_waste_types, ['glass', 'paper'])",
+        ),
+        ("facilities that do not accept glass", "['glass']) IS DISTINCT FROM true"),
+        (
+            "how many facilities accept glass and paper",
+            "all(accepted_waste_types, ['glass', 'paper'])",
+        ),
+        ("facilities in Berlin refusing electronics", "any(rejected_waste_types, ['electronics'])"),
+    ],
+)
+def test_what_a_list_of_texts_holds_is_a_condition(question: str, said: str) -> None:
+    assert said in str(calls(question))
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("who inspected shipment S20250918-012?", "'shipment_id': 'S20250918-012'"),
+        ("everything that EcoTrans carried from Leipzig", "'carrier': 'EcoTrans'"),
+        ("anything pending for EcoTrans?", "'status': 'pending'"),
+        ("hazardous waste from Berlin", "'waste_type': 'hazardous'"),
+        ("inspections longer than an hour", "duration_minutes > 60"),
+        ("how long do arrival inspections take on average?", "avg(inspections.duration_minutes)"),
+        ("how long did inspections take in total?", "sum(inspections.duration_minutes)"),
+        ("which day had the most shipments last month?", "date_trunc('day', shipments.date)"),
+        ("shipments with two or more contaminants", "HAVING count(*) >= 2"),
+        ("most common substance this year", "contaminants.type"),
+        ("names and types of all facilities in Berlin", "{'location': 'Berlin'}"),
+        ("rejected shipments with origin and weight", "{'status': 'rejected'}"),
+        ("how many kilos of glass were rejected in September?", "sum(shipments.weight_kg)"),
+        ("monthly tonnage since May", "date_trunc('month', shipments.date)"),
+        ("which inspections did Jonas Weber carry out in September?", "'inspector': 'Jonas Weber'"),
+        ("the shipments EcoTrans carried in September", "'carrier': 'EcoTrans'"),
+        ("what share of loads are rejected loads?", "WHEN lower(status) = 'rejected'"),
+        ("contaminants with a high explosive level", "lower(explosive_level) = 'high'"),
+    ],
+)
+def test_what_analysts_say_is_read(question: str, said: str) -> None:
+    assert said in str(calls(question))
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "how many shipments had both inspections failed?",
+        "contaminants found at both F3 and F9",
+        "which facilities had both a rejected inspection and a rejected shipment in September?",
+        "which five cities sent us the most shipments?",  # where they came from, or where they went
+        "everything",
+    ],
+)
+def test_what_cannot_be_told_is_asked_back(question: str) -> None:
+    asked(question)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from toolplan_offline.fits import apply, fill
 from toolplan_offline.lexicon import Val, Word
-from toolplan_offline.meaning import NP, Agg, Both, Cond, Free, Link, Not, Num, Set, Show, To, When
+from toolplan_offline.meaning import NP, Agg, Both, Cond, Free, Link, Not, Num, Set, Show, When
 from toolplan_offline.questions import by, measure, rank, restrict
 from toolplan_offline.world import Out, Part, World
 
@@ -73,27 +72,6 @@ def edit_their(w: World, np: NP) -> Out:
     got = fill(w, np.set, records[0] if is_one and records else before[-1])
     if got is not None and got != before[-1]:
         yield Show((got,)), 0
-
-
-def edit_noun(w: World, np: NP) -> Out:
-    """Ask the same of another kind of thing, as far as all conditions fit it."""
-    if not isinstance(w.before, Show) or np.set.parts or np.set.hole:
-        return
-    s: Set | None = np.set
-    for part in w.sets[-1].parts:
-        s = next(_carried(w, s, part, w.sets[-1]), None) if s else None
-    if s:
-        yield Show((s,)), 0
-
-
-def _carried(w: World, s: Set, part: Cond | Link, old: Set) -> Iterator[Set]:
-    """Yield a set with a part of another one."""
-    if isinstance(part, Link):
-        yield from (x for x, _ in apply(w, s, To(NP(part.to), part.negated)))
-        return
-    day, own = w.lex.entities[old.entity].day, w.lex.entities[s.entity].day
-    if part.field == day and own:
-        yield s._replace(parts=s.parts | {part._replace(field=own)})
 
 
 # --- inside a meaning

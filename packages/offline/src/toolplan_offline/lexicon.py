@@ -155,6 +155,10 @@ class Lexicon:
         nouns = {noun.lower() for noun in entity.nouns}
         for text in names:
             one, many = ("GK", "GKS") if text.lower() in nouns else ("F", "FS")
+            if text in ENGLISH.classes["totals"]:
+                self.add(text, "TF", word)
+            if found.kind in ("person", "organisation", "") and text.endswith(("er", "or")):
+                self.add(f"{text[:-2]}ed by", "C", word)
             self.add(text, one, word)
             self.add(plural(text), many, word)
         own = {found.unit.lower(): 1.0} if found.unit else {}
@@ -169,6 +173,7 @@ class Lexicon:
         if found.kind == "bool" and not values:
             values = _said_of_flag(found.name)
         kinds = found.kind == "enum" and "_" not in found.name  # "x_type" says of what
+        kinds = kinds or found.name.startswith("is_")
         nouns = found.name in ENGLISH.classes["nouns"] or bool({*found.words} & {*entity.nouns})
         for value, texts in values.items():
             meaning = Val(entity.name, found.name, value)

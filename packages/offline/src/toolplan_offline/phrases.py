@@ -85,9 +85,12 @@ def role(w: World, said: Word, by: Part) -> Out:
 
 
 def by_name(w: World, v: Val) -> Out:
-    """Read the name of somebody behind any preposition."""
-    if w.lex.field(v).kind in ("organisation", "person") and not v.cued:
+    """Read the name of somebody behind any preposition, or a value of a list that has no cue."""
+    found = w.lex.field(v)
+    if found.kind in ("organisation", "person") and not v.cued:
         yield v._replace(cued=True), 0
+    elif found.kind == "enum" and not found.cued:
+        yield v, 0
 
 
 def join(w: World, a: Part, b: Part, word: str) -> Out:
@@ -98,12 +101,6 @@ def join(w: World, a: Part, b: Part, word: str) -> Out:
 def to(w: World, np: NP, word: str = "of", cost: str = "0", none: str = "") -> Out:
     """Tie a thing to another, or with `none` to no other; a phrase of the schema is likelier."""
     yield To(np, bool(none), word), int(cost)
-
-
-def to_all(w: World, np: NP, word: str) -> Out:
-    """Tie a thing to all of some things; of things without conditions, "each" groups instead."""
-    if np.set.parts:
-        yield To(np, word=word), 0
 
 
 def dated(w: World, said: Word, when: When) -> Out:

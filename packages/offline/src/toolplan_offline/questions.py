@@ -182,6 +182,18 @@ def measure(w: World, fn: str, f: Word, np: NP | None = None) -> Out:
             yield Agg(fn, f.field, s, unit=unit), cost + 1
 
 
+def by_time(w: World, f: Word, unit: str) -> Out:
+    """Compute the sum of a field for each unit of time."""
+    for a, _ in measure(w, "sum", f):
+        yield from by(w, a, ("time", unit))
+
+
+def measure_done(w: World, f: Word, deed: str) -> Out:
+    """Compute the sum of a field of what was done."""
+    if f.entity == deed:
+        yield from measure(w, "sum", f)
+
+
 def measure_only(w: World, fn: str, np: NP, bare: str = "", timed: str = "") -> Out:
     """Compute a figure of the one number of things; a bare total may be how many they are.
 
@@ -196,7 +208,8 @@ def _only_number(w: World, np: NP, units: tuple[str, ...] = ()) -> Word | None:
     e = w.lex.entities.get(np.set.entity)
     numbers = [f for f in e.fields.values() if f.kind == "number" and not f.ref] if e else []
     numbers = [f for f in numbers if f.unit in units] if units else numbers
-    if e and any(c == "F" for noun in e.nouns for c, _ in w.lex.entries[noun]):
+    said = (m for noun in (e.nouns if e else ()) for c, m in w.lex.entries[noun] if c == "F")
+    if any(w.lex.field(m).kind == "number" for m in said):
         return None  # "the largest load" may be that of something else
     return Word(numbers[0].entity, numbers[0].name) if len(numbers) == 1 else None
 

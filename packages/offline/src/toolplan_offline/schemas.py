@@ -313,7 +313,7 @@ def read_field(entity: Entity, name: str, node: Node) -> Field:
 
 
 def _kind(node: Node, kinds: list[str]) -> str:
-    if "array" in kinds and not node.get("x-ref"):
+    if {*kinds} - {"null"} == {"array"} and not node.get("x-ref"):
         return "list"
     if isinstance(node.get("x-kind"), str):
         return str(node["x-kind"])
