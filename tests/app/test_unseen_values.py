@@ -12,8 +12,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 import toolplan
-from toolplan.app._approve import said_yes
-from toolplan.approval import Approval, effect_steps
+from toolplan.approval import Approval, effect_steps, said_yes
 from toolplan.consent import effects_of, needs_values
 from toolplan.events import RunState
 from toolplan.execution_plan import ExecutionPlan

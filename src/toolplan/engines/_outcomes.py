@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from toolplan.engines._attempt import InFlightCall, outcome_event
 from toolplan.engines._calls import Clock
@@ -18,15 +17,13 @@ from toolplan.events import (
     RunState,
     StepCancelled,
     StepFailed,
+    StepRun,
     StepSkipped,
     StepStarted,
     StepSucceeded,
 )
 from toolplan.path import Json
 from toolplan.plan import Step, Value
-
-if TYPE_CHECKING:
-    pass
 
 
 class Outcomes:
@@ -37,16 +34,15 @@ class Outcomes:
         failed: the steps that failed.
         skipped: the steps that were skipped; True where a failure is behind it.
         partial: of the outputs that are over parts of lists, those parts, by step.
-        asked: the steps whose calls a person was asked about before, with their items.
     """
 
-    __slots__ = ("_clock", "_emit", "_graph", "asked", "failed", "outputs", "partial", "skipped")
+    __slots__ = ("_asked", "_clock", "_emit", "_graph", "failed", "outputs", "partial", "skipped")
 
     def __init__(self, graph: Graph, emit: Callable[[Event], None], clock: Clock) -> None:
         self._graph = graph
         self._emit = emit
         self._clock = clock
-        self.asked: dict[str, int | None] = {}
+        self._asked: dict[str, int | None] = {}
         self.outputs: dict[str, Json] = {}
         self.failed: set[str] = set()
         self.skipped: dict[str, bool] = {}
@@ -67,9 +63,14 @@ class Outcomes:
                     each in self.failed or self.skipped.get(each, False) for each in needed
                 )
 
+    def go_on(self, steps: Mapping[str, StepRun]) -> None:
+        """Take `steps` of a resumed run as started where a person was asked about their calls."""
+        waits = {name: step.items for name, step in steps.items() if step.doubts or step.waiting}
+        self._asked = waits
+
     def started(self, step: str, items: int | None) -> None:
         """Record that a step starts, unless it goes on waiting for a person."""
-        if step not in self.asked or self.asked[step] != items:
+        if step not in self._asked or self._asked[step] != items:
             self._emit(StepStarted(step, items, self._clock()))
 
     def succeed(

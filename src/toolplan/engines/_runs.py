@@ -182,7 +182,7 @@ async def continue_run(
         for event in (*decided, *agreed):
             recorder.add(event)
         recorder.add(RunResumed(clock()))
-        scheduler.go_on(recorder.run().steps)
+        scheduler.outcomes.go_on(recorder.run().steps)
         if agreed:
             await recorder.synced()  # an answer is on disk before any call that it allows
         scheduler.allow(approve(runnable.plan).slots)

@@ -31,7 +31,6 @@ from toolplan.events import (
     Failure,
     ItemEnded,
     Partial,
-    StepRun,
 )
 from toolplan.path import Json
 from toolplan.plan import Limits, Step, Value
@@ -49,9 +48,9 @@ class Scheduler:
     __slots__ = (
         "__weakref__", "_budget", "_calls_left", "_clock", "_closed", "_complete", "_concurrency",
         "_effects", "_emit", "_fans", "_free", "_graph", "_held", "_limits", "_list_bytes_left",
-        "_log", "_open", "_options", "_outcomes", "_output", "_outputs", "_paged", "_ready",
-        "_recovered", "_stage", "_starting", "_steps", "_tools", "_tools_of", "ending",
-        "flow_checks", "in_flight",
+        "_log", "_open", "_options", "_output", "_outputs", "_paged", "_ready", "_recovered",
+        "_stage", "_starting", "_steps", "_tools", "_tools_of", "ending", "flow_checks",
+        "in_flight", "outcomes",
     )  # fmt: skip
 
     def __init__(
@@ -75,8 +74,8 @@ class Scheduler:
         self._output: Value | None = None
         self._complete = False
         self._open = 0
-        self._outcomes = Outcomes(self._graph, emit, clock)
-        self._outputs = self._outcomes.outputs
+        self.outcomes = Outcomes(self._graph, emit, clock)
+        self._outputs = self.outcomes.outputs
         self._fans: dict[int, Fan] = {}
         self._paged = PagedCalls(self, self._ready, recovered.pages, emit, clock, limits)
         self._concurrency = self._free = options.concurrency
@@ -88,7 +87,7 @@ class Scheduler:
         self.flow_checks = FlowChecks(tools)
         self._stage: Stage | None = None
         self._effects = EffectCalls(recovered)
-        self.ending = RunEnding(self._outcomes, self._effects, emit, clock)
+        self.ending = RunEnding(self.outcomes, self._effects, emit, clock)
         self.in_flight = InFlightCalls(
             run, self, emit=emit, clock=clock, limits=limits, options=options,
             effects=self._effects, log=log,
@@ -123,11 +122,6 @@ class Scheduler:
     def hold(self, stage: Stage) -> None:
         """Let `stage` hold the calls that are approved with their values."""
         self._stage = self.in_flight.stage = stage
-
-    def go_on(self, steps: Mapping[str, StepRun]) -> None:
-        """Take `steps` of a resumed run as started where a person was asked about their calls."""
-        asked = {name: step.items for name, step in steps.items() if step.doubts or step.waiting}
-        self._outcomes.asked = asked
 
     def complete(self, output: Value | None) -> None:
         """Mark the plan complete and set its output."""
@@ -170,7 +164,7 @@ class Scheduler:
         await self.in_flight.close()
         self._ready.close()
         if not self.ending.has_ended:
-            self._outcomes.take(self.in_flight.outcomes(LEFT))
+            self.outcomes.take(self.in_flight.outcomes(LEFT))
 
     def leave(self, grace_s: float) -> None:
         """Start no more calls; stop, without an end, when the open ones are over or time is."""
@@ -191,14 +185,14 @@ class Scheduler:
         for position in self._graph.in_order() if over else ():
             ended = over.get(self._steps[position].id)
             if ended is not None:
-                self._outcomes.restore(position, ended)
+                self.outcomes.restore(position, ended)
                 self._settle(position)
 
     def _make_ready(self, position: int) -> None:
         """Queue a step whose needs are over, or skip it and its dependents."""
         if self._steps[position].id in self._recovered.over:
             return
-        skip = self._outcomes.reason_to_skip(position)
+        skip = self.outcomes.reason_to_skip(position)
         if skip is None:
             self._ready.push(position)
         else:
@@ -265,7 +259,7 @@ class Scheduler:
             return self._fail(position, args, 0)
         if not self.reserve(1):
             return self._fail(position, too_many_calls(self._limits), 0)
-        self._outcomes.started(step.id, None)
+        self.outcomes.started(step.id, None)
         return self._call(position, None, args)
 
     def _start_fan(self, position: int, step: Step, for_each: Value) -> None:
@@ -277,7 +271,7 @@ class Scheduler:
         over = self._recovered.items.get(step.id, {})
         if not self.reserve(len(items) - len(over)):
             return self._fail(position, too_many_calls(self._limits), 0)
-        self._outcomes.started(step.id, len(items))
+        self.outcomes.started(step.id, len(items))
         fan = Fan(items, step.on_error == "fail", over, self._effects.begun_items(step.id))
         if fan.complete:
             return self._end_fan(position, fan)
@@ -360,7 +354,7 @@ class Scheduler:
             return self._ready.push(position)
         fan = self._fans[position]
         fan.retake(items)
-        self._outcomes.started(self._steps[position].id, len(fan.items))
+        self.outcomes.started(self._steps[position].id, len(fan.items))
         return self._ready.push(position, 1)
 
     def fill_again(self, call: InFlightCall) -> Arguments | Failure:
@@ -392,18 +386,18 @@ class Scheduler:
         self, position: int, output: Json, attempts: int, failure: Failure | None = None,
         partial: tuple[Partial, ...] = (),
     ) -> None:  # fmt: skip
-        self._outcomes.succeed(self._steps[position], output, attempts, failure, partial)
+        self.outcomes.succeed(self._steps[position], output, attempts, failure, partial)
         self._settle(position)
 
     def _fail(self, position: int, failure: Failure, attempts: int) -> None:
         step = self._steps[position]
         if step.on_error == "continue":
             return self._succeed(position, None, attempts, failure)
-        self._outcomes.fail(step.id, failure, attempts)
+        self.outcomes.fail(step.id, failure, attempts)
         return self._settle(position)
 
     def _skip(self, position: int, reason: Failure, behind_failure: bool) -> None:
-        self._outcomes.skip(self._steps[position].id, reason, behind_failure)
+        self.outcomes.skip(self._steps[position].id, reason, behind_failure)
         self._settle(position)
 
     def _settle(self, position: int) -> None:
@@ -416,18 +410,18 @@ class Scheduler:
             for dependent in self._graph.freed_by(at):
                 if restored and self._steps[dependent].id in restored:
                     continue
-                skip = self._outcomes.reason_to_skip(dependent)
+                skip = self.outcomes.reason_to_skip(dependent)
                 if skip is None:
                     self._ready.push(dependent)
                 else:
-                    self._outcomes.skip(self._steps[dependent].id, *skip)
+                    self.outcomes.skip(self._steps[dependent].id, *skip)
                     over.append(dependent)
 
     def report_cancelled(self) -> None:
         """Emit the cancelled steps and the end of the run, unless it has ended."""
         if not self.ending.has_ended:  # before the cancellation
-            self._outcomes.take(self.in_flight.outcomes(CANCELLED))
-            self._outcomes.cancel(self._steps, (step for step, _ in self._effects.in_doubt))
+            self.outcomes.take(self.in_flight.outcomes(CANCELLED))
+            self.outcomes.cancel(self._steps, (step for step, _ in self._effects.in_doubt))
 
     def _ranks(self) -> list[int]:
         return self._graph.ranks() if self._complete else []  # else no path is critical yet

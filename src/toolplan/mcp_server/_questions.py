@@ -23,8 +23,7 @@ from mcp.types import (
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from msgspec import Struct
 
-from toolplan.app._approve import said_yes
-from toolplan.approval import Approver, effect_steps
+from toolplan.approval import Approver, effect_steps, said_yes
 from toolplan.consent import Effect, effects_of
 from toolplan.events import Run
 from toolplan.mcp_server._errors import CallRefused
