@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.dialects.test_laws import TEXTS
+from tests.dialects.test_fuzz import TEXTS
 from tests.plans_strategy import plans, scripted_tools
 from toolplan.approval import Approval, ApprovalRequired, approve
 from toolplan.compiler import CompileStream, compile_plan, compile_stream, to_text

@@ -39,7 +39,7 @@ RANGE = tool("date_from", "date_to")
 
 
 def reply(args: Json) -> str:
-    return json.dumps({"toolplan": 1, "steps": [{"id": "a", "tool": "trips", "args": args}]})
+    return json.dumps({"toolplan": 1, "steps": [{"id": "trips", "tool": "trips", "args": args}]})
 
 
 def asked(question: str, args: Json, used: Tool = RANGE, weeks: Weeks = "rolling") -> AskResult:

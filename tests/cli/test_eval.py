@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from xml.etree import ElementTree
 
 import pytest
@@ -13,6 +13,7 @@ import pytest
 from tests.cli.calls import Call
 from tests.doubles.model_replies import Received, Served
 from tests.doubles.model_server import ScriptedModelServer
+from toolplan.path import Json
 from toolplan.plan_json import load
 from toolplan.plan_tests.cases import Case, Expectation
 from toolplan.plan_tests.recorded import Recorded
@@ -114,7 +115,7 @@ def test_without_a_model_the_planner_of_the_file_is_measured(shelf: Path, call: 
     assert (variant["name"], variant["asked"], variant["calls"]) == ("no model", 8, 0)
 
 
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"query": "Books by Ada", "toolset": "shelf", "dialect": "bfcl",
      "steps": [{"id": "a", "tool": "books_list", "arguments": {"author": "Ada"}}],
      "accept": [{"accept": {"author": ["bob", "Ada"], "lang": ["en", ""]}}]},
@@ -196,7 +197,7 @@ def test_a_file_that_is_no_data_set_is_refused(
 )
 def test_values_that_are_accepted(accept: Any, args: dict[str, Any], right: bool) -> None:
     gold, plan = (
-        load({"toolplan": 1, "steps": [{"id": "s", "tool": "t", "args": each}]}).plan
+        load({"toolplan": 1, "steps": cast("Json", [{"id": "s", "tool": "t", "args": each}])}).plan
         for each in ({"z": 0}, args)
     )
     case = Case("?", None, Expectation(gold, accept=(accept,)))

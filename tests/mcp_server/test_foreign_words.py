@@ -100,7 +100,7 @@ def test_an_order_is_quoted_and_changes_nothing(tmp_path: Path, order: str) -> N
                 assert CONTROL.search(found) is None
                 assert "[write]" in bare
             assert order not in client.instructions
-            read = {"toolplan": 1, "steps": [{"id": "p", "tool": "people", "args": {}}]}
+            read: Json = {"toolplan": 1, "steps": [{"id": "p", "tool": "people", "args": {}}]}
             ran = content(await client.call_tool("run", {"plan": read}))
             assert ran["output"]["p"] == {"data": [order]}, "a value stays exactly as it is"
             result = await client.call_tool("run", {"plan": calls})

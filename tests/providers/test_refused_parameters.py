@@ -52,6 +52,10 @@ def uses(keyword: str) -> Callable[[Body], bool]:
     return lambda body: f'"{keyword}":' in json.dumps(body.get("response_format"))
 
 
+def keeps_text(body: Body) -> bool:
+    return "cache_control" in json.dumps(body)
+
+
 def streams(body: Body) -> bool:
     return body["stream"] is True
 
@@ -249,7 +253,7 @@ ROWS: Final = {
         spec="anthropic:claude-x",
     ),
     "anthropic, kept text": Row(
-        lambda body: "cache_control" in json.dumps(body),
+        keeps_text,
         400,
         {
             "type": "error",

@@ -15,6 +15,7 @@ from toolplan.app.settings import (
     VARIABLES,
     SettingsError,
     read_settings,
+    source_tables,
 )
 from toolplan.providers import open_model
 from toolplan_adapters.clear import PlannerConfig
@@ -207,7 +208,7 @@ def test_a_misspelt_name_is_answered_with_the_one_that_was_meant(tmp_path: Path)
         read_settings(write(tmp_path, "planner_temprature = 1"))
     meant, _, known = str(caught.value.help).partition(" Known settings: ")
     assert meant == "Did you mean 'planner_temperature'?"
-    tables = ", ".join(f"[{table}]" for table in TABLES)
+    tables = ", ".join(f"[{table}]" for table in sorted((*TABLES, *source_tables())))
     assert known == f"{tables}, {', '.join(NAMES)}."
 
 

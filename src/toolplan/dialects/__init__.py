@@ -53,9 +53,10 @@ def dialect_of(text: str, prefer: str = "toolplan") -> str:
     dialect recognises the text.
     """
     first = base_name(prefer)
-    names = sorted(DIALECTS, key=lambda name: (name != first, not DIALECTS[name].json))
-    found = next((name for name in names if DIALECTS[name].recognises(text)), first)
-    return prefer if found == first else found
+    if DIALECTS[first].recognises(text):  # the others need not be imported
+        return prefer
+    others = sorted(DIALECTS, key=lambda name: not DIALECTS[name].json)
+    return next((name for name in others if DIALECTS[name].recognises(text)), prefer)
 
 
 __all__ = [
