@@ -4,6 +4,7 @@ import asyncio
 from itertools import accumulate
 from pathlib import Path
 
+from tests.cli.calls import Call
 from tests.postgres import Server
 from tests.workers._office import ledger, office, over, plan_of, status, until, working
 from tests.workers.crew import SETTINGS, crew
@@ -40,7 +41,9 @@ async def test_a_limit_over_workers_is_never_exceeded(postgres: Server, home: Pa
     assert _most(words) == 2
 
 
-async def test_a_run_that_waits_for_a_place_says_which_and_who_has_it(postgres: Server) -> None:
+async def test_a_run_that_waits_for_a_place_says_which_and_who_has_it(
+    postgres: Server, call: Call
+) -> None:
     url = postgres.schema()
     with office(url) as app:
         places = dispatch_for(app).places
@@ -52,6 +55,10 @@ async def test_a_run_that_waits_for_a_place_says_which_and_who_has_it(postgres: 
             said = places_text(waits)
             assert said.startswith("a place of read, held by the worker in process ")
             assert f" since {waits[0].since.astimezone():%Y-%m-%d %H:%M:%S}." in said
+            for run in runs:
+                shown = await asyncio.to_thread(call, "show", run, "--journal", url)
+                text = " ".join(shown.err.split())
+                assert (f"Run {run[:8]} waits for {said}" in text) == bool(places.waits(run)), text
             for run in runs:
                 await until(lambda run=run: status(app, run) is RunState.SUCCEEDED)
             await until(lambda: not any(places.waits(run) for run in runs))

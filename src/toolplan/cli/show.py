@@ -155,11 +155,13 @@ def _show_run(
 ) -> int:
     with closing(opened_journal(place)) as journal:
         events = journal.events(name)
-        is_left = journal.entry(name).is_left
+        entry = journal.entry(name)
+        is_left = entry.is_left
         record = journal.record(name).plan
         unworked = without_worker(journal, [name] if is_left else []).get(name)
         is_placed = is_left and placed(journal, name) is not None
-        if is_left and form == "text":
+        # a run that a worker has may wait for a place of a limit
+        if form == "text" and (is_left or entry.status is RunState.RUNNING):
             report_placed(journal, [name])
     run, plan = fold(events), load(record).plan
     if form in ("mermaid", "svg"):
