@@ -16,8 +16,10 @@ from tests.doubles.model_server import ScriptedModelServer
 from toolplan.path import Json
 from toolplan.plan_json import load
 from toolplan.plan_tests.cases import Case, Expectation
+from toolplan.plan_tests.measure import without_defaults
 from toolplan.plan_tests.recorded import Recorded
 from toolplan.plan_tests.runner import differences
+from toolplan.tools import Effects, Tool, Toolbox
 
 TOOLS = '''
 import toolplan
@@ -202,3 +204,13 @@ def test_values_that_are_accepted(accept: Any, args: dict[str, Any], right: bool
     )
     case = Case("?", None, Expectation(gold, accept=(accept,)))
     assert (differences(case, plan, "", Recorded(Path("none.jsonl"))) == ()) is right
+
+
+def test_a_value_that_is_the_default_of_an_argument_makes_no_other_plan() -> None:
+    schema: Json = {"type": "object", "properties": {"state": {"default": "open"}, "repo": {}}}
+    tools = Toolbox([Tool("issues", "", schema, None, Effects.READ)])
+    written: list[dict[str, Json]] = [{"state": "open", "repo": "r"}, {"repo": "r"}, {"state": "x"}]
+    plans = [load({"toolplan": 1, "steps": [{"id": "s", "tool": "issues", "args": each}]}).plan
+             for each in written]  # fmt: skip
+    bare = [without_defaults(plan, tools) for plan in plans if plan is not None]
+    assert [bare[0] == bare[1], bare[1] == plans[1], bare[2] == plans[2]] == [True, True, True]

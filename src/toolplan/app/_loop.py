@@ -293,7 +293,7 @@ class Loop(Struct):
                 rules=setup.rules,
                 times=draft.times,
             )
-            compiled = self._noted(compiled, draft.planner, asked.question)
+            compiled = self._noted(compiled, draft.planner, asked.question, strict=draft.must_plan)
             attempt = Attempt(draft, compiled.diagnostics)
         setup.keep_passed(compiled.plan)
         return replace(asked, compiled=compiled, attempts=(*asked.attempts, attempt))
@@ -359,7 +359,9 @@ class Loop(Struct):
             report = self.planner.keep if kept else self.planner.drop
             report(asked.question, self.setup.tools, draft)
 
-    def _noted(self, compiled: Compiled, planner: str, question: Question) -> Compiled:
+    def _noted(
+        self, compiled: Compiled, planner: str, question: Question, *, strict: bool = False
+    ) -> Compiled:
         """Note in a plan who made it, for which question, and when (C-16)."""
         if compiled.plan is None:
             return compiled
@@ -375,7 +377,7 @@ class Loop(Struct):
             notes |= estimate(expected)
         notes["created_at"] = created.replace("+00:00", "Z")
         plan = noted(compiled.plan, notes)
-        invented = about_question(plan.plan, self.setup.tools, self.setup.rules)
+        invented = about_question(plan.plan, self.setup.tools, self.setup.rules, strict=strict)
         plan = with_invented(plan, invented)
         found = tuple(each for each in compiled.diagnostics if each.code != invented_literal.code)
         runs = None if any(each.blocks for each in invented) else plan

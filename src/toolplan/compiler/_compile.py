@@ -207,11 +207,12 @@ def flows_of(plan: Plan, tools: Tools, policy: Policy = Policy()) -> tuple[Flow,
 
 
 def about_question(
-    plan: Plan, tools: Tools, rules: Sequence[Rule] | None = None
+    plan: Plan, tools: Tools, rules: Sequence[Rule] | None = None, *, strict: bool = False
 ) -> tuple[Diagnostic, ...]:
     """Return the values of a model's plan that the question in its metadata does not contain.
 
     One that a tool with effects would get is an error: nothing is sent to an invented address.
+    With `strict` each one is.
     """
     if rules is not None and invented_literal not in rules:
         return ()
@@ -222,7 +223,7 @@ def about_question(
         if (tool := context.tool(step)) is not None and tool.effects is not Effects.READ
     }
     return tuple(
-        replace(each, severity=Severity.ERROR) if each.step in acting else each
+        replace(each, severity=Severity.ERROR) if strict or each.step in acting else each
         for each in diagnose(context, (invented_literal,))
     )
 

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from time import perf_counter
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
+from typing import Literal as Choice
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.app.app import App
 from toolplan.errors import ToolplanError
+from toolplan.plan import Literal, Plan, Step
 from toolplan.plan_tests.cases import Case
 from toolplan.plan_tests.recorded import Recorded
 from toolplan.plan_tests.runner import differences
 from toolplan.planners import Draft
 from toolplan.providers import Usage, total
 from toolplan.rules.invented_literal import invented_literal
+from toolplan.tools import Toolbox
 
-Outcome: TypeAlias = Literal["right", "wrong", "asked", "failed"]
+Outcome: TypeAlias = Choice["right", "wrong", "asked", "failed"]
 OUTCOMES: Final[tuple[Outcome, ...]] = ("right", "wrong", "asked", "failed")
 """As expected; a plan that passes its check and is another one; a question back or a refusal where
 a plan is expected; no plan passes its check, or the model gave no reply."""
@@ -74,7 +78,8 @@ async def measured(app: App, case: Case, recorded: Recorded) -> Measured:
         problems: Sequence[str] = (f"[{error.code}] {error.with_help}",)
     else:
         plan = None if asked.plan is None else asked.plan.plan
-        problems = differences(case, plan, asked.reason, recorded)
+        bare = None if plan is None else without_defaults(plan, app.tools)
+        problems = differences(_bare(case, app.tools), bare, asked.reason, recorded)
         drafts = len(asked.attempts)
         if plan is not None:
             outcome = "wrong" if problems else "right"
@@ -85,6 +90,32 @@ async def measured(app: App, case: Case, recorded: Recorded) -> Measured:
     used = _since(before, app.tracker.usage)
     took = perf_counter() - started
     return Measured(case, outcome, tuple(problems), drafts, invented, took, used)
+
+
+def without_defaults(plan: Plan, tools: Toolbox) -> Plan:
+    """Return `plan` without the arguments whose value is the default that their tool declares."""
+    steps: list[Step] = []
+    for step in plan.steps:
+        schema = tools[step.tool].raw_input if step.tool in tools else None
+        named = schema.get("properties") if isinstance(schema, dict) else None
+        args = dict(step.args)
+        for name, value in step.args.items():
+            about = named.get(name) if isinstance(named, dict) else None
+            if (
+                isinstance(about, dict)
+                and "default" in about
+                and value == Literal(about["default"])
+            ):
+                del args[name]
+        steps.append(replace(step, args=args))
+    return replace(plan, steps=tuple(steps))
+
+
+def _bare(case: Case, tools: Toolbox) -> Case:
+    expect = case.expect
+    if expect is None or expect.plan is None or expect.accept:
+        return case
+    return replace(case, expect=replace(expect, plan=without_defaults(expect.plan, tools)))
 
 
 def figures(results: Iterable[Measured]) -> Figures:

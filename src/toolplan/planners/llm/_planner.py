@@ -133,7 +133,10 @@ class LLMPlanner:
                 return proposal
             if not any(_same(proposal, each.draft) for each in attempts):
                 times = times_of(question, self._weeks)
-                return Draft(proposal.text, proposal.dialect, self.name, used.calls, times)
+                must_plan = not may_ask(attempts, small=self._small)
+                return Draft(
+                    proposal.text, proposal.dialect, self.name, used.calls, times, must_plan
+                )
         raise ModelError(
             "llm-no-progress",
             f"{self.model.name} repeated a plan that was refused.",
