@@ -1,4 +1,4 @@
-"""Schemas in which each value is described in one place, for who reads and checks nothing."""
+"""Schemas with references and alternatives written out, for readers that check nothing."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def _ignore(_: str) -> None:
 
 
 def not_asked(_: str) -> None:
-    """Return None: nobody can be asked."""
+    """Return None: no person can be asked."""
 
 
 def plain_name(text: str) -> str:
@@ -47,7 +47,7 @@ class SourceContext(Struct, frozen=True):
         base_url: the address of the service, where the user gave one.
         note: called with each sentence that the user should know. It may hold text of a server.
         ask: called with what a source claims of its tools and the question whether that counts;
-            returns None where nobody can be asked.
+            returns None where no person can be asked.
     """
 
     folder: Path

@@ -131,7 +131,7 @@ class Widths:
                 self.names[depth] = None
 
     def note_list(self, depth: int, nested: int) -> None:
-        """Record that at this depth lists are nested so deep."""
+        """Record the nesting of lists at a depth of objects."""
         self._reach(depth)
         self.nested[depth] = max(self.nested[depth], nested)
 
@@ -171,7 +171,7 @@ class Learned:
         self.bound()
 
     def bound(self) -> None:
-        """Drop what is beyond the limits."""
+        """Cut the shape to the limits."""
         self.shape = _bounded(self.shape, self.widths, self.widths.deepest(), 0)
 
 
@@ -195,7 +195,7 @@ class _Look:
         self._left = MOST_VALUES
 
     def at(self, value: Json, shape: Shape, depth: int, nested: int) -> None:
-        """Add `value`, at so many objects' depth and inside so many lists, to `shape`."""
+        """Add `value` to `shape`; it stands inside `depth` objects and `nested` lists."""
         self._left -= 1
         if self._left < 0:
             raise TooLarge(f"It has more than {MOST_VALUES} values.")
@@ -320,7 +320,7 @@ def cut_at(shape: Shape, depth: int) -> Shape:
 
 
 def drift(known: Shape, seen: Shape) -> tuple[str, ...]:
-    """Return sentences on what `seen` shows that `known` did not, at most `MOST_SENTENCES`."""
+    """Describe the drift from `known` to `seen`, in at most `MOST_SENTENCES` sentences."""
     return tuple(islice(dict.fromkeys(_differences(known, seen, ())), MOST_SENTENCES))
 
 

@@ -40,10 +40,10 @@ from toolplan.storage.database_file import DatabaseFile, ForeignFile, NewerFile,
 from toolplan.tools import Tool, Toolbox
 
 MOST_TOOLS: Final = 2_000
-"""So many tools are remembered, those that were used last."""
+"""Maximum number of tools that are remembered; those used last stay."""
 
 MOST_SCHEMA: Final = 5_000
-"""The most subschemas of a learned schema."""
+"""Maximum number of subschemas of a learned schema."""
 
 _FILE: Final = DatabaseFile(
     application_id=0x746C6C73,

@@ -130,7 +130,7 @@ class Comparison(Struct, frozen=True):
 class Pin(Struct, frozen=True):
     """What was accepted of one tool: its object as sent, and the identity of its source.
 
-    `believed` says whether a person accepted what it claims of its effects; None: nobody was asked.
+    `believed` says whether a person accepted the effects that it claims; None: not asked yet.
     """
 
     tool: Mapping[str, Json]
@@ -216,7 +216,7 @@ class Pins(Struct, frozen=True):
         return Pins(self.path, {**self.pins, **made})
 
     def claims(self, tools: Mapping[str, Tool]) -> tuple[str, ...]:
-        """Return the tools that claim what nobody was asked about, as they were pinned."""
+        """Return the tools, as pinned, whose claims are still to be accepted or refused."""
         return tuple(
             name
             for name, tool in tools.items()

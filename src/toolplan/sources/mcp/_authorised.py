@@ -1,4 +1,4 @@
-"""Requests that carry an access token, and what is done when a server refuses one.
+"""Requests that carry an access token; a refused one is sent again with a new token.
 
 The SDK's own flow holds a lock while a request is under way, so that calls on one connection would
 wait for each other. Here the flow only gets tokens; the requests themselves go past it.
@@ -124,7 +124,7 @@ class Access:
         return fault
 
     def refused(self, response: httpx2.Response) -> NotAuthorised | None:
-        """Return what is said where no token can be had; None where the refusal is another one."""
+        """Return the error where no token can be had; None where the refusal has another cause."""
         provider = self.provider
         if self._fault is not None:
             return self._fault
@@ -251,7 +251,7 @@ class Authorised(httpx2.AsyncBaseTransport):
             await flow.aclose()
 
     async def _asked(self, request: httpx2.Request) -> httpx2.Response:
-        """Return the answer of an authorization server, or of the server on who that is.
+        """Return the answer of an authorization server, or the metadata of the server.
 
         Raises:
             NotAuthorised: there is none, or the address is none that a secret may be sent to.

@@ -42,7 +42,7 @@ MAX_EVENT_BYTES: Final = 200_000_000
 CONNECT_TIMEOUT_S: Final = 10.0
 
 NO_ACCESS: Final = -32_090
-"""The code of an answer that says that nobody has signed in; the SDK gives it no meaning."""
+"""The code of an answer for want of a sign-in; the SDK gives it no meaning."""
 
 _SESSION: Final = "mcp-session-id"
 _ACCEPTED: Final = 202

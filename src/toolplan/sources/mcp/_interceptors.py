@@ -80,7 +80,7 @@ class Interceptor:
         *,
         is_process: bool = False,
     ) -> None:
-        """Set what is called.
+        """Watch a connection.
 
         Args:
             on_end: called when the server says nothing more, for whatever reason.
@@ -123,7 +123,7 @@ class Interceptor:
         return [SessionMessage(message) for message in read(cast("Any", sent), self._waiting)]
 
     def coming_in(self, message: SessionMessage) -> None:
-        """Keep the tools of a page, and leave to the SDK what it cannot stumble over.
+        """Keep the tools of a page, and pass only sound ones on to the SDK.
 
         Nothing that a server can say may raise here.
         """

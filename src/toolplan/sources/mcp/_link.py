@@ -193,7 +193,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class Terms(Struct, frozen=True):
-    """How servers are connected to, and who hears of them; the options of `connected`."""
+    """Settings of all connections of a source: the options of `connected`."""
 
     timeout_s: float = 30.0
     start_timeout_s: float = 30.0

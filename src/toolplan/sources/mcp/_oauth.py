@@ -1,8 +1,8 @@
-"""OAuth of the SDK, one for each server: tokens that are kept, and who may be asked for one.
+"""OAuth providers of the SDK, one for each server, with tokens that outlive the process.
 
 The SDK's provider finds the authorization server, registers, exchanges and renews. What it does not
-do is decided here: nobody is asked unless `toolplan login` asks, a token is renewed before it is
-asked for, and a sign-in outlives the process.
+do is decided here: only `toolplan login` asks a person, a token is renewed before it ends, and a
+sign-in is kept.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Redirects:
         """Return what the browser brought back.
 
         Raises:
-            NotAuthorised: nobody came back in time, or with a refusal.
+            NotAuthorised: no browser came back in time, or it brought a refusal.
         """
         try:
             async with asyncio.timeout(self._wait_s):
@@ -144,7 +144,7 @@ class Redirects:
 
 
 class _Page(BaseHTTPRequestHandler):
-    """One request of a browser. Nothing of it is logged, and nothing of it is shown."""
+    """One request of a browser; it is neither logged nor shown."""
 
     timeout = 10.0
 
@@ -208,10 +208,10 @@ class Machine(_OwnStorage, ClientCredentialsOAuthProvider):
 
 
 class Person(_OwnStorage, OAuthClientProvider):
-    """Gets tokens for somebody who has signed in, or signs in now."""
+    """Gets tokens for a person who has signed in, or signs in now."""
 
     def __init__(self, server: HttpServer, sign_ins: SignIns, asks: Redirects | None) -> None:
-        """Ask nobody where `asks` is None: only what is kept is used then."""
+        """Use only a sign-in that is kept where `asks` is None."""
         self._server = server
         self._oauth = server.oauth or OAuth()
         self._sign_ins = sign_ins

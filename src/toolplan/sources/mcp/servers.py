@@ -54,13 +54,13 @@ class StdioServer:
     """A server that is started as a process of its own, and spoken to over its input and output.
 
     Attributes:
-        command: what is started: a name on the PATH, or a path.
+        command: the program: a name on the PATH, or a path.
         args: its arguments.
         env: variables that it gets besides the harmless ones (PATH, HOME …); nothing else of the
             environment reaches it.
         cwd: the folder that it is started in; None is the current one.
         written_env: `env` as the file says it, with `${NAME}` for what came from the environment.
-        secrets: what may never be shown.
+        secrets: texts that may never be shown.
         timeout_s: seconds for each call; None is the source's.
     """
 
@@ -79,9 +79,9 @@ class HttpServer:
 
     Attributes:
         url: where it is.
-        headers: what is sent with each request.
+        headers: sent with each request.
         transport: streamable HTTP, or the older SSE.
-        secrets: what may never be shown.
+        secrets: texts that may never be shown.
         timeout_s: seconds for each call; None is the source's.
         oauth: how a token is got, where the entry says it.
     """
@@ -95,7 +95,7 @@ class HttpServer:
 
     @property
     def has_own_header(self) -> bool:
-        """Whether `headers` say who asks: then nobody signs in."""
+        """Whether `headers` have credentials already, so that no sign-in is used."""
         return any(name.lower() == "authorization" for name in self.headers)
 
 

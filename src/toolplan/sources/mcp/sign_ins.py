@@ -1,4 +1,4 @@
-"""Who is signed in to which server: kept in the system's key ring, or in files of mode 600."""
+"""Sign-ins to servers, kept in the system's key ring or in files of mode 600."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SignIn(BaseModel):
     Attributes:
         tokens: for the server, and for new tokens.
         expires_at: when the access token ends, in seconds since the epoch; None is not known.
-        client: who signed in, for the authorization server.
+        client: the registration at the authorization server.
         metadata: of the authorization server; a token is renewed nowhere else.
         resource: what the server said of itself.
         issuer: the authorization server.
@@ -83,7 +83,7 @@ class Standing(NamedTuple):
 
 
 class SignIns:
-    """The sign-ins of this user. What is kept for one address is used for no other."""
+    """The sign-ins of this user. The tokens of one address are used for no other."""
 
     def __init__(self, data: Path, tools: str = "FILE") -> None:
         """Use the system's key ring, and files below the folder `data` where there is none.

@@ -34,7 +34,7 @@ def sign_in(
 
     Args:
         name: of the server.
-        server: what is signed in to.
+        server: the server.
         sign_ins: where the sign-in is kept.
         show: called with the address at which the person signs in.
         wait_s: how long is waited for that person, in seconds.
@@ -65,7 +65,7 @@ def sign_out(name: str, server: Server, sign_ins: SignIns) -> bool:
     """Forget the sign-in to `server`, and have its tokens revoked; return whether there was one.
 
     Raises:
-        ToolplanError: nobody can be signed in to it, or the sign-in cannot be deleted.
+        ToolplanError: it takes no sign-in of a person, or the sign-in cannot be deleted.
     """
     known = _for_people(name, server)
     kept = sign_ins.get(known)
@@ -79,7 +79,7 @@ def _for_people(name: str, server: Server) -> HttpServer:
     """Return `server`, where a person can sign in to it.
 
     Raises:
-        ToolplanError: nobody can.
+        ToolplanError: it takes no sign-in of a person.
     """
     why = ""
     if not isinstance(server, HttpServer):

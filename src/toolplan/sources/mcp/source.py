@@ -203,8 +203,8 @@ class Options(TypedDict, total=False):
         recheck_s: seconds after which a server's tools are listed again before a call, so that
             changes that are not reported are noticed; None is never, 60 the default.
         clock: a monotonic clock, in seconds.
-        sign_ins: who has signed in, for servers that want it; None is nobody.
-        asks: asks a person to sign in where a server wants it; None is nobody.
+        sign_ins: the sign-ins of the user; without them only machines sign in.
+        asks: asks a person to sign in where a server wants it; None asks none.
         trusted: servers that are believed when they say that a tool only reads, or destroys
             nothing, or may be called twice. What others say can only raise what a tool may change.
     """
