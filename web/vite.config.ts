@@ -10,6 +10,7 @@ export default defineConfig({
     outDir: '../packages/studio/src/toolplan_studio/static',
     emptyOutDir: true,
     assetsInlineLimit: 0,
+    cssCodeSplit: false, // a style sheet that did not come would not be asked for again
     modulePreload: { polyfill: false },
     target: 'es2022',
     chunkSizeWarningLimit: 1200,

@@ -1,18 +1,14 @@
-import '@xyflow/react/dist/base.css';
 import './styles/tokens.css';
 import './styles/base.css';
 import './styles/parts.css';
-import './styles/graph.css';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { createRoot } from 'react-dom/client';
 import { App } from './App';
 import { ApiError } from './api/client';
-import { prepareLayout } from './graph/useLayout';
 import { Guarded } from './Guarded';
 import { applyTheme } from './theme';
 
 applyTheme();
-prepareLayout();
 
 const queries = new QueryClient({
   defaultOptions: {

@@ -1,3 +1,5 @@
+import '@xyflow/react/dist/base.css';
+import '../styles/graph.css';
 import {
   Background,
   Controls,
@@ -18,7 +20,9 @@ import { Icon } from '../parts/Icon';
 import { plain } from '../parts/exact';
 import { texts } from '../texts';
 import { NODE_HEIGHT, NODE_WIDTH } from './layers';
-import { useLayout } from './useLayout';
+import { prepareLayout, useLayout } from './useLayout';
+
+prepareLayout();
 
 const ARROW = { type: MarkerType.ArrowClosed, width: 16, height: 16 };
 

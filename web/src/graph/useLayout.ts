@@ -12,7 +12,7 @@ let worker: Worker | undefined;
 let asked = 0;
 const waiting = new Map<number, Asked>();
 
-/** Have the worker ready before the first graph comes. */
+/** Have the worker ready while the first plan is on its way. */
 export const prepareLayout = (): void => void (worker ??= start());
 
 /** Start the worker. Its script may not come, while the server is away: then it is asked for again. */

@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { client, ApiError } from '../api/client';
 import type { Effect, Flow, RunOut } from '../api/types';
-import { PlanGraph } from '../graph/PlanGraph';
+import { PlanGraph } from '../parts/later';
 import { remember, remembered } from '../drafts';
 import { textOf } from '../parts/data';
 import { Exact, lookalikes, plain } from '../parts/exact';

@@ -3,8 +3,7 @@ import { useEffect, useMemo, useRef, useState, type FormEvent } from 'react';
 import { client } from '../api/client';
 import type { CheckedPlan, Clarification, GraphData, NodeData } from '../api/types';
 import { emptyDraft, newId, remember, useDraft, type Draft } from '../drafts';
-import { PlanEditor } from '../editor/PlanEditor';
-import { PlanGraph } from '../graph/PlanGraph';
+import { PlanEditor, PlanGraph, prepareGraph } from '../parts/later';
 import { Exact } from '../parts/exact';
 import { Trouble } from '../parts/small';
 import { parseText, readPlan, refsOf, type Json } from '../plan/plan';
@@ -63,6 +62,7 @@ function useAsking(draft: Draft, change: (changes: Partial<Draft>) => void): Ask
     mutationFn: (question: string) => {
       stopper.current = new AbortController();
       setSteps([]);
+      prepareGraph();
       const add = (step: NodeData): void => setSteps((before) => [...before.filter((each) => each.id !== step.id), step]);
       return client.plan({ question, conversation: draft.conversation }, add, stopper.current.signal);
     },

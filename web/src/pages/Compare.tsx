@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { client } from '../api/client';
 import type { RunLine } from '../api/types';
-import { PlanGraph } from '../graph/PlanGraph';
+import { PlanGraph } from '../parts/later';
 import { Exact } from '../parts/exact';
 import { Changes, DifferenceView, State, Trouble } from '../parts/small';
 import { href } from '../router';

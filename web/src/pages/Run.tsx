@@ -4,7 +4,7 @@ import { useMemo } from 'react';
 import { client } from '../api/client';
 import { emptyDraft, saveDraft } from '../drafts';
 import type { RunOut, StepOut } from '../api/types';
-import { PlanGraph } from '../graph/PlanGraph';
+import { PlanGraph } from '../parts/later';
 import { Exact, plain } from '../parts/exact';
 import { Result } from '../parts/Result';
 import { FailureNote, Loading, RunNote, State, Trouble } from '../parts/small';

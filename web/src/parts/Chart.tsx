@@ -8,7 +8,12 @@ import { plain } from './exact';
 
 const HEIGHT = 280;
 
-export function Chart({ picture, label }: { picture: Picture; label: string }) {
+export interface ChartProps {
+  picture: Picture;
+  label: string;
+}
+
+export function Chart({ picture, label }: ChartProps) {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const element = box.current;

@@ -2,7 +2,7 @@ import * as Tabs from '@radix-ui/react-tabs';
 import { useMemo, useState } from 'react';
 import type { Json } from '../plan/plan';
 import { texts } from '../texts';
-import { Chart } from './Chart';
+import { Chart } from './later';
 import { DataTable } from './DataTable';
 import { JsonTree } from './JsonTree';
 import { Take } from './Take';
