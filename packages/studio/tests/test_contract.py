@@ -48,7 +48,8 @@ def test_the_page_is_small() -> None:
     first = sum(size for name, size in sizes.items() if name in page or name == "index.html")
     graph = sum(sizes[name] for name in sizes if name.startswith(("PlanGraph", "layout.worker")))
     print(
-        f"First page: {first:,} bytes; with a graph: {first + graph:,}; all: {sum(sizes.values()):,}"
+        f"First page: {first:,} bytes; with a graph: {first + graph:,};"
+        f" all: {sum(sizes.values()):,}"
     )
     assert first <= 150_000
     assert first + graph <= 250_000

@@ -22,11 +22,20 @@ from toolplan.approval import (
 )
 from toolplan.cli import _person, _values
 from toolplan.cli._display import Display
-from toolplan.cli.outcome import interrupted, stopped_help
+from toolplan.cli.outcome import (
+    report_comparison,
+    report_forecast,
+    report_usage,
+    stopped_help,
+)
 from toolplan.cli.terminal import CommandError, discard_input, err, note, show_long
 from toolplan.consent import ValueApproval, needs_values
+from toolplan.diagnostics import Diagnostic
+from toolplan.events import Event, Run
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.forecast import Forecast
 from toolplan.render import approval_view
+from toolplan.render.diagnostics import DiagnosticView, Located
 from toolplan.render.printable import printable
 from toolplan.storage.journal import JournalError
 from toolplan.tools import Effects
@@ -57,6 +66,7 @@ class RunGuard:
         self.plan: ExecutionPlan | None = None
         self.run = run
         self.app: App | None = None
+        self.expected: Forecast | None = None
         self._digest = digest
         self._yes = yes
         self._may_ask = may_ask
@@ -68,6 +78,35 @@ class RunGuard:
         """Return a name for a run."""
         self.run = uuid.uuid4().hex
         return self.run
+
+    def show_plan(self, plan: ExecutionPlan, found: Sequence[Diagnostic] = ()) -> None:
+        """Show the plan that is about to run, and what was `found` in it.
+
+        A forecast is shown where earlier calls allow one.
+        """
+        self.plan = plan
+        if self.app is None:
+            return
+        self.display.show_plan(plan, self.app.tools)
+        self.expected = self.app.forecast(plan)
+        if self._may_ask:
+            if found:
+                err().print(DiagnosticView(tuple(map(Located, found))))
+            report_forecast(self.expected)
+        self.display.open(plan)
+
+    def go_on(self, plan: ExecutionPlan, before: Sequence[Event]) -> None:
+        """Show the run of `plan` that is resumed after the events `before`."""
+        self.plan = plan
+        self.display.open(plan, before)
+
+    def report_ended(self, run: Run | None) -> None:
+        """Report what a run took, and what models have used, where more than JSON is wanted."""
+        if not self._may_ask or self.app is None:
+            return
+        if run is not None:
+            report_comparison(self.expected, run)
+        report_usage(self.app.tracker)
 
     @property
     def approve(self) -> Approve | None:
@@ -104,7 +143,7 @@ class RunGuard:
         Raises:
             CommandError: the plan was not approved.
             KeyboardInterrupt: the run was interrupted.
-        RunStopped: code of a tool stopped it.
+            RunStopped: code of a tool stopped it.
         """
         try:
             # the view closes first: it restores the output that it found when it began
@@ -120,7 +159,8 @@ class RunGuard:
             ) from None
         except KeyboardInterrupt:
             self.display.close()
-            note(interrupted(self.run) if self._is_kept() else "Interrupted; no run was kept.")
+            kept = f"Interrupted. {stopped_help(self.run)}"
+            note(kept if self._is_kept() else "Interrupted; no run was kept.")
             raise
 
     def _report_uses(self) -> None:

@@ -10,16 +10,8 @@ from msgspec.structs import replace
 from toolplan.app._policy import policy_of
 from toolplan.app.home import home
 from toolplan.app.settings import FILE
+from toolplan.cli import options
 from toolplan.cli._tools import opened_if_given
-from toolplan.cli.options import (
-    DialectOption,
-    EffectsOption,
-    JsonFlag,
-    PlanFileArgument,
-    PolicyOption,
-    StrictFlag,
-    ToolsOption,
-)
 from toolplan.cli.plan_file import PlanFile, print_diagnostics, read_plan, write_plan
 from toolplan.cli.terminal import CommandError, Exit, err, note, out, print_json
 from toolplan.compiler import examine, fixed_text
@@ -43,16 +35,16 @@ _ADVICE: Final = "--fix saves the corrections"
 
 
 def check_command(
-    file: PlanFileArgument,
-    *more: PlanFileArgument,
-    dialect: DialectOption = "toolplan",
-    tools: ToolsOption = (),
-    effects: EffectsOption = (),
-    policy: PolicyOption = None,
+    file: options.PlanFileArgument,
+    *more: options.PlanFileArgument,
+    dialect: options.DialectOption = "toolplan",
+    tools: options.ToolsOption = (),
+    effects: options.EffectsOption = (),
+    policy: options.PolicyOption = None,
     fix: FixFlag = False,
-    strict: StrictFlag = False,
+    strict: options.StrictFlag = False,
     format: FormatOption = "text",
-    as_json: JsonFlag = False,
+    as_json: options.JsonFlag = False,
 ) -> int:
     """Check plans and report every problem.
 

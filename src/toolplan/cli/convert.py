@@ -9,16 +9,8 @@ from cyclopts import Parameter
 
 from toolplan.cli._tools import opened_if_given
 from toolplan.cli.options import JsonFlag, PlanFileArgument, ToolsOption
-from toolplan.cli.plan_file import (
-    plan_document,
-    plan_text,
-    print_diagnostics,
-    read_plan,
-    whole_plan,
-)
-from toolplan.cli.terminal import CommandError, Exit, err
-from toolplan.compiler import parse
-from toolplan.diagnostics import to_json
+from toolplan.cli.plan_file import parsed_whole, plan_document, plan_text, read_plan
+from toolplan.cli.terminal import Exit
 from toolplan.dialects import DIALECTS, known_dialect
 
 _NAMES = ", ".join(DIALECTS)
@@ -42,17 +34,7 @@ def convert_command(
     known_dialect(to)
     with opened_if_given(tools) as opened:
         known = None if opened is None else opened.tools
-        parsed = parse(plan_file.text, from_, known)
-        if parsed.diagnostics:
-            print_diagnostics(err(), plan_file, parsed.diagnostics)
-        if parsed.plan is None or not whole_plan(parsed.plan, parsed.diagnostics):
-            raise CommandError(
-                "unreadable-plan",
-                f"{file} is not a complete plan in the dialect {from_!r}.",
-                "Fix the errors above, or name its dialect: --from.",
-                diagnostics=[to_json(each) for each in parsed.diagnostics],
-            )
+        plan = parsed_whole(plan_file, known, "--from")
         write = plan_document if as_json else plan_text
-        text = write(parsed.plan, to, known, "--to")
-        sys.stdout.write(text)
+        sys.stdout.write(write(plan, to, known, "--to"))
         return Exit.FINE.value

@@ -5,26 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
 from msgspec import Struct
 
 from toolplan.app._journal_place import existing_journal
+from toolplan.cli import options
 from toolplan.cli._tools import opened_if_given
-from toolplan.cli.options import (
-    DialectOption,
-    EffectsOption,
-    JournalOption,
-    JsonFlag,
-    ToolsOption,
-    refuse_options,
-)
-from toolplan.cli.plan_file import print_diagnostics, read_plan, whole_plan
-from toolplan.cli.terminal import CommandError, Exit, err, out, print_json
+from toolplan.cli.plan_file import parsed_whole, read_plan
+from toolplan.cli.terminal import CommandError, Exit, out, print_json
 from toolplan.comparison import compare_plans
-from toolplan.compiler import parse
-from toolplan.diagnostics import to_json as diagnostic_to_json
 from toolplan.events import RunApproved, fold
 from toolplan.path import Json
 from toolplan.plan import Plan
@@ -33,15 +22,6 @@ from toolplan.render.comparison_view import ComparisonView
 from toolplan.render.plan_tree import effect_marks
 from toolplan.storage.journal import JournalError, Store
 from toolplan.tools import Tool, Toolbox
-
-FileOrRun = Annotated[
-    str,
-    Parameter(
-        allow_leading_hyphen=True,
-        validator=refuse_options,
-        help="The file of a plan, - for standard input; or a run, or the beginning of its name.",
-    ),
-]
 
 
 class _Side(Struct, frozen=True):
@@ -53,15 +33,15 @@ class _Side(Struct, frozen=True):
 
 
 def diff_command(
-    a: FileOrRun,
-    b: FileOrRun,
+    a: options.FileOrRun,
+    b: options.FileOrRun,
     /,
     *,
-    dialect: DialectOption = "toolplan",
-    tools: ToolsOption = (),
-    journal: JournalOption = None,
-    effects: EffectsOption = (),
-    as_json: JsonFlag = False,
+    dialect: options.DialectOption = "toolplan",
+    tools: options.ToolsOption = (),
+    journal: options.JournalOption = None,
+    effects: options.EffectsOption = (),
+    as_json: options.JsonFlag = False,
 ) -> int:
     """Show what differs between two plans or runs: calls, arguments, conditions, output.
 
@@ -105,16 +85,7 @@ def _side(name: str, dialect: str, tools: Toolbox | None, journal: str | None) -
         if run is None:
             raise
         return run
-    parsed = parse(file.text, dialect, tools)
-    if parsed.plan is None or not whole_plan(parsed.plan, parsed.diagnostics):
-        print_diagnostics(err(), file, parsed.diagnostics)
-        raise CommandError(
-            "unreadable-plan",
-            f"{name} is not a complete plan in the dialect {dialect!r}.",
-            "Fix the errors above, or name its dialect: --dialect.",
-            diagnostics=[diagnostic_to_json(each) for each in parsed.diagnostics],
-        )
-    return _Side(parsed.plan, tools or {}, {"file": name})
+    return _Side(parsed_whole(file, tools), tools or {}, {"file": name})
 
 
 def _run(start: str, tools: Toolbox | None, place: str | None) -> _Side | None:

@@ -39,6 +39,14 @@ PlanFileArgument: TypeAlias = Annotated[
         help="The file of the plan; - is standard input.",
     ),
 ]
+FileOrRun: TypeAlias = Annotated[
+    str,
+    Parameter(
+        allow_leading_hyphen=True,
+        validator=refuse_options,
+        help="The file of a plan, - for standard input; or a run, or the beginning of its name.",
+    ),
+]
 JsonFlag: TypeAlias = Annotated[
     bool, Parameter(name="--json", help="Print JSON on standard output.")
 ]

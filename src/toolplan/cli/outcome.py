@@ -74,11 +74,6 @@ def _summary_json(summary: Summary) -> Json:
     }
 
 
-def interrupted(run: str) -> str:
-    """Return what to print where a run was interrupted."""
-    return f"Interrupted. {stopped_help(run)}"
-
-
 def stopped_help(run: str) -> str:
     """Return how to see and resume a run that has stopped."""
     short = run[: runs_view.SHORT]

@@ -10,23 +10,9 @@ from typing import Final, TypeAlias, cast
 
 from toolplan.app._open import open
 from toolplan.app.wait import run_to_end
+from toolplan.cli import options
 from toolplan.cli._proposal import clarification_json, print_plan, report_no_plan
 from toolplan.cli._thinking import thinking_shown
-from toolplan.cli.options import (
-    BaseUrlOption,
-    ContractsOption,
-    ConversationOption,
-    DialectOption,
-    EffectsOption,
-    JsonFlag,
-    ModelOption,
-    PlannerOption,
-    PolicyOption,
-    StateOption,
-    TodayOption,
-    ToolsOption,
-    WeeksOption,
-)
 from toolplan.cli.outcome import report_usage
 from toolplan.cli.plan_file import plan_document
 from toolplan.cli.terminal import CommandError, Exit, ask_claim, note, print_json
@@ -46,19 +32,19 @@ _STATES: Final = Extensions[_PlanState]("toolplan.states")
 def plan_command(
     question: str = "",
     *,
-    dialect: DialectOption = "toolplan",
-    tools: ToolsOption = (),
-    base_url: BaseUrlOption = None,
-    policy: PolicyOption = None,
-    effects: EffectsOption = (),
-    today: TodayOption = None,
-    weeks: WeeksOption = "rolling",
-    planner: PlannerOption = "auto",
-    contracts: ContractsOption = (),
-    model: ModelOption = (),
-    conversation: ConversationOption = None,
-    state: StateOption = None,
-    as_json: JsonFlag = False,
+    dialect: options.DialectOption = "toolplan",
+    tools: options.ToolsOption = (),
+    base_url: options.BaseUrlOption = None,
+    policy: options.PolicyOption = None,
+    effects: options.EffectsOption = (),
+    today: options.TodayOption = None,
+    weeks: options.WeeksOption = "rolling",
+    planner: options.PlannerOption = "auto",
+    contracts: options.ContractsOption = (),
+    model: options.ModelOption = (),
+    conversation: options.ConversationOption = None,
+    state: options.StateOption = None,
+    as_json: options.JsonFlag = False,
 ) -> int:
     """Plan a question, check the plan, and run nothing.
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from toolplan.app.app import App
 from toolplan.cli.terminal import CommandError, err, note
-from toolplan.compiler import to_text
+from toolplan.compiler import parse, to_text
 from toolplan.diagnostics import CannotExpress, Diagnostic, to_json
 from toolplan.dialects import dialect_of, known_dialect
 from toolplan.execution_plan import ExecutionPlan
@@ -139,6 +139,25 @@ def checked_plan(app: App, file: PlanFile, *, as_json: bool) -> ExecutionPlan:
 def whole_plan(plan: object, diagnostics: Sequence[Diagnostic]) -> bool:
     """Return whether a plan was read, and no error is left."""
     return plan is not None and not any(each.blocks for each in diagnostics)
+
+
+def parsed_whole(file: PlanFile, tools: Toolbox | None, option: str = "--dialect") -> Plan:
+    """Return the plan in `file`, and print what is wrong with it.
+
+    Raises:
+        CommandError: it is not a whole plan in its dialect, which `option` names.
+    """
+    parsed = parse(file.text, file.dialect, tools)
+    if parsed.diagnostics:
+        print_diagnostics(err(), file, parsed.diagnostics)
+    if parsed.plan is None or not whole_plan(parsed.plan, parsed.diagnostics):
+        raise CommandError(
+            "unreadable-plan",
+            f"{file.name} is not a complete plan in the dialect {file.dialect!r}.",
+            f"Fix the errors above, or name its dialect: {option}.",
+            diagnostics=[to_json(each) for each in parsed.diagnostics],
+        )
+    return parsed.plan
 
 
 def plan_text(

@@ -9,16 +9,8 @@ from cyclopts import Parameter
 from toolplan.app._policy import policy_of
 from toolplan.app.home import home
 from toolplan.app.settings import FILE
+from toolplan.cli import options
 from toolplan.cli._tools import opened
-from toolplan.cli.options import (
-    BaseUrlOption,
-    DialectOption,
-    EffectsOption,
-    JsonFlag,
-    PolicyOption,
-    ToolsOption,
-    refuse_options,
-)
 from toolplan.cli.plan_file import print_diagnostics, read_plan
 from toolplan.cli.terminal import CommandError, Exit, err, out, print_json
 from toolplan.compiler import compile_plan, flows_of
@@ -37,7 +29,7 @@ PlanArgument = Annotated[
     str | None,
     Parameter(
         allow_leading_hyphen=True,
-        validator=refuse_options,
+        validator=options.refuse_options,
         help="The file of the plan; - is standard input.",
     ),
 ]
@@ -47,12 +39,12 @@ def policy_command(
     action: Action,
     plan: PlanArgument = None,
     *,
-    policy: PolicyOption = None,
-    dialect: DialectOption = "toolplan",
-    tools: ToolsOption = (),
-    base_url: BaseUrlOption = None,
-    effects: EffectsOption = (),
-    as_json: JsonFlag = False,
+    policy: options.PolicyOption = None,
+    dialect: options.DialectOption = "toolplan",
+    tools: options.ToolsOption = (),
+    base_url: options.BaseUrlOption = None,
+    effects: options.EffectsOption = (),
+    as_json: options.JsonFlag = False,
 ) -> int:
     """Write a policy, or show what one decides about a plan.
 

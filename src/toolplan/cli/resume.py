@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import closing
-from functools import partial
+from collections.abc import Generator, Sequence
+from contextlib import closing, contextmanager
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -14,25 +13,11 @@ from toolplan.app._open import open
 from toolplan.app._toolset import effect_labels, reopening
 from toolplan.app.results import RunResult
 from toolplan.app.wait import run_to_end
+from toolplan.cli import options
 from toolplan.cli._approval import RunGuard
 from toolplan.cli._display import Display
 from toolplan.cli._journal import opened_journal
 from toolplan.cli._person import approved_by_word
-from toolplan.cli.options import (
-    ApproveOption,
-    ApproveValuesFlag,
-    ConcurrencyOption,
-    EffectsOption,
-    JournalOption,
-    JsonFlag,
-    ModelOption,
-    TimeoutOption,
-    TimesOption,
-    ToolsOption,
-    YesFlag,
-    for_given_plans,
-    wanted,
-)
 from toolplan.cli.outcome import print_run
 from toolplan.cli.placed import (
     Decisions,
@@ -43,8 +28,6 @@ from toolplan.cli.placed import (
 )
 from toolplan.cli.terminal import CommandError, note
 from toolplan.engines import CannotRun
-from toolplan.events import Event
-from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.render.runs_view import SHORT
 
@@ -96,8 +79,8 @@ ReasonOption = Annotated[
 def resume_command(
     run: RunArgument = "",
     *,
-    tools: ToolsOption = (),
-    journal: JournalOption = None,
+    tools: options.ToolsOption = (),
+    journal: options.JournalOption = None,
     retry: RetryOption = (),
     resolve: ResolveOption = (),
     abort: AbortOption = (),
@@ -106,15 +89,15 @@ def resume_command(
     leave_out: LeaveOutOption = (),
     reason: ReasonOption = "",
     after_failover: AfterFailoverFlag = False,
-    yes: YesFlag = False,
-    approve: ApproveOption = None,
-    times: TimesOption = None,
-    approve_values: ApproveValuesFlag = False,
-    effects: EffectsOption = (),
-    model: ModelOption = (),
-    concurrency: ConcurrencyOption = (),
-    timeout: TimeoutOption = None,
-    as_json: JsonFlag = False,
+    yes: options.YesFlag = False,
+    approve: options.ApproveOption = None,
+    times: options.TimesOption = None,
+    approve_values: options.ApproveValuesFlag = False,
+    effects: options.EffectsOption = (),
+    model: options.ModelOption = (),
+    concurrency: options.ConcurrencyOption = (),
+    timeout: options.TimeoutOption = None,
+    as_json: options.JsonFlag = False,
 ) -> int:
     """Resume a run that was interrupted, or that waits for a person.
 
@@ -122,52 +105,48 @@ def resume_command(
     waits with its values --allow or --deny. --leave-out continues with another plan, without some
     of the calls that wait. `toolplan show RUN` shows both. A run of an MCP client asks for a word.
     """
-    approve = wanted(approve, approve_values, times)
+    approve = options.wanted(approve, approve_values, times)
     _ = decisions_of(retry, resolve, abort), consents_of(allow, deny, reason)
     left_out_items(leave_out)  # a wrong one is an error before anything is opened
     if after_failover:
         return continue_after_failover(journal, run, as_json=as_json)
+    if not run:
+        raise CommandError("usage", "RUN is missing.")
     with closing(opened_journal(journal)) as store, closing(Display(silent=as_json)) as display:
-        name = store.find(run or _missing_run())
+        name = store.find(run)
         approves, is_placed = bool(approve or allow or leave_out), placed(store, name) is not None
         by_word = approved_by_word(store, name, yes=yes, approves=approves, here=not is_placed)
-        allow = () if by_word else allow  # what waits is shown again
+        # a run that is approved by a word shows again what waits
+        decided = Decisions(retry, resolve, abort, () if by_word else allow, deny, reason)
         if is_placed:
             refuse_values(leave_out, asked=approve_values)
-            decided = Decisions(retry, resolve, abort, allow, deny, reason)
             return send(store, name, decided, approve, as_json=as_json)
-        spec, labels, base_url = _tools_of(store.record(name).plan, tools, effects)
+        opening = _opening(store.record(name).plan, tools, effects, model)
         guard = RunGuard(
             display, yes=yes, digest=approve, may_ask=not as_json,
             run=name, by_word=by_word, times=times,
         )  # fmt: skip
-        with open(
-            spec, **for_given_plans(model), journal=store, effects=labels, base_url=base_url,
-            on_note=note,
-        ) as app:  # fmt: skip
-            guard.app, show = app, partial(_show, guard, () if as_json else store.events(name))
-            go_on = partial(
-                app.resume, name, retry=retry, resolve=resolve, abort=abort, allow=allow,
-                deny=deny, leave_out=leave_out, reason=reason, yes=yes, approve=guard.approve,
-                concurrency=concurrency, timeout=timeout, on_plan=show, on_event=display.show_event,
-            )  # fmt: skip
-            ended = _resumed(go_on, guard)
-    return _printed(name, ended, left_out=bool(leave_out), as_json=as_json)
-
-
-def _missing_run() -> str:
-    raise CommandError("usage", "RUN is missing.")
-
-
-def _printed(name: str, ended: RunResult, *, left_out: bool, as_json: bool) -> int:
-    if left_out:
+        with open(**opening, journal=store, on_note=note) as app, _reported(guard):
+            guard.app, before = app, () if as_json else store.events(name)
+            ended = run_to_end(app.resume(
+                name, **decided._asdict(), leave_out=leave_out, yes=yes, approve=guard.approve,
+                concurrency=concurrency, timeout=timeout,
+                on_plan=lambda plan: guard.go_on(plan, before), on_event=display.show_event,
+            ))  # fmt: skip
+    if leave_out:
         note(_other_plan(name, ended))
     return print_run(ended, ended.answer, as_json=as_json)
 
 
-def _show(guard: RunGuard, events: Sequence[Event], plan: ExecutionPlan) -> None:
-    guard.plan = plan
-    guard.display.open(plan, events)
+@contextmanager
+def _reported(guard: RunGuard) -> Generator[None]:
+    try:
+        with guard.interruptions_reported():
+            yield
+    except CannotRun as error:
+        raise CommandError(
+            "cannot-run", str(error), f"`toolplan show {guard.run[:SHORT]}` shows the run."
+        ) from None
 
 
 def _other_plan(name: str, ended: RunResult) -> str:
@@ -177,22 +156,18 @@ def _other_plan(name: str, ended: RunResult) -> str:
     )
 
 
-def _resumed(
-    go_on: Callable[[], Coroutine[object, object, RunResult]], guard: RunGuard
-) -> RunResult:
-    try:
-        with guard.interruptions_reported():
-            return run_to_end(go_on())
-    except CannotRun as error:
-        raise CommandError(
-            "cannot-run", str(error), f"`toolplan show {guard.run[:SHORT]}` shows the run."
-        ) from None
+class _Opening(options.Planning):
+    """The arguments of `open` for a run."""
+
+    tools: Sequence[str]
+    effects: dict[str, str]
+    base_url: str | None
 
 
-def _tools_of(
-    plan: Json, tools: Sequence[str], effects: Sequence[str]
-) -> tuple[Sequence[str], dict[str, str], str | None]:
-    """Return the tools, labels and base URL for a run; what is given comes first.
+def _opening(
+    plan: Json, tools: Sequence[str], effects: Sequence[str], model: tuple[str, ...]
+) -> _Opening:
+    """Return what opens the app for a run; what is given comes before what was kept.
 
     Raises:
         CommandError: neither the command nor the run names tools.
@@ -204,4 +179,9 @@ def _tools_of(
             "usage", "--tools is missing: the run does not say where its tools came from."
         )
     given = {tool: label.value for tool, label in effect_labels(effects).items()}
-    return named, {**kept, **given}, base_url
+    return {
+        **options.for_given_plans(model),
+        "tools": named,
+        "effects": {**kept, **given},
+        "base_url": base_url,
+    }

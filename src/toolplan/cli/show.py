@@ -15,23 +15,15 @@ from msgspec import Struct
 from toolplan.answer import Answer, answer
 from toolplan.app._journal_place import existing_journal
 from toolplan.app._toolset import DEMO, Toolset, reopening
+from toolplan.cli import options
 from toolplan.cli._journal import opened_journal
 from toolplan.cli._tools import opened_if_given
 from toolplan.cli._values import print_waiting
-from toolplan.cli.options import (
-    DialectOption,
-    EffectsOption,
-    JournalOption,
-    JsonFlag,
-    ToolsOption,
-    refuse_options,
-)
 from toolplan.cli.outcome import print_doubts
 from toolplan.cli.placed import placed, report_placed, without_worker
-from toolplan.cli.plan_file import print_diagnostics, read_plan, whole_plan
-from toolplan.cli.terminal import CommandError, Exit, err, note, out, print_json
-from toolplan.compiler import output_schemas, parse
-from toolplan.diagnostics import to_json as diagnostic_to_json
+from toolplan.cli.plan_file import parsed_whole, read_plan
+from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
+from toolplan.compiler import output_schemas
 from toolplan.events import CallIntended, Event, ItemEnded, Run, RunState, StepState, fold, to_json
 from toolplan.path import Json
 from toolplan.plan import Plan
@@ -52,15 +44,6 @@ _Form: TypeAlias = Literal["text", "json", "mermaid", "svg"]
 _Items: TypeAlias = dict[str, dict[int, StepState]]
 _WAYS: Final = "Name a file, or -, or a run that `toolplan runs` lists."
 
-FileOrRun = Annotated[
-    str,
-    Parameter(
-        allow_leading_hyphen=True,
-        validator=refuse_options,
-        help="The file of a plan, - for standard input; or a run, or the beginning of its name.",
-    ),
-]
-
 
 class _Shown(Struct, frozen=True):
     """A run as the journal keeps it; `items` are those of steps with `for_each`.
@@ -79,15 +62,15 @@ class _Shown(Struct, frozen=True):
 
 
 def show_command(
-    file: FileOrRun,
+    file: options.FileOrRun,
     *,
-    dialect: DialectOption = "toolplan",
-    tools: ToolsOption = (),
-    journal: JournalOption = None,
-    effects: EffectsOption = (),
+    dialect: options.DialectOption = "toolplan",
+    tools: options.ToolsOption = (),
+    journal: options.JournalOption = None,
+    effects: options.EffectsOption = (),
     mermaid: MermaidFlag = False,
     svg: SvgFlag = False,
-    as_json: JsonFlag = False,
+    as_json: options.JsonFlag = False,
 ) -> int:
     """Show a plan as a tree: each step, and what it needs.
 
@@ -105,25 +88,16 @@ def show_command(
         return _show_run(name, form, journal, tools, effects)
     with opened_if_given(tools, effects) as opened:
         known = None if opened is None else opened.tools
-        parsed = parse(plan_file.text, dialect, known)
-        if parsed.diagnostics:
-            print_diagnostics(err(), plan_file, parsed.diagnostics)
-        if parsed.plan is None or not whole_plan(parsed.plan, parsed.diagnostics):
-            raise CommandError(
-                "unreadable-plan",
-                f"{file} is not a complete plan in the dialect {dialect!r}.",
-                "Fix the errors above, or name its dialect: --dialect.",
-                diagnostics=[diagnostic_to_json(each) for each in parsed.diagnostics],
-            )
-        marks = effect_marks(parsed.plan, known or {})
+        plan = parsed_whole(plan_file, known)
+        marks = effect_marks(plan, known or {})
         if as_json:
-            print_json(dump(parsed.plan))
+            print_json(dump(plan))
         elif mermaid:
-            sys.stdout.write(as_mermaid(parsed.plan, marks=marks))
+            sys.stdout.write(as_mermaid(plan, marks=marks))
         elif svg:
-            sys.stdout.write(as_svg(parsed.plan, marks=marks))
+            sys.stdout.write(as_svg(plan, marks=marks))
         else:
-            out().print(plan_tree(parsed.plan, marks=marks))
+            out().print(plan_tree(plan, marks=marks))
         return Exit.FINE.value
 
 
