@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
-from toolplan.answer.hints import NO_HINTS
-from toolplan.answer.shape import Record, Rows, Single, shape_of
+from toolplan.answer.shape import NO_HINTS, Record, Rows, Single, shape_of
 from toolplan.path import Json
 
 Cell: TypeAlias = str | float | None

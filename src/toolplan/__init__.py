@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from toolplan.app._open import open
-    from toolplan.app._policy import read_policy
     from toolplan.app.app import App
+    from toolplan.app.home import read_policy
     from toolplan.app.results import AskResult, CheckResult, RunResult
     from toolplan.app.resume import resume
     from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, approve
@@ -101,7 +101,7 @@ _HOMES: Final = {
     "open": "toolplan.app._open",
     "open_journal": "toolplan.storage.journal",
     "parse": "toolplan.compiler",
-    "read_policy": "toolplan.app._policy",
+    "read_policy": "toolplan.app.home",
     "report_progress": "toolplan.tools",
     "state_label": "toolplan.tools",
     "resume": "toolplan.app.resume",

@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from toolplan.answer.columns import Categories, Dates, Identities, Numbers, columns_of, day_of
-from toolplan.answer.hints import NO_HINTS, hints
 from toolplan.answer.insights import MOST_INSIGHTS, adds_up, outliers_of, row_insights
-from toolplan.answer.shape import Row
-from toolplan.answer.thresholds import Thresholds
-from toolplan.answer.trend import Direction, Trend, evenly_spaced, series, trend
+from toolplan.answer.shape import NO_HINTS, Row, hints
+from toolplan.answer.trend import Direction, Thresholds, Trend, evenly_spaced, series, trend
 from toolplan.errors import ToolplanError
 from toolplan.path import Json
 

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from toolplan.answer import Answer, answer
 from toolplan.answer.columns import Categories, columns_of
-from toolplan.answer.hints import NO_HINTS, hints
 from toolplan.answer.insights import share_text
-from toolplan.answer.shape import Row, Rows, shape_of
+from toolplan.answer.shape import NO_HINTS, Row, Rows, hints, shape_of
 from toolplan.events import RunEnded, RunStarted, RunState, StepSucceeded, fold
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json

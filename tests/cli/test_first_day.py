@@ -352,6 +352,6 @@ COMPLETES = {"bash": in_bash, "fish": in_fish, "zsh": in_zsh}
 
 
 def test_a_shell_that_is_not_known(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolplan.cli._completion.detect_shell", lambda: "powershell")
+    monkeypatch.setattr("toolplan.cli._commands.detect_shell", lambda: "powershell")
     said = call("--install-completion")
     assert (said.code, "toolplan --install-completion bash" in said.err) == (2, True)

@@ -11,7 +11,7 @@ import toolplan
 from tests.cli.calls import Call
 from toolplan.app._runs import maker_of
 from toolplan.approval import made_by
-from toolplan.cli._values import ValuesQuestion
+from toolplan.cli._approval import ValuesQuestion
 from toolplan.consent import effects_of
 from toolplan.mcp_server._reports import approval_help, values_help
 from toolplan.testing import ScriptedTools
@@ -119,7 +119,7 @@ def test_the_word_that_is_shown_is_typed_and_y_is_not_enough(
     async def line() -> str:
         return next(typed)
 
-    monkeypatch.setattr("toolplan.cli._person.new_word", lambda: "cedar-10")
+    monkeypatch.setattr("toolplan.cli._approval.new_word", lambda: "cedar-10")
     tool = ScriptedTools()
     tool.add("send", effects=Effects.WRITE)
     plan = {"toolplan": 1, "steps": [{"id": "mail", "tool": "send"}]}

@@ -21,7 +21,7 @@ from toolplan.events import Run, RunState
 from toolplan.forecast import Forecast
 from toolplan.plan_tests.cases import Case
 from toolplan.plan_tests.runner import CaseResult
-from toolplan.render.forecast_view import compared_text, forecast_text
+from toolplan.render.runs_view import compared_text, forecast_text
 
 DRAW = st.DataObject
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.flows.mails import POLICY, TOOLS, codes, step
-from toolplan.app._policy import policy_of, read_policy
+from toolplan.app.home import policy_of, read_policy
 from toolplan.errors import ToolplanError
 from toolplan.flows import (
     Need,

@@ -3,8 +3,8 @@
 from msgspec.structs import replace
 
 from toolplan.forecast import Forecast
-from toolplan.render.forecast_view import compared_text, forecast_text
 from toolplan.render.printable import fit_encoding
+from toolplan.render.runs_view import compared_text, forecast_text
 
 KNOWN = Forecast(1.2, 2.0, ("a", "b", "c"), 14, 14, 3, past_calls=50)
 

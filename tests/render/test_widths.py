@@ -53,8 +53,7 @@ from toolplan.render.document import (
     Note,
     Table,
 )
-from toolplan.render.doubt_view import doubt_lines
-from toolplan.render.effects_view import EffectsView
+from toolplan.render.effects_view import EffectsView, doubt_lines
 from toolplan.render.flow_view import FlowsView
 from toolplan.render.plan_tree import PlanTree
 from toolplan.render.printable import text_width

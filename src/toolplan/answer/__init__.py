@@ -3,7 +3,7 @@
 from toolplan.answer._answer import ROWS, Answer, Problem, answer
 from toolplan.answer.insights import Insight, InsightFunction
 from toolplan.answer.sections import Section
-from toolplan.answer.thresholds import Thresholds
+from toolplan.answer.trend import Thresholds
 
 __all__ = [
     "ROWS",

@@ -11,12 +11,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolplan.answer.hints import Hints, hints
 from toolplan.answer.insights import InsightFunction
 from toolplan.answer.results import Result, result_steps, results_of
 from toolplan.answer.sections import Section, count_text, section_of
-from toolplan.answer.shape import shape_of
-from toolplan.answer.thresholds import DEFAULT, Thresholds
+from toolplan.answer.shape import Hints, hints, shape_of
+from toolplan.answer.trend import DEFAULT, Thresholds
 from toolplan.events import Partial, Run, RunState, StepRun, StepState, part_to_json
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import EVERY, Json

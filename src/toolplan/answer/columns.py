@@ -15,8 +15,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from toolplan.answer.hints import Hints
-from toolplan.answer.shape import Row
+from toolplan.answer.shape import Hints, Row
 from toolplan.path import Json
 
 _MOST_CATEGORIES: Final = 12

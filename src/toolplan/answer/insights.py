@@ -19,8 +19,7 @@ from toolplan.answer.columns import (
     Numbers,
 )
 from toolplan.answer.shape import Row
-from toolplan.answer.thresholds import DEFAULT, Thresholds
-from toolplan.answer.trend import Direction, evenly_spaced, series, trend
+from toolplan.answer.trend import DEFAULT, Direction, Thresholds, evenly_spaced, series, trend
 from toolplan.path import Json
 from toolplan.render.printable import cell, number_text, printable
 

@@ -19,7 +19,6 @@ from toolplan.answer.columns import (
     columns_of,
     day_of,
 )
-from toolplan.answer.hints import Hints
 from toolplan.answer.insights import (
     MOST_INSIGHTS,
     Insight,
@@ -29,9 +28,8 @@ from toolplan.answer.insights import (
     with_unit,
 )
 from toolplan.answer.results import Result
-from toolplan.answer.shape import Record, Row, Rows, Single, shape_of
-from toolplan.answer.thresholds import DEFAULT, Thresholds
-from toolplan.answer.trend import Direction, trend
+from toolplan.answer.shape import Hints, Record, Row, Rows, Single, shape_of
+from toolplan.answer.trend import DEFAULT, Direction, Thresholds, trend
 from toolplan.path import Json, print_path
 from toolplan.render.document import (
     WIDTH,

@@ -1,26 +1,104 @@
-"""What an app keeps: runs in a journal, turns in a memory, learned schemas. Opened when needed."""
+"""What an app keeps: runs in a journal, turns in a memory, learned schemas, active tasks."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Callable
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from toolplan.app import _learning
-from toolplan.app._under_way import app_closed
+from msgspec.structs import replace
+
+from toolplan import sources  # what learns is loaded where tools declare no output
 from toolplan.app.home import LEARNED, MEMORY
 from toolplan.app.results import AskResult
 from toolplan.errors import ToolplanError
 from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
+from toolplan.plan import Plan
 from toolplan.planners import conversation as conversations
 from toolplan.storage import memory as memories
 from toolplan.storage.journal import Store, open_journal
 from toolplan.threads import in_thread
-from toolplan.tools import Toolbox
+from toolplan.tools import LearnedOutput, Tool, Toolbox
+
+
+def app_closed() -> ToolplanError:
+    """Return the error for the use of an app that is closed, or is being left."""
+    return ToolplanError("app-closed", "The app is closed.", "Open another one.")
+
+
+class UnderWay:
+    """The tasks that answer questions or run plans; it refuses more once it is left."""
+
+    def __init__(self) -> None:
+        self._tasks: list[asyncio.Task[Any] | None] = []
+        self._left = False
+
+    @contextmanager
+    def task(self) -> Generator[None]:
+        """Count the present task while the block runs.
+
+        Raises:
+            ToolplanError: the app is left.
+        """
+        if self._left:
+            raise app_closed()
+        task = asyncio.current_task()
+        self._tasks.append(task)
+        try:
+            yield
+        finally:
+            self._tasks.remove(task)
+
+    async def leave(self, *, cancel: bool) -> None:
+        """Refuse more, and wait for all that is under way in this event loop.
+
+        With `cancel` it is cancelled first: a run that is cancelled is kept as such.
+        """
+        self._left = True
+        loop, own = asyncio.get_running_loop(), asyncio.current_task()
+        others = {
+            task
+            for task in self._tasks
+            if task is not None and task is not own and task.get_loop() is loop
+        }
+        for task in others if cancel else ():
+            task.cancel()
+        if others:
+            await asyncio.wait(others)
+
+
+class Leavable(Protocol):
+    """Something that can be left, and counts what is under way in it."""
+
+    @property
+    def under_way(self) -> UnderWay:
+        """What is under way."""
+        ...
+
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+_L = TypeVar("_L", bound=Leavable)
+
+
+def counted(
+    method: Callable[Concatenate[_L, _P], Coroutine[Any, Any, _T]],
+) -> Callable[Concatenate[_L, _P], Coroutine[Any, Any, _T]]:
+    """Count what a method does as under way until it ends."""
+
+    @wraps(method)
+    async def counting(self: _L, *args: _P.args, **options: _P.kwargs) -> _T:
+        with self.under_way.task():
+            return await method(self, *args, **options)
+
+    return counting
 
 
 class Kept:
@@ -123,7 +201,7 @@ class Kept:
     def learn(self, plan: ExecutionPlan, ended: Run, tools: Toolbox) -> None:
         """Learn output schemas from a run, for tools that declare none."""
         if self._data is not None:
-            _learning.learn_from(plan.plan, ended, tools, self._data / LEARNED, self._note)
+            learn_from(plan.plan, ended, tools, self._data / LEARNED, self._note)
 
     def _memories(self) -> memories.Memory:
         memory = self._memory
@@ -140,3 +218,47 @@ class Kept:
 
     def _report_fault(self, fault: memories.MemoryFault) -> None:
         self._note(f"The earlier conversation is not known: {fault.with_help}")
+
+
+def with_learned(tools: Toolbox, path: Path, note: Callable[[str], None]) -> Toolbox:
+    """Return `tools` with the schemas learned so far, kept at `path`."""
+    if not path.exists() or not any(map(_declares_nothing, tools.values())):
+        return tools
+    try:
+        with sources.LearnedSchemas(path) as schemas:
+            known = {
+                tool.name: LearnedOutput(*found)
+                for tool in tools.values()
+                if _declares_nothing(tool)
+                and (found := schemas.schema(sources.tool_digest(tool))) is not None
+            }
+    except sources.LearnedError as error:
+        note(error.with_help)
+        return tools
+    if not known:
+        return tools
+    return Toolbox(
+        replace(tool, learned=known[name]) if name in known else tool
+        for name, tool in tools.items()
+    )
+
+
+def learn_from(
+    plan: Plan, run: Run, tools: Toolbox, path: Path, note: Callable[[str], None]
+) -> None:
+    """Learn from the results of `run`, and note where they differ from earlier ones."""
+    if not any(step.tool in tools and _declares_nothing(tools[step.tool]) for step in plan.steps):
+        return
+    try:
+        with sources.LearnedSchemas(path) as schemas:
+            drifts = sources.learn(schemas, plan, run, tools)
+    except sources.LearnedError as error:
+        note(error.with_help)
+        return
+    for drift in drifts:
+        for sentence in drift.sentences:
+            note(f"The results of {drift.tool} have changed: {sentence}")
+
+
+def _declares_nothing(tool: Tool) -> bool:
+    return tool.raw_output is None and tool.compute_output is None

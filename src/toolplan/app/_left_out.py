@@ -6,6 +6,7 @@ The new run takes over what is done. Until the old one is over, it makes no call
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -15,16 +16,27 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan import deltas
-from toolplan.app import _decisions, _heard
+from toolplan.app import _decisions
+from toolplan.app._approve import Approve, ByPlan, by_values
 from toolplan.app._decisions import LeftOut
-from toolplan.app._heard import Heard
 from toolplan.app._loop import Loop, Setup
 from toolplan.app._runs import Start, continue_run, start_run
 from toolplan.app.results import AskResult
-from toolplan.approval import needs_no_approval
+from toolplan.approval import Approver, needs_no_approval
 from toolplan.compiler import compile_plan
-from toolplan.consent import Consent, Effect, ValueApproval, call_digest, effect_of, is_as_shown
+from toolplan.consent import (
+    Answer,
+    Consent,
+    Decide,
+    Effect,
+    LeaveOut,
+    ValueApproval,
+    call_digest,
+    effect_of,
+    is_as_shown,
+)
 from toolplan.engines import CannotRun, Decided, no_call_waits, run
+from toolplan.errors import ToolplanError
 from toolplan.events import (
     Event,
     Failure,
@@ -44,6 +56,84 @@ from toolplan.storage.journal import JournalError, Recovered, Slot, Store, recov
 from toolplan.threads import in_thread
 from toolplan.tools import on_day
 
+
+class Heard:
+    """Asks an approver, and keeps which calls are to be left out, and which are made then."""
+
+    def __init__(self, approve: Approve | None, *, is_kept: bool) -> None:
+        """Ask `approve`; `is_kept` says whether the run is in a journal."""
+        self._is_kept = is_kept
+        self.approve = self._hearing(approve)
+        """What a run takes as its approver."""
+        self.left_out: list[Effect] = []
+        self.allowed: list[Effect] = []
+
+    def take(self) -> tuple[list[Effect], list[Effect]]:
+        """Return the calls that are left out and those that are made, and forget them."""
+        left_out, allowed = self.left_out, self.allowed
+        self.left_out, self.allowed = [], []
+        return left_out, allowed
+
+    def _hearing(self, approve: Approve | None) -> Approve | None:
+        if isinstance(approve, ByPlan):
+            choose = approve.choose
+
+            def chosen(plan: ExecutionPlan) -> Approver | ValueApproval:
+                return self._chosen(choose(plan))
+
+            return replace(approve, choose=chosen)
+        values = by_values(approve)
+        return approve if values is None else self._chosen(values)
+
+    def _chosen(self, given: Approver | ValueApproval) -> Approver | ValueApproval:
+        if not isinstance(given, ValueApproval) or given.decide is None:
+            return given
+        decide = given.decide
+
+        async def asked(effects: tuple[Effect, ...]) -> Mapping[str, Answer] | None:
+            return await self._ask(decide, effects)
+
+        return replace(given, decide=asked)
+
+    async def _ask(
+        self, decide: Decide, effects: tuple[Effect, ...]
+    ) -> Mapping[str, Answer] | None:
+        waiting = {each.step for each in self.left_out}
+        new = tuple(each for each in effects if each.step not in waiting)
+        if not new:
+            return None
+        asked = decide(new)
+        given = await asked if inspect.isawaitable(asked) else asked
+        answers: dict[str, Answer] = {}
+        for step in dict.fromkeys(each.step for each in new):
+            calls = tuple(each for each in new if each.step == step)
+            answer = given.get(step) if isinstance(given, Mapping) else given
+            if isinstance(answer, LeaveOut):
+                answer = self._keep(step, calls, answer)
+            answers[step] = answer
+        return answers
+
+    def _keep(self, step: str, calls: tuple[Effect, ...], answer: LeaveOut) -> Answer:
+        """Keep which calls are left out; return the answer for this run."""
+        items = {each.item for each in calls}
+        unknown = [each for each in answer.items if each not in items or isinstance(each, bool)]
+        if unknown or None in items:
+            raise ToolplanError("bad-answer", f"No call {unknown} of step {step!r} waits.")
+        if not answer.items:
+            return True
+        if len(set(answer.items)) == len(items):
+            return False
+        if not self._is_kept:
+            raise ToolplanError(
+                "bad-answer",
+                f"Calls of {step!r} are to be left out, and this run is in no journal.",
+                "What is left is another plan, which takes over what is done: keep runs.",
+            )
+        for each in calls:
+            (self.left_out if each.item in answer.items else self.allowed).append(each)
+        return None
+
+
 LEFT_OUT: Final = "left-out"
 """The code of the end of a run that another one, without some of its items, continues."""
 NO_DECISIONS: Final[Mapping[Slot, Decided]] = MappingProxyType({})
@@ -61,7 +151,7 @@ async def started(
     setup: Setup, plan: ExecutionPlan, run_id: str | None, journal: Store | None, start: Start
 ) -> tuple[ExecutionPlan, Run]:
     """Run a plan, or without calls that an approver leaves out another one; see `App.run`."""
-    heard = _heard.Heard(start.approve, is_kept=journal is not None)
+    heard = Heard(start.approve, is_kept=journal is not None)
     start = replace(start, approve=heard.approve)
     ended = await start_run(setup, plan, run_id, journal, start)
     return await continued(setup, journal, plan, ended, heard, start)
@@ -77,7 +167,7 @@ async def resumed(
     start: Start,
 ) -> tuple[ExecutionPlan, Run]:
     """Resume a run, or one without the calls of `left_out` that continues it; see `App.resume`."""
-    heard = _heard.Heard(start.approve, is_kept=True)
+    heard = Heard(start.approve, is_kept=True)
     start = replace(start, approve=heard.approve)
     plan, ended = await _resumed(setup, journal, name, plan, decided, left_out, start)
     return await continued(setup, journal, plan, ended, heard, start)
@@ -119,7 +209,7 @@ async def _resumed(
 
 async def answered(loop: Loop, asked: AskResult, start: Start) -> AskResult:
     """Answer a question; where calls are left out, with the run that continues without them."""
-    setup, heard = loop.setup, _heard.Heard(start.approve, is_kept=loop.journal is not None)
+    setup, heard = loop.setup, Heard(start.approve, is_kept=loop.journal is not None)
     start = replace(start, approve=heard.approve)
     with on_day(start.day):
         asked = await replace(loop, approve=heard.approve).answer(asked)

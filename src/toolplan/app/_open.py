@@ -14,14 +14,12 @@ from typing import Any, Literal, NoReturn, cast
 from msgspec.structs import replace
 
 from toolplan import providers
-from toolplan.app import _journal_place
-from toolplan.app import _policy as policies
 from toolplan.app._arguments import check_arguments
 from toolplan.app._planning import planning
 from toolplan.app._runs import User
 from toolplan.app._toolset import EffectsArgument, ToolsArgument, open_toolbox, open_tools
 from toolplan.app.app import App
-from toolplan.app.home import home
+from toolplan.app.home import PolicyArgument, home, journal_place, policy_of
 from toolplan.app.settings import FILE, Settings, read_settings
 from toolplan.errors import ToolplanError
 from toolplan.path import Json, copied
@@ -42,7 +40,7 @@ def open(
     model: str | Sequence[str] | providers.Model | None = None,
     planner: str | Planner = "auto",
     journal: str | os.PathLike[str] | Store | None = None,
-    policy: policies.PolicyArgument = None,
+    policy: PolicyArgument = None,
     settings: str | os.PathLike[str] | Mapping[str, object] | Settings | None = None,
     base_url: str | None = None,
     effects: EffectsArgument = (),
@@ -79,7 +77,7 @@ def open(
     """
     _check_arguments(limits, weeks, toolbox, contracts, rules, on_note, clock, new_id)
     note, known, data = _Notes(on_note), _settings(settings), home()
-    policy = policies.policy_of(policy, known.path)
+    policy = policy_of(policy, known.path)
     how = planning(planner, model, known, data, weeks, contracts, policy, note)
     with ExitStack() as opening:
         given = open_toolbox(toolbox, known, note) if toolbox else open_tools(
@@ -147,7 +145,7 @@ def _journal(given: object, settings: Settings) -> Store | Path | str:
         return given
     if given is not None and not isinstance(given, str | os.PathLike):
         _refuse("journal", given, "the path of a file, or a toolplan.Journal")
-    return _journal_place.journal_place(settings, cast("str | None", given))
+    return journal_place(settings, cast("str | None", given))
 
 
 def _settings(given: object) -> Settings:

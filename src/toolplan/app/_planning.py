@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from pathlib import Path
+from time import perf_counter
 from typing import Final, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan import providers
-from toolplan.app import _traced_model
+from toolplan import providers, traces
 from toolplan.app.settings import ModelSettings, Settings
 from toolplan.dates import Weeks
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.errors import ToolplanError
 from toolplan.extras import check_beside
 from toolplan.flows import Policy
+from toolplan.path import Json
 from toolplan.planners import Planner, fallback
 from toolplan.planners.context import PlannerContext
 from toolplan.planners.fallback import Escalation
 from toolplan.planners.offline import NAME as OFFLINE
 from toolplan.planners.offline import PLANNERS, offline_planner
+from toolplan.providers import Ended, Model, ModelError, ModelRequest, Piece, Restarted, Text
 
 DEFAULT_ATTEMPTS: Final = 3
 _MISSING: Final = {
@@ -85,7 +88,7 @@ def planning(
         for sentence in settings.models.notes:
             note(sentence)
     if given is not None:
-        given = _traced_model.TracedModel(cast("providers.Model", given))
+        given = TracedModel(cast("providers.Model", given))
     reading = _reading(given, specs, settings, tracker)
     if not isinstance(planner, str):
         return Planning(planner, DEFAULT_ATTEMPTS, given, tracker, reading)
@@ -118,7 +121,7 @@ def _reading(
     def open_it() -> providers.Model:
         if not opened:
             known = settings.models
-            opened.append(_traced_model.TracedModel(_opened(specs or known.models, known, tracker)))
+            opened.append(TracedModel(_opened(specs or known.models, known, tracker)))
         return opened[0]
 
     return open_it
@@ -224,3 +227,79 @@ def _specs(model: object) -> tuple[str, ...]:
     if isinstance(model, list | tuple):
         return tuple(map(str, cast("Sequence[object]", model)))
     return ()
+
+
+class TracedModel:
+    """Passes requests on to a model; each is a span `chat`."""
+
+    def __init__(self, inner: Model) -> None:
+        self._inner = inner
+
+    @property
+    def name(self) -> str:
+        """Display name of the model."""
+        return self._inner.name
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece]:
+        """Yield the reply as it is written.
+
+        Raises:
+            ModelError: there is no whole reply.
+        """
+        if not traces.is_on():
+            async with aclosing(self._inner.stream(request)) as pieces:
+                async for piece in pieces:
+                    yield piece
+            return
+        async with aclosing(self._traced(request)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def _traced(self, request: ModelRequest) -> AsyncGenerator[Piece]:
+        content = traces.captures_content()
+        # not the current span: a generator's context is that of whoever reads it
+        opened = traces.start(
+            f"chat {self.name}",
+            {
+                traces.OPERATION: "chat",
+                traces.PROVIDER: self.name.partition(":")[0],
+                traces.REQUEST_MODEL: self.name,
+            },
+            kind="CLIENT",
+        )
+        if content:
+            messages: Json = [
+                {"role": each.role, "content": each.text} for each in request.messages
+            ]
+            opened.set_attribute(traces.INPUT_MESSAGES, traces.content_text(messages))
+        began, said = perf_counter(), list[str]()
+        try:
+            async with aclosing(self._inner.stream(request)) as pieces:
+                async for piece in pieces:
+                    match piece:
+                        case Text(text=text) if content:
+                            said.append(text)
+                        case Restarted():
+                            said.clear()
+                        case Ended(model=name, usage=used):
+                            tokens = {"input": used.input_tokens, "output": used.output_tokens}
+                            opened.set_attributes(
+                                {
+                                    traces.RESPONSE_MODEL: name,
+                                    traces.INPUT_TOKENS: used.input_tokens,
+                                    traces.OUTPUT_TOKENS: used.output_tokens,
+                                }
+                            )
+                            took = perf_counter() - began
+                            traces.measure_tokens("chat", name, tokens, took, used.cost_usd)
+                        case _:
+                            pass
+                    yield piece
+        except ModelError as error:
+            traces.fail(opened, error.code)
+            raise
+        finally:
+            if said:
+                reply: Json = [{"role": "assistant", "content": "".join(said)}]
+                opened.set_attribute(traces.OUTPUT_MESSAGES, traces.content_text(reply))
+            opened.end()

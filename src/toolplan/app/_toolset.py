@@ -16,7 +16,7 @@ from msgspec.structs import replace
 import toolplan
 from toolplan import extract as extraction
 from toolplan import providers
-from toolplan.app import _learning
+from toolplan.app._kept import with_learned
 from toolplan.app.home import LEARNED, home
 from toolplan.app.settings import LABELS, Settings, source_tables
 from toolplan.errors import ToolplanError
@@ -328,7 +328,7 @@ def _labelled(
         tools = tools.labelled(known)
         advice["effects"] = {tool: label.value for tool, label in known.items()}
     if learns:
-        tools = _learning.with_learned(tools, context.data / LEARNED, context.note)
+        tools = with_learned(tools, context.data / LEARNED, context.note)
     return Toolset(
         tools,
         opened.insights,

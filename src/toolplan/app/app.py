@@ -24,7 +24,7 @@ from toolplan.app import workers as machines
 from toolplan.app._approve import Approve
 from toolplan.app._arguments import checked_methods
 from toolplan.app._decisions import consents_of, day_of, decisions_of, metadata_of
-from toolplan.app._kept import Kept
+from toolplan.app._kept import Kept, UnderWay, counted
 from toolplan.app._left_out import answered, resumed, started
 from toolplan.app._loop import Loop, Setup, Watchers
 from toolplan.app._planning import DEFAULT_ATTEMPTS
@@ -37,7 +37,6 @@ from toolplan.app._runs import (
     summarised,
 )
 from toolplan.app._toolset import ADVICE
-from toolplan.app._under_way import UnderWay, counted
 from toolplan.app.limits import NO_LIMITS, Concurrency, LimitOptions, run_options
 from toolplan.app.notes import estimate, foreseen, noted
 from toolplan.app.results import AskResult, CheckResult, RunResult

@@ -14,12 +14,10 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from toolplan.app._journal_place import journal_at, journal_place
-from toolplan.app._policy import FILE as POLICY
-from toolplan.app._policy import policy_of
 from toolplan.app._stranded import stranded_texts
 from toolplan.app._toolset import Toolset, open_toolbox, open_tools
-from toolplan.app.home import home
+from toolplan.app.home import FILE as POLICY
+from toolplan.app.home import home, journal_at, journal_place, policy_of
 from toolplan.app.limits import run_options
 from toolplan.app.retention import retention
 from toolplan.app.settings import Settings, read_settings

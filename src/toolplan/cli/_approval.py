@@ -1,15 +1,18 @@
-"""Approval of a plan with effects on the terminal, and what is printed where a run stops."""
+"""Approval on the terminal: of a plan with effects, of calls with their values."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import sys
 import uuid
-from collections.abc import Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import closing, contextmanager, redirect_stdout
+from typing import Final
 
 from toolplan.app._approve import VALUES, Approve, ByPlan, DigestApprover
+from toolplan.app._runs import maker_of
 from toolplan.app.app import App
 from toolplan.app.wait import RunStopped
 from toolplan.approval import (
@@ -20,7 +23,6 @@ from toolplan.approval import (
     approve,
     effect_steps,
 )
-from toolplan.cli import _person, _values
 from toolplan.cli._display import Display
 from toolplan.cli.outcome import (
     report_comparison,
@@ -29,15 +31,15 @@ from toolplan.cli.outcome import (
     stopped_help,
 )
 from toolplan.cli.terminal import CommandError, discard_input, err, note, show_long
-from toolplan.consent import ValueApproval, needs_values
+from toolplan.consent import Answer, Denied, Effect, LeaveOut, ValueApproval, needs_values
 from toolplan.diagnostics import Diagnostic
 from toolplan.events import Event, Run
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.forecast import Forecast
-from toolplan.render import approval_view
+from toolplan.render import approval_view, effects_view
 from toolplan.render.diagnostics import DiagnosticView, Located
 from toolplan.render.printable import printable
-from toolplan.storage.journal import JournalError
+from toolplan.storage.journal import JournalError, Store
 from toolplan.tools import Effects
 
 
@@ -132,7 +134,7 @@ class RunGuard:
         )
 
     def _by_values(self) -> ValueApproval:
-        return ValueApproval(_values.ValuesQuestion(self.display, _line, by_word=self._by_word))
+        return ValueApproval(ValuesQuestion(self.display, _line, by_word=self._by_word))
 
     @contextmanager
     def interruptions_reported(self) -> Generator[None]:
@@ -200,7 +202,7 @@ class RunGuard:
         if self.plan is not None and self._may_ask:
             err().print(approval_view.ApprovalView(steps, self.plan.digest))
         if self._by_word:
-            return _refused("The run waits for a person; nothing was approved.", _person.ways())
+            return _refused("The run waits for a person; nothing was approved.", _WAYS)
         other = f", not {self._digest}" if self._digest is not None else ""
         is_sure = approval_view.declares_effects(steps)
         changes = "changes something" if is_sure else "may change something"
@@ -237,7 +239,7 @@ class RunGuard:
         if not asks:
             self.display.resume()
             return approve(plan)
-        agreed = await _agreed(_person.new_word() if self._by_word else "")
+        agreed = await _agreed(new_word() if self._by_word else "")
         self.display.resume()
         if agreed:
             return approve(plan)
@@ -284,3 +286,112 @@ def _labels(steps: Sequence[EffectStep]) -> str:
     if name is None:
         return ""
     return f" If {name} only reads, say so: --effects {name}=read, or [effects] of the settings."
+
+
+class ValuesQuestion:
+    """Asks a person at the terminal about calls that wait, step by step."""
+
+    def __init__(
+        self, display: Display, line: Callable[[], Awaitable[str]], *, by_word: bool = False
+    ) -> None:
+        """Read what is typed with `line`; `by_word` asks for a word that is shown, not for `y`."""
+        self._by_word = by_word
+        self._display = display
+        self._line = line
+
+    async def __call__(self, effects: tuple[Effect, ...]) -> dict[str, Answer]:
+        """Return what the person decides about each step."""
+        self._display.pause()
+        answers: dict[str, Answer] = {}
+        for step, calls in effects_view.by_step(effects):
+            view = effects_view.EffectsView(calls)
+            await asyncio.to_thread(show_long, err(), view)
+            err().print(view)
+            answers[step] = await self._asked(calls)
+        self._display.resume()
+        return answers
+
+    async def _asked(self, calls: Sequence[Effect]) -> Answer:
+        """Ask about the calls of a step until there is an answer."""
+        what = "this call"
+        if len(calls) > 1:
+            what = f"these {len(calls)} calls"
+            left = calls[-1].item
+            err().print(f"y except {left} leaves call {left} out, which is another plan.")
+        while True:
+            discard_input()
+            yes = new_word() if self._by_word else "y"
+            err().prompt(f"Make {what}? {yes}, or n and why; Enter leaves it for later: ")
+            said = (await self._line()).strip()
+            first, _, rest = said.partition(" ")
+            if self._by_word and (first == yes or first.lower() in ("y", "yes")):
+                said = f"y {rest}".strip() if first == yes else first * 2  # not the word
+            try:
+                return _answer(said, calls)
+            except ValueError:
+                err().print(f"{printable(repr(said))} is not an answer.")
+
+
+def _answer(said: str, calls: Sequence[Effect]) -> Answer:
+    """Return what `said` decides about `calls`.
+
+    Raises:
+        ValueError: it is no answer.
+    """
+    word, _, reason = said.partition(" ")
+    if not word:
+        return None
+    if word.lower() in ("y", "yes"):
+        return True if not reason else _some(reason, {each.item for each in calls})
+    if word.lower().rstrip(",.:") in ("n", "no"):
+        return Denied(reason.strip())
+    raise ValueError(said)
+
+
+def _some(said: str, items: set[int | None]) -> Answer:
+    """Return the answer of `except 0, 2`.
+
+    Raises:
+        ValueError: it cannot be read, or names a call that is not there.
+    """
+    word, *numbers = said.replace(",", " ").split()
+    known = {str(each) for each in items if each is not None}
+    if word.lower() != "except" or not numbers or not known.issuperset(numbers):
+        raise ValueError(said)
+    return LeaveOut(tuple(map(int, numbers)))
+
+
+_WORDS: Final = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "iris")
+_WAYS: Final = (
+    "Approve it in the studio, in a form of the client (`toolplan mcp --elicit`), or with"
+    " `toolplan resume RUN` at a terminal, which shows what it does and asks for a word."
+)
+
+
+def approved_by_word(
+    store: Store, run: str, *, yes: bool, approves: bool, here: bool = True
+) -> bool:
+    """Return whether a client of the MCP server made the run, so that a person types a word.
+
+    `approves` says that an option of the command approves something, `here` that this process
+    makes its calls, and can ask.
+
+    Raises:
+        CommandError: such a run would be approved without a person at a terminal.
+    """
+    if not maker_of(store.record(run).plan):
+        return False
+    is_attended = here and sys.stdin.isatty() and sys.stderr.isatty()
+    if yes or (approves and not is_attended):
+        raise CommandError(
+            "approval-required",
+            f"{'--yes' if yes else 'An option'} does not approve this run: an MCP client made it,"
+            " and a model that speaks for the client may have this shell, too.",
+            _WAYS,
+        )
+    return True
+
+
+def new_word() -> str:
+    """Return a word that is shown, and typed by the person who approves."""
+    return f"{secrets.choice(_WORDS)}-{secrets.randbelow(90) + 10}"

@@ -1,9 +1,10 @@
-"""The commands, their help, and what is wrong with the words of a call."""
+"""The commands, their help, their completion, and what is wrong with the words of a call."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from pathlib import Path
+from typing import Annotated, Final, Literal
 
 from cyclopts import (
     App,
@@ -15,7 +16,9 @@ from cyclopts import (
     UnusedCliTokensError,
     ValidationError,
 )
+from cyclopts.completion.detect import ShellDetectionError, detect_shell
 
+from toolplan.cli.terminal import CommandError, Exit, note, out
 from toolplan.diagnostics import near
 from toolplan.errors import ToolplanError
 from toolplan.extensions import EntryPoint, Extensions, described
@@ -123,7 +126,7 @@ def commands(called: str = "") -> App:
             help_epilogue=SERVER_EPILOGUE if name in SERVERS else EPILOGUE,
         )
     app.command(
-        "toolplan.cli._completion:install_completion", name=COMPLETION, help=COMPLETION_SUMMARY
+        "toolplan.cli._commands:install_completion", name=COMPLETION, help=COMPLETION_SUMMARY
     )
     return app
 
@@ -192,3 +195,47 @@ def _unknown_option(word: str, known: ArgumentCollection) -> str:
     meant = [names[name] for name in near(option.lstrip("-"), names)]
     hint = f" Did you mean {' or '.join(meant)}?" if meant else ""
     return f"Unknown option: {option}.{hint}"
+
+
+Shell = Annotated[
+    Literal["bash", "zsh", "fish"] | None,
+    Parameter(name="SHELL", help="The shell; by default the one that this is called from."),
+]
+
+_START: Final = "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i; }"
+"""Starts completion in zsh where nothing has; a new `.zshrc` starts none."""
+
+
+def install_completion(shell: Shell = None, /) -> int:
+    """Install completion for the shell: bash, zsh or fish.
+
+    A script is written to the folder of the shell, and for bash and zsh a line that loads it is
+    added to ~/.bashrc or ~/.zshrc. Call it again after an upgrade.
+    """
+    try:
+        wanted = shell or detect_shell()
+        if wanted == "powershell":
+            raise ShellDetectionError
+        path = commands().install_completion(shell=wanted)
+        if wanted == "zsh":
+            _start_in_zsh(path)
+    except ShellDetectionError:
+        raise CommandError(
+            "usage", "The shell is not known.", "Name it: toolplan --install-completion bash."
+        ) from None
+    out().print(f"wrote {path}", soft_wrap=True)
+    note("Open a new shell to use it.")
+    return Exit.FINE.value
+
+
+def _start_in_zsh(script: Path) -> None:
+    """Have `.zshrc` start completion at its end, where it is what loads `script`."""
+    startup = Path.home() / ".zshrc"
+    try:
+        text = startup.read_text("utf-8", errors="surrogateescape")
+    except FileNotFoundError:
+        return
+    if str(script.parent) in text and _START not in text:
+        ending = "" if text.endswith("\n") else "\n"
+        text += f"{ending}# toolplan: start completion where nothing has\n{_START}\n"
+        startup.write_text(text, "utf-8", errors="surrogateescape")

@@ -1,14 +1,21 @@
-"""A plan and its run, as commands show them during the run."""
+"""What commands show meanwhile: a plan and its run, and a line while a model writes."""
 
 from __future__ import annotations
 
+import sys
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final, TextIO
 
+from toolplan.cli import terminal
 from toolplan.cli.terminal import err, make_way, out
 from toolplan.events import Event
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.providers import ModelCall, UsageTracker
 from toolplan.render.plan_tree import effect_marks, plan_tree
+from toolplan.render.printable import cut, printable
 from toolplan.render.run_progress import RunProgress
 from toolplan.tools import Tool
 
@@ -59,3 +66,97 @@ class Display:
         """End the live view, if there is one."""
         self.pause()
         self._progress = None
+
+
+_FRAMES: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_PLAIN_FRAMES: Final = "|/-\\"
+_EVERY_S: Final = 0.1
+_QUIET_S: Final = 0.3
+_FIRST_S: Final = 0.5
+_CHARACTERS_A_TOKEN: Final = 4
+_CLEAR: Final = "\r\x1b[K"
+
+
+def thinking_text(call: ModelCall, now: float) -> str:
+    """Return what is shown of a call to a model, `now` seconds on its clock."""
+    text = f"{printable(call.model)} thinks: {now - call.began:.0f} s"
+    if call.characters:
+        text += f", about {max(1, call.characters // _CHARACTERS_A_TOKEN):,} tokens"
+    return text
+
+
+class Thinking:
+    """Draws the line of the present call, and clears it when there is none.
+
+    `is_hidden` says that something else is drawn at the moment.
+    """
+
+    def __init__(
+        self,
+        tracker: UsageTracker,
+        file: TextIO,
+        is_hidden: Callable[[], bool],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._tracker = tracker
+        self._file = file
+        self._is_hidden = is_hidden
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._quiet_until = 0.0
+        self._is_drawn = False
+        self._frame = 0
+
+    def draw(self) -> None:
+        """Draw the line as it is now, or clear it."""
+        with self._lock:
+            call, now = self._tracker.call, self._clock()
+            if call is None or self._is_hidden() or now - call.began < _FIRST_S:
+                self._clear()
+            elif now >= self._quiet_until:
+                is_plain = not (self._file.encoding or "").lower().startswith("utf")
+                frames = _PLAIN_FRAMES if is_plain else _FRAMES
+                self._frame += 1
+                text = f"{frames[self._frame % len(frames)]} {thinking_text(call, now)}"
+                self._write(_CLEAR + cut(text, terminal.err().width - 1))
+                self._is_drawn = True
+
+    def make_way(self) -> None:
+        """Clear the line, and leave the terminal to what is printed now."""
+        with self._lock:
+            self._quiet_until = self._clock() + _QUIET_S
+            self._clear()
+
+    def _clear(self) -> None:
+        if self._is_drawn:
+            self._write(_CLEAR)
+            self._is_drawn = False
+
+    def _write(self, text: str) -> None:
+        self._file.write(text)
+        self._file.flush()
+
+
+@contextmanager
+def thinking_shown(
+    tracker: UsageTracker, *, silent: bool, is_hidden: Callable[[], bool] = lambda: False
+) -> Generator[None]:
+    """Show the calls to models meanwhile, on a terminal and where more than JSON is wanted."""
+    if silent or not terminal.err().is_terminal or terminal.err().is_dumb_terminal:
+        yield
+        return
+    line, over = Thinking(tracker, sys.stderr, is_hidden), threading.Event()
+
+    def draw() -> None:
+        while not over.wait(_EVERY_S):
+            line.draw()
+
+    thread = threading.Thread(target=draw, name="toolplan-thinking", daemon=True)
+    with terminal.making_way(line.make_way):
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+            line.make_way()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolplan.app._journal_place import user_journal
+from toolplan.app.home import user_journal
 from toolplan.cli.terminal import note
 from toolplan.render.printable import printable
 from toolplan.storage.journal import Store, open_journal

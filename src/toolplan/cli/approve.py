@@ -11,8 +11,8 @@ from cyclopts import Parameter
 from toolplan.app.resume import plan_of
 from toolplan.app.wait import run_to_end
 from toolplan.approval import effect_steps
+from toolplan.cli._approval import approved_by_word, new_word
 from toolplan.cli._journal import opened_journal
-from toolplan.cli._person import approved_by_word, new_word
 from toolplan.cli.options import JournalOption, JsonFlag
 from toolplan.cli.placed import reached, report_placed, user_name
 from toolplan.cli.resume import RunArgument

@@ -11,11 +11,10 @@ from cyclopts import Parameter
 from toolplan.app._open import open
 from toolplan.app.results import AskResult
 from toolplan.app.wait import run_to_end
-from toolplan.cli import _proposal, options, plan_file
+from toolplan.cli import options, plan_file
 from toolplan.cli._approval import RunGuard
-from toolplan.cli._display import Display
-from toolplan.cli._thinking import thinking_shown
-from toolplan.cli.outcome import print_run
+from toolplan.cli._display import Display, thinking_shown
+from toolplan.cli.outcome import print_plan, print_run, report_no_plan
 from toolplan.cli.terminal import Exit, ask_claim, note
 from toolplan.compiler import Compiled
 from toolplan.deltas import Delta
@@ -102,11 +101,11 @@ def _print(asked: AskResult, *, plan_only: bool, as_json: bool, strict: bool) ->
         words = asked.summary
         return print_run(asked.run, asked.answer, as_json=as_json, summary=words, strict=strict)
     if not plan_only or asked.plan is None:
-        return _proposal.report_no_plan(asked, as_json=as_json)
+        return report_no_plan(asked, as_json=as_json)
     if as_json:
         print(plan_file.plan_document(asked.plan.plan, "toolplan"), end="")
     else:
-        _proposal.print_plan(asked.plan.plan, None, marks=asked.marks)
+        print_plan(asked.plan.plan, None, marks=asked.marks)
     return Exit.FINE.value
 
 

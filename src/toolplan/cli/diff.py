@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from toolplan.app._journal_place import existing_journal
+from toolplan.app.home import existing_journal
 from toolplan.cli import options
 from toolplan.cli._tools import opened_if_given
 from toolplan.cli.plan_file import parsed_whole, read_plan

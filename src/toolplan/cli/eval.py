@@ -17,11 +17,9 @@ from toolplan.cli.test import Files, JunitOption, PlannerChoice, TimesOption, wr
 from toolplan.path import Json
 from toolplan.plan_tests.cases import Case, CaseFile, read_cases
 from toolplan.plan_tests.data import read_data
-from toolplan.plan_tests.junit import junit
 from toolplan.plan_tests.measure import Figures, Measured, figures, measured
-from toolplan.plan_tests.opening import open_for
 from toolplan.plan_tests.recorded import Recorded
-from toolplan.plan_tests.runner import CaseResult
+from toolplan.plan_tests.runner import CaseResult, junit, open_for
 from toolplan.render.printable import printable
 
 InstructionsOption = Annotated[

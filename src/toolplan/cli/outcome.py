@@ -1,23 +1,32 @@
-"""How a run ended, as a command prints it."""
+"""What a command prints of a plan that was proposed, and of a run that has ended."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from typing import NoReturn
 
 from msgspec.structs import replace
 
 from toolplan.answer import Answer
-from toolplan.cli import _values
-from toolplan.cli.terminal import Exit, note, out, print_json
+from toolplan.app.results import AskResult
+from toolplan.cli.plan_file import plan_document
+from toolplan.cli.terminal import CommandError, Exit, err, note, out, print_json
+from toolplan.consent import effects_of
 from toolplan.events import Run, to_json
 from toolplan.forecast import Forecast
 from toolplan.path import Json
+from toolplan.plan import Plan
+from toolplan.planners import Clarification, Draft, Refusal
 from toolplan.providers import UsageTracker
-from toolplan.render import doubt_view, runs_view
+from toolplan.render import effects_view, runs_view
+from toolplan.render.diagnostics import DiagnosticView, Located
 from toolplan.render.document import DocumentView
-from toolplan.render.forecast_view import compared_text, forecast_text
+from toolplan.render.plan_tree import plan_tree
 from toolplan.render.printable import fit_encoding, printable
+from toolplan.render.runs_view import compared_text, forecast_text
 from toolplan.summary import Summary, SummaryView
+from toolplan.tools import Toolbox
 
 
 def print_run(
@@ -51,7 +60,7 @@ def print_run(
                 _print_words(summary)
         print_doubts(run)
         if run.waiting:
-            _values.print_waiting(run)
+            print_waiting(run)
     return (Exit.FINE if run.succeeded and not refused else Exit.FAILED).value
 
 
@@ -83,8 +92,24 @@ def stopped_help(run: str) -> str:
 def print_doubts(run: Run) -> None:
     """Print which calls a person has to decide about, what they are, and how to decide."""
     if any(step.doubts for step in run.steps.values()):
-        for line in doubt_view.doubt_lines(run):
+        for line in effects_view.doubt_lines(run):
             note(line)
+
+
+def print_waiting(run: Run) -> None:
+    """Print the calls that wait for a person, and how to decide."""
+    effects = effects_of(run.waiting)
+    if not effects:
+        return
+    err().print(effects_view.EffectsView(effects))
+    short = run.run[: runs_view.SHORT]
+    for step, calls in effects_view.by_step(effects):
+        name = printable(step)
+        note(f"  make it:   toolplan resume {short} --allow {name}")
+        note(f"  refuse it: toolplan resume {short} --deny {name} --reason WHY")
+        if len(calls) > 1:
+            left = f"--allow {name} --leave-out {name}:{calls[0].item}"
+            note(f"  leave one out, which is another plan: toolplan resume {short} {left}")
 
 
 def report_forecast(expected: Forecast) -> None:
@@ -108,3 +133,57 @@ def report_usage(tracker: UsageTracker) -> None:
     cost = "" if usage.cost_usd is None else f", ${usage.cost_usd:.4f}"
     cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
     note(f"{calls}: {usage.input_tokens:,} tokens in{cached}, {usage.output_tokens:,} out{cost}.")
+
+
+def report_no_plan(asked: AskResult, *, as_json: bool) -> int:
+    """Print why there is no plan, and return the exit code."""
+    proposal = asked.proposal
+    document: Json
+    match proposal:
+        case Clarification():
+            document = clarification_json(proposal)
+        case Refusal(reason=reason):
+            document = {"refusal": {"reason": reason}}
+        case Draft():
+            _refuse_draft(asked)
+    if as_json:
+        print_json(document)
+        return Exit.FAILED.value
+    out().print(asked.reason)
+    return Exit.FAILED.value
+
+
+def clarification_json(asked: Clarification) -> Json:
+    """Return a question back, as a command prints it."""
+    return {
+        "clarification": {
+            "question": asked.question,
+            "options": list(asked.options),
+            "unexplained": list(asked.unexplained),
+            "partial_plan": asked.partial_plan,
+            "examples": list(asked.examples),
+        }
+    }
+
+
+def _refuse_draft(asked: AskResult) -> NoReturn:
+    """Report the problems of the draft: a fault of the planner, not of the question."""
+    diagnostics = () if asked.compiled is None else asked.compiled.diagnostics
+    err().print(DiagnosticView(tuple(Located(each) for each in diagnostics)))
+    if (fault := asked.fault) is not None:
+        said = f"{fault.message} Its best plan does not pass the check; nothing was run."
+        raise CommandError(fault.code, said, fault.help)
+    raise CommandError(
+        "bad-draft",
+        "The planner proposed a plan that does not pass the check; nothing was run.",
+        "Ask in other words.",
+    )
+
+
+def print_plan(plan: Plan, tools: Toolbox | None, *, marks: Mapping[str, str]) -> None:
+    """Show `plan` as a tree on a terminal; write it as JSON to a file or a pipe."""
+    if sys.stdout.isatty():
+        out().print(plan_tree(plan, marks=marks))
+        return
+    sys.stdout.write(plan_document(plan, "toolplan", tools))
+    note("The plan is written as JSON, since this is no terminal; `toolplan show FILE` draws it.")

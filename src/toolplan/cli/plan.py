@@ -11,9 +11,8 @@ from typing import Final, TypeAlias, cast
 from toolplan.app._open import open
 from toolplan.app.wait import run_to_end
 from toolplan.cli import options
-from toolplan.cli._proposal import clarification_json, print_plan, report_no_plan
-from toolplan.cli._thinking import thinking_shown
-from toolplan.cli.outcome import report_usage
+from toolplan.cli._display import thinking_shown
+from toolplan.cli.outcome import clarification_json, print_plan, report_no_plan, report_usage
 from toolplan.cli.plan_file import plan_document
 from toolplan.cli.terminal import CommandError, Exit, ask_claim, note, print_json
 from toolplan.dialects import known_dialect

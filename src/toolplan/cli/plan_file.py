@@ -23,7 +23,7 @@ from toolplan.execution_plan import ExecutionPlan
 from toolplan.plan import Limits, Plan
 from toolplan.render.console import Output
 from toolplan.render.diagnostics import DiagnosticView, Located, located
-from toolplan.render.harmless import harmless_json
+from toolplan.render.printable import harmless_json
 from toolplan.tools import Toolbox
 
 

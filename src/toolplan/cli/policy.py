@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from toolplan.app._policy import policy_of
-from toolplan.app.home import home
+from toolplan.app.home import home, policy_of
 from toolplan.app.settings import FILE
 from toolplan.cli import options
 from toolplan.cli._tools import opened

@@ -14,10 +14,9 @@ from toolplan.app._toolset import effect_labels, reopening
 from toolplan.app.results import RunResult
 from toolplan.app.wait import run_to_end
 from toolplan.cli import options
-from toolplan.cli._approval import RunGuard
+from toolplan.cli._approval import RunGuard, approved_by_word
 from toolplan.cli._display import Display
 from toolplan.cli._journal import opened_journal
-from toolplan.cli._person import approved_by_word
 from toolplan.cli.outcome import print_run
 from toolplan.cli.placed import (
     Decisions,

@@ -10,8 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.filesize import decimal
 
-from toolplan.app._journal_place import user_journal
-from toolplan.app.home import home
+from toolplan.app.home import home, user_journal
 from toolplan.app.retention import Retention, retention
 from toolplan.app.settings import read_settings
 from toolplan.cli._journal import opened_journal

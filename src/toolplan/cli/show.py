@@ -13,13 +13,12 @@ from cyclopts import Parameter
 from msgspec import Struct
 
 from toolplan.answer import Answer, answer
-from toolplan.app._journal_place import existing_journal
 from toolplan.app._toolset import DEMO, Toolset, reopening
+from toolplan.app.home import existing_journal
 from toolplan.cli import options
 from toolplan.cli._journal import opened_journal
 from toolplan.cli._tools import opened_if_given
-from toolplan.cli._values import print_waiting
-from toolplan.cli.outcome import print_doubts
+from toolplan.cli.outcome import print_doubts, print_waiting
 from toolplan.cli.placed import placed, report_placed, without_worker
 from toolplan.cli.plan_file import parsed_whole, read_plan
 from toolplan.cli.terminal import CommandError, Exit, note, out, print_json

@@ -13,7 +13,6 @@ from typing import Final, TextIO
 
 from toolplan.errors import ToolplanError
 from toolplan.path import Json
-from toolplan.render import harmless
 from toolplan.render import printable as printables
 from toolplan.render._lines import View
 from toolplan.render.console import Output
@@ -152,7 +151,7 @@ def print_json(value: Json) -> None:
     """Print `value` on standard output; nothing in it steers a terminal."""
     plain = not (sys.stdout.encoding or "").lower().startswith("utf")
     text = json.dumps(value, indent=2, ensure_ascii=plain, allow_nan=False)
-    sys.stdout.write(harmless.harmless_json(text) + "\n")
+    sys.stdout.write(printables.harmless_json(text) + "\n")
 
 
 def note(text: str, *, wrap: bool = True) -> None:
@@ -183,7 +182,7 @@ def report(error: ToolplanError, *, as_json: bool) -> int:
         }
         if isinstance(error, CommandError):
             document |= error.details
-        sys.stderr.write(harmless.harmless_json(json.dumps({"error": document})) + "\n")
+        sys.stderr.write(printables.harmless_json(json.dumps({"error": document})) + "\n")
     else:
         console = err()
         console.print(f"error[{error.code}] {error}", style="bold red")

@@ -15,10 +15,8 @@ from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
 from toolplan.path import Json
 from toolplan.plan_json import dump
 from toolplan.plan_tests.cases import CaseFile, read_cases
-from toolplan.plan_tests.junit import junit
-from toolplan.plan_tests.opening import open_for
 from toolplan.plan_tests.recorded import Recorded
-from toolplan.plan_tests.runner import CaseResult, run_cases
+from toolplan.plan_tests.runner import CaseResult, junit, open_for, run_cases
 from toolplan.render._lines import Prose
 from toolplan.render.printable import count_text, printable
 

@@ -22,7 +22,7 @@ from toolplan.path import Json
 from toolplan.plan import escape_pointer, split_pointer
 from toolplan.plan_json import dump
 from toolplan.render.approval_view import approval_json
-from toolplan.render.doubt_view import call_text
+from toolplan.render.effects_view import call_text
 from toolplan.render.printable import cut, printable
 from toolplan.render.runs_view import SHORT
 from toolplan.storage.journal import RunEntry

@@ -4,9 +4,8 @@ Nothing is called. Whoever changes a prompt, a model or a tool sees what changed
 """
 
 from toolplan.plan_tests.cases import Case, CaseError, CaseFile, Expectation, read_cases
-from toolplan.plan_tests.junit import junit
 from toolplan.plan_tests.recorded import Recorded
-from toolplan.plan_tests.runner import CaseResult, run_case, run_cases
+from toolplan.plan_tests.runner import CaseResult, junit, run_case, run_cases
 
 __all__ = [
     "Case",

@@ -12,9 +12,8 @@ import pytest
 from toolplan.app.app import App
 from toolplan.errors import ToolplanError
 from toolplan.plan_tests.cases import Case, read_cases
-from toolplan.plan_tests.opening import open_for
 from toolplan.plan_tests.recorded import Recorded
-from toolplan.plan_tests.runner import run_case
+from toolplan.plan_tests.runner import open_for, run_case
 
 
 class PlanFile(pytest.File):

@@ -1,23 +1,30 @@
-"""Questions asked of a planner, and their plans compared with what is expected."""
+"""Open the app of a file of plan tests, run its cases, and write the results as JUnit XML."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from time import perf_counter
 from typing import cast
+from xml.etree import ElementTree
 
 from msgspec import Struct
 
+from toolplan.app._open import open
 from toolplan.app.app import App
+from toolplan.app.home import home
+from toolplan.app.settings import read_settings
 from toolplan.approval import most_calls
 from toolplan.comparison import ABSENT, compare_plans
 from toolplan.errors import ToolplanError
 from toolplan.path import Json
 from toolplan.plan import Plan
 from toolplan.plan_json import dump
-from toolplan.plan_tests.cases import Case, Expectation
+from toolplan.plan_tests.cases import Case, CaseFile, Expectation
 from toolplan.plan_tests.recorded import Recorded
 from toolplan.render.comparison_view import ComparisonView
+from toolplan.render.printable import visible
 
 
 class CaseResult(Struct, frozen=True):
@@ -162,3 +169,72 @@ def _is_like(choice: Json, value: Json) -> bool:
 
 def _names(tools: Iterable[str]) -> str:
     return ", ".join(sorted(tools)) or "no tool"
+
+
+_NOT_REMEMBERED: Mapping[str, str] = {"PLANNER_ENABLE_CACHING": "false"}
+
+
+def open_for(
+    file: CaseFile,
+    *,
+    tools: Sequence[str] = (),
+    planner: str | None = None,
+    model: Sequence[str] = (),
+    contracts: Sequence[str] = (),
+    instructions: str = "",
+    on_note: Callable[[str], None] | None = None,
+) -> App:
+    """Open the tools and the planner of a file of plan tests; what is given here wins.
+
+    The planner is asked each time: a plan that it remembers would hide what has changed.
+
+    Raises:
+        ToolplanError: the tools or the planner cannot be opened.
+    """
+    named = tuple(model) or ((file.model,) if file.model else ())
+    told = {"PLANNER_INSTRUCTIONS": instructions} if instructions else {}
+    return open(
+        tools or file.tools,
+        planner=planner or file.planner or "auto",
+        model=named or None,
+        contracts=contracts,
+        settings=read_settings(home(), {**os.environ, **_NOT_REMEMBERED, **told}),
+        on_note=on_note,
+    )
+
+
+def junit(results: Sequence[tuple[Path, CaseResult]]) -> str:
+    """Return the results, each with its file, as JUnit XML."""
+    root = ElementTree.Element("testsuites", _counts([result for _, result in results]))
+    for path in dict.fromkeys(path for path, _ in results):
+        own = [result for each, result in results if each == path]
+        suite = ElementTree.SubElement(
+            root, "testsuite", {"name": visible(str(path)), **_counts(own)}
+        )
+        for result in own:
+            case = ElementTree.SubElement(
+                suite,
+                "testcase",
+                classname=visible(path.stem),
+                name=visible(result.case.question),
+                time=f"{result.seconds:.3f}",
+            )
+            if not result.succeeded:
+                said = next(each for each in result.problems if each)
+                failure = ElementTree.SubElement(
+                    case,
+                    "failure",
+                    message=f"{result.passed} of {len(result.problems)} plans as expected",
+                )
+                failure.text = "\n".join(visible(line) for line in "\n".join(said).splitlines())
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _counts(results: Sequence[CaseResult]) -> dict[str, str]:
+    return {
+        "tests": str(len(results)),
+        "failures": str(sum(not each.succeeded for each in results)),
+        "errors": "0",
+        "time": f"{sum(each.seconds for each in results):.3f}",
+    }

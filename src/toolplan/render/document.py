@@ -12,8 +12,18 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.render._grid import GAP, grid_lines, grid_widths, pair_lines
-from toolplan.render._lines import WIDTH, Line, Piece, Screen, plain, wrapped
+from toolplan.render._lines import (
+    GAP,
+    WIDTH,
+    Line,
+    Piece,
+    Screen,
+    grid_lines,
+    grid_widths,
+    pair_lines,
+    plain,
+    wrapped,
+)
 
 _FEWEST_COLUMNS: Final = 3  # of a table with fewer, each row is a list of its fields
 

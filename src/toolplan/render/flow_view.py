@@ -8,8 +8,7 @@ from msgspec import Struct
 
 from toolplan.flows import Flow
 from toolplan.path import Json, print_path
-from toolplan.render._grid import grid_lines, grid_width, pair_lines
-from toolplan.render._lines import Line, Piece, Screen
+from toolplan.render._lines import Line, Piece, Screen, grid_lines, grid_width, pair_lines
 from toolplan.render.approval_view import BY_DEFAULT
 from toolplan.render.exact import exact_text
 from toolplan.render.printable import printable

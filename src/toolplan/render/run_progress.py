@@ -11,8 +11,7 @@ from msgspec import Struct
 
 from toolplan import events
 from toolplan.plan import Plan
-from toolplan.render._grid import hanging_rows
-from toolplan.render._lines import Line, Piece, Prose, Screen
+from toolplan.render._lines import Line, Piece, Prose, Screen, hanging_rows
 from toolplan.render.console import Live, Output
 from toolplan.render.printable import count_text, cut, number_text, printable
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from toolplan.render._grid import hanging_rows
-from toolplan.render._lines import Line, Piece, Screen, wrapped
+from toolplan.render._lines import Line, Piece, Screen, hanging_rows, wrapped
 from toolplan.render.printable import printable
 from toolplan.schema import Schema, accepted, at, describe, required
 from toolplan.tools import Tool

@@ -13,9 +13,8 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct
 
 from toolplan.answer import Answer
-from toolplan.answer.hints import NO_HINTS
 from toolplan.answer.sections import Section
-from toolplan.answer.shape import Row, Rows, shape_of
+from toolplan.answer.shape import NO_HINTS, Row, Rows, shape_of
 from toolplan.events import Run, StepState
 from toolplan.path import Json
 from toolplan.providers import Message, ModelRequest

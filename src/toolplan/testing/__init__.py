@@ -5,20 +5,21 @@
 `interpret` runs a plan one step after the other.
 """
 
-from toolplan.testing.extract import scripted_extract
 from toolplan.testing.interpreter import interpret
 from toolplan.testing.model import ScriptedModel
-from toolplan.testing.planner import Asked, ScriptedPlanner
-from toolplan.testing.sink import RecordingSink
 from toolplan.testing.tools import (
     OPEN,
+    Asked,
     Computes,
     Gives,
     Hangs,
     Outcome,
     Raises,
+    RecordingSink,
     ScriptedCall,
+    ScriptedPlanner,
     ScriptedTools,
+    scripted_extract,
 )
 
 __all__ = [

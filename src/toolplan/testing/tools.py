@@ -1,15 +1,21 @@
-"""Fake tools with scripted outcomes, and a log of their calls."""
+"""Doubles: tools with scripted outcomes and a log of their calls, planners, sinks of events."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct
 
+from toolplan.events import Event, Run, fold
+from toolplan.extract import extract_tool
 from toolplan.path import Json
+from toolplan.planners._base import Attempt, Draft, OnText, Proposal, Question
+from toolplan.providers import ModelRequest
+from toolplan.testing.model import ScriptedModel
 from toolplan.tools import Arguments, Effects, Tool, Toolbox
 
 OPEN: Final[Json] = {"type": "object"}
@@ -185,3 +191,81 @@ async def _hang(until: asyncio.Event, ignores_cancellation: bool) -> None:
         except asyncio.CancelledError:
             if not ignores_cancellation:
                 raise
+
+
+E = TypeVar("E", bound=Event)
+
+
+class RecordingSink:
+    """Keeps all events: `run(plan, tools, on_event=sink)`."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def __call__(self, event: Event) -> None:
+        """Keep `event`."""
+        self.events.append(event)
+
+    @property
+    def run(self) -> Run:
+        """The run of the events so far."""
+        return fold(self.events)
+
+    def of(self, kind: type[E]) -> list[E]:
+        """Return the events of one kind, in order: `sink.of(StepStarted)`."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+def scripted_extract(read: Callable[[str, str], Json]) -> Tool:
+    """Return the tool `extract` whose model is `read`: of the text and the instruction, the value.
+
+    It is checked against the schema like the reply of any model. None stands for what the text
+    does not say.
+    """
+
+    def reply(request: ModelRequest) -> str:
+        asked = json.loads(request.messages[1].text)
+        value = read(asked["text"], asked["instruction"])
+        return json.dumps({"found": value is not None, "value": value})
+
+    model = ScriptedModel([reply], name="scripted:extract")
+    return extract_tool(lambda: model)
+
+
+class Asked(NamedTuple):
+    """One question to a planner, with the earlier drafts and their results."""
+
+    question: Question
+    tools: Toolbox
+    attempts: tuple[Attempt, ...]
+
+
+class ScriptedPlanner:
+    """Returns `proposals` one after the other, and then the last one again.
+
+    A text is a draft in the dialect `toolplan`. `asked` holds all questions.
+    """
+
+    def __init__(self, *proposals: Proposal | str) -> None:
+        """Prepare the proposals.
+
+        Raises:
+            ValueError: there is none.
+        """
+        if not proposals:
+            raise ValueError("A scripted planner needs at least one proposal.")
+        self._proposals = [Draft(each) if isinstance(each, str) else each for each in proposals]
+        self.asked: list[Asked] = []
+
+    async def propose(
+        self,
+        question: Question,
+        tools: Toolbox,
+        attempts: Sequence[Attempt],
+        *,
+        on_text: OnText | None = None,
+    ) -> Proposal:
+        """Return the next proposal."""
+        at = min(len(self.asked), len(self._proposals) - 1)
+        self.asked.append(Asked(question, tools, tuple(attempts)))
+        return self._proposals[at]

@@ -24,8 +24,7 @@ from toolplan.render.approval_view import BY_DEFAULT, approval_json
 from toolplan.render.diagnostics import Located
 from toolplan.render.exact import exact_text, mixed_scripts
 from toolplan.render.flow_view import flow_to_json
-from toolplan.render.harmless import harmless_json
-from toolplan.render.printable import printable
+from toolplan.render.printable import harmless_json, printable
 from toolplan.render.step_text import condition_words
 from toolplan.source import line_and_column
 from toolplan.sources.pins import Absent as AbsentPart
