@@ -18,7 +18,7 @@ from toolplan.render.runs_view import SHORT
 def cancel_command(
     run: RunArgument, *, journal: JournalOption = None, as_json: JsonFlag = False
 ) -> int:
-    """Cancel a run, whichever worker has it; one that nobody works on ends here.
+    """Cancel a run, whichever worker has it; one without a worker ends here.
 
     `toolplan resume RUN` can still continue it.
     """

@@ -199,7 +199,7 @@ def _print_text(shown: _Shown) -> None:
 
 
 def _print_left(shown: _Shown) -> None:
-    """Say how a run continues that nobody works on; calls that wait say it themselves."""
+    """Say how a run without a worker continues; calls that wait say it themselves."""
     run, name = shown.run, shown.run.run[:SHORT]
     match run.status:
         case RunState.WAITING if run.waiting or not shown.is_left:

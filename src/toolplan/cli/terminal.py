@@ -161,7 +161,7 @@ def note(text: str, *, wrap: bool = True) -> None:
 
 
 def ask_claim(claim: str) -> bool | None:
-    """Ask on the terminal whether what a source says of its tools counts; None: nobody is there."""
+    """Ask on the terminal whether a source's claim about its tools counts; None without one."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
     make_way()

@@ -151,7 +151,7 @@ class Stage:
         return ((call.step.id, call.index), self._digest(call)) in self._allowed
 
     def ask(self) -> bool:
-        """Ask who decides about the calls that wait; return False if nobody is there to ask."""
+        """Ask who decides about the calls that wait; return False if there is no one to ask."""
         approval = self._approval
         is_asked = approval.decide is not None or approval.policy_engine is not None
         if self._asking is None and is_asked and self._waiting:

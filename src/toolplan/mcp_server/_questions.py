@@ -163,7 +163,7 @@ class Questions:
 
 
 def plan_question(request: Request, wanted: Wanted, toolbox: Toolbox) -> PlanQuestion | None:
-    """Return the form with the effects of a plan; None if it has none, or nobody can be asked."""
+    """Return the form with the effects of a plan; None if it has none or the client cannot ask."""
     plan = wanted.plan
     if plan is None or not plan.effects or not can_ask(request):
         return None
@@ -174,7 +174,7 @@ def plan_question(request: Request, wanted: Wanted, toolbox: Toolbox) -> PlanQue
 
 
 def values_question(request: Request, run: Run) -> ValuesQuestion | None:
-    """Return the form with the calls that wait; None if there are none, or nobody can be asked."""
+    """Return the form with the calls that wait; None if there are none or the client cannot ask."""
     effects = effects_of(run.waiting)
     text = effects_text(effects) if effects and can_ask(request) else ""
     if not text or len(text) > _MOST_SHOWN:

@@ -1,4 +1,4 @@
-"""Runs for clients: each continues to its end, even if nobody watches it."""
+"""Runs for clients: each continues to its end, even if no client watches it."""
 
 from __future__ import annotations
 

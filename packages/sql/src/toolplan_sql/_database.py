@@ -86,7 +86,7 @@ class Database:
         opening = ("open", _config(memory_mb), memory_mb + _SLACK_MB)
         try:
             self._process.ask(*opening)
-        except Exhausted:  # it ended while nobody used it
+        except Exhausted:  # it ended while it was idle
             self._process = Process(memory_mb)
             self._process.ask(*opening)
 

@@ -137,13 +137,13 @@ PROCESSES: Final = set[Process]()
 """All that were not ended."""
 
 IDLE: Final = deque[Process]()
-"""Those that nobody uses."""
+"""Idle processes."""
 
 _LOCK: Final = threading.Lock()
 
 
 def take(memory_mb: int) -> Process:
-    """Return a process that nobody uses, with `memory_mb` megabytes of memory."""
+    """Return an idle process with `memory_mb` megabytes of memory."""
     with _LOCK:
         for each in tuple(IDLE):
             if not each.is_ours:  # this program was forked

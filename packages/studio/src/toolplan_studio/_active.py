@@ -1,4 +1,4 @@
-"""The runs that this server works on: each continues to its end, even if nobody watches it."""
+"""The runs that this server works on: each continues to its end, even if no client watches it."""
 
 from __future__ import annotations
 

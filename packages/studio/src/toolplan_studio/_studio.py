@@ -203,7 +203,7 @@ class Studio:
         if given.approve:
             approve = said_yes(given.digest)
         elif given.values:
-            approve = ValueApproval()  # nobody is asked: the run ends as one that waits
+            approve = ValueApproval()  # no person is asked: the run ends as one that waits
 
         async def run(active: ActiveRun) -> Run:
             with decided_by(user):
@@ -296,7 +296,7 @@ class Studio:
             raise _other_plan(digest, plan.digest)
 
     async def _refuse_values(self, run: str) -> None:
-        """Refuse an approval of the plan where calls wait that nobody has looked at."""
+        """Refuse an approval of the plan where calls wait that no person has seen."""
         if (await in_thread(self.app.result, run)).waiting:
             raise Refused(
                 "not-allowed-now",

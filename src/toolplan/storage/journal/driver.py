@@ -28,7 +28,7 @@ class LeaseColumns(Struct, frozen=True):
         new: their values; each question mark takes one of `Driver.lease_values`.
         renewed: the same, as assignments.
         held: what `Driver.check_free` and `Driver.is_free` take, after the owner and the token.
-        locked: what follows a query whose rows nobody else may change in this transaction.
+        locked: what follows a query whose rows no other transaction may change.
     """
 
     names: str
@@ -55,7 +55,7 @@ _ADD_RUN: Final = Template(
     " (run, created_at, digest, record, checksum, status, next_seq, owner, token, $names)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, $new) ON CONFLICT (run) DO NOTHING RETURNING run"
 )
-# Who released the run may still renew its lease: nobody has it then. A token may come again only
+# Who released the run may still renew its lease: the run is free then. A token may come again only
 # after the journal lost records; with the owner it is refused all the same.
 _ADD_GROUP: Final = Template(
     "UPDATE runs SET $renewed, next_seq = next_seq + ?, status = coalesce(?, status)"
@@ -173,7 +173,7 @@ class Driver(Protocol):
         ...
 
     def is_free(self, held: Row) -> bool:
-        """Return whether nobody works for certain on a run with these columns."""
+        """Return whether a run with these columns is certainly free."""
         ...
 
     def take_free(self, run: str, beat: float) -> Lease | None:
@@ -223,7 +223,7 @@ def new_run(
 def add_run(query: Query, driver: Driver, new: NewRun, beat: float | None) -> bool:
     """Add a new run; return False if there is one with its name.
 
-    `beat` is when the write of its first lease began; without it nobody has the run.
+    `beat` is when the write of its first lease began; without it the run is free.
 
     Raises:
         JournalError: another run has used its approval.

@@ -145,7 +145,7 @@ class Claims:
         self._lock = threading.Lock()
 
     def add(self, run: str) -> bool:
-        """Claim `run` for this process, unless it has it; nobody relies on that yet."""
+        """Claim `run` for this process, unless it has it; nothing relies on that yet."""
         with self._lock:
             if run in self._beats:
                 return False
@@ -218,7 +218,7 @@ class Leases(Claims):
         return process_text(held.owner) if lives(held.owner) else ""
 
     def is_free(self, held: Held) -> bool:
-        """Return whether nobody works on a run for certain."""
+        """Return whether a run is certainly free."""
         age = self.age_of(held)
         return not held.owner or (age is not None and age >= self.lease_s) or is_gone(held.owner)
 

@@ -210,7 +210,7 @@ def read_events(run: str, groups: Iterable[Group], blob: Callable[[str], str]) -
 def read_entry(row: Row, is_free: Callable[[Row], bool]) -> RunEntry:
     """Return the entry in a row of run, status, created_at, digest, checksum and record.
 
-    The other columns are those of the lease; `is_free` says whether nobody has it.
+    The other columns are those of the lease; `is_free` says whether it has no owner.
     """
     run, status, created, digest = str(row[0]), row[1], cast("float", row[2]), str(row[3])
     try:

@@ -214,7 +214,7 @@ class PostgresDriver(Driver):
         return not name or is_over or Owner.read(name).is_gone
 
     def take_free(self, run: str, beat: float) -> Lease | None:
-        """Take the lease of `run`, if nobody has it."""
+        """Take the lease of `run` if it is free."""
         values = (self.owner, *self.lease_values(beat), run)
         for at, token in self.do(lambda query: query(_TAKE_FREE, values), is_one=True):
             return Lease(run, cast("int", token), cast("int", at))
@@ -361,7 +361,7 @@ class PostgresJournal(Store):
         record: RunRecord,
         events: Sequence[Event],
     ) -> None:
-        """Write a new run that nobody has, for another process to take; in `transaction`.
+        """Write a new run without a lease, for another process to take; in `transaction`.
 
         Raises:
             JournalError: the run exists, or its approval was used.

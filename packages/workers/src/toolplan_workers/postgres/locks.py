@@ -52,7 +52,7 @@ class Locks:
             return name in self._held
 
     def free(self, names: Collection[str]) -> frozenset[str]:
-        """Return those of `names` that nobody holds; it also finds out whether the session lives.
+        """Return those of `names` that are free; it also finds out whether the session lives.
 
         Raises:
             JournalError: the database cannot be used, or the session is over.
