@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import Final
 
 from msgspec import Struct, field
 
@@ -10,6 +12,13 @@ from toolplan.flows import Flow
 from toolplan.path import Json
 from toolplan.plan import Plan, Signature
 from toolplan.shown import Shown, counted, listed
+
+_DIGEST: Final = re.compile("[0-9a-f]{64}")
+
+
+def is_digest(text: str) -> bool:
+    """Return whether `text` may be the digest of a plan."""
+    return _DIGEST.fullmatch(text) is not None
 
 
 def _any_tool() -> dict[str, Json]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, wraps
 from typing import Any, Final, ParamSpec, TypeVar, cast, get_args
@@ -18,6 +17,7 @@ from toolplan.consent import Effect, ValueApproval
 from toolplan.engines import RunOptions
 from toolplan.errors import ToolplanError
 from toolplan.events import Event, ItemEnded, StepStarted, StepSucceeded
+from toolplan.execution_plan import is_digest
 from toolplan.flows import Policy
 from toolplan.plan import Limits
 from toolplan.planners import Attempt
@@ -26,7 +26,6 @@ from toolplan.storage.journal import Store
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-_DIGEST: Final = re.compile("[0-9a-f]{64}")
 FORMATS: Final = ("plain", "markdown", "json")
 
 
@@ -91,11 +90,6 @@ def check_arguments(**given: object) -> None:
         else:
             said = f"{name} is a value of type {type(value).__name__}."
         raise ToolplanError("usage", said, kind.help)
-
-
-def is_digest(text: str) -> bool:
-    """Return whether `text` may be the digest of a plan."""
-    return _DIGEST.fullmatch(text) is not None
 
 
 def _is_flag(value: object) -> bool:

@@ -11,21 +11,18 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from msgspec.structs import replace
-
-from toolplan import sources  # what learns is loaded where tools declare no output
 from toolplan.app.home import LEARNED, MEMORY
+from toolplan.app.learned import learn_from
 from toolplan.app.results import AskResult
 from toolplan.errors import ToolplanError
 from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
-from toolplan.plan import Plan
 from toolplan.planners import conversation as conversations
 from toolplan.storage import memory as memories
 from toolplan.storage.journal import Store, open_journal
 from toolplan.threads import in_thread
-from toolplan.tools import LearnedOutput, Tool, Toolbox
+from toolplan.tools import Toolbox
 
 
 def app_closed() -> ToolplanError:
@@ -218,47 +215,3 @@ class Kept:
 
     def _report_fault(self, fault: memories.MemoryFault) -> None:
         self._note(f"The earlier conversation is not known: {fault.with_help}")
-
-
-def with_learned(tools: Toolbox, path: Path, note: Callable[[str], None]) -> Toolbox:
-    """Return `tools` with the schemas learned so far, kept at `path`."""
-    if not path.exists() or not any(map(_declares_nothing, tools.values())):
-        return tools
-    try:
-        with sources.LearnedSchemas(path) as schemas:
-            known = {
-                tool.name: LearnedOutput(*found)
-                for tool in tools.values()
-                if _declares_nothing(tool)
-                and (found := schemas.schema(sources.tool_digest(tool))) is not None
-            }
-    except sources.LearnedError as error:
-        note(error.with_help)
-        return tools
-    if not known:
-        return tools
-    return Toolbox(
-        replace(tool, learned=known[name]) if name in known else tool
-        for name, tool in tools.items()
-    )
-
-
-def learn_from(
-    plan: Plan, run: Run, tools: Toolbox, path: Path, note: Callable[[str], None]
-) -> None:
-    """Learn from the results of `run`, and note where they differ from earlier ones."""
-    if not any(step.tool in tools and _declares_nothing(tools[step.tool]) for step in plan.steps):
-        return
-    try:
-        with sources.LearnedSchemas(path) as schemas:
-            drifts = sources.learn(schemas, plan, run, tools)
-    except sources.LearnedError as error:
-        note(error.with_help)
-        return
-    for drift in drifts:
-        for sentence in drift.sentences:
-            note(f"The results of {drift.tool} have changed: {sentence}")
-
-
-def _declares_nothing(tool: Tool) -> bool:
-    return tool.raw_output is None and tool.compute_output is None

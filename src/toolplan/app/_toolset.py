@@ -16,8 +16,8 @@ from msgspec.structs import replace
 import toolplan
 from toolplan import extract as extraction
 from toolplan import providers
-from toolplan.app._kept import with_learned
 from toolplan.app.home import LEARNED, home
+from toolplan.app.learned import with_learned
 from toolplan.app.settings import LABELS, Settings, source_tables
 from toolplan.errors import ToolplanError
 from toolplan.path import Json

@@ -9,9 +9,9 @@ from typing import Annotated, Final, Literal, TypeAlias, TypedDict
 from cyclopts import Parameter, Token
 
 from toolplan.app._approve import VALUES
-from toolplan.app._arguments import is_digest
 from toolplan.cli.terminal import CommandError
 from toolplan.dialects import DIALECTS
+from toolplan.execution_plan import is_digest
 
 _MOST_TIMES: Final = 1_000
 _TOOLS_HELP: Final = (

@@ -9,11 +9,14 @@ from typing import NoReturn
 from msgspec.structs import replace
 
 from toolplan.answer import Answer
+from toolplan.app.app import App
 from toolplan.app.results import AskResult
-from toolplan.cli.plan_file import plan_document
+from toolplan.cli.plan_file import PlanFile, plan_document, print_diagnostics
 from toolplan.cli.terminal import CommandError, Exit, err, note, out, print_json
 from toolplan.consent import effects_of
+from toolplan.diagnostics import to_json as diagnostic_to_json
 from toolplan.events import Run, to_json
+from toolplan.execution_plan import ExecutionPlan
 from toolplan.forecast import Forecast
 from toolplan.path import Json
 from toolplan.plan import Plan
@@ -187,3 +190,22 @@ def print_plan(plan: Plan, tools: Toolbox | None, *, marks: Mapping[str, str]) -
         return
     sys.stdout.write(plan_document(plan, "toolplan", tools))
     note("The plan is written as JSON, since this is no terminal; `toolplan show FILE` draws it.")
+
+
+def checked_plan(app: App, file: PlanFile, *, as_json: bool) -> ExecutionPlan:
+    """Return the plan in `file`, and report its problems.
+
+    Raises:
+        CommandError: it does not pass the check.
+    """
+    checked = app.check(file.text, dialect=file.dialect)
+    if checked.diagnostics and not as_json:
+        print_diagnostics(err(), file, checked.diagnostics)
+    if checked.plan is None:
+        raise CommandError(
+            "bad-plan",
+            "The plan does not pass the check; nothing was run.",
+            "`toolplan explain CODE` explains each problem.",
+            diagnostics=[diagnostic_to_json(each) for each in checked.diagnostics],
+        )
+    return checked.plan

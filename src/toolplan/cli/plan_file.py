@@ -14,12 +14,10 @@ from tempfile import NamedTemporaryFile
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.app.app import App
 from toolplan.cli.terminal import CommandError, err, note
 from toolplan.compiler import parse, to_text
 from toolplan.diagnostics import CannotExpress, Diagnostic, to_json
 from toolplan.dialects import dialect_of, known_dialect
-from toolplan.execution_plan import ExecutionPlan
 from toolplan.plan import Limits, Plan
 from toolplan.render.console import Output
 from toolplan.render.diagnostics import DiagnosticView, Located, located
@@ -115,25 +113,6 @@ def print_diagnostics(
         other = known_dialect(name).parse(file.text, None, Limits())
         if whole_plan(other.plan, other.diagnostics):
             console.print(f"It reads well as a plan in the dialect {name!r}.")
-
-
-def checked_plan(app: App, file: PlanFile, *, as_json: bool) -> ExecutionPlan:
-    """Return the plan in `file`, and report its problems.
-
-    Raises:
-        CommandError: it does not pass the check.
-    """
-    checked = app.check(file.text, dialect=file.dialect)
-    if checked.diagnostics and not as_json:
-        print_diagnostics(err(), file, checked.diagnostics)
-    if checked.plan is None:
-        raise CommandError(
-            "bad-plan",
-            "The plan does not pass the check; nothing was run.",
-            "`toolplan explain CODE` explains each problem.",
-            diagnostics=[to_json(each) for each in checked.diagnostics],
-        )
-    return checked.plan
 
 
 def whole_plan(plan: object, diagnostics: Sequence[Diagnostic]) -> bool:

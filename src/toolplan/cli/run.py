@@ -13,8 +13,8 @@ from toolplan.app.wait import run_to_end
 from toolplan.cli import options
 from toolplan.cli._approval import RunGuard
 from toolplan.cli._display import Display
-from toolplan.cli.outcome import print_run
-from toolplan.cli.plan_file import checked_plan, read_plan
+from toolplan.cli.outcome import checked_plan, print_run
+from toolplan.cli.plan_file import read_plan
 from toolplan.cli.terminal import Exit, ask_claim, note, out, print_json
 from toolplan.dry_run import dry_view
 from toolplan.execution_plan import ExecutionPlan

@@ -29,9 +29,9 @@ from toolplan.cli.options import (
     YesFlag,
     wanted,
 )
-from toolplan.cli.outcome import print_run
+from toolplan.cli.outcome import checked_plan, print_run
 from toolplan.cli.placed import report_placed
-from toolplan.cli.plan_file import checked_plan, read_plan
+from toolplan.cli.plan_file import read_plan
 from toolplan.cli.terminal import CommandError, Exit, err, note, out, print_json
 from toolplan.engines import Leaving
 from toolplan.events import RunState
