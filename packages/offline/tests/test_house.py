@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from toolplan_demo import TOOLS
+from toolplan_offline import deeds, follow_ups, phrases, questions
 from toolplan_offline.grammar import load
 from toolplan_offline.lexicon import Lexicon
 from toolplan_offline.reading import FUNCTIONS
@@ -91,3 +92,14 @@ def test_no_word_of_a_domain_stands_in_code() -> None:
         if word in words
     }
     assert found == set()
+
+
+def test_no_two_functions_of_meaning_share_a_name() -> None:
+    modules = (phrases, questions, follow_ups, deeds)
+    names = [
+        name
+        for module in modules
+        for name, found in vars(module).items()
+        if inspect.isfunction(found) and found.__module__ == module.__name__ and name[0] != "_"
+    ]
+    assert sorted(names) == sorted(FUNCTIONS)
