@@ -69,7 +69,7 @@ def test_runs_without_a_worker_are_named_wherever_one_looks(
         said = call(*words)
         return " ".join((said.out + said.err).split())
 
-    assert "workers" not in said_of("doctor")  # nothing was given to workers yet
+    assert "need" not in said_of("doctor")  # nothing was given to workers yet
     older, run = (
         json.loads(call("submit", plan_file(PLAN), "office", "--yes", "--json").out)["run"]
         for _ in range(2)

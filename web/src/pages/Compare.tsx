@@ -46,7 +46,7 @@ function Side({ line, name }: { line: RunLine; name: string }) {
           </a>
         </p>
         <p className="row muted small">
-          <State state={line.state} /> <span>{line.note}</span>
+          <State state={line.state} /> <Exact text={line.note} />
           <span>{moment(line.created_at)}</span>
           {run.data?.took_s != null && (
             <span>

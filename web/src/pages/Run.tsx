@@ -247,7 +247,7 @@ function StepResult({ run, step, state }: { run: RunOut; step: string; state: St
   return (
     <div className="stack">
       <p className="row">
-        <State state={state.state} /> <span>{run.step_notes[state.state]}</span>
+        <State state={state.state} /> <Exact text={run.step_notes[state.state] ?? ''} />
         {times !== null && (
           <span className="muted">
             {words.took} {times}

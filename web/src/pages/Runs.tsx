@@ -124,7 +124,7 @@ function List({ runs, picked, onPick, none }: { runs: RunLine[]; picked: string[
               </code>
             </div>
           </div>
-          <span title={each.note}>
+          <span title={plain(each.note)}>
             <State state={each.state} />
           </span>
         </li>

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react';
 import { Icon } from '../parts/Icon';
-import { Exact } from '../parts/exact';
+import { Exact, plain } from '../parts/exact';
 import { seconds, texts } from '../texts';
 import type { RunOut } from '../api/types';
 import type { RunView } from './fold';
@@ -46,7 +46,7 @@ export function Timeline({ run, view, critical, chosen, onChoose }: TimelineProp
             const start = step.started_at;
             const progress = view.progress[name];
             return (
-              <tr key={name} title={run.step_notes[step.state]} className={[onPath.has(name) ? 'is-critical' : '', chosen === name ? 'is-chosen' : ''].join(' ')}>
+              <tr key={name} title={plain(run.step_notes[step.state] ?? '')} className={[onPath.has(name) ? 'is-critical' : '', chosen === name ? 'is-chosen' : ''].join(' ')}>
                 <th scope="row">
                   <button type="button" className="link" onClick={() => onChoose(name)}>
                     <Icon name={step.state} />
@@ -55,7 +55,7 @@ export function Timeline({ run, view, critical, chosen, onChoose }: TimelineProp
                 </th>
                 <td>
                   <span className="visually-hidden">
-                    {texts.states[step.state]}. {run.step_notes[step.state]}
+                    {texts.states[step.state]}. <Exact text={run.step_notes[step.state] ?? ''} />
                     {onPath.has(name) ? ` (${words.critical})` : ''}
                   </span>
                   <svg className="bar" width="100%" height="18" aria-hidden="true" focusable="false">

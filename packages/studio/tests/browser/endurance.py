@@ -37,6 +37,8 @@ _COLLECTING: Final = (
     "isOn => new Promise(done => setTimeout(() => done(window.collecting = isOn), 30))"
 )
 _SORTED_LAGS: Final = "() => window.lags.sort((a, b) => a - b)"
+_SHOWN: Final = {"running": "interrupted"}
+"""How the page shows a state of a step whose process is gone."""
 _CARDS: Final = """() => {
     const found = {};
     for (const card of document.querySelectorAll('.step-card')) {
@@ -147,7 +149,7 @@ def kills(visit: Visit, times: int) -> dict[str, float]:
         resume = page.get_by_role("button", name="Resume", exact=False)
         resume.wait_for()
         status.get_by_text("Interrupted").wait_for()  # a dead run is not live
-        kept = _states(visit, run)
+        kept = {name: _SHOWN.get(state, state) for name, state in _states(visit, run).items()}
         _until(lambda kept=kept: page.evaluate(_CARDS) == kept)
         equal += 1
         resume.click()
