@@ -55,7 +55,7 @@ export function Timeline({ run, view, critical, chosen, onChoose }: TimelineProp
                 </th>
                 <td>
                   <span className="visually-hidden">
-                    {texts.states[step.state]}. <Exact text={run.step_notes[step.state] ?? ''} />
+                    {texts.states[step.state]}. {plain(run.step_notes[step.state] ?? '')}
                     {onPath.has(name) ? ` (${words.critical})` : ''}
                   </span>
                   <svg className="bar" width="100%" height="18" aria-hidden="true" focusable="false">
