@@ -12,7 +12,7 @@ import psycopg
 
 from tests.postgres import Server
 from toolplan.storage.journal import Journal, Store
-from toolplan_workers.postgres import PostgresJournal
+from toolplan_workers.journal import SharedJournal
 
 
 class Stores(ABC):
@@ -83,8 +83,8 @@ class Tables(Stores):
         super().__init__()
         self._url = server.schema()
 
-    def _open(self, options: dict[str, Any]) -> PostgresJournal:
-        return PostgresJournal(self._url, **options)
+    def _open(self, options: dict[str, Any]) -> SharedJournal:
+        return SharedJournal(self._url, **options)
 
     @property
     def place(self) -> str:

@@ -96,8 +96,8 @@ class Denied(Struct, frozen=True):
 class LeaveOut(Struct, frozen=True):
     """The answer that the calls of a `for_each` are made, except those of `items`.
 
-    `items` are their positions, counted from 0. What is left is another plan, with a run of its
-    own, so only an app can make it (`toolplan.open`).
+    `items` are their positions, counted from 0. The remaining calls are a new plan with a run of
+    its own, so only an app can make it (`toolplan.open`).
     """
 
     items: tuple[int, ...]

@@ -185,14 +185,14 @@ from tests.crash import chains
 from toolplan.approval import approve
 from toolplan.engines import run
 from toolplan.storage.journal import Journal
-from toolplan_workers.postgres import PostgresJournal
+from toolplan_workers.journal import SharedJournal
 class Ledger(list):
     def append(self, x):
         with Path(sys.argv[2]).open("a") as file:
             file.write(f"{x}\\n")
 box = chains.tools(Ledger(), pause_s=0.1)
 plan = chains.chain(box, 20)
-kind = PostgresJournal if "://" in sys.argv[1] else Journal
+kind = SharedJournal if "://" in sys.argv[1] else Journal
 journal = kind(sys.argv[1], lease_s=0.6)
 asyncio.run(run(plan, box, journal=journal, approval=approve(plan), run_id="r",
                 journal_timeout_s=1))

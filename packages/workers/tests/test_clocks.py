@@ -14,7 +14,7 @@ from tests.workers._office import office, over, plan_of, until, working
 from tests.workers.crew import crew
 from toolplan.events import RunState
 from toolplan_workers.job_runner import JobRunner
-from toolplan_workers.postgres import PostgresJournal
+from toolplan_workers.journal import SharedJournal
 from toolplan_workers.queue.procrastinate import Again, Job
 from toolplan_workers.queue.retention import prune_shared
 from toolplan_workers.worker import dispatch_for
@@ -76,7 +76,7 @@ async def test_runs_are_in_the_order_of_the_server(postgres: Server, shift: floa
 
 
 def test_a_difference_is_named(postgres: Server, shift: float) -> None:
-    journal = PostgresJournal(postgres.schema())
+    journal = SharedJournal(postgres.schema())
     journal.close()
     (note,) = (each for each in journal.notes if "clock" in each)
     assert f"{abs(shift):,.0f} s {'ahead of' if shift > 0 else 'behind'}" in note

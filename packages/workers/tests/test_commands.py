@@ -13,7 +13,7 @@ from tests.postgres import Server
 from tests.workers.crew import SETTINGS, crew
 from toolplan.events import RunEnded, RunStarted, RunState
 from toolplan.storage.journal import RunRecord, to_record
-from toolplan_workers.postgres import PostgresJournal
+from toolplan_workers.journal import SharedJournal
 
 PLAN = {"toolplan": 1, "steps": [{"id": "w", "tool": "write", "args": {"x": "one"}}]}
 
@@ -158,7 +158,7 @@ def test_workers_need_a_journal_in_postgres(
 
 
 def test_older_runs_are_removed_from_a_database(url: str, call: Call) -> None:
-    with closing(PostgresJournal(url)) as journal:
+    with closing(SharedJournal(url)) as journal:
         for at in range(6):
             started = RunStarted(f"r{at}", "digest", ("a",), 1.0)
             record = RunRecord({"steps": []}, [], None)

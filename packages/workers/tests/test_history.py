@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from tests.postgres import Server
-from toolplan_workers.postgres import PostgresJournal
+from toolplan_workers.journal import SharedJournal
 from toolplan_workers.queue.dispatch import Dispatch, dispatch_of
 from toolplan_workers.queue.retention import prune_shared
 
@@ -23,7 +23,7 @@ _PLACED = "INSERT INTO placements (run, queue) SELECT run, 'q' FROM runs"
 @pytest.fixture(scope="module")
 def history(postgres: Server) -> Generator[Dispatch]:
     """A journal with many runs that have ended."""
-    with closing(PostgresJournal(postgres.schema())) as journal:
+    with closing(SharedJournal(postgres.schema())) as journal:
         dispatch = dispatch_of(journal)
         assert dispatch is not None
         journal.rows(_GENERATED, (_RUNS,))

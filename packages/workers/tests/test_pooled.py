@@ -15,7 +15,7 @@ import pytest
 
 from tests.postgres import USER, Server, as_user
 from toolplan.storage.journal import JournalError
-from toolplan_workers.postgres import PostgresJournal
+from toolplan_workers.journal import SharedJournal
 
 PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 
@@ -74,8 +74,8 @@ def test_a_pool_is_named_and_no_table_is_made(
 ) -> None:
     with pool(postgres, tmp_path, *settings) as address:
         with pytest.raises(JournalError) as error:
-            PostgresJournal(address)
+            SharedJournal(address)
         assert error.value.code == "journal-pooled"
         assert "without the pool" in (error.value.help or "")
-    direct = PostgresJournal(postgres.schema())
+    direct = SharedJournal(postgres.schema())
     direct.close()

@@ -29,7 +29,8 @@ from toolplan.events import (
     StepSucceeded,
 )
 from toolplan.storage.journal import JournalError, LeaseHeld, LeaseLost, RunRecord, to_record
-from toolplan_workers.postgres import PostgresJournal, connections, schema
+from toolplan_workers.journal import SharedJournal
+from toolplan_workers.postgres import connections, schema
 from toolplan_workers.postgres.connections import Connection, Connections, has_table
 from toolplan_workers.postgres.schema import MIGRATIONS
 
@@ -45,9 +46,9 @@ def tables(postgres: Server) -> Generator[Tables]:
         yield found
 
 
-def opened(tables: Tables, **options: Any) -> PostgresJournal:
+def opened(tables: Tables, **options: Any) -> SharedJournal:
     journal = tables.open(**options)
-    assert isinstance(journal, PostgresJournal)
+    assert isinstance(journal, SharedJournal)
     return journal
 
 
@@ -88,7 +89,7 @@ def test_no_error_shows_a_password(
     address: str, code: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(JournalError) as caught:
-        PostgresJournal(address.format("s3cret"))
+        SharedJournal(address.format("s3cret"))
     assert caught.value.code == code
     said = repr((caught.value, str(caught.value), caught.value.help, caught.value.__context__))
     assert "s3cret" not in said + caplog.text
@@ -157,7 +158,7 @@ def test_tables_that_another_process_makes_between_two_looks_are_ours(
 
 
 def test_its_tables_stand_in_a_schema_of_their_own(postgres: Server) -> None:
-    with closing(PostgresJournal(postgres.url())) as journal:
+    with closing(SharedJournal(postgres.url())) as journal:
         journal.accept("r", "digest", RECORD, first())
     with psycopg.connect(postgres.url()) as connection:
         rows = connection.execute("SELECT run FROM toolplan.runs").fetchall()

@@ -13,7 +13,7 @@ from tests.postgres import Server
 from tests.workers._office import office, over, plan_of, working
 from toolplan.events import RunState
 from toolplan.storage.journal import JournalError, open_journal
-from toolplan_workers.postgres import PostgresJournal
+from toolplan_workers.journal import SharedJournal
 from toolplan_workers.queue import procrastinate as library
 from toolplan_workers.queue.dispatch import Dispatch, dispatch_of
 from toolplan_workers.queue.procrastinate import migrations
@@ -34,7 +34,7 @@ def _dispatch(url: str) -> Dispatch:
 def _read(url: str, query: str) -> list[Any]:
     journal = open_journal(url)
     try:
-        assert isinstance(journal, PostgresJournal)
+        assert isinstance(journal, SharedJournal)
         return [row[0] for row in journal.rows(query, ())]
     finally:
         journal.close()

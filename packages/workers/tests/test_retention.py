@@ -8,7 +8,7 @@ import pytest
 from tests.postgres import Server
 from toolplan.events import Event, RunApproved, RunEnded, RunStarted, RunState, StepSucceeded
 from toolplan.storage.journal import JournalError, RunRecord, to_record
-from toolplan_workers.postgres import PostgresJournal
+from toolplan_workers.journal import SharedJournal
 from toolplan_workers.queue.dispatch import Dispatch, dispatch_of
 from toolplan_workers.queue.retention import prune_shared
 
@@ -26,7 +26,7 @@ def url(postgres: Server) -> str:
 def dispatch(url: str) -> Generator[Dispatch]:
     """Return a journal with a run a day for ten days, r0 the oldest, each with a message."""
     days = iter(range(10))
-    with closing(PostgresJournal(url, clock=lambda: next(days, 99) * DAY)) as journal:
+    with closing(SharedJournal(url, clock=lambda: next(days, 99) * DAY)) as journal:
         found = dispatch_of(journal)
         assert found is not None
         for day in range(10):
@@ -72,7 +72,7 @@ def test_older_runs_are_removed_with_all_that_belongs_to_them(dispatch: Dispatch
 
 def test_runs_that_are_open_or_worked_on_stay(url: str, dispatch: Dispatch) -> None:
     assert len(dispatch.journal.runs()) == 10
-    with closing(PostgresJournal(url, clock=lambda: 0.0)) as journal:
+    with closing(SharedJournal(url, clock=lambda: 0.0)) as journal:
         open_ = dispatch_of(journal)
         assert open_ is not None
         for status in (None, RunState.WAITING, RunState.IN_DOUBT):

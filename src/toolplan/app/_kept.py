@@ -26,25 +26,25 @@ from toolplan.tools import Toolbox
 
 
 def app_closed() -> ToolplanError:
-    """Return the error for the use of an app that is closed, or is being left."""
+    """Return the error for the use of an app that is closed, or is being closed."""
     return ToolplanError("app-closed", "The app is closed.", "Open another one.")
 
 
-class UnderWay:
-    """The tasks that answer questions or run plans; it refuses more once it is left."""
+class ActiveTasks:
+    """The tasks that answer questions or run plans; none is added after `close`."""
 
     def __init__(self) -> None:
         self._tasks: list[asyncio.Task[Any] | None] = []
-        self._left = False
+        self._closed = False
 
     @contextmanager
     def task(self) -> Generator[None]:
-        """Count the present task while the block runs.
+        """Add the current task while the block runs.
 
         Raises:
-            ToolplanError: the app is left.
+            ToolplanError: the app is closed.
         """
-        if self._left:
+        if self._closed:
             raise app_closed()
         task = asyncio.current_task()
         self._tasks.append(task)
@@ -53,12 +53,12 @@ class UnderWay:
         finally:
             self._tasks.remove(task)
 
-    async def leave(self, *, cancel: bool) -> None:
-        """Refuse more, and wait for all that is under way in this event loop.
+    async def close(self, *, cancel: bool) -> None:
+        """Add no more tasks, and wait for those of this event loop.
 
-        With `cancel` it is cancelled first: a run that is cancelled is kept as such.
+        With `cancel` they are cancelled first: the journal keeps their runs as cancelled.
         """
-        self._left = True
+        self._closed = True
         loop, own = asyncio.get_running_loop(), asyncio.current_task()
         others = {
             task
@@ -71,31 +71,31 @@ class UnderWay:
             await asyncio.wait(others)
 
 
-class Leavable(Protocol):
-    """Something that can be left, and counts what is under way in it."""
+class HasActiveTasks(Protocol):
+    """An object that waits for its tasks when it is closed."""
 
     @property
-    def under_way(self) -> UnderWay:
-        """What is under way."""
+    def active(self) -> ActiveTasks:
+        """The tasks of its methods."""
         ...
 
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-_L = TypeVar("_L", bound=Leavable)
+_L = TypeVar("_L", bound=HasActiveTasks)
 
 
-def counted(
+def tracked(
     method: Callable[Concatenate[_L, _P], Coroutine[Any, Any, _T]],
 ) -> Callable[Concatenate[_L, _P], Coroutine[Any, Any, _T]]:
-    """Count what a method does as under way until it ends."""
+    """Add the task of a method to the active ones until it ends."""
 
     @wraps(method)
-    async def counting(self: _L, *args: _P.args, **options: _P.kwargs) -> _T:
-        with self.under_way.task():
+    async def tracking(self: _L, *args: _P.args, **options: _P.kwargs) -> _T:
+        with self.active.task():
             return await method(self, *args, **options)
 
-    return counting
+    return tracking
 
 
 class Kept:

@@ -127,7 +127,7 @@ class Heard:
             raise ToolplanError(
                 "bad-answer",
                 f"Calls of {step!r} are to be left out, and this run is in no journal.",
-                "What is left is another plan, which takes over what is done: keep runs.",
+                "The remaining calls become a new plan that reuses finished steps: keep runs.",
             )
         for each in calls:
             (self.left_out if each.item in answer.items else self.allowed).append(each)

@@ -24,7 +24,7 @@ from toolplan.app import workers as machines
 from toolplan.app._approve import Approve
 from toolplan.app._arguments import checked_methods
 from toolplan.app._decisions import consents_of, day_of, decisions_of, metadata_of
-from toolplan.app._kept import Kept, UnderWay, counted
+from toolplan.app._kept import ActiveTasks, Kept, tracked
 from toolplan.app._left_out import answered, resumed, started
 from toolplan.app._loop import Loop, Setup, Watchers
 from toolplan.app._planning import DEFAULT_ATTEMPTS
@@ -118,7 +118,7 @@ class App:
             self.tools, self.insights, policy, limits, rules, attempts, assess, clock, new_id,
             self.thresholds, self._user.settings,
         )  # fmt: skip
-        self._options, self._metadata, self.under_way = options, dict(metadata), UnderWay()
+        self._options, self._metadata, self.active = options, dict(metadata), ActiveTasks()
         self._on_note = on_note
         self._kept = Kept(journal, memory, self._user.data, self._note, self._user.resources)
 
@@ -135,7 +135,7 @@ class App:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        await self.under_way.leave(cancel=kind is not None)
+        await self.active.close(cancel=kind is not None)
         await in_thread(self.close)
 
     def __enter__(self) -> Self:
@@ -156,7 +156,7 @@ class App:
         """
         return wait(work)
 
-    @counted
+    @tracked
     async def plan(
         self,
         question: str,
@@ -185,7 +185,7 @@ class App:
         loop = self._loop(conversation, journal, NO_LIMITS, Watchers(on_step))
         return await self._finished(await loop.plan(replace(new, attempts=(*tried,))), conversation)
 
-    @counted
+    @tracked
     async def ask(
         self,
         question: str,
@@ -282,7 +282,7 @@ class App:
         on_event: Callable[[Event], None] | None = ...,
     ) -> RunResult: ...
 
-    @counted
+    @tracked
     async def run(
         self,
         plan: _check.PlanArgument,
@@ -336,7 +336,7 @@ class App:
         checked, ended = await started(self._setup, checked, run_id, journal, start)
         return await in_thread(self._ended, checked, ended)
 
-    @counted
+    @tracked
     async def resume(
         self,
         run: str,

@@ -38,7 +38,7 @@ def print_run(
 ) -> int:  # fmt: skip
     """Print the result of a run, and return the exit code.
 
-    With `strict` an answer over a part of a list is not printed, and the code is that of a failure.
+    With `strict`, do not print an answer over a part of a list, and return the code of a failure.
     """
     refused = strict and bool(run.partial)
     if refused and not as_json:

@@ -199,7 +199,7 @@ def _print_text(shown: _Shown) -> None:
 
 
 def _print_left(shown: _Shown) -> None:
-    """Say how a run without a worker continues; calls that wait say it themselves."""
+    """Print how to continue a run without a worker; waiting calls have their own lines."""
     run, name = shown.run, shown.run.run[:SHORT]
     match run.status:
         case RunState.WAITING if run.waiting or not shown.is_left:

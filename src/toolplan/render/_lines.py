@@ -230,9 +230,9 @@ def grid_lines(rows: Sequence[Sequence[Piece]], *, numeric: Sequence[bool] = ())
 def hanging_lines(
     cells: Sequence[Piece], widths: Sequence[int], last: Piece, screen: Screen
 ) -> Iterator[Line]:
-    """Yield a row of a grid with these `widths`, then `last`, wrapped in the room that is left.
+    """Yield a row of a grid with these `widths`, then `last`, wrapped to the remaining width.
 
-    Where the room is narrow, `last` stands below the row.
+    Where that is narrow, `last` stands below the row.
     """
     first = sum(widths) + len(GAP) * len(widths)
     row = tuple(

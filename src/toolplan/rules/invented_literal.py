@@ -55,8 +55,8 @@ def invented_literal(context: PlanContext) -> Iterator[Problem]:
     people and places. What the question says in other words, what was said before it in the
     conversation, and what the tool's description or schema contains is not invented. Other texts,
     numbers and dates are not judged. Where a model plans, such a value for a tool with effects is
-    an error: the model is told, and writes another plan. So is each such value of a small model
-    that could not ask back (`PLANNER_SMALL_MODEL`).
+    an error, which the model gets as feedback for its next plan. For a small model that cannot ask
+    back (`PLANNER_SMALL_MODEL`), so is one for a tool that reads.
 
         "Write to sales" -> {"tool": "send_mail", "args": {"to": "sales@company.com"}}
 

@@ -56,7 +56,7 @@ _LONGEST_EXAMPLE: Final = 100
 
 
 def plain_keywords(raw: Node, *, for_response: bool) -> Node:
-    """Return what `raw` says besides its sub-schemas; what is not known is left out.
+    """Return the known keywords of `raw`, without its sub-schemas.
 
     In responses only the formats of times are kept: services take `email` and `uri` lightly, and
     a result is not to be lost to that.

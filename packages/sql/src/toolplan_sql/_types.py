@@ -238,7 +238,7 @@ _TEXTS: Final = RowType({"text": Scalar.STRING, "index": Scalar.INTEGER}, is_ope
 def row_type(table: Schema) -> RowType | None:
     """Return the columns of `table`, None where its schema names none.
 
-    It is that of a list of objects; or of a text or a list of texts, which have two columns.
+    A table is a list of objects. A text or a list of texts has the columns text and index.
     """
     row = table if types_of(table) == _TEXT else elements(table)
     if not isinstance(row, Schema):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
@@ -220,7 +221,7 @@ _WAIT_S: Final = 1.0
 """How long a wait for events is at most; a notice of new ones may get lost."""
 
 
-class Store(Readings):
+class Store(Readings, ABC):
     """A journal: the events of runs, and which process may write them.
 
     Its methods block and are thread-safe. Event loops give them to `worker`. All of them raise
@@ -255,13 +256,13 @@ class Store(Readings):
         """
         return None
 
+    @abstractmethod
     def prune(self, *, older_than_s: float, keep: int, apply: bool = False) -> Pruning:
         """Remove the runs that began more than `older_than_s` seconds ago, but not `keep` latest.
 
         Only runs that are over are removed: never one that runs, waits, is in doubt or was
         interrupted. Approvals that were used stay used. Without `apply` nothing is removed.
         """
-        raise NotImplementedError
 
     def close(self) -> None:
         """Close the journal, and end its threads."""
