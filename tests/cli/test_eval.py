@@ -128,6 +128,7 @@ ROWS: list[dict[str, Any]] = [
      "steps": [{"tool": "books_list", "arguments": {"author": "Cy"}}]},
     {"query": "Sing", "toolset": "shelf", "steps": [], "expect": "no_call"},
     {"query": "Sing again", "toolset": "shelf", "steps": []},
+    {"query": "Twice", "expect": "no_call", "tools": [{"name": "a"}, {"name": "a", "title": "A"}]},
 ]  # fmt: skip
 SHELF = [
     {
@@ -153,6 +154,8 @@ def test_rows_of_a_data_set_are_asked_with_tools_of_their_own(rows: Path, call: 
             call(*words, "--junit", str(rows.with_name("eval.xml"))),
             call(*words, "--rows", "2"),
         )
+    assert "4 of 6 rows are asked; 2 have no plan to compare with" in " ".join(said.err.split())
+    assert "2 of 6 rows are asked" in " ".join(few.err.split())
     (variant,) = json.loads(said.out)["variants"]
     assert [each["outcome"] for each in variant["questions"]] == [
         "right",

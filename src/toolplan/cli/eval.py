@@ -112,7 +112,7 @@ def eval_command(
     read = [read_cases(path) for path in files]
     for file in read:
         _need_gold(file)
-    read += [each for path in data for each in read_data(path, rows, _DAY)]
+    read += [each for path in data for each in read_data(path, rows, _DAY, note)]
     ended: list[_Variant] = []
     for variant in _variants(read, model, instructions):
         results: list[tuple[Path, Measured]] = []

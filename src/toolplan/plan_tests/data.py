@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, cast
 
@@ -20,13 +20,14 @@ _LITERAL: Final = ("bfcl", "literal", "workbench")
 """What rows call the form of their steps where no argument refers to another step."""
 
 
-def read_data(path: Path, rows: int, today: str) -> list[CaseFile]:
+def read_data(path: Path, rows: int, today: str, on_note: Callable[[str], None]) -> list[CaseFile]:
     """Read `rows` rows of a data set, spread evenly over its file; each has tools of its own.
 
     A row is a JSON object: `query`; `tools`, a list of tool objects, or `toolset`, the key of such
     a list in `NAME.tools.json` beside the file; and what is expected: `plan` in any dialect,
     `accept` (BFCL: the values that each argument may have), `steps` of `tool` and `arguments`
-    without references, or `"expect": "no_call"`. Rows without one of these are left out.
+    without references, or `"expect": "no_call"`. A row without one of these, or with two tools of
+    one name, is left out. `on_note` gets a sentence where not all rows are asked.
 
     Raises:
         CaseError: the file cannot be read, or a row is none of a data set.
@@ -40,6 +41,10 @@ def read_data(path: Path, rows: int, today: str) -> list[CaseFile]:
         raise CaseError(f"{path}: no row says what is expected.", "Give each row a `plan`.")
     step = max(1, len(usable) / rows)
     chosen = [usable[int(at * step)] for at in range(min(rows, len(usable)))]
+    if len(chosen) < len(read):
+        left = len(read) - len(usable)
+        said = f"{left} have no plan to compare with, or two tools of one name"
+        on_note(f"{path}: {len(chosen)} of {len(read)} rows are asked; {said}.")
     return [
         CaseFile(path, (Case(question, day or today, expect),), tools=tools)
         for question, day, expect, tools in chosen
@@ -55,14 +60,16 @@ def _row(
     if not isinstance(question, str) or not isinstance(listed, list):
         raise CaseError(f"{place}: it has no `query`, or no `tools`.")
     try:
-        by_name = {tool.name: tool for tool in map(Tool.from_json, reversed(listed))}
+        tools = [Tool.from_json(each) for at, each in enumerate(listed) if each not in listed[:at]]
     except ToolplanError as error:
         raise CaseError(f"{place}: {error}") from None
-    tools = Toolbox(reversed(by_name.values()))
-    expect = _expected(row, tools)
+    if len({tool.name for tool in tools}) < len(tools):
+        return None
+    box = Toolbox(tools)
+    expect = _expected(row, box)
     if expect is None:
         return None
-    return question, day if isinstance(day, str) else None, expect, tools
+    return question, day if isinstance(day, str) else None, expect, box
 
 
 def _expected(row: Mapping[str, Json], tools: Toolbox) -> Expectation | None:
