@@ -136,6 +136,17 @@ def test_from_reads_a_client_and_changes_nothing_of_it() -> None:
     assert not CLIENTS["codex"].path(None).exists(), "there was no file before"
 
 
+def test_servers_of_one_name_in_two_clients_are_refused() -> None:
+    file = written(CURSOR, ONE.encode())
+    other = written(CLIENTS["windsurf"], b'{"mcpServers": {"time": {"command": "clock"}}}')
+    with pytest.raises(ToolplanError, match="'time' is another server in windsurf"):
+        install(CURSOR, others=[CLIENTS["windsurf"]])
+    assert file.read_text() == ONE
+    other.write_text('{"mcpServers": {"off": {"command": "o", "disabled": true}}}')
+    done = install(CURSOR, others=[CLIENTS["windsurf"]])
+    assert (done.moved, done.stays) == (("time",), {"off of windsurf": "it is disabled"})
+
+
 def test_the_servers_are_a_configuration_that_toolplan_reads() -> None:
     content = (FOLDER / "codex" / "figma.toml").read_bytes()
     written(CLIENTS["codex"], content)

@@ -75,8 +75,11 @@ def install(
     before = _uninstalled(client, path, kept, now) if _is_installed(kept) else now
     document = _document(client, path, before or b"")
     moved, stays = _movable(client, document)
-    servers = {name: entry for other in others for name, entry in from_client(other)[0].items()}
-    servers |= moved
+    servers = dict(moved)
+    for other in others:
+        found, staying = from_client(other)
+        stays |= {f"{name} of {other.name}": reason for name, reason in staying.items()}
+        _add_servers(servers, found, other, path)
     if OWN in document.servers:
         raise ToolplanError(
             "client-file",
@@ -95,7 +98,7 @@ def install(
     entry = own_entry(client, command, _environment(), named)
     with _refusing(path):
         after = document.edited(moved, {OWN: Added(entry)}).encode()
-    done = Installed(path, after != now, place, tuple(moved), stays)
+    done = Installed(path, after != now, place, tuple(servers), stays)
     if dry:
         return done
     text = json.dumps({"mcpServers": {**_servers_in(place), **servers}}, indent=2)
@@ -145,6 +148,23 @@ def from_client(
     if _is_installed(kept):
         found = _uninstalled(client, path, kept, found)
     return _movable(client, _document(client, path, found or b""))
+
+
+def _add_servers(
+    servers: dict[str, Json], found: Mapping[str, Json], other: Client, path: Path
+) -> None:
+    """Add the servers of another client.
+
+    Raises:
+        ToolplanError: one has the name of a server that is not the same.
+    """
+    for name, entry in found.items():
+        if servers.setdefault(name, entry) != entry:
+            raise ToolplanError(
+                "client-file",
+                f"{path} was not changed: {name!r} is another server in {other.name}.",
+                "Give one of the two another name.",
+            )
 
 
 def _movable(client: Client, document: Document) -> tuple[dict[str, Json], dict[str, str]]:
