@@ -68,8 +68,13 @@ class Cable:
         self._nft("delete table inet cut")
 
     def remove(self) -> None:
-        """Remove the namespace, and both ends with it."""
-        subprocess.run(["ip", "netns", "del", self._space], check=False)
+        """Remove the cable and its namespace.
+
+        The kernel takes an end away some time after its namespace, so a next cable of the same
+        name may come too early: this end is deleted by name, which waits for both.
+        """
+        for words in (("link", "del", self._here), ("netns", "del", self._space)):
+            subprocess.run(["ip", *words], check=False)
 
     def _nft(self, words: str) -> None:
         _call(*self.inside, "nft", words)
