@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from toolplan.app.settings import TABLES, VARIABLES, ModelSettings, source_tables
-from toolplan.providers._faults import KEYED, no_key
+from toolplan.providers._errors import KEYED, key_setting
 from toolplan.providers._specs import Spec
 
 ROOT = Path(__file__).parents[1]

@@ -25,11 +25,9 @@ from toolplan.providers import (
     Usage,
     open_model,
 )
-from toolplan.providers._breaker import Breaker
 from toolplan.providers._chain import Chain, Link
-from toolplan.providers._endpoint import Answered, Part
-from toolplan.providers._failures import CallFailed, Failure
-from toolplan.providers._retry import RetryPolicy, Runtime
+from toolplan.providers._endpoint import Answered, CallFailed, Failure, Part
+from toolplan.providers._limits import RetryPolicy, Runtime
 from toolplan.providers._usage import UsageTracker
 
 RETRY_POLICY: Final = RetryPolicy()
@@ -197,7 +195,7 @@ class Chained:
 
     def __post_init__(self) -> None:
         runtime = Runtime(lambda: self.now, self._sleep, lambda: 0.5)
-        links = [Link(each.name, each, Breaker(runtime.clock)) for each in self.endpoints]
+        links = [Link(each.name, each) for each in self.endpoints]
         self.model = Chain(
             links, retry_policy=self.retry_policy, runtime=runtime, tracker=self.tracker
         )

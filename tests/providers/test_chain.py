@@ -20,9 +20,9 @@ from tests.providers.asking import (
     says,
 )
 from toolplan.providers import ModelRequest, Text, Usage, UsageTracker
-from toolplan.providers._endpoint import Part
-from toolplan.providers._failures import Failure
-from toolplan.providers._retry import RetryPolicy
+from toolplan.providers._chain import Link
+from toolplan.providers._endpoint import Failure, Part
+from toolplan.providers._limits import RetryPolicy
 
 SCHEMA_400 = fails("llm-request", "It takes no schema.", schema=True)
 
@@ -183,6 +183,16 @@ def test_a_model_that_answers_again_is_asked_as_before() -> None:
         chain.ask()
     chain.now += 61.0
     assert [chain.ask().text for _ in range(3)] == ["one"] * 3
+
+
+def test_a_trial_whose_end_is_never_reported_does_not_block_for_ever() -> None:
+    link = Link("a", ScriptedEndpoint("a", says("one")))
+    for now in range(5):
+        assert link.admits(now)
+        link.record(now, failed=True)
+    assert [link.admits(now) for now in (63.0, 64.0, 65.0, 123.0, 124.0)] == [
+        False, True, False, False, True,
+    ]  # fmt: skip
 
 
 CODES = sorted(

@@ -12,8 +12,7 @@ import pytest
 from tests.doubles.model_replies import Framing, Received, Reply, Says, Sent, written
 from tests.providers.asking import ASKED, KEY, Body, ask, ask_servers
 from toolplan.providers import ModelRequest, Text
-from toolplan.providers._endpoint import Answered, Manner
-from toolplan.providers._failures import CallFailed
+from toolplan.providers._endpoint import Answered, CallFailed, Manner
 from toolplan.providers._http import HttpEndpoint
 from toolplan.providers._reply import ReplyReader
 from toolplan.providers._specs import read_spec
@@ -100,8 +99,7 @@ def test_200_streams_cut_at_any_byte_are_none_of_them_whole(path: str) -> None:
         letters = chance.choices('abc{}[]":,\n\\ é東𝄞', k=chance.randrange(1, 40))
         reply = Says("".join(letters), thinks=chance.choice(("", "hm")))
         body = recorded(reply, path)
-        reader = ReplyReader(streamed=True, most_bytes=100_000)
-        reader.begin("text/event-stream", framed=False, encoded=False)
+        reader = ReplyReader(True, 100_000, "text/event-stream")
         for at in range(len(body)):
             fault = reader.fault("m")
             assert fault is not None, (body[:at], body)
@@ -117,8 +115,7 @@ def test_200_streams_cut_at_any_byte_are_none_of_them_whole(path: str) -> None:
 def test_a_reply_in_one_that_is_cut_at_any_byte_is_not_whole(path: str) -> None:
     body = recorded(Says(PLAN), path, streamed=False)
     for cut in range(len(body)):
-        reader = ReplyReader(streamed=False, most_bytes=100_000)
-        reader.begin("application/json", framed=False, encoded=False)
+        reader = ReplyReader(False, 100_000, "application/json")
         reader.feed(body[:cut])
         reader.end()
         fault = reader.fault("m")

@@ -1,4 +1,4 @@
-"""The parts that a chain is made of: breaker, tracker, bounds on text, pauses, schemas."""
+"""The parts that a chain is made of: tracker, bounds on text, pauses, schemas."""
 
 from __future__ import annotations
 
@@ -15,42 +15,14 @@ from tests.doubles.model_replies import Received, Says, written
 from tests.providers.asking import ASKED, Body
 from toolplan.path import Json
 from toolplan.providers import ModelError, ModelRequest, Text, Usage
-from toolplan.providers._breaker import Breaker
-from toolplan.providers._endpoint import Answered, Manner, Part
-from toolplan.providers._failures import CallFailed, Failure
+from toolplan.providers._endpoint import Answered, CallFailed, Failure, Manner, Part
 from toolplan.providers._http import HttpEndpoint
-from toolplan.providers._reply_schema import is_closed
-from toolplan.providers._retry import RetryPolicy, in_time
+from toolplan.providers._limits import RetryPolicy, TextBounds, in_time, most_chars
+from toolplan.providers._requests import is_closed
 from toolplan.providers._specs import read_spec
-from toolplan.providers._text_bounds import TextBounds, goes_round, most_chars
 from toolplan.providers._usage import UsageTracker, total
 
 BUSY = Failure("llm-unavailable", "It is busy.")
-
-
-def test_a_breaker_opens_after_so_many_failures_in_a_row() -> None:
-    now = 0.0
-    breaker = Breaker(lambda: now, threshold=3, reset_s=10.0)
-    for _ in range(2):
-        breaker.failed()
-    breaker.succeeded()
-    for _ in range(3):
-        assert breaker.admits()
-        breaker.failed()
-    assert not breaker.admits()
-    assert breaker.wait_s() == 10.0
-
-
-def test_an_open_breaker_lets_one_call_try_in_each_while() -> None:
-    clock = [0.0]
-    breaker = Breaker(lambda: clock[0], threshold=1, reset_s=10.0)
-    breaker.failed()
-    clock[0] = 10.0
-    assert [breaker.admits() for _ in range(3)] == [True, False, False]
-    clock[0] = 20.0
-    assert breaker.admits(), "a call that never expected how it ended does not block for ever"
-    breaker.succeeded()
-    assert all(breaker.admits() for _ in range(3))
 
 
 def test_a_tracker_sums_up_by_model() -> None:
@@ -100,7 +72,8 @@ def test_a_long_plan_of_like_steps_is_no_repetition() -> None:
 @settings(max_examples=20)
 @given(st.text(alphabet="ab", min_size=1, max_size=30), st.text(max_size=20))
 def test_a_repetition_is_found_whatever_stands_before_it(unit: str, before: str) -> None:
-    assert goes_round(before + unit * 400, 30)
+    bounds = TextBounds(1_000_000)
+    assert bounds.breach(before + unit * 2_400) == "llm-degenerate"
 
 
 def test_too_long_is_reported_at_the_first_piece_beyond() -> None:

@@ -14,14 +14,18 @@ from typing import Final
 from msgspec import Struct
 
 from toolplan.extensions import Extensions
-from toolplan.providers import _faults
 from toolplan.providers._base import Model, ModelError, ModelRequest
-from toolplan.providers._breaker import Breaker
 from toolplan.providers._chain import Chain, Link
-from toolplan.providers._endpoint import Endpoint, Manner, OpensEndpoint, Part
-from toolplan.providers._failures import Failure
-from toolplan.providers._guarded import guarded_provider
-from toolplan.providers._retry import RetryPolicy, Runtime
+from toolplan.providers._endpoint import (
+    Endpoint,
+    Failure,
+    Manner,
+    OpensEndpoint,
+    Part,
+    guarded_provider,
+)
+from toolplan.providers._errors import key_setting
+from toolplan.providers._limits import RetryPolicy, Runtime
 from toolplan.providers._specs import Spec, origin, read_spec
 from toolplan.providers._usage import UsageTracker
 
@@ -75,15 +79,14 @@ def open_model(
     Raises:
         ModelError: `llm-spec`, there is no such model.
     """
-    named = [spec] if isinstance(spec, str) else spec
-    specs = [read_spec(each, addresses, MODELS) for each in named]
-    if not specs:
-        raise ModelError("llm-spec", "No model is named.", "Name one, as in ollama:mistral.")
     links: list[Link] = []
-    for each in specs:
+    for name in [spec] if isinstance(spec, str) else spec:
+        each = read_spec(name, addresses, MODELS)
         manner = Manner(_key(each, keys), streamed, frozenset(left_out))
         blocked = _blocked(each, manner.key)
-        links.append(Link(each.name, _Unopened(each, manner), Breaker(clock), blocked))
+        links.append(Link(each.name, _Unopened(each, manner), blocked))
+    if not links:
+        raise ModelError("llm-spec", "No model is named.", "Name one, as in ollama:mistral.")
     retry_policy = RetryPolicy(
         total_s=timeout_s,
         first_piece_s=timeout_s if first_piece_s is None else first_piece_s,
@@ -115,11 +118,10 @@ def configured_models(
     Raises:
         ModelError: `llm-spec`, there is no such model.
     """
-    found: list[ConfiguredModel] = []
-    for each in (read_spec(spec, addresses, MODELS) for spec in specs):
-        blocked = _blocked(each, _key(each, keys))
-        found.append(ConfiguredModel(each.name, each.url, blocked))
-    return found
+    found = [read_spec(spec, addresses, MODELS) for spec in specs]
+    return [
+        ConfiguredModel(each.name, each.url, _blocked(each, _key(each, keys))) for each in found
+    ]
 
 
 class _Unopened:
@@ -147,6 +149,10 @@ def _key(spec: Spec, keys: Mapping[str, str]) -> str:
 
 
 def _blocked(spec: Spec, key: str) -> Failure | None:
-    if not key:
-        return _faults.no_key(spec) if spec.needs_key else None
-    return None if _KEY.fullmatch(key) else _faults.bad_key(spec)
+    if key and not _KEY.fullmatch(key):
+        reason = f"The key for {spec.name} holds characters that no key has."
+        return Failure("llm-auth", reason, "Copy it again, without quotes and spaces.")
+    if spec.needs_key and not key:
+        help = f"Set {key_setting(spec)}, or name a model that needs no key."
+        return Failure("llm-auth", f"There is no key for {spec.name}.", help)
+    return None

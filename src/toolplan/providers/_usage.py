@@ -29,7 +29,7 @@ def total(usages: Iterable[Usage]) -> Usage:
 
 
 class ModelCall(Struct):
-    """A call to a model that is made at the moment.
+    """The call that is in progress.
 
     Attributes:
         model: the name of the model.
@@ -80,7 +80,6 @@ class UsageTracker:
         if self._max_cost_usd is not None and cost >= self._max_cost_usd:
             raise _spent(f"calls to models have cost {cost:.4f} US dollars")
         self._add(model, Usage(calls=1))
-
         self.call = ModelCall(model, time.monotonic())
 
     def wrote(self, text: str) -> None:
