@@ -9,7 +9,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from toolplan.answer import InsightFunction, Thresholds, answer
+from toolplan.answer import Thresholds, answer
+from toolplan.app.app import App
 from toolplan.approval import effect_steps
 from toolplan.compiler import output_schemas
 from toolplan.diagnostics import Diagnostic
@@ -74,11 +75,9 @@ def problems_report(diagnostics: Sequence[Diagnostic]) -> dict[str, Json]:
 def run_report(
     run: Run,
     plan: ExecutionPlan | None,
-    tools: Toolbox,
+    app: App,
     *,
-    insights: Sequence[InsightFunction] = (),
-    thresholds: Thresholds | None = None,
-    detail: bool = False,
+    detail: bool,
     most: int | None = MOST_OUTPUT,
 ) -> dict[str, Json]:
     """Return a run: its output, and the steps that did not succeed.
@@ -93,9 +92,12 @@ def run_report(
     limited = _Room(most, omitted).limited
     document["output"] = limited("/output", document["output"])
     if detail and plan is not None and run.status is not RunState.RUNNING:
-        schemas = output_schemas(plan.plan, tools)
         ended = answer(
-            plan, run, schemas=schemas, insights=insights, thresholds=thresholds or Thresholds()
+            plan,
+            run,
+            schemas=output_schemas(plan.plan, app.tools),
+            insights=app.insights,
+            thresholds=app.thresholds or Thresholds(),
         )
         document["answer"] = limited("/answer", ended.to_json())
     steps = document.pop("steps")
