@@ -179,8 +179,7 @@ class Questions:
         self._asked[key] = _call_text(params), question
         while len(self._asked) > _MOST_QUESTIONS:
             self._asked.popitem(last=False)
-        requests = {key: ElicitRequest(params=shown)}
-        raise InputRequired(InputRequiredResult(input_requests=requests))
+        raise InputRequired(InputRequiredResult(input_requests={key: ElicitRequest(params=shown)}))
 
 
 def plan_question(

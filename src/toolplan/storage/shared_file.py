@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Generator
@@ -60,18 +61,22 @@ def try_lock(path: Path) -> Callable[[], None] | None:
     return partial(os.close, descriptor)
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write the file, synced, whole or not at all; only its owner can read a new one.
+def write_whole(path: Path, content: str | bytes, *, keep_mode: bool = False) -> None:
+    """Write the file, synced, whole or not at all; only its owner can read it.
+
+    With `keep_mode` a file that exists keeps its mode.
 
     Raises:
         OSError: it cannot be written.
     """
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
+        if keep_mode and path.exists():
+            shutil.copymode(path, name)
         os.replace(name, path)
     except BaseException:
         with contextlib.suppress(OSError):
