@@ -84,27 +84,27 @@ class _Guarded:
         *,
         on_text: OnText | None = None,
     ) -> Proposal:
-        heard: list[BaseException] = []
+        raised: list[BaseException] = []
 
-        def hear(text: DraftText) -> None:
+        def report(text: DraftText) -> None:
             try:
                 if on_text is not None:
                     on_text(text)
             except BaseException as error:
-                heard.append(error)
+                raised.append(error)
                 raise
 
-        hearing = None if on_text is None else hear
+        given = None if on_text is None else report
         try:
-            proposing: object = self._inner.propose(question, tools, attempts, on_text=hearing)
+            proposing: object = self._inner.propose(question, tools, attempts, on_text=given)
             if not inspect.isawaitable(proposing):
                 raise self._entry.wrong("has a `propose` that is no async function")
             proposal = cast("object", await proposing)
         except ToolplanError:
             raise  # on purpose
         except Exception as error:  # the code of another package may raise anything
-            if any(error is each for each in heard):
-                raise  # it is of who listens
+            if error in raised:
+                raise  # by the caller's own `on_text`
             raise self._entry.fault(error) from error
         if _is_proposal(proposal):
             return proposal
