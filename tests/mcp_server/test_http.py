@@ -84,36 +84,33 @@ async def connected(
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_a_foreign_client_runs_a_plan_and_is_refused_an_effect(
+async def test_a_foreign_client_runs_a_plan_and_is_refused_an_effect(
     tmp_path: Path, era: Literal["auto", "legacy"]
 ) -> None:
-    async def work() -> None:
-        tools = scripted()
-        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
-            async with (
-                listening(journal, tools.toolbox, TOKEN) as url,
-                connected(url, era, TOKEN) as client,
-            ):
-                assert len((await client.list_tools()).tools) == 3
-                found = await client.call_tool("search", {"query": "people"})
-                assert text(found).startswith("people(team: str)")
-                checked = await client.call_tool("run", {"plan": READS, "only_check": True})
-                assert content(checked)["runnable"]
-                one = await client.call_tool("run", {"tool": "people", "args": {"team": "red"}})
-                assert content(one) == {"data": ["ann", "bob"]}
-                reported: list[float] = []
+    tools = scripted()
+    with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+        async with (
+            listening(journal, tools.toolbox, TOKEN) as url,
+            connected(url, era, TOKEN) as client,
+        ):
+            assert len((await client.list_tools()).tools) == 3
+            found = await client.call_tool("search", {"query": "people"})
+            assert text(found).startswith("people(team: str)")
+            checked = await client.call_tool("run", {"plan": READS, "only_check": True})
+            assert content(checked)["runnable"]
+            one = await client.call_tool("run", {"tool": "people", "args": {"team": "red"}})
+            assert content(one) == {"data": ["ann", "bob"]}
+            reported: list[float] = []
 
-                async def hear(progress: float, total: float | None, message: str | None) -> None:
-                    reported.append(progress)
+            async def hear(progress: float, total: float | None, message: str | None) -> None:
+                reported.append(progress)
 
-                ran = await client.call_tool("run", {"plan": READS}, progress_callback=hear)
-                assert content(ran)["status"] == "succeeded"
-                assert reported[-1] == 1.0
-                refused = error(await client.call_tool("run", {"plan": WRITES}))
-                assert refused["error"]["code"] == "approval-required"
-        assert [call.tool for call in tools.calls] == ["people", "people"]
-
-    in_loop(work)
+            ran = await client.call_tool("run", {"plan": READS}, progress_callback=hear)
+            assert content(ran)["status"] == "succeeded"
+            assert reported[-1] == 1.0
+            refused = error(await client.call_tool("run", {"plan": WRITES}))
+            assert refused["error"]["code"] == "approval-required"
+    assert [call.tool for call in tools.calls] == ["people", "people"]
 
 
 def wait_for_the_end(journal: Journal) -> None:
@@ -121,60 +118,51 @@ def wait_for_the_end(journal: Journal) -> None:
         time.sleep(0.01)
 
 
-def test_a_client_that_leaves_does_not_stop_its_run(tmp_path: Path) -> None:
+async def test_a_client_that_leaves_does_not_stop_its_run(tmp_path: Path) -> None:
     """H28: over HTTP a request ends with its connection, and the run does not."""
-
-    async def work() -> None:
-        free = asyncio.Event()
-        tools = scripted(Gives({"data": ["ann"]}, until=free))
-        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
-            async with listening(journal, tools.toolbox) as url:
-                leaving = asyncio.create_task(left(url))
-                await tools.started("people")
-                leaving.cancel()
-                await asyncio.wait({leaving})
-                await asyncio.sleep(0.1)
-                assert tools.running == 1
-                free.set()
-                await tools.idle()
-                await asyncio.to_thread(wait_for_the_end, journal)
-            (entry,) = journal.runs()
-            assert entry.status is RunState.SUCCEEDED
-            assert tools.cancelled == []
 
     async def left(url: str) -> None:
         async with httpx2.AsyncClient(timeout=30) as http:
             await http.post(url, json=CALL, headers=SPOKEN)
 
-    in_loop(work)
+    free = asyncio.Event()
+    tools = scripted(Gives({"data": ["ann"]}, until=free))
+    with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+        async with listening(journal, tools.toolbox) as url:
+            leaving = asyncio.create_task(left(url))
+            await tools.started("people")
+            leaving.cancel()
+            await asyncio.wait({leaving})
+            await asyncio.sleep(0.1)
+            assert tools.running == 1
+            free.set()
+            await tools.idle()
+            await asyncio.to_thread(wait_for_the_end, journal)
+        (entry,) = journal.runs()
+        assert entry.status is RunState.SUCCEEDED
+        assert tools.cancelled == []
 
 
-def test_in_a_session_a_cancelled_request_cancels_its_run(tmp_path: Path) -> None:
-    async def work() -> None:
-        tools = scripted(Gives({"data": ["ann"]}, until=asyncio.Event()))
-        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
-            async with listening(journal, tools.toolbox) as url, connected(url, "legacy") as client:
-                running = asyncio.create_task(client.call_tool("run", {"plan": READS}))
-                await tools.started("people")
-                running.cancel()  # the SDK notifies the server
-                await asyncio.wait({running})
-                await tools.idle()
-            assert tools.cancelled == ["people"]
-            assert journal.runs()[0].status is RunState.CANCELLED
-
-    in_loop(work)
+async def test_in_a_session_a_cancelled_request_cancels_its_run(tmp_path: Path) -> None:
+    tools = scripted(Gives({"data": ["ann"]}, until=asyncio.Event()))
+    with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+        async with listening(journal, tools.toolbox) as url, connected(url, "legacy") as client:
+            running = asyncio.create_task(client.call_tool("run", {"plan": READS}))
+            await tools.started("people")
+            running.cancel()  # the SDK notifies the server
+            await asyncio.wait({running})
+            await tools.idle()
+        assert tools.cancelled == ["people"]
+        assert journal.runs()[0].status is RunState.CANCELLED
 
 
-def test_a_server_that_is_stopped_leaves_runs_that_can_be_resumed(tmp_path: Path) -> None:
-    async def work() -> None:
-        tools = scripted(Gives({"data": ["ann"]}, until=asyncio.Event()))
-        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
-            async with listening(journal, tools.toolbox) as url, connected(url, "auto") as client:
-                begun = content(await client.call_tool("run", {"plan": READS, "wait_s": 0}))
-                await tools.started("people")
-            assert journal.load(begun["run"]).status is RunState.CANCELLED
-
-    in_loop(work)
+async def test_a_server_that_is_stopped_leaves_runs_that_can_be_resumed(tmp_path: Path) -> None:
+    tools = scripted(Gives({"data": ["ann"]}, until=asyncio.Event()))
+    with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+        async with listening(journal, tools.toolbox) as url, connected(url, "auto") as client:
+            begun = content(await client.call_tool("run", {"plan": READS, "wait_s": 0}))
+            await tools.started("people")
+        assert journal.load(begun["run"]).status is RunState.CANCELLED
 
 
 @pytest.mark.parametrize(
@@ -315,20 +303,16 @@ def test_headers_that_do_not_come_are_given_up(
     assert in_loop(work) == b"HTTP/1.1 408 Request Timeout"
 
 
-def test_a_connection_that_is_in_use_is_not_given_up(
+async def test_a_connection_that_is_in_use_is_not_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("toolplan.http_server.connection.HEADERS_S", 0.4)
-
-    async def work() -> None:
-        tools = scripted(Gives({"data": ["ann"]}, delay_s=0.6))
-        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
-            async with listening(journal, tools.toolbox) as url, connected(url, "legacy") as client:
-                for _ in range(2):
-                    ran = await client.call_tool("run", {"plan": READS})
-                    assert content(ran)["status"] == "succeeded"
-
-    in_loop(work)
+    tools = scripted(Gives({"data": ["ann"]}, delay_s=0.6))
+    with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+        async with listening(journal, tools.toolbox) as url, connected(url, "legacy") as client:
+            for _ in range(2):
+                ran = await client.call_tool("run", {"plan": READS})
+                assert content(ran)["status"] == "succeeded"
 
 
 def test_a_port_that_is_taken_is_reported(tmp_path: Path) -> None:
