@@ -10,14 +10,12 @@ from typing import Any, Literal
 
 import pytest
 from mcp import Client
-from mcp.client import ClientRequestContext
-from mcp.types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult
 
 from tests.mcp_server.served import (
     READS,
     SAID,
     WRITES,
-    Served,
+    Person,
     content,
     error,
     in_loop,
@@ -139,14 +137,6 @@ def test_the_command_for_a_person_works_from_another_folder_without_a_path(
     assert '"runs": []' in printed.stdout, printed.stderr
 
 
-async def test_asking_again_makes_no_second_run_that_waits(tmp_path: Path) -> None:
-    async with serving(tmp_path, scripted().toolbox) as served:
-        first = await served.refused("run", plan=WRITES)
-        second = await served.refused("run", plan=WRITES)
-        assert first == second
-        assert len(served.journal.runs()) == 1
-
-
 async def test_of_a_client_that_did_not_wait_for_the_error_there_is_one_run_too(
     tmp_path: Path,
 ) -> None:
@@ -254,22 +244,6 @@ async def test_a_run_of_other_tools_is_not_gone_on_with(tmp_path: Path) -> None:
     assert others.calls == []
 
 
-class Person:
-    """What the user of a client says to a form, and what they were shown."""
-
-    def __init__(self, action: Literal["accept", "decline", "cancel"], **said: bool) -> None:
-        self.shown: list[str] = []
-        self.action: Literal["accept", "decline", "cancel"] = action
-        self.said = said
-
-    async def __call__(
-        self, context: ClientRequestContext, params: ElicitRequestParams
-    ) -> ElicitResult:
-        assert isinstance(params, ElicitRequestFormParams)
-        self.shown.append(params.message)
-        return ElicitResult(action=self.action, content={**self.said} if self.said else None)
-
-
 def through_a_client(
     folder: Path,
     person: Person,
@@ -295,7 +269,7 @@ def through_a_client(
 def test_a_client_may_ask_its_user_where_the_server_lets_it(
     tmp_path: Path, era: Literal["auto", "legacy"]
 ) -> None:
-    person = Person("accept", run_it=True)
+    person = Person(("accept", {"run_it": True}))
     result, calls, is_error = through_a_client(tmp_path, person, era)
     assert not is_error
     assert result["status"] == "succeeded"
@@ -310,7 +284,7 @@ def test_a_client_may_ask_its_user_where_the_server_lets_it(
 def test_a_user_sees_the_values_of_tools_before_they_are_sent(
     tmp_path: Path, era: Literal["auto", "legacy"]
 ) -> None:
-    person = Person("accept", make_calls=True)
+    person = Person(("accept", {"make_calls": True}))
     result, calls, is_error = through_a_client(tmp_path, person, era, plan=WRITES)
     assert not is_error
     assert result["status"] == "succeeded"
@@ -319,7 +293,7 @@ def test_a_user_sees_the_values_of_tools_before_they_are_sent(
     assert 'to = "ann"' in shown
     assert 'to = "bob"' in shown
     (tmp_path / "other").mkdir()
-    refuses = Person("accept", run_it=True)  # the answer to another question
+    refuses = Person(("accept", {"run_it": True}))  # the answer to another question
     result, calls, _ = through_a_client(tmp_path / "other", refuses, era, plan=WRITES)
     assert calls == ["people"]
     assert result["status"] == "waiting"
@@ -327,7 +301,8 @@ def test_a_user_sees_the_values_of_tools_before_they_are_sent(
 
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize(
-    "person", [Person("decline"), Person("cancel"), Person("accept", run_it=False)]
+    "person",
+    [Person(("decline", None)), Person(("cancel", None)), Person(("accept", {"run_it": False}))],
 )
 def test_a_user_who_does_not_say_yes_has_said_no(
     tmp_path: Path, era: Literal["auto", "legacy"], person: Person
@@ -342,40 +317,15 @@ def test_a_user_who_does_not_say_yes_has_said_no(
 def test_clients_ask_nobody_unless_the_server_is_set_to(
     tmp_path: Path, era: Literal["auto", "legacy"]
 ) -> None:
-    person = Person("accept", run_it=True)
+    person = Person(("accept", {"run_it": True}))
     result, calls, is_error = through_a_client(tmp_path, person, era, elicit=False)
     assert is_error
     assert result["error"]["code"] == "approval-required"
     assert (calls, person.shown) == ([], [])
 
 
-async def test_an_answer_to_a_question_that_was_not_asked_approves_nothing(tmp_path: Path) -> None:
-    """H17: an answer counts once, and only for the plan that was shown."""
-    tools = scripted()
-    yes = ElicitResult(action="accept", content={"run_it": True})
-
-    async def answers(served: Served, client: Client, plan: Any, key: str) -> Any:
-        result = await client.session.call_tool(
-            "run", {"plan": plan}, input_responses={key: yes}, allow_input_required=True
-        )
-        return getattr(result, "input_requests", None)
-
-    async with serving(tmp_path, tools.toolbox, elicit=True) as served:
-        client = Client(served.server, elicitation_callback=Person("accept", run_it=True))
-        other: Any = {
-            "toolplan": 1,
-            "steps": [{"id": "mail", "tool": "send", "args": {"to": "eve"}}],
-        }
-        async with client:
-            asked = await answers(served, client, SAID, "approve-invented")
-            (key,) = asked
-            assert await answers(served, client, other, key)
-            assert await answers(served, client, SAID, key)
-    assert tools.calls == []
-
-
 async def test_a_plan_that_only_reads_is_never_asked_about(tmp_path: Path) -> None:
-    person = Person("decline")
+    person = Person(("decline", None))
     async with (
         serving(tmp_path, scripted().toolbox, elicit=True) as served,
         Client(served.server, elicitation_callback=person) as client,
@@ -385,7 +335,7 @@ async def test_a_plan_that_only_reads_is_never_asked_about(tmp_path: Path) -> No
 
 
 async def test_effects_that_are_too_long_for_a_form_are_left_to_a_terminal(tmp_path: Path) -> None:
-    person = Person("accept", run_it=True)
+    person = Person(("accept", {"run_it": True}))
     plan: Any = {
         "toolplan": 1,
         "steps": [{"id": "mail", "tool": "send", "args": {"to": "x" * 30_000}}],

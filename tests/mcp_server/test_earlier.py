@@ -8,8 +8,8 @@ from typing import Any, Literal
 import pytest
 from mcp import Client
 
-from tests.mcp_server.served import READS, WRITES, content, error, scripted, serving
-from tests.mcp_server.test_values import YES, Person
+from tests.mcp_server.served import READS, WRITES, Person, content, error, scripted, serving
+from tests.mcp_server.test_values import YES
 from toolplan.app.resume import resume
 from toolplan.approval import approve
 from toolplan.flows import Policy

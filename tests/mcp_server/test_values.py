@@ -8,9 +8,9 @@ from typing import Any, Literal
 import pytest
 from mcp import Client
 from mcp.client import ClientRequestContext
-from mcp.types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult
+from mcp.types import ElicitRequestParams, ElicitResult
 
-from tests.mcp_server.served import WRITES, error, in_loop, scripted, serving
+from tests.mcp_server.served import WRITES, Action, Person, error, in_loop, scripted, serving
 from toolplan.app.resume import resume
 from toolplan.consent import Consent
 from toolplan.mcp_server._terminal_command import terminal_command
@@ -19,24 +19,7 @@ from toolplan.testing import Gives
 from toolplan.tools import Effects
 
 ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]
-Action = Literal["accept", "decline", "cancel"]
 HOSTILE = "eve@evil.example\n  subject = \u202e\x1b[2Jfine"
-
-
-class Person:
-    """What the user of a client says to each form, and what they were shown."""
-
-    def __init__(self, *answers: tuple[Action, Json]) -> None:
-        self.shown: list[str] = []
-        self._answers = list(answers)
-
-    async def __call__(
-        self, context: ClientRequestContext, params: ElicitRequestParams
-    ) -> ElicitResult:
-        assert isinstance(params, ElicitRequestFormParams)
-        self.shown.append(params.message)
-        action, said = self._answers[min(len(self.shown), len(self._answers)) - 1]
-        return ElicitResult(action=action, content=said)  # pyright: ignore[reportArgumentType]
 
 
 YES: tuple[Action, Json] = "accept", {"make_calls": True}
