@@ -88,11 +88,9 @@ class Options(TypedDict, total=False):
     """Further options of `open_model`."""
 
     timeout_s: float
-    first_piece_s: float
     between_pieces_s: float
     tries: int
     max_calls: int
-    streamed: bool
     left_out: Sequence[str]
     tracker: UsageTracker
 
@@ -104,9 +102,12 @@ def ask(
     schema: Json = None,
     max_tokens: int = 10_000,
     key: str = "",
+    streamed: bool = True,
     **options: Unpack[Options],
 ) -> Outcome:
     """Ask one server, as `spec`, by default as a bare URL."""
+    if not streamed:
+        options["left_out"] = ["stream"]
     return ask_servers([[script]], [spec] if spec else None, schema, max_tokens, key=key, **options)
 
 

@@ -97,7 +97,7 @@ def test_no_failure_says_the_key(
         key=KEY,
         tries=1,
         between_pieces_s=0.3,
-        first_piece_s=0.5 if name in ("stall", "endless") else 10.0,
+        timeout_s=0.5 if name in ("stall", "endless") else 10.0,
         streamed=streamed,
     )
     assert all(KEY in each.headers["authorization"] for each in outcome.requests[0])

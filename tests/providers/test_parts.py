@@ -101,7 +101,7 @@ def test_each_wait_has_its_own_bound_and_the_listener_has_none() -> None:
 
     async def listen() -> list[object]:
         heard: list[object] = []
-        retry_policy = RetryPolicy(total_s=60, first_piece_s=0.2, between_pieces_s=0.05)
+        retry_policy = RetryPolicy(total_s=60, between_pieces_s=0.05)
         try:
             async for part in in_time(parts(), "m", retry_policy):
                 heard.append(part)

@@ -37,12 +37,10 @@ class Manner:
 
     Attributes:
         key: the key that is sent; empty for none.
-        streamed: whether the reply is asked for as it is written, or as one.
         left_out: the parameters that are not sent: names of `SETTABLE`.
     """
 
     key: str = field(repr=False)
-    streamed: bool = True
     left_out: frozenset[str] = frozenset()
 
 

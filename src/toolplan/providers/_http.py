@@ -73,14 +73,7 @@ class HttpEndpoint:
             CallFailed: there is no whole reply.
         """
         spec, key = self._spec, self._manner.key
-        sent = written(
-            spec,
-            key,
-            request,
-            streamed=self._manner.streamed,
-            constrained=constrained,
-            changes=self._changes,
-        )
+        sent = written(spec, key, request, constrained=constrained, changes=self._changes)
         call = _Call(spec, key, sent, request.max_tokens * _BYTES_PER_TOKEN + _ROOM_BYTES)
         failure: Failure | None = None
         has_words = False

@@ -11,6 +11,7 @@ from msgspec import Struct
 from toolplan.providers._endpoint import CallFailed, Failure, Part
 
 _FIRST_PAUSE_S: Final = 0.5
+_LONGEST_PAUSE_S: Final = 20.0
 _CHARS_PER_TOKEN: Final = 16
 """More than the tokens of any text in a natural language or JSON have on average."""
 _ROOM_CHARS: Final = 1_000
@@ -32,33 +33,29 @@ class RetryPolicy(Struct, frozen=True):
 
     Attributes:
         total_s: of one call, from its start to the end of the reply.
-        first_piece_s: until the first piece of the reply.
         between_pieces_s: between two pieces.
         tries: the most calls to one model for one reply, where asking again may help.
         max_calls: the most calls to all models for one reply.
-        longest_pause_s: the longest pause between two tries; an endpoint that asks for a longer
-            one is not asked again.
     """
 
     total_s: float = 60.0
-    first_piece_s: float = 60.0
     between_pieces_s: float = 30.0
     tries: int = 3
     max_calls: int = 8
-    longest_pause_s: float = 20.0
 
     def pause_s(self, failure: Failure, tried: int, chance: float) -> float | None:
         """Return the pause before the next try, after `tried` of them, or None for no more tries.
 
         It is what the endpoint asks for; else half a second, doubled by each try, times 0.5 to 1.5
-        by chance, so that many clients that failed together do not return together.
+        by chance, so that many clients that failed together do not return together. An endpoint
+        that asks for more than 20 seconds is not asked again.
         """
         if tried >= self.tries:
             return None
         asked = failure.retry_after_s
         if asked is not None:
-            return max(0.0, asked) if asked <= self.longest_pause_s else None
-        return min(_FIRST_PAUSE_S * 2.0 ** (tried - 1) * (0.5 + chance), self.longest_pause_s)
+            return max(0.0, asked) if asked <= _LONGEST_PAUSE_S else None
+        return min(_FIRST_PAUSE_S * 2.0 ** (tried - 1) * (0.5 + chance), _LONGEST_PAUSE_S)
 
 
 async def in_time(
@@ -73,7 +70,7 @@ async def in_time(
     """
     clock = asyncio.get_running_loop().time
     end = clock() + retry_policy.total_s
-    bound, what = retry_policy.first_piece_s, f"gave no reply for {retry_policy.first_piece_s:g} s"
+    bound = retry_policy.total_s
     while True:
         left = end - clock()
         try:
@@ -82,10 +79,11 @@ async def in_time(
         except StopAsyncIteration:
             return
         except TimeoutError:
-            said = what if bound < left else f"took over {retry_policy.total_s:g} s"
+            said = f"took over {retry_policy.total_s:g} s"
+            if bound < left:
+                said = f"stopped in the middle of its reply for {bound:g} s"
             raise CallFailed(timed_out(name, said)) from None
         bound = retry_policy.between_pieces_s
-        what = f"stopped in the middle of its reply for {bound:g} s"
         yield part
 
 

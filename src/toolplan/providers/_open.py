@@ -44,14 +44,11 @@ def open_model(
     keys: Mapping[str, str],
     addresses: Mapping[str, str] = _NOWHERE_ELSE,
     timeout_s: float = 60.0,
-    first_piece_s: float | None = None,
     between_pieces_s: float = 30.0,
     tries: int = 3,
     max_calls: int = 8,
-    streamed: bool = True,
     left_out: Collection[str] = (),
     tracker: UsageTracker | None = None,
-    clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     chance: Callable[[], float] = _CHANCE.random,
 ) -> Model:
@@ -65,14 +62,12 @@ def open_model(
         keys: the key of each provider, sent to it alone; for a bare URL by its scheme and host.
         addresses: base URLs of providers that are elsewhere than usual.
         timeout_s: the most seconds of one call.
-        first_piece_s: the same until the first piece; by default `timeout_s`.
         between_pieces_s: the most seconds between two pieces.
         tries: the most calls to one model for one reply.
         max_calls: the most calls to all models for one reply.
-        streamed: whether replies are asked for as they are written, or each as one.
-        left_out: parameters that are not sent (`SETTABLE`); those refused are found out.
+        left_out: parameters that are not sent (`SETTABLE`); those refused are found out. Without
+            `stream` each reply comes as one.
         tracker: sums up usage over many replies, and keeps their budget.
-        clock: a monotonic clock, in seconds.
         sleep: makes a pause.
         chance: returns a random number from 0.0 to 1.0, for the length of pauses.
 
@@ -82,21 +77,14 @@ def open_model(
     links: list[Link] = []
     for name in [spec] if isinstance(spec, str) else spec:
         each = read_spec(name, addresses, MODELS)
-        manner = Manner(_key(each, keys), streamed, frozenset(left_out))
+        manner = Manner(_key(each, keys), frozenset(left_out))
         blocked = _blocked(each, manner.key)
         links.append(Link(each.name, _Unopened(each, manner), blocked))
     if not links:
         raise ModelError("llm-spec", "No model is named.", "Name one, as in ollama:mistral.")
-    retry_policy = RetryPolicy(
-        total_s=timeout_s,
-        first_piece_s=timeout_s if first_piece_s is None else first_piece_s,
-        between_pieces_s=between_pieces_s,
-        tries=tries,
-        max_calls=max_calls,
-    )
-    return Chain(
-        links, retry_policy=retry_policy, runtime=Runtime(clock, sleep, chance), tracker=tracker
-    )
+    retry_policy = RetryPolicy(timeout_s, between_pieces_s, tries, max_calls)
+    runtime = Runtime(time.monotonic, sleep, chance)
+    return Chain(links, retry_policy=retry_policy, runtime=runtime, tracker=tracker)
 
 
 class ConfiguredModel(Struct, frozen=True):

@@ -36,7 +36,6 @@ def written(
     key: str,
     request: ModelRequest,
     *,
-    streamed: bool,
     constrained: bool,
     changes: Changes = _UNCHANGED,
 ) -> Written:
@@ -58,7 +57,7 @@ def written(
     if constrained and isinstance(request.schema, dict) and "response_format" not in left_out:
         schema = without_keywords(request.schema, left_out)
     tokens = min(request.max_tokens, changes.most_tokens or request.max_tokens)
-    body: dict[str, Json] = {"model": spec.model, "stream": streamed and "stream" not in left_out}
+    body: dict[str, Json] = {"model": spec.model, "stream": "stream" not in left_out}
     if spec.form == "anthropic":
         headers["anthropic-version"] = _VERSION
         body |= _messages_form(request, schema, tokens, left_out)
