@@ -109,11 +109,10 @@ def test_keeping_a_cached_draft_again_keeps_the_one_that_is_there() -> None:
     [
         "  Rejected   SHIPMENTS? ",
         "rejected shipments!",
-        "ｒｅｊｅｃｔｅｄ shipments",
         "rejected\nshipments…",
     ],
 )
-def test_case_blanks_marks_and_width_make_no_other_question(question: str) -> None:
+def test_case_blanks_and_marks_make_no_other_question(question: str) -> None:
     """C-17: the key is over the normalised question."""
     planner = caching()
     learn(planner, "rejected shipments")
