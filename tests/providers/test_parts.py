@@ -91,7 +91,7 @@ def test_pauses_grow_and_differ_by_chance(tried: int, chance: float, pause: floa
     assert RetryPolicy(tries=10).pause_s(BUSY, tried, chance) == pause
 
 
-def test_each_wait_has_its_own_bound_and_the_listener_has_none() -> None:
+async def test_each_wait_has_its_own_bound_and_the_listener_has_none() -> None:
     """L07: a slow listener is not expected that the model was slow."""
 
     async def parts() -> AsyncGenerator[Part]:
@@ -99,18 +99,14 @@ def test_each_wait_has_its_own_bound_and_the_listener_has_none() -> None:
             await asyncio.sleep(0 if at < 2 else 60)
             yield Text(str(at))
 
-    async def listen() -> list[object]:
-        heard: list[object] = []
-        retry_policy = RetryPolicy(total_s=60, between_pieces_s=0.05)
-        try:
-            async for part in in_time(parts(), "m", retry_policy):
-                heard.append(part)
-                await asyncio.sleep(0.1)
-        except CallFailed as error:
-            heard.append(error.failure.reason)
-        return heard
-
-    heard = asyncio.run(listen())
+    heard: list[object] = []
+    retry_policy = RetryPolicy(total_s=60, between_pieces_s=0.05)
+    try:
+        async for part in in_time(parts(), "m", retry_policy):
+            heard.append(part)
+            await asyncio.sleep(0.1)
+    except CallFailed as error:
+        heard.append(error.failure.reason)
     assert heard == [Text("0"), Text("1"), "m stopped in the middle of its reply for 0.05 s."]
 
 
