@@ -300,15 +300,6 @@ def test_what_all_calls_used_is_summed_up() -> None:
     assert {model: usage.calls for model, usage in tracker.by_model.items()} == {"a": 2, "b": 2}
 
 
-def test_a_run_has_a_budget_over_all_its_replies() -> None:
-    """L25: the tracker's."""
-    chain = Chained([ScriptedEndpoint("a", says("x"))], tracker=UsageTracker(max_calls=2))
-    assert [chain.ask().code for _ in range(3)] == [None, None, "llm-budget"]
-    dear = Chained([ScriptedEndpoint("a", says("x"))], tracker=UsageTracker(max_cost_usd=0.0015))
-    assert [dear.ask().code for _ in range(3)] == [None, None, "llm-budget"]
-    assert dear.calls == [2]
-
-
 def test_whoever_stops_listening_closes_the_connection() -> None:
     chain = Chained([ScriptedEndpoint("a", [Text("1"), Text("2"), *says("3")])])
 

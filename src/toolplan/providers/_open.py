@@ -67,7 +67,7 @@ def open_model(
         max_calls: the most calls to all models for one reply.
         left_out: parameters that are not sent (`SETTABLE`); those refused are found out. Without
             `stream` each reply comes as one.
-        tracker: sums up usage over many replies, and keeps their budget.
+        tracker: sums up usage over many replies.
         sleep: makes a pause.
         chance: returns a random number from 0.0 to 1.0, for the length of pauses.
 
