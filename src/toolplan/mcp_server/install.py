@@ -264,4 +264,5 @@ def _write(path: Path, content: bytes | None) -> None:
     if content is None:
         path.unlink(missing_ok=True)
     else:
-        write_whole(path, content, keep_mode=True)
+        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o600
+        write_whole(path, content, mode=mode)

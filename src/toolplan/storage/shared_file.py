@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Generator
@@ -61,10 +60,8 @@ def try_lock(path: Path) -> Callable[[], None] | None:
     return partial(os.close, descriptor)
 
 
-def write_whole(path: Path, content: str | bytes, *, keep_mode: bool = False) -> None:
-    """Write the file, synced, whole or not at all; only its owner can read it.
-
-    With `keep_mode` a file that exists keeps its mode.
+def write_whole(path: Path, content: str | bytes, *, mode: int = 0o600) -> None:
+    """Write the file, synced, whole or not at all, with `mode`.
 
     Raises:
         OSError: it cannot be written.
@@ -75,8 +72,7 @@ def write_whole(path: Path, content: str | bytes, *, keep_mode: bool = False) ->
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
-        if keep_mode and path.exists():
-            shutil.copymode(path, name)
+        os.chmod(name, mode)
         os.replace(name, path)
     except BaseException:
         with contextlib.suppress(OSError):
