@@ -15,10 +15,8 @@ from msgspec import Struct
 from toolplan.path import Json
 from toolplan.providers._endpoint import Failure
 from toolplan.providers._limits import timed_out
-from toolplan.providers._specs import Spec
+from toolplan.providers._specs import KEYED, Spec
 
-KEYED: Final = ("anthropic", "groq", "openai")
-"""Providers whose key has an environment variable of its own."""
 MASK: Final = "***"
 AGAIN: Final = "Ask again, or name another model."
 LATER: Final = "Ask again later, or name another model."
