@@ -89,8 +89,16 @@ async def serve(
         if transport == "stdio":
             return await _over_stdio(make_server(backend))
         rules = checked_rules(host, token, hosts, origins)
+        if rules.token is None:
+            rules = replace(rules, token=http_token()[0])
+        logging.getLogger("mcp").setLevel(logging.ERROR)
+
+        def ready(url: str) -> None:
+            if on_ready is not None:
+                on_ready(f"{url}{PATH}")
+
         try:
-            await _over_http(make_server(backend), rules, host, port, on_ready)
+            await serve_http(http_app(make_server(backend), rules), host, port, ready)
         finally:
             backend.runs.stop()
 
@@ -119,24 +127,6 @@ def http_app(server: Server[str], rules: Rules) -> ASGIApp:
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     return Guard(Sessions(app, SESSIONS, PATH), rules)
-
-
-async def _over_http(
-    server: Server[str],
-    rules: Rules,
-    host: str,
-    port: int,
-    on_ready: Callable[[str], None] | None,
-) -> None:
-    if rules.token is None:
-        rules = replace(rules, token=http_token()[0])
-
-    def ready(url: str) -> None:
-        if on_ready is not None:
-            on_ready(f"{url}{PATH}")
-
-    logging.getLogger("mcp").setLevel(logging.ERROR)
-    await serve_http(http_app(server, rules), host, port, ready)
 
 
 async def _over_stdio(server: Server[Any]) -> None:
