@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from email.utils import parsedate_to_datetime
 from functools import cached_property
@@ -46,17 +46,12 @@ class HttpEndpoint:
     """One model at one endpoint."""
 
     def __init__(
-        self,
-        spec: Spec,
-        manner: Manner,
-        transport: httpx2.AsyncBaseTransport | None = None,
-        now: Callable[[], float] = time.time,
+        self, spec: Spec, manner: Manner, transport: httpx2.AsyncBaseTransport | None = None
     ) -> None:
         """Prepare the endpoint; nothing is called. `transport` stands in for the network."""
         self._spec = spec
         self._manner = manner
         self._transport = transport
-        self._now = now
         self._changes = Changes(manner.left_out)
 
     def __repr__(self) -> str:
@@ -85,7 +80,7 @@ class HttpEndpoint:
         except Exception as error:  # its text may hold the key, so its type alone is looked at
             failure = call.broken(error)
         # Raised outside of the clause above: what was caught holds the request and with it the key.
-        failure = failure or call.failure(self._now())
+        failure = failure or call.failure()
         content = call.reader.content
         if failure is None and content.thought and not has_words:
             reason = f"{spec.name} wrote its reasoning (reasoning_content) and no reply after it."
@@ -167,7 +162,7 @@ class _Call:
             return Failure("llm-unavailable", reason, help, lasts=refused)
         return self.reader.fault(name) or broken_off(name)
 
-    def failure(self, now: float) -> Failure | None:
+    def failure(self) -> Failure | None:
         """Return why there is no whole reply; None where there is one."""
         name, reader = self._spec.name, self.reader
         error, status = reader.content.error, None
@@ -184,7 +179,7 @@ class _Call:
         if not reader.too_long:
             self.refusal = (status, error)
             constrained = "response_format" in self._sent.body or "output_config" in self._sent.body
-            wait_s = _retry_after(self._headers, now)
+            wait_s = _retry_after(self._headers)
             known = meaning(self._spec, error, said, status, wait_s, constrained=constrained)
             if known is not None:
                 return known
@@ -203,14 +198,15 @@ class _Call:
         return quoted(without_key(error.message, self._key))
 
 
-def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
+def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the pause that the endpoint asks for, in seconds; None where it does not."""
     for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         stated = headers.get(name, "").strip()
         if stated.isascii() and stated.isdigit():
             return float(stated[:9]) * unit_s
     try:
-        return max(0.0, parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - now)
+        until = parsedate_to_datetime(headers.get("retry-after", "")).timestamp()
+        return max(0.0, until - time.time())
     except (TypeError, ValueError):
         return None
 

@@ -103,14 +103,9 @@ class ReplyContent(Struct):
         finish: the reason given for the end.
         done: whether the stream was closed as its protocol requires.
         late: whether text, or another reason, came after the end.
-        refusal: the text of a refusal; None where there was none.
         thought: whether there was reasoning, in a field of its own.
         called: whether a tool was called.
-        text: the text of a reply that is not a stream, or of a stream until it gave a reason to
-            end.
-        model: the name that the endpoint gives its model.
-        usage: the tokens that the endpoint counted.
-        error: the error that was sent in place of a reply.
+        text: the text; of a stream, until it gave a reason to end.
     """
 
     known: int = 0
