@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, TypedDict, Unpack
 
 import httpx2
@@ -184,6 +185,10 @@ def fails(code: str, reason: str = "It failed.", **more: Any) -> list[Part | Fai
     return [Failure(code, reason, "Wait.", **more)]
 
 
+def _itself(endpoint: ScriptedEndpoint) -> ScriptedEndpoint:
+    return endpoint
+
+
 @dataclass
 class Chained:
     """A chain of scripted endpoints, with a clock that is set and pauses that are noted."""
@@ -196,7 +201,7 @@ class Chained:
 
     def __post_init__(self) -> None:
         runtime = Runtime(lambda: self.now, self._sleep, lambda: 0.5)
-        links = [Link(each.name, each) for each in self.endpoints]
+        links = [Link(each.name, partial(_itself, each)) for each in self.endpoints]
         self.model = Chain(
             links, retry_policy=self.retry_policy, runtime=runtime, tracker=self.tracker
         )

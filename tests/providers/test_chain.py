@@ -169,7 +169,7 @@ def test_a_model_that_answers_again_is_asked_as_before() -> None:
 
 
 def test_a_trial_whose_end_is_never_reported_does_not_block_for_ever() -> None:
-    link = Link("a", ScriptedEndpoint("a", says("one")))
+    link = Link("a", lambda: ScriptedEndpoint("a", says("one")))
     for now in range(5):
         assert link.admits(now)
         link.record(now, failed=True)

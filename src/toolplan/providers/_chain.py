@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import Final
 
@@ -27,7 +27,7 @@ class Link(Struct):
 
     Attributes:
         name: display name.
-        endpoint: makes the calls.
+        endpoint: returns what makes the calls.
         blocked: why it cannot be asked at all.
         plain: whether it has refused a schema.
         failures: the number of failures in a row.
@@ -35,7 +35,7 @@ class Link(Struct):
     """
 
     name: str
-    endpoint: Endpoint
+    endpoint: Callable[[], Endpoint]
     blocked: Failure | None = None
     plain: bool = False
     failures: int = 0
@@ -172,7 +172,7 @@ class Chain:
         bounds = TextBounds(most_chars(request.max_tokens))
         has_words = False
         async with (
-            aclosing(link.endpoint.ask(request, constrained=constrained)) as parts,
+            aclosing(link.endpoint().ask(request, constrained=constrained)) as parts,
             aclosing(in_time(parts, link.name, self._retry_policy)) as timed,
         ):
             async for part in timed:

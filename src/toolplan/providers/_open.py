@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from functools import cache, partial
 from random import SystemRandom
 from types import MappingProxyType
 from typing import Final
@@ -14,14 +14,13 @@ from typing import Final
 from msgspec import Struct
 
 from toolplan.extensions import Extensions
-from toolplan.providers._base import Model, ModelError, ModelRequest
+from toolplan.providers._base import Model, ModelError
 from toolplan.providers._chain import Chain, Link
 from toolplan.providers._endpoint import (
     Endpoint,
     Failure,
     Manner,
     OpensEndpoint,
-    Part,
     guarded_provider,
 )
 from toolplan.providers._errors import key_setting
@@ -79,7 +78,8 @@ def open_model(
         each = read_spec(name, addresses, MODELS)
         manner = Manner(_key(each, keys), frozenset(left_out))
         blocked = _blocked(each, manner.key)
-        links.append(Link(each.name, _Unopened(each, manner), blocked))
+        # an endpoint is loaded when it is first asked
+        links.append(Link(each.name, cache(partial(_endpoint, each, manner)), blocked))
     if not links:
         raise ModelError("llm-spec", "No model is named.", "Name one, as in ollama:mistral.")
     retry_policy = RetryPolicy(timeout_s, between_pieces_s, tries, max_calls)
@@ -112,20 +112,8 @@ def configured_models(
     ]
 
 
-class _Unopened:
-    """An endpoint that is loaded when it is first asked."""
-
-    def __init__(self, spec: Spec, manner: Manner) -> None:
-        self._spec = spec
-        self._manner = manner
-
-    def ask(self, request: ModelRequest, *, constrained: bool) -> AsyncGenerator[Part]:
-        return self._endpoint.ask(request, constrained=constrained)
-
-    @cached_property
-    def _endpoint(self) -> Endpoint:
-        provider = self._spec.provider
-        return MODELS[_AT_URL if "://" in provider else provider](self._spec, self._manner)
+def _endpoint(spec: Spec, manner: Manner) -> Endpoint:
+    return MODELS[_AT_URL if "://" in spec.provider else spec.provider](spec, manner)
 
 
 def _key(spec: Spec, keys: Mapping[str, str]) -> str:
