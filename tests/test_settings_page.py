@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from toolplan.app.settings import TABLES, VARIABLES, ModelSettings, source_tables
-from toolplan.providers._faults import KEYED, no_key
-from toolplan.providers._specs import Spec
+from toolplan.providers._errors import key_setting
+from toolplan.providers._specs import KEYED, Spec
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/settings.md").read_text("utf-8")
@@ -54,8 +54,8 @@ def test_each_variable_of_ours_is_documented() -> None:
     ],
 )
 def test_a_missing_key_names_a_variable_that_is_documented(provider: str, expected: str) -> None:
-    failure = no_key(Spec("m", "openai", provider, "http://localhost:8080", "m", needs_key=True))
-    assert expected in failure.help
+    setting = key_setting(Spec("m", "openai", provider, "http://localhost:8080", "m", True))
+    assert expected in setting
     assert f"`{expected.partition('=')[0]}`" in PAGE
 
 

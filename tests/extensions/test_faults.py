@@ -24,8 +24,7 @@ from toolplan.planners import Draft, DraftText, Question, Remembering
 from toolplan.planners.context import PlannerContext
 from toolplan.planners.guarded import guarded_factory
 from toolplan.providers import Message, ModelRequest
-from toolplan.providers._endpoint import Endpoint, Manner
-from toolplan.providers._guarded import guarded_provider
+from toolplan.providers._endpoint import Endpoint, Manner, guarded_provider
 from toolplan.providers._specs import Spec
 from toolplan.rules import PlanContext, Problem, Rule, diagnose, rule
 from toolplan.rules._guarded import guarded_rules

@@ -7,11 +7,18 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from mcp import Client
+from mcp.client import ClientRequestContext
 from mcp.server import Server
-from mcp.types import CallToolResult, TextContent
+from mcp.types import (
+    CallToolResult,
+    ElicitRequestFormParams,
+    ElicitRequestParams,
+    ElicitResult,
+    TextContent,
+)
 
 from toolplan.app.app import App
 from toolplan.approval import Approver
@@ -50,7 +57,24 @@ SAID: Json = {
 }
 """A plan with effects whose values stand in it."""
 
+Action = Literal["accept", "decline", "cancel"]
 T = TypeVar("T")
+
+
+class Person:
+    """What the user of a client says to each form, and what they were shown."""
+
+    def __init__(self, *answers: tuple[Action, Json]) -> None:
+        self.shown: list[str] = []
+        self._answers = list(answers)
+
+    async def __call__(
+        self, context: ClientRequestContext, params: ElicitRequestParams
+    ) -> ElicitResult:
+        assert isinstance(params, ElicitRequestFormParams)
+        self.shown.append(params.message)
+        action, said = self._answers[min(len(self.shown), len(self._answers)) - 1]
+        return ElicitResult(action=action, content=said)  # pyright: ignore[reportArgumentType]
 
 
 def scripted(*outcomes: Outcome) -> ScriptedTools:

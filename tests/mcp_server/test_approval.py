@@ -10,14 +10,12 @@ from typing import Any, Literal
 
 import pytest
 from mcp import Client
-from mcp.client import ClientRequestContext
-from mcp.types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult
 
 from tests.mcp_server.served import (
     READS,
     SAID,
     WRITES,
-    Served,
+    Person,
     content,
     error,
     in_loop,
@@ -39,97 +37,88 @@ from toolplan.tools import Effects, OutcomeUnknown
 ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]
 
 
-def test_an_unapproved_effect_is_refused_with_all_that_a_person_must_know(tmp_path: Path) -> None:
-    async def work() -> None:
-        tools = scripted()
+async def test_an_unapproved_effect_is_refused_with_all_that_a_person_must_know(
+    tmp_path: Path,
+) -> None:
+    tools = scripted()
+    async with serving(tmp_path, tools.toolbox) as served:
+        checked = await served.call("run", plan=WRITES, only_check=True)
+        result = await served.refused("run", plan=WRITES)
+        assert result["error"]["code"] == "approval-required"
+        assert result["effects"] == checked["effects"]
+        assert terminal_command("resume", result["run"][:8]) in result["error"]["help"]
+        (effect,) = result["effects"]
+        assert (effect["step"], effect["tool"], effect["effects"]) == ("mail", "send", "write")
+        assert effect["args"] == {"to": "${item}"}
+        assert effect["for_each"] == "${people.data}"
+    assert tools.calls == []
+
+
+async def test_ten_requests_at_once_make_one_waiting_run_also_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    tools = scripted()
+    names: set[str] = set()
+    for _ in range(2):
         async with serving(tmp_path, tools.toolbox) as served:
-            checked = await served.call("run", plan=WRITES, only_check=True)
-            result = await served.refused("run", plan=WRITES)
-            assert result["error"]["code"] == "approval-required"
-            assert result["effects"] == checked["effects"]
-            assert terminal_command("resume", result["run"][:8]) in result["error"]["help"]
-            (effect,) = result["effects"]
-            assert (effect["step"], effect["tool"], effect["effects"]) == ("mail", "send", "write")
-            assert effect["args"] == {"to": "${item}"}
-            assert effect["for_each"] == "${people.data}"
-        assert tools.calls == []
-
-    in_loop(work)
+            asked = (served.refused("run", plan=WRITES) for _ in range(10))
+            names |= {result["run"] for result in await asyncio.gather(*asked)}
+            assert [entry.run for entry in served.journal.runs()] == [*names]
+    assert len(names) == 1
+    assert tools.calls == []
 
 
-def test_ten_requests_at_once_make_one_waiting_run_also_after_a_restart(tmp_path: Path) -> None:
-    async def work() -> None:
-        tools = scripted()
-        names: set[str] = set()
-        for _ in range(2):
-            async with serving(tmp_path, tools.toolbox) as served:
-                asked = (served.refused("run", plan=WRITES) for _ in range(10))
-                names |= {result["run"] for result in await asyncio.gather(*asked)}
-                assert [entry.run for entry in served.journal.runs()] == [*names]
+async def test_two_servers_that_are_asked_at_once_make_one_waiting_run(tmp_path: Path) -> None:
+    tools = scripted()
+    for turn in range(10):
+        folder = tmp_path / str(turn)
+        folder.mkdir()
+        async with serving(folder, tools.toolbox) as one, serving(folder, tools.toolbox) as two:
+            asked = (each.refused("run", plan=WRITES) for each in (one, two, one, two))
+            names = {result["run"] for result in await asyncio.gather(*asked)}
+            assert [entry.run for entry in one.journal.runs()] == [*names]
         assert len(names) == 1
-        assert tools.calls == []
-
-    in_loop(work)
+    assert tools.calls == []
 
 
-def test_two_servers_that_are_asked_at_once_make_one_waiting_run(tmp_path: Path) -> None:
-    async def work() -> None:
-        tools = scripted()
-        for turn in range(10):
-            folder = tmp_path / str(turn)
-            folder.mkdir()
-            async with serving(folder, tools.toolbox) as one, serving(folder, tools.toolbox) as two:
-                asked = (each.refused("run", plan=WRITES) for each in (one, two, one, two))
-                names = {result["run"] for result in await asyncio.gather(*asked)}
-                assert [entry.run for entry in one.journal.runs()] == [*names]
-            assert len(names) == 1
-        assert tools.calls == []
-
-    in_loop(work)
-
-
-def test_the_run_waits_in_the_journal_until_a_person_approves_it_there(tmp_path: Path) -> None:
-    async def work() -> None:
-        tools = scripted()
-        async with serving(tmp_path, tools.toolbox) as served:
-            result = await served.refused("run", plan=WRITES)
-            waiting = await served.call("runs", run=result["run"])
-            assert waiting["status"] == "waiting"
-            assert terminal_command("resume", result["run"][:8]) in waiting["help"]
-            ended = await resume(
-                result["run"], tools.toolbox, journal=served.journal, approval=approve
-            )
-            assert ended.succeeded
-            over = await served.call("runs", run=result["run"], detail=True)
-            assert over["status"] == "succeeded"
-            assert over["steps"]["mail"]["output"] == [{"to": "ann"}, {"to": "bob"}]
-        assert [call.args for call in tools.calls if call.tool == "send"] == [
-            {"to": "ann"},
-            {"to": "bob"},
-        ]
-
-    in_loop(work)
+async def test_the_run_waits_in_the_journal_until_a_person_approves_it_there(
+    tmp_path: Path,
+) -> None:
+    tools = scripted()
+    async with serving(tmp_path, tools.toolbox) as served:
+        result = await served.refused("run", plan=WRITES)
+        waiting = await served.call("runs", run=result["run"])
+        assert waiting["status"] == "waiting"
+        assert terminal_command("resume", result["run"][:8]) in waiting["help"]
+        ended = await resume(result["run"], tools.toolbox, journal=served.journal, approval=approve)
+        assert ended.succeeded
+        over = await served.call("runs", run=result["run"], detail=True)
+        assert over["status"] == "succeeded"
+        assert over["steps"]["mail"]["output"] == [{"to": "ann"}, {"to": "bob"}]
+    assert [call.args for call in tools.calls if call.tool == "send"] == [
+        {"to": "ann"},
+        {"to": "bob"},
+    ]
 
 
 @pytest.mark.parametrize("again", ["run", "runs", "resume"])
-def test_wait_s_waits_for_the_person_and_returns_the_result(tmp_path: Path, again: str) -> None:
-    async def work() -> None:
-        tools = scripted()
-        async with serving(tmp_path, tools.toolbox) as served:
-            waiting = await served.refused("run", plan=WRITES, wait_s=0.1)
-            which = {"plan": WRITES} if again == "run" else {"run": waiting["run"]}
-            if again == "resume":
-                which |= {"action": "resume"}
-            tool = "run" if again == "run" else "runs"
-            asked = asyncio.create_task(served.call(tool, **which, wait_s=20))
-            await asyncio.sleep(0.2)
-            assert not asked.done()
-            await resume(waiting["run"], tools.toolbox, journal=served.journal, approval=approve)
-            result = await asked
-            assert (result["run"], result["status"]) == (waiting["run"], "succeeded")
-        assert len(tools.args_of("send")) == 2
-
-    in_loop(work)
+async def test_wait_s_waits_for_the_person_and_returns_the_result(
+    tmp_path: Path, again: str
+) -> None:
+    tools = scripted()
+    async with serving(tmp_path, tools.toolbox) as served:
+        waiting = await served.refused("run", plan=WRITES, wait_s=0.1)
+        which = {"plan": WRITES} if again == "run" else {"run": waiting["run"]}
+        if again == "resume":
+            which |= {"action": "resume"}
+        tool = "run" if again == "run" else "runs"
+        asked = asyncio.create_task(served.call(tool, **which, wait_s=20))
+        await asyncio.sleep(0.2)
+        assert not asked.done()
+        await resume(waiting["run"], tools.toolbox, journal=served.journal, approval=approve)
+        result = await asked
+        assert (result["run"], result["status"]) == (waiting["run"], "succeeded")
+    assert len(tools.args_of("send")) == 2
 
 
 def test_the_command_for_a_person_works_from_another_folder_without_a_path(
@@ -148,160 +137,111 @@ def test_the_command_for_a_person_works_from_another_folder_without_a_path(
     assert '"runs": []' in printed.stdout, printed.stderr
 
 
-def test_asking_again_makes_no_second_run_that_waits(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with serving(tmp_path, scripted().toolbox) as served:
-            first = await served.refused("run", plan=WRITES)
-            second = await served.refused("run", plan=WRITES)
-            assert first == second
-            assert len(served.journal.runs()) == 1
-
-    in_loop(work)
-
-
-def test_of_a_client_that_did_not_wait_for_the_error_there_is_one_run_too(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with serving(tmp_path, scripted().toolbox) as served:
-            async with Client(served.server) as client:
-                asking = asyncio.create_task(client.call_tool("run", {"plan": WRITES}))
-                await asyncio.sleep(0)
-                asking.cancel()
-                await asyncio.wait({asking})
-            async with served.runs:
-                pass
-            await served.refused("run", plan=WRITES)
-            await served.refused("run", plan=WRITES)
-            assert len(served.journal.runs()) == 1
-
-    in_loop(work)
+async def test_of_a_client_that_did_not_wait_for_the_error_there_is_one_run_too(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, scripted().toolbox) as served:
+        async with Client(served.server) as client:
+            asking = asyncio.create_task(client.call_tool("run", {"plan": WRITES}))
+            await asyncio.sleep(0)
+            asking.cancel()
+            await asyncio.wait({asking})
+        async with served.runs:
+            pass
+        await served.refused("run", plan=WRITES)
+        await served.refused("run", plan=WRITES)
+        assert len(served.journal.runs()) == 1
 
 
-def test_after_the_approved_run_the_same_plan_waits_anew(tmp_path: Path) -> None:
-    async def work() -> None:
-        tools = scripted()
-        async with serving(tmp_path, tools.toolbox) as served:
-            first = await served.refused("run", plan=WRITES)
-            await resume(first["run"], tools.toolbox, journal=served.journal, approval=approve)
-            second = await served.refused("run", plan=WRITES)
-            assert second["run"] != first["run"]
-        assert len(tools.args_of("send")) == 2
-
-    in_loop(work)
+async def test_after_the_approved_run_the_same_plan_waits_anew(tmp_path: Path) -> None:
+    tools = scripted()
+    async with serving(tmp_path, tools.toolbox) as served:
+        first = await served.refused("run", plan=WRITES)
+        await resume(first["run"], tools.toolbox, journal=served.journal, approval=approve)
+        second = await served.refused("run", plan=WRITES)
+        assert second["run"] != first["run"]
+    assert len(tools.args_of("send")) == 2
 
 
-def test_a_client_cannot_resume_a_run_that_waits(tmp_path: Path) -> None:
-    async def work() -> None:
-        tools = scripted()
-        async with serving(tmp_path, tools.toolbox) as served:
-            waiting = await served.refused("run", plan=WRITES)
-            result = await served.refused("runs", run=waiting["run"], action="resume")
-            assert result["error"]["code"] == "approval-required"
-            assert result["digest"] == waiting["digest"]
-            assert served.journal.load(waiting["run"]).status is RunState.WAITING
+async def test_a_client_cannot_resume_a_run_that_waits(tmp_path: Path) -> None:
+    tools = scripted()
+    async with serving(tmp_path, tools.toolbox) as served:
+        waiting = await served.refused("run", plan=WRITES)
+        result = await served.refused("runs", run=waiting["run"], action="resume")
+        assert result["error"]["code"] == "approval-required"
+        assert result["digest"] == waiting["digest"]
+        assert served.journal.load(waiting["run"]).status is RunState.WAITING
+    assert tools.calls == []
+
+
+async def test_a_tool_that_does_not_say_what_it_changes_needs_an_approval(tmp_path: Path) -> None:
+    tools = scripted()
+    tools.add("erase", effects=Effects.UNKNOWN)
+    plan: Json = {"toolplan": 1, "steps": [{"id": "a", "tool": "erase"}]}
+    async with serving(tmp_path, tools.toolbox) as served:
+        result = await served.refused("run", plan=plan)
+        assert result["effects"][0]["effects"] == "unknown"
+    assert tools.calls == []
+
+
+async def test_whoever_starts_the_server_may_approve_plans_by_their_digest(tmp_path: Path) -> None:
+    tools = scripted()
+    allowed: list[str] = []
+
+    def allow(plan: ExecutionPlan) -> Approval | None:
+        return approve(plan) if plan.digest in allowed else None
+
+    async with serving(tmp_path, tools.toolbox, approve=allow) as served:
+        result = await served.refused("run", plan=WRITES)
+        assert result["error"]["code"] == "approval-required"
         assert tools.calls == []
-
-    in_loop(work)
-
-
-def test_a_tool_that_does_not_say_what_it_changes_needs_an_approval(tmp_path: Path) -> None:
-    async def work() -> None:
-        tools = scripted()
-        tools.add("erase", effects=Effects.UNKNOWN)
-        plan: Json = {"toolplan": 1, "steps": [{"id": "a", "tool": "erase"}]}
-        async with serving(tmp_path, tools.toolbox) as served:
-            result = await served.refused("run", plan=plan)
-            assert result["effects"][0]["effects"] == "unknown"
-        assert tools.calls == []
-
-    in_loop(work)
+        allowed.append(result["digest"])
+        ran = await served.call("run", plan=WRITES)
+        assert ran["status"] == "succeeded"
 
 
-def test_whoever_starts_the_server_may_approve_plans_by_their_digest(tmp_path: Path) -> None:
-    async def work() -> None:
-        tools = scripted()
-        allowed: list[str] = []
-
-        def allow(plan: ExecutionPlan) -> Approval | None:
-            return approve(plan) if plan.digest in allowed else None
-
-        async with serving(tmp_path, tools.toolbox, approve=allow) as served:
-            result = await served.refused("run", plan=WRITES)
-            assert result["error"]["code"] == "approval-required"
-            assert tools.calls == []
-            allowed.append(result["digest"])
-            ran = await served.call("run", plan=WRITES)
-            assert ran["status"] == "succeeded"
-
-    in_loop(work)
-
-
-def test_a_call_in_doubt_is_decided_by_a_person(tmp_path: Path) -> None:
-    async def work() -> None:
-        tools = scripted(Gives({"data": ["ann"]}))
-        tools.add(
-            "send", Raises(OutcomeUnknown("the line broke")), Gives({}), effects=Effects.WRITE
+async def test_a_call_in_doubt_is_decided_by_a_person(tmp_path: Path) -> None:
+    tools = scripted(Gives({"data": ["ann"]}))
+    tools.add("send", Raises(OutcomeUnknown("the line broke")), Gives({}), effects=Effects.WRITE)
+    async with serving(tmp_path, tools.toolbox, approve=approve) as served:
+        result = await served.call("run", plan=WRITES)
+        assert result["status"] == "in_doubt"
+        command = terminal_command("resume", result["run"][:8])
+        assert f"{command} --retry mail:0" in result["help"]
+        again = await served.call("runs", run=result["run"], action="resume")
+        assert again["status"] == "in_doubt"
+        assert len(tools.args_of("send")) == 1
+        ended = await resume(
+            result["run"],
+            tools.toolbox,
+            journal=served.journal,
+            decisions={("mail", 0): Decided("retry")},
         )
-        async with serving(tmp_path, tools.toolbox, approve=approve) as served:
-            result = await served.call("run", plan=WRITES)
-            assert result["status"] == "in_doubt"
-            command = terminal_command("resume", result["run"][:8])
-            assert f"{command} --retry mail:0" in result["help"]
-            again = await served.call("runs", run=result["run"], action="resume")
-            assert again["status"] == "in_doubt"
-            assert len(tools.args_of("send")) == 1
-            ended = await resume(
-                result["run"],
-                tools.toolbox,
-                journal=served.journal,
-                decisions={("mail", 0): Decided("retry")},
-            )
-            assert ended.succeeded
-
-    in_loop(work)
+        assert ended.succeeded
 
 
-def test_a_run_with_tools_that_are_not_allowed_here_is_not_gone_on_with(tmp_path: Path) -> None:
-    async def work() -> None:
-        tools = scripted()
-        async with serving(tmp_path, tools.toolbox) as served:
-            waiting = await served.refused("run", plan=WRITES)
-        policy = Policy(("people",))
-        async with serving(tmp_path, tools.toolbox, approve=approve, policy=policy) as served:
-            result = await served.refused("runs", run=waiting["run"], action="resume")
-            assert result["error"]["code"] == "tool-not-allowed"
-        assert tools.calls == []
-
-    in_loop(work)
-
-
-def test_a_run_of_other_tools_is_not_gone_on_with(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with serving(tmp_path, scripted().toolbox) as served:
-            waiting = await served.refused("run", plan=WRITES)
-        others = scripted()
-        others.add("send", input_schema={"type": "object"}, effects=Effects.READ)
-        async with serving(tmp_path, others.toolbox) as served:
-            result = await served.refused("runs", run=waiting["run"], action="resume")
-            assert result["error"]["code"] == "cannot-run"
-        assert others.calls == []
-
-    in_loop(work)
+async def test_a_run_with_tools_that_are_not_allowed_here_is_not_gone_on_with(
+    tmp_path: Path,
+) -> None:
+    tools = scripted()
+    async with serving(tmp_path, tools.toolbox) as served:
+        waiting = await served.refused("run", plan=WRITES)
+    policy = Policy(("people",))
+    async with serving(tmp_path, tools.toolbox, approve=approve, policy=policy) as served:
+        result = await served.refused("runs", run=waiting["run"], action="resume")
+        assert result["error"]["code"] == "tool-not-allowed"
+    assert tools.calls == []
 
 
-class Person:
-    """What the user of a client says to a form, and what they were shown."""
-
-    def __init__(self, action: Literal["accept", "decline", "cancel"], **said: bool) -> None:
-        self.shown: list[str] = []
-        self.action: Literal["accept", "decline", "cancel"] = action
-        self.said = said
-
-    async def __call__(
-        self, context: ClientRequestContext, params: ElicitRequestParams
-    ) -> ElicitResult:
-        assert isinstance(params, ElicitRequestFormParams)
-        self.shown.append(params.message)
-        return ElicitResult(action=self.action, content={**self.said} if self.said else None)
+async def test_a_run_of_other_tools_is_not_gone_on_with(tmp_path: Path) -> None:
+    async with serving(tmp_path, scripted().toolbox) as served:
+        waiting = await served.refused("run", plan=WRITES)
+    others = scripted()
+    others.add("send", input_schema={"type": "object"}, effects=Effects.READ)
+    async with serving(tmp_path, others.toolbox) as served:
+        result = await served.refused("runs", run=waiting["run"], action="resume")
+        assert result["error"]["code"] == "cannot-run"
+    assert others.calls == []
 
 
 def through_a_client(
@@ -329,7 +269,7 @@ def through_a_client(
 def test_a_client_may_ask_its_user_where_the_server_lets_it(
     tmp_path: Path, era: Literal["auto", "legacy"]
 ) -> None:
-    person = Person("accept", run_it=True)
+    person = Person(("accept", {"run_it": True}))
     result, calls, is_error = through_a_client(tmp_path, person, era)
     assert not is_error
     assert result["status"] == "succeeded"
@@ -344,7 +284,7 @@ def test_a_client_may_ask_its_user_where_the_server_lets_it(
 def test_a_user_sees_the_values_of_tools_before_they_are_sent(
     tmp_path: Path, era: Literal["auto", "legacy"]
 ) -> None:
-    person = Person("accept", make_calls=True)
+    person = Person(("accept", {"make_calls": True}))
     result, calls, is_error = through_a_client(tmp_path, person, era, plan=WRITES)
     assert not is_error
     assert result["status"] == "succeeded"
@@ -353,7 +293,7 @@ def test_a_user_sees_the_values_of_tools_before_they_are_sent(
     assert 'to = "ann"' in shown
     assert 'to = "bob"' in shown
     (tmp_path / "other").mkdir()
-    refuses = Person("accept", run_it=True)  # the answer to another question
+    refuses = Person(("accept", {"run_it": True}))  # the answer to another question
     result, calls, _ = through_a_client(tmp_path / "other", refuses, era, plan=WRITES)
     assert calls == ["people"]
     assert result["status"] == "waiting"
@@ -361,7 +301,8 @@ def test_a_user_sees_the_values_of_tools_before_they_are_sent(
 
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize(
-    "person", [Person("decline"), Person("cancel"), Person("accept", run_it=False)]
+    "person",
+    [Person(("decline", None)), Person(("cancel", None)), Person(("accept", {"run_it": False}))],
 )
 def test_a_user_who_does_not_say_yes_has_said_no(
     tmp_path: Path, era: Literal["auto", "legacy"], person: Person
@@ -376,89 +317,52 @@ def test_a_user_who_does_not_say_yes_has_said_no(
 def test_clients_ask_nobody_unless_the_server_is_set_to(
     tmp_path: Path, era: Literal["auto", "legacy"]
 ) -> None:
-    person = Person("accept", run_it=True)
+    person = Person(("accept", {"run_it": True}))
     result, calls, is_error = through_a_client(tmp_path, person, era, elicit=False)
     assert is_error
     assert result["error"]["code"] == "approval-required"
     assert (calls, person.shown) == ([], [])
 
 
-def test_an_answer_to_a_question_that_was_not_asked_approves_nothing(tmp_path: Path) -> None:
-    """H17: an answer counts once, and only for the plan that was shown."""
-    tools = scripted()
-    yes = ElicitResult(action="accept", content={"run_it": True})
-
-    async def answers(served: Served, client: Client, plan: Any, key: str) -> Any:
-        result = await client.session.call_tool(
-            "run", {"plan": plan}, input_responses={key: yes}, allow_input_required=True
-        )
-        return getattr(result, "input_requests", None)
-
-    async def work() -> None:
-        async with serving(tmp_path, tools.toolbox, elicit=True) as served:
-            client = Client(served.server, elicitation_callback=Person("accept", run_it=True))
-            other: Any = {
-                "toolplan": 1,
-                "steps": [{"id": "mail", "tool": "send", "args": {"to": "eve"}}],
-            }
-            async with client:
-                asked = await answers(served, client, SAID, "approve-invented")
-                (key,) = asked
-                assert await answers(served, client, other, key)
-                assert await answers(served, client, SAID, key)
-        assert tools.calls == []
-
-    in_loop(work)
+async def test_a_plan_that_only_reads_is_never_asked_about(tmp_path: Path) -> None:
+    person = Person(("decline", None))
+    async with (
+        serving(tmp_path, scripted().toolbox, elicit=True) as served,
+        Client(served.server, elicitation_callback=person) as client,
+    ):
+        content(await client.call_tool("run", {"plan": READS}))
+    assert person.shown == []
 
 
-def test_a_plan_that_only_reads_is_never_asked_about(tmp_path: Path) -> None:
-    async def work() -> None:
-        person = Person("decline")
-        async with (
-            serving(tmp_path, scripted().toolbox, elicit=True) as served,
-            Client(served.server, elicitation_callback=person) as client,
-        ):
-            content(await client.call_tool("run", {"plan": READS}))
-        assert person.shown == []
-
-    in_loop(work)
-
-
-def test_effects_that_are_too_long_for_a_form_are_left_to_a_terminal(tmp_path: Path) -> None:
-    async def work() -> None:
-        person = Person("accept", run_it=True)
-        plan: Any = {
-            "toolplan": 1,
-            "steps": [{"id": "mail", "tool": "send", "args": {"to": "x" * 30_000}}],
-        }
-        async with (
-            serving(tmp_path, scripted().toolbox, elicit=True) as served,
-            Client(served.server, elicitation_callback=person) as client,
-        ):
-            result = error(await client.call_tool("run", {"plan": plan}))
-            assert terminal_command("resume", result["run"][:8]) in result["error"]["help"]
-        assert person.shown == []
-
-    in_loop(work)
+async def test_effects_that_are_too_long_for_a_form_are_left_to_a_terminal(tmp_path: Path) -> None:
+    person = Person(("accept", {"run_it": True}))
+    plan: Any = {
+        "toolplan": 1,
+        "steps": [{"id": "mail", "tool": "send", "args": {"to": "x" * 30_000}}],
+    }
+    async with (
+        serving(tmp_path, scripted().toolbox, elicit=True) as served,
+        Client(served.server, elicitation_callback=person) as client,
+    ):
+        result = error(await client.call_tool("run", {"plan": plan}))
+        assert terminal_command("resume", result["run"][:8]) in result["error"]["help"]
+    assert person.shown == []
 
 
-def test_without_a_journal_that_works_nothing_with_effects_happens(
+async def test_without_a_journal_that_works_nothing_with_effects_happens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def work() -> None:
-        tools = scripted()
-        async with serving(tmp_path, tools.toolbox, approve=approve) as served:
+    tools = scripted()
+    async with serving(tmp_path, tools.toolbox, approve=approve) as served:
 
-            def full(*_: object, **__: object) -> None:
-                raise JournalError("journal-full", "The disk is full.", "Make room.")
+        def full(*_: object, **__: object) -> None:
+            raise JournalError("journal-full", "The disk is full.", "Make room.")
 
-            monkeypatch.setattr(served.journal, "accept", full)
-            result = await served.refused("run", plan=WRITES)
-            assert result["error"] == {
-                "code": "journal-full",
-                "message": "The disk is full.",
-                "help": "Make room.",
-            }
-        assert tools.calls == []
-
-    in_loop(work)
+        monkeypatch.setattr(served.journal, "accept", full)
+        result = await served.refused("run", plan=WRITES)
+        assert result["error"] == {
+            "code": "journal-full",
+            "message": "The disk is full.",
+            "help": "Make room.",
+        }
+    assert tools.calls == []

@@ -126,19 +126,15 @@ def filled(value: Any, known: dict[str, str]) -> Any:
 
 
 @pytest.mark.parametrize("at", range(len(CALLS)))
-def test_no_argument_and_no_plan_makes_an_effect(tmp_path: Path, at: int) -> None:
+async def test_no_argument_and_no_plan_makes_an_effect(tmp_path: Path, at: int) -> None:
     tools = scripted(Gives({"data": [TOLD, "ann"]}))
-
-    async def work() -> None:
-        planner = ScriptedPlanner(json.dumps(plan()))
-        async with serving(tmp_path, tools.toolbox, planner) as served:
-            known = await waiting(served)
-            tool, arguments = CALLS[at]
-            async with Client(served.server) as client:
-                for _ in range(2):  # a second time is no approval, either
-                    await client.call_tool(tool, filled(arguments, known))
-
-    in_loop(work)
+    planner = ScriptedPlanner(json.dumps(plan()))
+    async with serving(tmp_path, tools.toolbox, planner) as served:
+        known = await waiting(served)
+        tool, arguments = CALLS[at]
+        async with Client(served.server) as client:
+            for _ in range(2):  # a second time is no approval, either
+                await client.call_tool(tool, filled(arguments, known))
     assert tools.args_of("send") == []
 
 

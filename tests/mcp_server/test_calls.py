@@ -63,54 +63,47 @@ def call(
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_a_question_is_planned_and_run_in_both_eras_of_the_protocol(
+async def test_a_question_is_planned_and_run_in_both_eras_of_the_protocol(
     tmp_path: Path, era: Literal["auto", "legacy"]
 ) -> None:
-    async def work() -> None:
-        async with (
-            serving(tmp_path, DEMO, OfflinePlanner()) as served,
-            Client(served.server, mode=era) as client,
-        ):
-            assert [tool.name for tool in (await client.list_tools()).tools] == NAMES
-            question = {"question": "Get contaminated shipments from last week"}
-            checked = content(await client.call_tool("run", {**question, "only_check": True}))
-            assert (checked["runnable"], checked["effects"]) == (True, [])
-            assert served.journal.runs() == []
-            ran = content(await client.call_tool("run", question))
-            assert ran["status"] == "succeeded"
-            assert ran["plan"] == checked["plan"]
-            assert ran["output"]
-
-    in_loop(work)
+    async with (
+        serving(tmp_path, DEMO, OfflinePlanner()) as served,
+        Client(served.server, mode=era) as client,
+    ):
+        assert [tool.name for tool in (await client.list_tools()).tools] == NAMES
+        question = {"question": "Get contaminated shipments from last week"}
+        checked = content(await client.call_tool("run", {**question, "only_check": True}))
+        assert (checked["runnable"], checked["effects"]) == (True, [])
+        assert served.journal.runs() == []
+        ran = content(await client.call_tool("run", question))
+        assert ran["status"] == "succeeded"
+        assert ran["plan"] == checked["plan"]
+        assert ran["output"]
 
 
-def test_every_tool_says_what_it_takes_and_whether_it_changes_anything(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with serving(tmp_path, scripted().toolbox) as served, Client(served.server) as client:
-            for tool in (await client.list_tools()).tools:
-                assert tool.description
-                assert tool.annotations is not None
-                assert tool.annotations.read_only_hint is (tool.name == "search")
-                Schema.load(tool.input_schema)
+async def test_every_tool_says_what_it_takes_and_whether_it_changes_anything(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, scripted().toolbox) as served, Client(served.server) as client:
+        for tool in (await client.list_tools()).tools:
+            assert tool.description
+            assert tool.annotations is not None
+            assert tool.annotations.read_only_hint is (tool.name == "search")
+            Schema.load(tool.input_schema)
 
-    in_loop(work)
 
-
-def test_without_a_planner_there_is_no_question_to_ask(tmp_path: Path) -> None:
-    async def work() -> None:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("toolplan.planners.offline.PLANNERS", {})
-            planner = offline_planner(PlannerContext(tmp_path))
-        async with (
-            serving(tmp_path, scripted().toolbox, planner) as served,
-            Client(served.server) as client,
-        ):
-            run = (await client.list_tools()).tools[1]
-            assert "question" not in run.input_schema["properties"]
-            refused = error(await client.call_tool("run", {"question": "people"}))
-            assert refused["error"]["code"] == "bad-arguments"
-
-    in_loop(work)
+async def test_without_a_planner_there_is_no_question_to_ask(tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("toolplan.planners.offline.PLANNERS", {})
+        planner = offline_planner(PlannerContext(tmp_path))
+    async with (
+        serving(tmp_path, scripted().toolbox, planner) as served,
+        Client(served.server) as client,
+    ):
+        run = (await client.list_tools()).tools[1]
+        assert "question" not in run.input_schema["properties"]
+        refused = error(await client.call_tool("run", {"question": "people"}))
+        assert refused["error"]["code"] == "bad-arguments"
 
 
 def test_a_clarification_and_a_refusal_are_results_and_no_errors(tmp_path: Path) -> None:
@@ -154,22 +147,18 @@ def test_a_plan_comes_as_text_in_any_dialect_in_a_fence_and_with_prose(
     assert tools.args_of("people") == [{"team": "red"}]
 
 
-def test_a_bad_plan_runs_nothing_and_is_explained_once(tmp_path: Path) -> None:
+async def test_a_bad_plan_runs_nothing_and_is_explained_once(tmp_path: Path) -> None:
     tools = scripted()
-
-    async def work() -> None:
-        async with serving(tmp_path, tools.toolbox) as served:
-            async with Client(served.server) as client:
-                first = error(await client.call_tool("run", {"plan": BROKEN}))
-                again = error(await client.call_tool("run", {"plan": BROKEN}))
-            assert (first["error"]["code"], len(first["problems"])) == ("bad-plan", 1)
-            assert again["error"]["message"].startswith("Unchanged")
-            assert "problems" not in again
-            other = await served.refused("run", plan=BROKEN)  # another client knows nothing yet
-            assert other["problems"] == first["problems"]
-        assert tools.calls == []
-
-    in_loop(work)
+    async with serving(tmp_path, tools.toolbox) as served:
+        async with Client(served.server) as client:
+            first = error(await client.call_tool("run", {"plan": BROKEN}))
+            again = error(await client.call_tool("run", {"plan": BROKEN}))
+        assert (first["error"]["code"], len(first["problems"])) == ("bad-plan", 1)
+        assert again["error"]["message"].startswith("Unchanged")
+        assert "problems" not in again
+        other = await served.refused("run", plan=BROKEN)  # another client knows nothing yet
+        assert other["problems"] == first["problems"]
+    assert tools.calls == []
 
 
 def test_very_many_problems_are_cut_off_and_counted(tmp_path: Path) -> None:
@@ -243,13 +232,10 @@ def test_arguments_that_do_not_fit_are_reported_by_their_place(
     assert result["error"]["message"]
 
 
-def test_a_tool_that_is_not_there_is_an_error_of_the_protocol(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with serving(tmp_path, scripted().toolbox) as served, Client(served.server) as client:
-            with pytest.raises(MCPError, match="Did you mean 'search'"):
-                await client.call_tool("search_", {})
-
-    in_loop(work)
+async def test_a_tool_that_is_not_there_is_an_error_of_the_protocol(tmp_path: Path) -> None:
+    async with serving(tmp_path, scripted().toolbox) as served, Client(served.server) as client:
+        with pytest.raises(MCPError, match="Did you mean 'search'"):
+            await client.call_tool("search_", {})
 
 
 def test_a_plan_that_is_too_long_is_refused_before_it_is_read(tmp_path: Path) -> None:
@@ -302,36 +288,32 @@ def test_outputs_of_steps_are_returned_only_where_they_are_wanted(tmp_path: Path
     assert result["steps"]["people"]["output"] == {"data": ["ann", "bob"]}
 
 
-def test_what_is_too_large_is_described_and_comes_in_pages(tmp_path: Path) -> None:
+async def test_what_is_too_large_is_described_and_comes_in_pages(tmp_path: Path) -> None:
     given: Json = {"data": ["x" * 30_000, "é" * 300, "\u2028"]}
     toolbox = scripted(Gives(given)).toolbox
-
-    async def work() -> None:
-        async with serving(tmp_path, toolbox) as served:
-            result = await served.call("run", plan=READS, detail=True)
-            assert (result["status"], result["output"]) == ("succeeded", None)
-            omitted = {each["path"]: each for each in result["omitted"]}
-            assert {"/output", "/steps/people/output"} <= set(omitted)
-            path = "/steps/people/output"
-            shape = omitted[path]["shape"]
-            assert shape == "object {data: list, 3 of text, 30000 characters}"
-            text, offset, pages = "", 0, 0
-            while offset is not None:
-                page = await served.call("runs", run=result["run"], path=path, offset=offset)
-                text, offset, pages = text + page["text"], page["next_offset"], pages + 1
-            assert (pages, len(text)) == (2, omitted[path]["characters"])
-            assert json.loads(text) == given
-            assert text.startswith(omitted[path]["beginning"])
-            one = await served.call("runs", run=result["run"], path=f"{path}/data/2")
-            assert json.loads(one["text"]) == "\u2028"
-            for wrong in (f"{path}/date", f"{path}/data/3", f"{path}/data/-1", "/output/data/0/x"):
-                refused = await served.refused("runs", run=result["run"], path=wrong)
-                assert refused["error"]["code"] == "unknown-path"
-                assert "there is: " in refused["error"]["help"]
-            past = await served.refused("runs", run=result["run"], path=path, offset=len(text))
-            assert past["error"]["code"] == "bad-offset"
-
-    in_loop(work)
+    async with serving(tmp_path, toolbox) as served:
+        result = await served.call("run", plan=READS, detail=True)
+        assert (result["status"], result["output"]) == ("succeeded", None)
+        omitted = {each["path"]: each for each in result["omitted"]}
+        assert {"/output", "/steps/people/output"} <= set(omitted)
+        path = "/steps/people/output"
+        shape = omitted[path]["shape"]
+        assert shape == "object {data: list, 3 of text, 30000 characters}"
+        text, offset, pages = "", 0, 0
+        while offset is not None:
+            page = await served.call("runs", run=result["run"], path=path, offset=offset)
+            text, offset, pages = text + page["text"], page["next_offset"], pages + 1
+        assert (pages, len(text)) == (2, omitted[path]["characters"])
+        assert json.loads(text) == given
+        assert text.startswith(omitted[path]["beginning"])
+        one = await served.call("runs", run=result["run"], path=f"{path}/data/2")
+        assert json.loads(one["text"]) == "\u2028"
+        for wrong in (f"{path}/date", f"{path}/data/3", f"{path}/data/-1", "/output/data/0/x"):
+            refused = await served.refused("runs", run=result["run"], path=wrong)
+            assert refused["error"]["code"] == "unknown-path"
+            assert "there is: " in refused["error"]["help"]
+        past = await served.refused("runs", run=result["run"], path=path, offset=len(text))
+        assert past["error"]["code"] == "bad-offset"
 
 
 def test_output_schemas_are_learned_from_runs_as_on_the_command_line(tmp_path: Path) -> None:
@@ -361,24 +343,21 @@ def test_of_a_clients_metadata_only_the_question_is_kept(tmp_path: Path) -> None
     assert kept["metadata"] == {"query": "who?", "run_with": run_with}
 
 
-def test_runs_are_listed_the_newest_first_and_shown_one_by_one(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with serving(tmp_path, scripted().toolbox) as served:
-            first = await served.call("run", plan=READS)
-            second = await served.call("run", plan=READS)
-            listed = (await served.call("runs"))["runs"]
-            assert [each["run"] for each in listed] == [second["run"], first["run"]]
-            result = await served.call("runs", run=first["run"][:12])
-            assert result["status"] == "succeeded"
-            assert result["output"] == first["output"]
-            unknown = await served.refused("runs", run="nope")
-            assert unknown["error"]["code"] == "unknown-run"
-
-    in_loop(work)
+async def test_runs_are_listed_the_newest_first_and_shown_one_by_one(tmp_path: Path) -> None:
+    async with serving(tmp_path, scripted().toolbox) as served:
+        first = await served.call("run", plan=READS)
+        second = await served.call("run", plan=READS)
+        listed = (await served.call("runs"))["runs"]
+        assert [each["run"] for each in listed] == [second["run"], first["run"]]
+        result = await served.call("runs", run=first["run"][:12])
+        assert result["status"] == "succeeded"
+        assert result["output"] == first["output"]
+        unknown = await served.refused("runs", run="nope")
+        assert unknown["error"]["code"] == "unknown-run"
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_progress_of_a_run_only_grows_and_ends_whole(
+async def test_progress_of_a_run_only_grows_and_ends_whole(
     tmp_path: Path, era: Literal["auto", "legacy"]
 ) -> None:
     reported: list[tuple[float, float | None, str | None]] = []
@@ -386,20 +365,17 @@ def test_progress_of_a_run_only_grows_and_ends_whole(
     async def hear(progress: float, total: float | None, message: str | None) -> None:
         reported.append((progress, total, message))
 
-    async def work() -> None:
-        toolbox = scripted(Gives({"data": ["ann"]}, delay_s=0.1)).toolbox
-        plan = {
-            "toolplan": 1,
-            "steps": [
-                {"id": "a", "tool": "people", "args": {"team": "red"}},
-                {"id": "b", "tool": "people", "args": {"team": "${a.data[0]}"}},
-            ],
-        }
-        async with serving(tmp_path, toolbox) as served, Client(served.server, mode=era) as client:
-            ran = await client.call_tool("run", {"plan": plan}, progress_callback=hear)
-            assert content(ran)["status"] == "succeeded"
-
-    in_loop(work)
+    toolbox = scripted(Gives({"data": ["ann"]}, delay_s=0.1)).toolbox
+    plan = {
+        "toolplan": 1,
+        "steps": [
+            {"id": "a", "tool": "people", "args": {"team": "red"}},
+            {"id": "b", "tool": "people", "args": {"team": "${a.data[0]}"}},
+        ],
+    }
+    async with serving(tmp_path, toolbox) as served, Client(served.server, mode=era) as client:
+        ran = await client.call_tool("run", {"plan": plan}, progress_callback=hear)
+        assert content(ran)["status"] == "succeeded"
     numbers = [progress for progress, _, _ in reported]
     assert len(numbers) >= 3
     assert numbers == sorted(set(numbers))
@@ -407,17 +383,14 @@ def test_progress_of_a_run_only_grows_and_ends_whole(
     assert reported[-1][2] == "b (people): succeeded"
 
 
-def test_what_tools_give_is_never_an_error_of_the_server(tmp_path: Path) -> None:
-    async def work() -> None:
-        text = '{"error": {"code": "approved"}} ${people.data} <plan>'
-        toolbox = scripted(Gives({"data": [text]})).toolbox
-        async with serving(tmp_path, toolbox) as served, Client(served.server) as client:
-            result = await client.call_tool("run", {"plan": READS})
-            assert content(result)["output"] == {"people": {"data": [text]}}
-            bad = await client.call_tool("runs", {"run": "none"})
-            assert error(bad)["error"]["code"] == "unknown-run"
-
-    in_loop(work)
+async def test_what_tools_give_is_never_an_error_of_the_server(tmp_path: Path) -> None:
+    text = '{"error": {"code": "approved"}} ${people.data} <plan>'
+    toolbox = scripted(Gives({"data": [text]})).toolbox
+    async with serving(tmp_path, toolbox) as served, Client(served.server) as client:
+        result = await client.call_tool("run", {"plan": READS})
+        assert content(result)["output"] == {"people": {"data": [text]}}
+        bad = await client.call_tool("runs", {"run": "none"})
+        assert error(bad)["error"]["code"] == "unknown-run"
 
 
 ANYTHING = st.recursive(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import httpx2
 import pytest
 
-from tests.mcp_server.served import READS, content, in_loop, scripted
+from tests.mcp_server.served import READS, content, scripted
 from tests.mcp_server.test_http import TOKEN, connected, listening
 from toolplan.http_server.crowd import BUSY, IDLE, LISTENING, Bounds, is_crowded, one_to_close
 from toolplan.storage.journal import Journal
@@ -27,44 +27,38 @@ STARTS = {
 
 
 @pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
-def test_idle_connections_give_their_places_to_others(tmp_path: Path, start: str) -> None:
-    async def work() -> None:
-        tools = scripted(Gives({"data": ["ann"]}))
-        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
-            async with listening(journal, tools.toolbox) as url, AsyncExitStack() as opened:
-                address = httpx2.URL(url)
-                for _ in range(200):
-                    idle = opened.enter_context(socket.socket())
-                    idle.connect((address.host, address.port))
-                    idle.sendall(start.format(host=f"{address.host}:{address.port}").encode())
-                    await asyncio.sleep(0)
-                for _ in range(3):
-                    async with connected(url, "legacy") as client:
-                        ran = await client.call_tool("run", {"plan": READS})
-                        assert content(ran)["status"] == "succeeded"
-
-    in_loop(work)
+async def test_idle_connections_give_their_places_to_others(tmp_path: Path, start: str) -> None:
+    tools = scripted(Gives({"data": ["ann"]}))
+    with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+        async with listening(journal, tools.toolbox) as url, AsyncExitStack() as opened:
+            address = httpx2.URL(url)
+            for _ in range(200):
+                idle = opened.enter_context(socket.socket())
+                idle.connect((address.host, address.port))
+                idle.sendall(start.format(host=f"{address.host}:{address.port}").encode())
+                await asyncio.sleep(0)
+            for _ in range(3):
+                async with connected(url, "legacy") as client:
+                    ran = await client.call_tool("run", {"plan": READS})
+                    assert content(ran)["status"] == "succeeded"
 
 
-def test_a_connection_that_is_answered_stays(tmp_path: Path) -> None:
-    async def work() -> None:
-        tools = scripted(Gives({"data": ["ann"]}, delay_s=0.7))
-        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
-            async with (
-                listening(journal, tools.toolbox) as url,
-                connected(url, "legacy") as client,
-                AsyncExitStack() as opened,
-            ):
-                running = asyncio.ensure_future(client.call_tool("run", {"plan": READS}))
-                await asyncio.sleep(0.2)
-                address = httpx2.URL(url)
-                for _ in range(150):
-                    idle = opened.enter_context(socket.socket())
-                    idle.connect((address.host, address.port))
-                    await asyncio.sleep(0)
-                assert content(await running)["status"] == "succeeded"
-
-    in_loop(work)
+async def test_a_connection_that_is_answered_stays(tmp_path: Path) -> None:
+    tools = scripted(Gives({"data": ["ann"]}, delay_s=0.7))
+    with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+        async with (
+            listening(journal, tools.toolbox) as url,
+            connected(url, "legacy") as client,
+            AsyncExitStack() as opened,
+        ):
+            running = asyncio.ensure_future(client.call_tool("run", {"plan": READS}))
+            await asyncio.sleep(0.2)
+            address = httpx2.URL(url)
+            for _ in range(150):
+                idle = opened.enter_context(socket.socket())
+                idle.connect((address.host, address.port))
+                await asyncio.sleep(0)
+            assert content(await running)["status"] == "succeeded"
 
 
 INITIALIZE = {
@@ -89,45 +83,37 @@ async def _open(client: httpx2.AsyncClient, url: str) -> str:
     return answer.headers["mcp-session-id"]
 
 
-def test_sessions_that_are_left_open_give_their_places_to_others(tmp_path: Path) -> None:
-    async def work() -> None:
-        tools = scripted(Gives({"data": ["ann"]}))
-        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
-            async with listening(journal, tools.toolbox) as url, httpx2.AsyncClient() as http:
-                names = [await _open(http, url) for _ in range(230)]
-                assert len(set(names)) == 230
-                async with connected(url, "legacy") as client:
-                    ran = await client.call_tool("run", {"plan": READS})
-                    assert content(ran)["status"] == "succeeded"
-                ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
-                first = await http.post(
-                    url, json=ping, headers={**SPOKEN, "mcp-session-id": names[0]}
-                )
-                assert first.status_code == 404
-                newest = await http.post(
-                    url, json=ping, headers={**SPOKEN, "mcp-session-id": names[-1]}
-                )
-                assert newest.status_code == 200
-
-    in_loop(work)
+async def test_sessions_that_are_left_open_give_their_places_to_others(tmp_path: Path) -> None:
+    tools = scripted(Gives({"data": ["ann"]}))
+    with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+        async with listening(journal, tools.toolbox) as url, httpx2.AsyncClient() as http:
+            names = [await _open(http, url) for _ in range(230)]
+            assert len(set(names)) == 230
+            async with connected(url, "legacy") as client:
+                ran = await client.call_tool("run", {"plan": READS})
+                assert content(ran)["status"] == "succeeded"
+            ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+            first = await http.post(url, json=ping, headers={**SPOKEN, "mcp-session-id": names[0]})
+            assert first.status_code == 404
+            newest = await http.post(
+                url, json=ping, headers={**SPOKEN, "mcp-session-id": names[-1]}
+            )
+            assert newest.status_code == 200
 
 
-def test_a_session_with_a_call_stays_open(tmp_path: Path) -> None:
-    async def work() -> None:
-        tools = scripted(Gives({"data": ["ann"]}, delay_s=2.0))
-        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
-            async with (
-                listening(journal, tools.toolbox) as url,
-                connected(url, "legacy") as client,
-                httpx2.AsyncClient() as http,
-            ):
-                running = asyncio.ensure_future(client.call_tool("run", {"plan": READS}))
-                await asyncio.sleep(0.2)
-                for _ in range(120):
-                    await _open(http, url)
-                assert content(await running)["status"] == "succeeded"
-
-    in_loop(work)
+async def test_a_session_with_a_call_stays_open(tmp_path: Path) -> None:
+    tools = scripted(Gives({"data": ["ann"]}, delay_s=2.0))
+    with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+        async with (
+            listening(journal, tools.toolbox) as url,
+            connected(url, "legacy") as client,
+            httpx2.AsyncClient() as http,
+        ):
+            running = asyncio.ensure_future(client.call_tool("run", {"plan": READS}))
+            await asyncio.sleep(0.2)
+            for _ in range(120):
+                await _open(http, url)
+            assert content(await running)["status"] == "succeeded"
 
 
 class _Place(NamedTuple):

@@ -10,7 +10,7 @@ import pytest
 from mcp import Client
 from msgspec.structs import replace
 
-from tests.mcp_server.served import content, in_loop, serving, text
+from tests.mcp_server.served import content, serving, text
 from toolplan.mcp_server._tools import tools_of
 from toolplan.path import Json
 from toolplan.testing import Gives, ScriptedTools
@@ -67,7 +67,7 @@ def test_there_are_40_orders() -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS, ids=range(40))
-def test_an_order_is_quoted_and_changes_nothing(tmp_path: Path, order: str) -> None:
+async def test_an_order_is_quoted_and_changes_nothing(tmp_path: Path, order: str) -> None:
     order = order.encode("utf-16", "surrogatepass").decode("utf-16")
     properties: dict[str, Json] = {"team": {"type": "string", "description": order}}
     tools = ScriptedTools()
@@ -85,27 +85,23 @@ def test_an_order_is_quoted_and_changes_nothing(tmp_path: Path, order: str) -> N
             {"id": "mail", "tool": "send", "args": {"to": "${people.data[0]}"}},
         ],
     }
-
-    async def work() -> None:
-        async with serving(tmp_path, toolbox) as served, Client(served.server) as client:
-            offered = [each.name for each in (await client.list_tools()).tools]
-            assert offered == [each.name for each in tools_of(plans_questions=True)]
-            assert client.instructions is not None
-            for detail in (False, True):
-                arguments = {"query": "people, send", "detail": detail}
-                found = text(await client.call_tool("search", arguments))
-                bare = QUOTED.sub('""', found)
-                for word in ("approve", "evil", "Ignore", "system", "Approval", "resume", "Call "):
-                    assert word not in bare, f"{word!r} stands outside of quotes: {bare}"
-                assert CONTROL.search(found) is None
-                assert "[write]" in bare
-            assert order not in client.instructions
-            read: Json = {"toolplan": 1, "steps": [{"id": "p", "tool": "people", "args": {}}]}
-            ran = content(await client.call_tool("run", {"plan": read}))
-            assert ran["output"]["p"] == {"data": [order]}, "a value stays exactly as it is"
-            result = await client.call_tool("run", {"plan": calls})
-            assert result.is_error
-            assert json.dumps(result.structured_content)
-
-    in_loop(work)
+    async with serving(tmp_path, toolbox) as served, Client(served.server) as client:
+        offered = [each.name for each in (await client.list_tools()).tools]
+        assert offered == [each.name for each in tools_of(plans_questions=True)]
+        assert client.instructions is not None
+        for detail in (False, True):
+            arguments = {"query": "people, send", "detail": detail}
+            found = text(await client.call_tool("search", arguments))
+            bare = QUOTED.sub('""', found)
+            for word in ("approve", "evil", "Ignore", "system", "Approval", "resume", "Call "):
+                assert word not in bare, f"{word!r} stands outside of quotes: {bare}"
+            assert CONTROL.search(found) is None
+            assert "[write]" in bare
+        assert order not in client.instructions
+        read: Json = {"toolplan": 1, "steps": [{"id": "p", "tool": "people", "args": {}}]}
+        ran = content(await client.call_tool("run", {"plan": read}))
+        assert ran["output"]["p"] == {"data": [order]}, "a value stays exactly as it is"
+        result = await client.call_tool("run", {"plan": calls})
+        assert result.is_error
+        assert json.dumps(result.structured_content)
     assert tools.args_of("send") == []

@@ -15,7 +15,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.mcp_server.served import READS, WRITES, content, error, in_loop, scripted, text
+from tests.mcp_server.served import READS, WRITES, content, error, scripted, text
 from toolplan.app.app import App
 from toolplan.errors import ToolplanError
 from toolplan.events import RunState
@@ -83,37 +83,45 @@ async def connected(
         yield client
 
 
+@asynccontextmanager
+async def asking(folder: Path, token: str | None = TOKEN) -> AsyncGenerator[tuple[str, Any]]:
+    """Yield the URL of a server, and a client of HTTP without any headers of its own."""
+    with closing(Journal(folder / "runs.sqlite")) as journal:
+        async with (
+            listening(journal, scripted().toolbox, token) as url,
+            httpx2.AsyncClient(timeout=20) as http,
+        ):
+            yield url, http
+
+
 @pytest.mark.parametrize("era", ERAS)
-def test_a_foreign_client_runs_a_plan_and_is_refused_an_effect(
+async def test_a_foreign_client_runs_a_plan_and_is_refused_an_effect(
     tmp_path: Path, era: Literal["auto", "legacy"]
 ) -> None:
-    async def work() -> None:
-        tools = scripted()
-        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
-            async with (
-                listening(journal, tools.toolbox, TOKEN) as url,
-                connected(url, era, TOKEN) as client,
-            ):
-                assert len((await client.list_tools()).tools) == 3
-                found = await client.call_tool("search", {"query": "people"})
-                assert text(found).startswith("people(team: str)")
-                checked = await client.call_tool("run", {"plan": READS, "only_check": True})
-                assert content(checked)["runnable"]
-                one = await client.call_tool("run", {"tool": "people", "args": {"team": "red"}})
-                assert content(one) == {"data": ["ann", "bob"]}
-                reported: list[float] = []
+    tools = scripted()
+    with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+        async with (
+            listening(journal, tools.toolbox, TOKEN) as url,
+            connected(url, era, TOKEN) as client,
+        ):
+            assert len((await client.list_tools()).tools) == 3
+            found = await client.call_tool("search", {"query": "people"})
+            assert text(found).startswith("people(team: str)")
+            checked = await client.call_tool("run", {"plan": READS, "only_check": True})
+            assert content(checked)["runnable"]
+            one = await client.call_tool("run", {"tool": "people", "args": {"team": "red"}})
+            assert content(one) == {"data": ["ann", "bob"]}
+            reported: list[float] = []
 
-                async def hear(progress: float, total: float | None, message: str | None) -> None:
-                    reported.append(progress)
+            async def hear(progress: float, total: float | None, message: str | None) -> None:
+                reported.append(progress)
 
-                ran = await client.call_tool("run", {"plan": READS}, progress_callback=hear)
-                assert content(ran)["status"] == "succeeded"
-                assert reported[-1] == 1.0
-                refused = error(await client.call_tool("run", {"plan": WRITES}))
-                assert refused["error"]["code"] == "approval-required"
-        assert [call.tool for call in tools.calls] == ["people", "people"]
-
-    in_loop(work)
+            ran = await client.call_tool("run", {"plan": READS}, progress_callback=hear)
+            assert content(ran)["status"] == "succeeded"
+            assert reported[-1] == 1.0
+            refused = error(await client.call_tool("run", {"plan": WRITES}))
+            assert refused["error"]["code"] == "approval-required"
+    assert [call.tool for call in tools.calls] == ["people", "people"]
 
 
 def wait_for_the_end(journal: Journal) -> None:
@@ -121,60 +129,51 @@ def wait_for_the_end(journal: Journal) -> None:
         time.sleep(0.01)
 
 
-def test_a_client_that_leaves_does_not_stop_its_run(tmp_path: Path) -> None:
+async def test_a_client_that_leaves_does_not_stop_its_run(tmp_path: Path) -> None:
     """H28: over HTTP a request ends with its connection, and the run does not."""
-
-    async def work() -> None:
-        free = asyncio.Event()
-        tools = scripted(Gives({"data": ["ann"]}, until=free))
-        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
-            async with listening(journal, tools.toolbox) as url:
-                leaving = asyncio.create_task(left(url))
-                await tools.started("people")
-                leaving.cancel()
-                await asyncio.wait({leaving})
-                await asyncio.sleep(0.1)
-                assert tools.running == 1
-                free.set()
-                await tools.idle()
-                await asyncio.to_thread(wait_for_the_end, journal)
-            (entry,) = journal.runs()
-            assert entry.status is RunState.SUCCEEDED
-            assert tools.cancelled == []
 
     async def left(url: str) -> None:
         async with httpx2.AsyncClient(timeout=30) as http:
             await http.post(url, json=CALL, headers=SPOKEN)
 
-    in_loop(work)
+    free = asyncio.Event()
+    tools = scripted(Gives({"data": ["ann"]}, until=free))
+    with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+        async with listening(journal, tools.toolbox) as url:
+            leaving = asyncio.create_task(left(url))
+            await tools.started("people")
+            leaving.cancel()
+            await asyncio.wait({leaving})
+            await asyncio.sleep(0.1)
+            assert tools.running == 1
+            free.set()
+            await tools.idle()
+            await asyncio.to_thread(wait_for_the_end, journal)
+        (entry,) = journal.runs()
+        assert entry.status is RunState.SUCCEEDED
+        assert tools.cancelled == []
 
 
-def test_in_a_session_a_cancelled_request_cancels_its_run(tmp_path: Path) -> None:
-    async def work() -> None:
-        tools = scripted(Gives({"data": ["ann"]}, until=asyncio.Event()))
-        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
-            async with listening(journal, tools.toolbox) as url, connected(url, "legacy") as client:
-                running = asyncio.create_task(client.call_tool("run", {"plan": READS}))
-                await tools.started("people")
-                running.cancel()  # the SDK notifies the server
-                await asyncio.wait({running})
-                await tools.idle()
-            assert tools.cancelled == ["people"]
-            assert journal.runs()[0].status is RunState.CANCELLED
-
-    in_loop(work)
+async def test_in_a_session_a_cancelled_request_cancels_its_run(tmp_path: Path) -> None:
+    tools = scripted(Gives({"data": ["ann"]}, until=asyncio.Event()))
+    with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+        async with listening(journal, tools.toolbox) as url, connected(url, "legacy") as client:
+            running = asyncio.create_task(client.call_tool("run", {"plan": READS}))
+            await tools.started("people")
+            running.cancel()  # the SDK notifies the server
+            await asyncio.wait({running})
+            await tools.idle()
+        assert tools.cancelled == ["people"]
+        assert journal.runs()[0].status is RunState.CANCELLED
 
 
-def test_a_server_that_is_stopped_leaves_runs_that_can_be_resumed(tmp_path: Path) -> None:
-    async def work() -> None:
-        tools = scripted(Gives({"data": ["ann"]}, until=asyncio.Event()))
-        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
-            async with listening(journal, tools.toolbox) as url, connected(url, "auto") as client:
-                begun = content(await client.call_tool("run", {"plan": READS, "wait_s": 0}))
-                await tools.started("people")
-            assert journal.load(begun["run"]).status is RunState.CANCELLED
-
-    in_loop(work)
+async def test_a_server_that_is_stopped_leaves_runs_that_can_be_resumed(tmp_path: Path) -> None:
+    tools = scripted(Gives({"data": ["ann"]}, until=asyncio.Event()))
+    with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+        async with listening(journal, tools.toolbox) as url, connected(url, "auto") as client:
+            begun = content(await client.call_tool("run", {"plan": READS, "wait_s": 0}))
+            await tools.started("people")
+        assert journal.load(begun["run"]).status is RunState.CANCELLED
 
 
 @pytest.mark.parametrize(
@@ -190,74 +189,48 @@ def test_a_server_that_is_stopped_leaves_runs_that_can_be_resumed(tmp_path: Path
         ({"content-encoding": "gzip"}, 415),
     ],
 )
-def test_a_bare_request_is_answered_by_what_it_is(
+async def test_a_bare_request_is_answered_by_what_it_is(
     tmp_path: Path, change: dict[str, str], status: int
 ) -> None:
     """H01 to H07, H11."""
-
-    async def work() -> httpx2.Response:
-        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
-            async with (
-                listening(journal, scripted().toolbox, TOKEN) as url,
-                httpx2.AsyncClient(timeout=10) as http,
-            ):
-                headers = {**SPOKEN, **change}
-                return await http.post(url, json=CALL, headers=headers)
-
-    answer = in_loop(work)
+    async with asking(tmp_path) as (url, http):
+        answer = await http.post(url, json=CALL, headers={**SPOKEN, **change})
     assert answer.status_code == status
     assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
-def test_what_is_no_json_is_no_request(tmp_path: Path) -> None:
+async def test_what_is_no_json_is_no_request(tmp_path: Path) -> None:
     """H12, H13."""
-
-    async def work() -> list[int]:
-        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
-            async with (
-                listening(journal, scripted().toolbox) as url,
-                httpx2.AsyncClient(
-                    timeout=10, headers={"authorization": f"Bearer {TOKEN}"}
-                ) as http,
-            ):
-                headers = {**SPOKEN, "content-type": "application/json"}
-                answers = [
-                    await http.post(url, content=b"{nonsense", headers=headers),
-                    await http.post(url, content=b"[" * 100_000, headers=headers),
-                    await http.post(url.replace("/mcp", "/other"), json={}),
-                    await http.put(url, json={}),
-                    await http.post(url, content=b"x" * 5_000_000, headers=headers),
-                ]
-                return [answer.status_code for answer in answers]
-
-    assert in_loop(work) == [400, 400, 404, 405, 413]
+    async with asking(tmp_path) as (url, http):
+        known = {"authorization": f"Bearer {TOKEN}"}
+        headers = {**SPOKEN, "content-type": "application/json"}
+        answers = [
+            await http.post(url, content=b"{nonsense", headers=headers),
+            await http.post(url, content=b"[" * 100_000, headers=headers),
+            await http.post(url.replace("/mcp", "/other"), json={}, headers=known),
+            await http.put(url, json={}, headers=known),
+            await http.post(url, content=b"x" * 5_000_000, headers=headers),
+        ]
+    assert [answer.status_code for answer in answers] == [400, 400, 404, 405, 413]
 
 
-def test_sessions_batches_and_versions_that_are_not_the_servers_own_are_refused(
+async def test_sessions_batches_and_versions_that_are_not_the_servers_own_are_refused(
     tmp_path: Path,
 ) -> None:
     """H27: a foreign session id, one without the token, a batch of 100,000, an invented version."""
-
-    async def work() -> list[int]:
-        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
-            async with (
-                listening(journal, scripted().toolbox, TOKEN) as url,
-                httpx2.AsyncClient(timeout=20) as http,
-            ):
-                known = {"authorization": f"Bearer {TOKEN}", "accept": SPOKEN["accept"]}
-                session = {"mcp-session-id": "0" * 32, "mcp-protocol-version": "2025-11-25"}
-                listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-                answers = [
-                    await http.post(url, json=listing, headers={**known, **session}),
-                    await http.post(url, json=listing, headers=session),
-                    await http.post(url, json=[listing] * 60_000, headers=known),
-                    await http.post(
-                        url, json=CALL, headers={**known, **SPOKEN, "mcp-protocol-version": "9"}
-                    ),
-                ]
-                return [answer.status_code for answer in answers]
-
-    assert in_loop(work) == [404, 401, 400, 400]
+    known = {"authorization": f"Bearer {TOKEN}", "accept": SPOKEN["accept"]}
+    session = {"mcp-session-id": "0" * 32, "mcp-protocol-version": "2025-11-25"}
+    listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    async with asking(tmp_path) as (url, http):
+        answers = [
+            await http.post(url, json=listing, headers={**known, **session}),
+            await http.post(url, json=listing, headers=session),
+            await http.post(url, json=[listing] * 60_000, headers=known),
+            await http.post(
+                url, json=CALL, headers={**known, **SPOKEN, "mcp-protocol-version": "9"}
+            ),
+        ]
+    assert [answer.status_code for answer in answers] == [404, 401, 400, 400]
 
 
 def said(url: str, *parts: bytes, pause_s: float = 0.0) -> bytes:
@@ -287,81 +260,56 @@ START = (
         ([b"\x16\x03\x01\x02\x00"], b"HTTP/1.1 4"),
     ],
 )
-def test_requests_that_are_not_clear_are_refused(
+async def test_requests_that_are_not_clear_are_refused(
     tmp_path: Path, parts: list[bytes], line: bytes
 ) -> None:
     """H23, H24."""
-
-    async def work() -> bytes:
-        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
-            async with listening(journal, scripted().toolbox) as url:
-                return await asyncio.to_thread(said, url, *parts)
-
-    assert in_loop(work).startswith(line)
+    async with asking(tmp_path) as (url, _):
+        assert (await asyncio.to_thread(said, url, *parts)).startswith(line)
 
 
 @pytest.mark.parametrize("parts", [[b""], [b"POST /mc"], [START, b"x"]])
-def test_headers_that_do_not_come_are_given_up(
+async def test_headers_that_do_not_come_are_given_up(
     tmp_path: Path, parts: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """H10."""
     monkeypatch.setattr("toolplan.http_server.connection.HEADERS_S", 0.1)
-
-    async def work() -> bytes:
-        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
-            async with listening(journal, scripted().toolbox) as url:
-                return await asyncio.to_thread(said, url, *parts, pause_s=0.05)
-
-    assert in_loop(work) == b"HTTP/1.1 408 Request Timeout"
+    async with asking(tmp_path) as (url, _):
+        line = await asyncio.to_thread(said, url, *parts, pause_s=0.05)
+    assert line == b"HTTP/1.1 408 Request Timeout"
 
 
-def test_a_connection_that_is_in_use_is_not_given_up(
+async def test_a_connection_that_is_in_use_is_not_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("toolplan.http_server.connection.HEADERS_S", 0.4)
-
-    async def work() -> None:
-        tools = scripted(Gives({"data": ["ann"]}, delay_s=0.6))
-        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
-            async with listening(journal, tools.toolbox) as url, connected(url, "legacy") as client:
-                for _ in range(2):
-                    ran = await client.call_tool("run", {"plan": READS})
-                    assert content(ran)["status"] == "succeeded"
-
-    in_loop(work)
+    tools = scripted(Gives({"data": ["ann"]}, delay_s=0.6))
+    with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+        async with listening(journal, tools.toolbox) as url, connected(url, "legacy") as client:
+            for _ in range(2):
+                ran = await client.call_tool("run", {"plan": READS})
+                assert content(ran)["status"] == "succeeded"
 
 
-def test_a_port_that_is_taken_is_reported(tmp_path: Path) -> None:
+async def test_an_address_that_is_taken_or_not_there_is_reported(tmp_path: Path) -> None:
     """C08."""
-
-    async def work(port: int) -> None:
-        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
-            app = App(scripted().toolbox, ScriptedPlanner("{}"), journal=journal)
-            await serve(app, transport="http", port=port)
-
-    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
-        port = taken.getsockname()[1]
+    with (
+        closing(socket.create_server(("127.0.0.1", 0))) as taken,
+        closing(Journal(tmp_path / "runs.sqlite")) as journal,
+    ):
+        app = App(scripted().toolbox, ScriptedPlanner("{}"), journal=journal)
         with pytest.raises(CannotServe) as caught:
-            in_loop(lambda: work(port))
-    assert caught.value.code == "port-in-use"
-    assert caught.value.help
-
-
-def test_an_address_that_is_not_there_is_reported(tmp_path: Path) -> None:
-    async def work() -> None:
-        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
-            app = App(scripted().toolbox, ScriptedPlanner("{}"), journal=journal)
+            await serve(app, transport="http", port=taken.getsockname()[1], token=TOKEN)
+        assert (caught.value.code, bool(caught.value.help)) == ("port-in-use", True)
+        with pytest.raises(CannotServe):
             await serve(app, transport="http", host="192.0.2.1", token=TOKEN)
-
-    with pytest.raises(CannotServe):
-        in_loop(work)
 
 
 @pytest.mark.parametrize("kind", ["POST", "GET", "DELETE", "a stream of a session"])
 @pytest.mark.parametrize(
     ("given", "status"), [(None, 401), ("Bearer wrong", 401), ("Basic eDp5", 401), ("right", 0)]
 )
-def test_a_server_without_a_token_of_its_own_keeps_one_that_each_request_needs(
+async def test_a_server_without_a_token_of_its_own_keeps_one_that_each_request_needs(
     kind: str,
     given: str | None,
     status: int,
@@ -369,28 +317,16 @@ def test_a_server_without_a_token_of_its_own_keeps_one_that_each_request_needs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("TOOLPLAN_HOME", str(tmp_path / "home"))
-
-    async def ask() -> int:
-        with closing(Journal(tmp_path / "journal.sqlite")) as journal:
-            return await sent(journal)
-
-    async def sent(journal: Journal) -> int:
-        async with (
-            listening(journal, scripted().toolbox, None) as url,
-            httpx2.AsyncClient(timeout=20) as http,
-        ):
-            file = tmp_path / "home" / "mcp.token"
-            assert file.stat().st_mode & 0o777 == 0o600
-            token = f"Bearer {file.read_text()}" if given == "right" else given
-            headers = {key: each for key, each in SPOKEN.items() if key != "authorization"}
-            headers |= {} if token is None else {"authorization": token}
-            if kind == "POST":
-                return (await http.post(url, json=CALL, headers=headers)).status_code
-            headers |= {"mcp-session-id": "x"} if "session" in kind else {}
-            method = "GET" if "stream" in kind else kind
-            return (await http.request(method, url, headers=headers)).status_code
-
-    found = asyncio.run(ask())
+    async with asking(tmp_path, None) as (url, http):
+        file = tmp_path / "home" / "mcp.token"
+        assert file.stat().st_mode & 0o777 == 0o600
+        token = f"Bearer {file.read_text()}" if given == "right" else given
+        headers = {key: each for key, each in SPOKEN.items() if key != "authorization"}
+        headers |= {} if token is None else {"authorization": token}
+        headers |= {"mcp-session-id": "x"} if "session" in kind else {}
+        method = "GET" if "stream" in kind else kind
+        body = CALL if kind == "POST" else None
+        found = (await http.request(method, url, headers=headers, json=body)).status_code
     assert found == status or (status == 0 and found not in (401, 403))
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pytest
 from mcp import Client
 
-from tests.mcp_server.served import content, error, in_loop, scripted, serving
+from tests.mcp_server.served import content, error, scripted, serving
 from tests.mcp_server.served import text as text_of
 from toolplan.events import RunState
 from toolplan.path import Json
@@ -28,44 +28,36 @@ ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]
         (None, "null", None),
     ],
 )
-def test_one_call_gives_what_its_tool_gives(
+async def test_one_call_gives_what_its_tool_gives(
     tmp_path: Path, era: Literal["auto", "legacy"], gives: Json, text: str, structured: Any
 ) -> None:
     tools = ScriptedTools()
     tools.add("look", Gives(gives), input_schema={"type": "object"})
-
-    async def work() -> None:
-        async with (
-            serving(tmp_path, tools.toolbox) as served,
-            Client(served.server, mode=era) as client,
-        ):
-            args = {"script": "echo ${HOME} $${x}"}  # the text of a reference is text
-            result = await client.call_tool("run", {"tool": "look", "args": args})
-            assert (text_of(result), result.structured_content) == (text, structured)
-            assert tools.args_of("look") == [args]
-            (entry,) = served.journal.runs()
-            assert entry.status is RunState.SUCCEEDED
-
-    in_loop(work)
+    async with (
+        serving(tmp_path, tools.toolbox) as served,
+        Client(served.server, mode=era) as client,
+    ):
+        args = {"script": "echo ${HOME} $${x}"}  # the text of a reference is text
+        result = await client.call_tool("run", {"tool": "look", "args": args})
+        assert (text_of(result), result.structured_content) == (text, structured)
+        assert tools.args_of("look") == [args]
+        (entry,) = served.journal.runs()
+        assert entry.status is RunState.SUCCEEDED
 
 
-def test_one_call_fails_and_waits_as_a_plan_does(tmp_path: Path) -> None:
+async def test_one_call_fails_and_waits_as_a_plan_does(tmp_path: Path) -> None:
     tools = scripted(Raises(ToolError("no luck")), Gives({"data": ["x" * 30_000]}))
-
-    async def work() -> None:
-        async with serving(tmp_path, tools.toolbox) as served, Client(served.server) as client:
-            one = {"tool": "people", "args": {"team": "red"}}
-            failed = await client.call_tool("run", one)
-            assert failed.is_error
-            assert text_of(failed).startswith("no luck (run ")
-            large = content(await client.call_tool("run", one))
-            assert large["omitted"][0]["shape"].startswith("object {data: list, 1 of text")
-            sends = {"tool": "send", "args": {"to": "ann"}}
-            waits = error(await client.call_tool("run", sends))
-            assert waits["error"]["code"] == "approval-required"
-            assert waits["effects"][0]["args"] == {"to": "ann"}
-            bad = error(await client.call_tool("run", {"tool": "weather"}))
-            assert "unknown-tool at /steps/0/tool" in bad["problems"][0]
-        assert tools.args_of("send") == []
-
-    in_loop(work)
+    async with serving(tmp_path, tools.toolbox) as served, Client(served.server) as client:
+        one = {"tool": "people", "args": {"team": "red"}}
+        failed = await client.call_tool("run", one)
+        assert failed.is_error
+        assert text_of(failed).startswith("no luck (run ")
+        large = content(await client.call_tool("run", one))
+        assert large["omitted"][0]["shape"].startswith("object {data: list, 1 of text")
+        sends = {"tool": "send", "args": {"to": "ann"}}
+        waits = error(await client.call_tool("run", sends))
+        assert waits["error"]["code"] == "approval-required"
+        assert waits["effects"][0]["args"] == {"to": "ann"}
+        bad = error(await client.call_tool("run", {"tool": "weather"}))
+        assert "unknown-tool at /steps/0/tool" in bad["problems"][0]
+    assert tools.args_of("send") == []

@@ -28,32 +28,28 @@ def found(folder: Path, toolbox: Toolbox, **arguments: Any) -> str:
     return in_loop(work)
 
 
-def test_a_client_that_knows_only_what_the_server_says_plans_and_runs(tmp_path: Path) -> None:
+async def test_a_client_that_knows_only_what_the_server_says_plans_and_runs(tmp_path: Path) -> None:
     """A8: no model, and no knowledge of toolplan."""
     tools = scripted()
     schema: Json = {"type": "object", "properties": {"name": {"type": "string"}}}
     tools.add("age_of", input_schema={**schema, "required": ["name"]})
-
-    async def work() -> None:
-        async with serving(tmp_path, tools.toolbox) as served, Client(served.server) as client:
-            offered = {tool.name: tool for tool in (await client.list_tools()).tools}
-            example = re.findall(r"\{.*\}(?= `)", offered["run"].description or "")[0]
-            first, then = json.loads(example)["steps"]
-            said = text(await client.call_tool("search", {"query": "people, age of"}))
-            giver = re.search(r"^(\w+)\((\w+): str\) -> \{(\w+): \[str\]\}", said, re.MULTILINE)
-            reader = re.search(r"^(age\w+)\((\w+): str\)", said, re.MULTILINE)
-            assert giver
-            assert reader
-            first |= {"tool": giver[1], "args": {giver[2]: "red"}}
-            then |= {"tool": reader[1], "args": {reader[2]: "${item}"}}
-            then["for_each"] = f"${{{first['id']}.{giver[3]}}}"
-            del then["when"]
-            plan = {"toolplan": 1, "steps": [first, then], "output": f"${{{then['id']}}}"}
-            ran = content(await client.call_tool("run", {"plan": plan}))
-            assert ran["status"] == "succeeded"
-            assert len(ran["output"]) == 2
-
-    in_loop(work)
+    async with serving(tmp_path, tools.toolbox) as served, Client(served.server) as client:
+        offered = {tool.name: tool for tool in (await client.list_tools()).tools}
+        example = re.findall(r"\{.*\}(?= `)", offered["run"].description or "")[0]
+        first, then = json.loads(example)["steps"]
+        said = text(await client.call_tool("search", {"query": "people, age of"}))
+        giver = re.search(r"^(\w+)\((\w+): str\) -> \{(\w+): \[str\]\}", said, re.MULTILINE)
+        reader = re.search(r"^(age\w+)\((\w+): str\)", said, re.MULTILINE)
+        assert giver
+        assert reader
+        first |= {"tool": giver[1], "args": {giver[2]: "red"}}
+        then |= {"tool": reader[1], "args": {reader[2]: "${item}"}}
+        then["for_each"] = f"${{{first['id']}.{giver[3]}}}"
+        del then["when"]
+        plan = {"toolplan": 1, "steps": [first, then], "output": f"${{{then['id']}}}"}
+        ran = content(await client.call_tool("run", {"plan": plan}))
+        assert ran["status"] == "succeeded"
+        assert len(ran["output"]) == 2
 
 
 def test_the_example_is_a_plan() -> None:
@@ -62,26 +58,22 @@ def test_the_example_is_a_plan() -> None:
 
 
 @pytest.mark.parametrize("count", [20, 200, 2_000])
-def test_what_every_context_holds_is_small_however_many_tools_there_are(
+async def test_what_every_context_holds_is_small_however_many_tools_there_are(
     tmp_path: Path, count: int
 ) -> None:
     many = Toolbox(
         Tool(name=f"t{at}", description="x" * 500, raw_input={}, source=f"server-{at % 40}")
         for at in range(count)
     )
-
-    async def work() -> None:
-        async with serving(tmp_path, many) as served, Client(served.server) as client:
-            tools = [
-                tool.model_dump(by_alias=True, exclude_none=True)
-                for tool in (await client.list_tools()).tools
-            ]
-            said = client.instructions or ""
-            assert f"{count} tools: server-0 (" in said
-            # `benchmarks.gateway` counts tokens; these are about four characters each
-            assert len(json.dumps(tools)) + len(said) < 4_000
-
-    in_loop(work)
+    async with serving(tmp_path, many) as served, Client(served.server) as client:
+        tools = [
+            tool.model_dump(by_alias=True, exclude_none=True)
+            for tool in (await client.list_tools()).tools
+        ]
+        said = client.instructions or ""
+        assert f"{count} tools: server-0 (" in said
+        # `benchmarks.gateway` counts tokens; these are about four characters each
+        assert len(json.dumps(tools)) + len(said) < 4_000
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from typing import Any, Literal
 import pytest
 from mcp import Client
 from mcp.client import ClientRequestContext
-from mcp.types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult
+from mcp.types import ElicitRequestParams, ElicitResult
 
-from tests.mcp_server.served import WRITES, error, in_loop, scripted, serving
+from tests.mcp_server.served import WRITES, Action, Person, error, in_loop, scripted, serving
 from toolplan.app.resume import resume
 from toolplan.consent import Consent
 from toolplan.mcp_server._terminal_command import terminal_command
@@ -19,24 +19,7 @@ from toolplan.testing import Gives
 from toolplan.tools import Effects
 
 ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]
-Action = Literal["accept", "decline", "cancel"]
 HOSTILE = "eve@evil.example\n  subject = \u202e\x1b[2Jfine"
-
-
-class Person:
-    """What the user of a client says to each form, and what they were shown."""
-
-    def __init__(self, *answers: tuple[Action, Json]) -> None:
-        self.shown: list[str] = []
-        self._answers = list(answers)
-
-    async def __call__(
-        self, context: ClientRequestContext, params: ElicitRequestParams
-    ) -> ElicitResult:
-        assert isinstance(params, ElicitRequestFormParams)
-        self.shown.append(params.message)
-        action, said = self._answers[min(len(self.shown), len(self._answers)) - 1]
-        return ElicitResult(action=action, content=said)  # pyright: ignore[reportArgumentType]
 
 
 YES: tuple[Action, Json] = "accept", {"make_calls": True}
@@ -137,70 +120,62 @@ def test_an_effect_behind_an_effect_is_asked_for_when_it_is_known(
     assert (result["status"], sent, len(person.shown)) == ("failed", [{"to": "ann"}], 2)
 
 
-def test_asking_again_makes_no_second_run_and_a_terminal_decides(tmp_path: Path) -> None:
-    async def work() -> None:
-        tools = scripted()
-        async with serving(tmp_path, tools.toolbox, approve="values") as served:
-            first = await served.call("run", plan=WRITES)
-            again = await served.call("run", plan=WRITES)
-            resumed = await served.call("runs", run=first["run"], action="resume")
-            assert first["run"] == again["run"] == resumed["run"]
-            assert resumed["status"] == "waiting"
-            assert len(served.journal.runs()) == 1
-            assert tools.args_of("send") == []
-            ended = await resume(
-                first["run"],
-                tools.toolbox,
-                journal=served.journal,
-                consents={"mail": Consent(True)},
-            )
-            assert ended.succeeded
-
-    in_loop(work)
+async def test_asking_again_makes_no_second_run_and_a_terminal_decides(tmp_path: Path) -> None:
+    tools = scripted()
+    async with serving(tmp_path, tools.toolbox, approve="values") as served:
+        first = await served.call("run", plan=WRITES)
+        again = await served.call("run", plan=WRITES)
+        resumed = await served.call("runs", run=first["run"], action="resume")
+        assert first["run"] == again["run"] == resumed["run"]
+        assert resumed["status"] == "waiting"
+        assert len(served.journal.runs()) == 1
+        assert tools.args_of("send") == []
+        ended = await resume(
+            first["run"],
+            tools.toolbox,
+            journal=served.journal,
+            consents={"mail": Consent(True)},
+        )
+        assert ended.succeeded
 
 
-def test_an_answer_counts_once_and_only_in_the_request_that_was_asked_about(tmp_path: Path) -> None:
+async def test_an_answer_counts_once_and_only_in_the_request_that_was_asked_about(
+    tmp_path: Path,
+) -> None:
     tools = scripted()
     tools.add("other", effects=Effects.WRITE)
     yes = ElicitResult(action="accept", content={"make_calls": True})
     other: Json = {"toolplan": 1, "steps": [{"id": "a", "tool": "other"}]}
+    async with serving(tmp_path, tools.toolbox, approve="values", elicit=True) as served:
+        client = Client(served.server, elicitation_callback=Person(YES))
 
-    async def work() -> None:
-        async with serving(tmp_path, tools.toolbox, approve="values", elicit=True) as served:
-            client = Client(served.server, elicitation_callback=Person(YES))
+        async def answers(plan: Json, key: str) -> Any:
+            return await client.session.call_tool(
+                "run", {"plan": plan}, input_responses={key: yes}, allow_input_required=True
+            )
 
-            async def answers(plan: Json, key: str) -> Any:
-                return await client.session.call_tool(
-                    "run", {"plan": plan}, input_responses={key: yes}, allow_input_required=True
-                )
-
-            async with client:
-                asked: Any = await answers(WRITES, "values-invented")
-                (key,) = asked.input_requests
-                assert (await answers(other, key)).input_requests
-                assert (await answers(WRITES, key)).input_requests  # it was used up
-        assert [call.tool for call in tools.calls if call.tool != "people"] == []
-
-    in_loop(work)
+        async with client:
+            asked: Any = await answers(WRITES, "values-invented")
+            (key,) = asked.input_requests
+            assert (await answers(other, key)).input_requests
+            assert (await answers(WRITES, key)).input_requests  # it was used up
+    assert [call.tool for call in tools.calls if call.tool != "people"] == []
 
 
-def test_calls_that_changed_after_they_were_shown_are_not_made(tmp_path: Path) -> None:
-    async def work() -> None:
-        tools = scripted()
-        async with serving(tmp_path, tools.toolbox, approve="values", elicit=True) as served:
+async def test_calls_that_changed_after_they_were_shown_are_not_made(tmp_path: Path) -> None:
+    tools = scripted()
+    async with serving(tmp_path, tools.toolbox, approve="values", elicit=True) as served:
 
-            async def person(
-                context: ClientRequestContext, params: ElicitRequestParams
-            ) -> ElicitResult:
-                # meanwhile somebody decides in a terminal
-                (entry,) = served.journal.runs()
-                no = {"mail": Consent(False, "no")}
-                await resume(entry.run, tools.toolbox, journal=served.journal, consents=no)
-                return ElicitResult(action="accept", content={"make_calls": True})
+        async def person(
+            context: ClientRequestContext, params: ElicitRequestParams
+        ) -> ElicitResult:
+            # meanwhile somebody decides in a terminal
+            (entry,) = served.journal.runs()
+            no = {"mail": Consent(False, "no")}
+            await resume(entry.run, tools.toolbox, journal=served.journal, consents=no)
+            return ElicitResult(action="accept", content={"make_calls": True})
 
-            async with Client(served.server, mode="legacy", elicitation_callback=person) as client:
-                result = error(await client.call_tool("run", {"plan": WRITES}))
-        assert result["error"]["code"] == "cannot-run"
-        assert tools.args_of("send") == []
-
-    in_loop(work)
+        async with Client(served.server, mode="legacy", elicitation_callback=person) as client:
+            result = error(await client.call_tool("run", {"plan": WRITES}))
+    assert result["error"]["code"] == "cannot-run"
+    assert tools.args_of("send") == []

@@ -48,15 +48,28 @@ def test_a_file_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("tests:", "tests: 3\nother:", "there is no field other"),
-        ("tools: toolplan_demo:TOOLS", "tool: x", "there is no field tool. Did you mean 'tools'?"),
-        ("max_calls: 3", "max_call: 3", r"tests\[1\].expect.max_call. Did you mean 'max_calls'?"),
-        ("max_calls: 3", "max_calls: true", r"tests\[1\].expect.max_calls must be a whole number"),
+        ("tests:", "other: 3\ntests:", "unknown field `other`"),
+        ("tests:", "tests: 3\nplanner:", "Expected `array`, got `int` - at"),
+        ("tools: toolplan_demo:TOOLS", "tool: x", "unknown field `tool`"),
+        ("max_calls: 3", "max_call: 3", r"unknown field `max_call` - at `\$.tests\[1\].expect`"),
+        (
+            "max_calls: 3",
+            "max_calls: true",
+            r"Expected `int \| null`, got `bool` - at `\$.tests\[1\].expect.max_calls`",
+        ),
         ("max_calls: 3", "no_plan: true", "no_plan must be alone"),
-        ("today: 2025-10-12", "today: yesterday", "today must be a date: YYYY-MM-DD"),
-        ("[facilities_list]", "facilities_list", "must be a list of names of tools"),
+        ("today: 2025-10-12", "today: yesterday", r"Invalid .* - at `\$.today`"),
+        (
+            "[facilities_list]",
+            "facilities_list",
+            r"Expected `array \| null`, got `str` - at `\$.tests\[1\].expect.tools`",
+        ),
         ("id: f, tool", "id: f, tol", r"includes is not a plan. /steps/0"),
-        ("question: Which", "asked: Which", r"there is no field tests\[1\].asked"),
+        (
+            "question: Which",
+            "asked: Which",
+            r"unknown field `asked` - at `\$.tests\[1\]`",
+        ),
         ("tests:", "tests: [", "demo.plans.yaml:"),
     ],
 )

@@ -22,11 +22,10 @@ OFFLINE = OfflinePlanner()
 
 @dataclass
 class Counting:
-    """The offline planner, counting what it is asked, and answering when it is let."""
+    """The offline planner, counting what it is asked."""
 
     asked: list[str] = field(default_factory=list[str])
     attempts_seen: list[Sequence[Attempt]] = field(default_factory=list[Sequence[Attempt]])
-    gate: asyncio.Event | None = None
     error: Exception | None = None
 
     async def propose(
@@ -39,8 +38,6 @@ class Counting:
     ) -> Proposal:
         self.asked.append(question.text)
         self.attempts_seen.append(attempts)
-        if self.gate is not None:
-            await self.gate.wait()
         if self.error is not None:
             raise self.error
         return OFFLINE.plan(question, tools)

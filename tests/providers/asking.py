@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, TypedDict, Unpack
 
 import httpx2
@@ -25,11 +26,9 @@ from toolplan.providers import (
     Usage,
     open_model,
 )
-from toolplan.providers._breaker import Breaker
 from toolplan.providers._chain import Chain, Link
-from toolplan.providers._endpoint import Answered, Part
-from toolplan.providers._failures import CallFailed, Failure
-from toolplan.providers._retry import RetryPolicy, Runtime
+from toolplan.providers._endpoint import Answered, CallFailed, Failure, Part
+from toolplan.providers._limits import RetryPolicy, Runtime
 from toolplan.providers._usage import UsageTracker
 
 RETRY_POLICY: Final = RetryPolicy()
@@ -90,11 +89,9 @@ class Options(TypedDict, total=False):
     """Further options of `open_model`."""
 
     timeout_s: float
-    first_piece_s: float
     between_pieces_s: float
     tries: int
     max_calls: int
-    streamed: bool
     left_out: Sequence[str]
     tracker: UsageTracker
 
@@ -106,9 +103,12 @@ def ask(
     schema: Json = None,
     max_tokens: int = 10_000,
     key: str = "",
+    streamed: bool = True,
     **options: Unpack[Options],
 ) -> Outcome:
     """Ask one server, as `spec`, by default as a bare URL."""
+    if not streamed:
+        options["left_out"] = ["stream"]
     return ask_servers([[script]], [spec] if spec else None, schema, max_tokens, key=key, **options)
 
 
@@ -185,6 +185,10 @@ def fails(code: str, reason: str = "It failed.", **more: Any) -> list[Part | Fai
     return [Failure(code, reason, "Wait.", **more)]
 
 
+def _itself(endpoint: ScriptedEndpoint) -> ScriptedEndpoint:
+    return endpoint
+
+
 @dataclass
 class Chained:
     """A chain of scripted endpoints, with a clock that is set and pauses that are noted."""
@@ -197,7 +201,7 @@ class Chained:
 
     def __post_init__(self) -> None:
         runtime = Runtime(lambda: self.now, self._sleep, lambda: 0.5)
-        links = [Link(each.name, each, Breaker(runtime.clock)) for each in self.endpoints]
+        links = [Link(each.name, partial(_itself, each)) for each in self.endpoints]
         self.model = Chain(
             links, retry_policy=self.retry_policy, runtime=runtime, tracker=self.tracker
         )

@@ -26,7 +26,7 @@ from tests.doubles.model_replies import (
 from tests.doubles.model_server import ScriptedModelServer
 from tests.providers.asking import ASKED, KEY, ask, ask_servers
 from toolplan.providers import ModelError, ModelRequest, complete, open_model
-from toolplan.providers._secrets import without
+from toolplan.providers._errors import without_key
 
 ECHO = f"The key {KEY} (Bearer {KEY}, {KEY[:16]}…{KEY[-10:]}) is unknown to us"
 ENCODED = base64.b64encode(f"Bearer {KEY}".encode()).decode()
@@ -97,7 +97,7 @@ def test_no_failure_says_the_key(
         key=KEY,
         tries=1,
         between_pieces_s=0.3,
-        first_piece_s=0.5 if name in ("stall", "endless") else 10.0,
+        timeout_s=0.5 if name in ("stall", "endless") else 10.0,
         streamed=streamed,
     )
     assert all(KEY in each.headers["authorization"] for each in outcome.requests[0])
@@ -203,8 +203,9 @@ def test_a_redirect_is_not_followed() -> None:
     ],
 )
 def test_parts_of_keys_are_masked(text: str, left: str) -> None:
-    assert without(text, [KEY]) == left
+    assert without_key(text, KEY) == left
 
 
 def test_short_and_empty_keys_are_masked_as_a_whole() -> None:
-    assert without("the key abc is abc", ["abc", ""]) == "the key *** is ***"
+    assert without_key("the key abc is abc", "abc") == "the key *** is ***"
+    assert without_key("the key abc is abc", "") == "the key abc is abc"

@@ -1,4 +1,4 @@
-"""The parts that a chain is made of: breaker, tracker, bounds on text, pauses, schemas."""
+"""The parts that a chain is made of: tracker, bounds on text, pauses, schemas."""
 
 from __future__ import annotations
 
@@ -14,43 +14,15 @@ from hypothesis import strategies as st
 from tests.doubles.model_replies import Received, Says, written
 from tests.providers.asking import ASKED, Body
 from toolplan.path import Json
-from toolplan.providers import ModelError, ModelRequest, Text, Usage
-from toolplan.providers._breaker import Breaker
-from toolplan.providers._endpoint import Answered, Manner, Part
-from toolplan.providers._failures import CallFailed, Failure
+from toolplan.providers import ModelRequest, Text, Usage
+from toolplan.providers._endpoint import Answered, CallFailed, Failure, Manner, Part
 from toolplan.providers._http import HttpEndpoint
-from toolplan.providers._reply_schema import is_closed
-from toolplan.providers._retry import RetryPolicy, in_time
+from toolplan.providers._limits import RetryPolicy, TextBounds, in_time, most_chars
+from toolplan.providers._requests import is_closed
 from toolplan.providers._specs import read_spec
-from toolplan.providers._text_bounds import TextBounds, goes_round, most_chars
 from toolplan.providers._usage import UsageTracker, total
 
 BUSY = Failure("llm-unavailable", "It is busy.")
-
-
-def test_a_breaker_opens_after_so_many_failures_in_a_row() -> None:
-    now = 0.0
-    breaker = Breaker(lambda: now, threshold=3, reset_s=10.0)
-    for _ in range(2):
-        breaker.failed()
-    breaker.succeeded()
-    for _ in range(3):
-        assert breaker.admits()
-        breaker.failed()
-    assert not breaker.admits()
-    assert breaker.wait_s() == 10.0
-
-
-def test_an_open_breaker_lets_one_call_try_in_each_while() -> None:
-    clock = [0.0]
-    breaker = Breaker(lambda: clock[0], threshold=1, reset_s=10.0)
-    breaker.failed()
-    clock[0] = 10.0
-    assert [breaker.admits() for _ in range(3)] == [True, False, False]
-    clock[0] = 20.0
-    assert breaker.admits(), "a call that never expected how it ended does not block for ever"
-    breaker.succeeded()
-    assert all(breaker.admits() for _ in range(3))
 
 
 def test_a_tracker_sums_up_by_model() -> None:
@@ -60,16 +32,6 @@ def test_a_tracker_sums_up_by_model() -> None:
         tracker.end(model, spent)
     assert tracker.usage == Usage(3, 9, 12, 0.5)
     assert tracker.by_model == {"a": Usage(2, 6, 8, 0.5), "b": Usage(1, 3, 4)}
-
-
-def test_a_tracker_counts_calls_that_are_still_under_way() -> None:
-    tracker = UsageTracker(max_calls=2)
-    tracker.begin("a")
-    tracker.begin("a")
-    with pytest.raises(ModelError) as caught:
-        tracker.begin("a")
-    assert caught.value.code == "llm-budget"
-    assert tracker.usage.calls == 2
 
 
 def test_the_sum_of_nothing_costs_nothing_that_is_known() -> None:
@@ -100,7 +62,8 @@ def test_a_long_plan_of_like_steps_is_no_repetition() -> None:
 @settings(max_examples=20)
 @given(st.text(alphabet="ab", min_size=1, max_size=30), st.text(max_size=20))
 def test_a_repetition_is_found_whatever_stands_before_it(unit: str, before: str) -> None:
-    assert goes_round(before + unit * 400, 30)
+    bounds = TextBounds(1_000_000)
+    assert bounds.breach(before + unit * 2_400) == "llm-degenerate"
 
 
 def test_too_long_is_reported_at_the_first_piece_beyond() -> None:
@@ -118,7 +81,7 @@ def test_pauses_grow_and_differ_by_chance(tried: int, chance: float, pause: floa
     assert RetryPolicy(tries=10).pause_s(BUSY, tried, chance) == pause
 
 
-def test_each_wait_has_its_own_bound_and_the_listener_has_none() -> None:
+async def test_each_wait_has_its_own_bound_and_the_listener_has_none() -> None:
     """L07: a slow listener is not expected that the model was slow."""
 
     async def parts() -> AsyncGenerator[Part]:
@@ -126,18 +89,14 @@ def test_each_wait_has_its_own_bound_and_the_listener_has_none() -> None:
             await asyncio.sleep(0 if at < 2 else 60)
             yield Text(str(at))
 
-    async def listen() -> list[object]:
-        heard: list[object] = []
-        retry_policy = RetryPolicy(total_s=60, first_piece_s=0.2, between_pieces_s=0.05)
-        try:
-            async for part in in_time(parts(), "m", retry_policy):
-                heard.append(part)
-                await asyncio.sleep(0.1)
-        except CallFailed as error:
-            heard.append(error.failure.reason)
-        return heard
-
-    heard = asyncio.run(listen())
+    heard: list[object] = []
+    retry_policy = RetryPolicy(total_s=60, between_pieces_s=0.05)
+    try:
+        async for part in in_time(parts(), "m", retry_policy):
+            heard.append(part)
+            await asyncio.sleep(0.1)
+    except CallFailed as error:
+        heard.append(error.failure.reason)
     assert heard == [Text("0"), Text("1"), "m stopped in the middle of its reply for 0.05 s."]
 
 

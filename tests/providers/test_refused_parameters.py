@@ -75,6 +75,21 @@ def openai(message: str, code: str | None = None, param: str | None = None) -> J
     return {"error": error}
 
 
+def vllm(message: str) -> Json:
+    return {"object": "error", "message": message, "type": "BadRequestError", "code": 400}
+
+
+def llama(message: str, code: int, kind: str) -> Json:
+    return {"error": {"code": code, "message": message, "type": kind}}
+
+
+def anthropic(message: str) -> Json:
+    return {"type": "error", "error": {"type": "invalid_request_error", "message": message}}
+
+
+CHAT: Final = "openai:chat-x"
+CLAUDE: Final = "anthropic:claude-x"
+UNSUPPORTED: Final = "unsupported_value"
 ROWS: Final = {
     "openai reasoning models, limit": Row(
         has("max_tokens"),
@@ -92,30 +107,26 @@ ROWS: Final = {
         openai(
             "Unsupported value: 'temperature' does not support 0.0 with this model."
             " Only the default (1) value is supported.",
-            "unsupported_value",
+            UNSUPPORTED,
             "temperature",
         ),
-        spec="openai:chat-x",
+        spec=CHAT,
     ),
     "openai, system role": Row(
         says_system,
         400,
         openai(
             "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
-            "unsupported_value",
+            UNSUPPORTED,
             "messages[0].role",
         ),
-        spec="openai:chat-x",
+        spec=CHAT,
     ),
     "openai, streaming": Row(
         streams,
         400,
-        openai(
-            "Your organization must be verified to stream this model.",
-            "unsupported_value",
-            "stream",
-        ),
-        spec="openai:chat-x",
+        openai("Your organization must be verified to stream this model.", UNSUPPORTED, "stream"),
+        spec=CHAT,
     ),
     "openai, too many tokens": Row(
         above(4096),
@@ -124,13 +135,13 @@ ROWS: Final = {
             "max_tokens is too large: 10000. This model supports at most 4096 completion tokens,"
             " whereas you provided 10000."
         ),
-        spec="openai:chat-x",
+        spec=CHAT,
     ),
     "azure of an older version": Row(
         has("max_completion_tokens"),
         400,
         openai("Unrecognized request argument supplied: max_completion_tokens"),
-        spec="openai:chat-x",
+        spec=CHAT,
     ),
     "azure, stream_options": Row(
         has("stream_options"), 400, openai("Unrecognized request argument supplied: stream_options")
@@ -138,38 +149,31 @@ ROWS: Final = {
     "vllm, window": Row(
         above(3596),
         400,
-        {
-            "object": "error",
-            "message": "'max_tokens' or 'max_completion_tokens' is too large: 10000. This model's"
-            " maximum context length is 4096 tokens and your request has 500 input tokens"
-            " (10000 > 4096 - 500).",
-            "type": "BadRequestError",
-            "code": 400,
-        },
+        vllm(
+            "'max_tokens' or 'max_completion_tokens' is too large: 10000. This model's maximum"
+            " context length is 4096 tokens and your request has 500 input tokens (10000 > 4096"
+            " - 500)."
+        ),
         requests=3,
     ),
     "vllm, older window": Row(
         has("max_tokens"),
         400,
-        {
-            "object": "error",
-            "message": "This model's maximum context length is 4096 tokens. However, you requested"
-            " 10500 tokens (500 in the messages, 10000 in the completion). Please reduce the length"
-            " of the messages or completion.",
-        },
+        vllm(
+            "This model's maximum context length is 4096 tokens. However, you requested 10500"
+            " tokens (500 in the messages, 10000 in the completion). Please reduce the length of"
+            " the messages or completion."
+        ),
         requests=3,
     ),
-    "vllm, template": Row(
-        says_system, 400, {"object": "error", "message": "System role not supported", "code": 400}
-    ),
+    "vllm, template": Row(says_system, 400, vllm("System role not supported")),
     "vllm, extra fields": Row(
         has("stream_options"),
         400,
-        {
-            "object": "error",
-            "message": "[{'type': 'extra_forbidden', 'loc': ('body', 'stream_options'), 'msg':"
-            " 'Extra inputs are not permitted'}]",
-        },
+        vllm(
+            "[{'type': 'extra_forbidden', 'loc': ('body', 'stream_options'), 'msg':"
+            " 'Extra inputs are not permitted'}]"
+        ),
     ),
     "fastapi, details": Row(
         has("stream_options"),
@@ -188,26 +192,21 @@ ROWS: Final = {
     "llama.cpp, template": Row(
         says_system,
         500,
-        {
-            "error": {
-                "code": 500,
-                "message": "Jinja Exception: Conversation roles must alternate"
-                " user/assistant/user/assistant/...",
-                "type": "server_error",
-            }
-        },
+        llama(
+            "Jinja Exception: Conversation roles must alternate user/assistant/user/assistant/...",
+            500,
+            "server_error",
+        ),
     ),
     "llama.cpp, grammar": Row(
         uses("pattern"),
         400,
-        {
-            "error": {
-                "code": 400,
-                "message": "failed to parse grammar: JSON schema conversion failed: Pattern must"
-                " start with '^' and end with '$'",
-                "type": "invalid_request_error",
-            }
-        },
+        llama(
+            "failed to parse grammar: JSON schema conversion failed: Pattern must start with '^'"
+            " and end with '$'",
+            400,
+            "invalid_request_error",
+        ),
     ),
     "ollama": Row(asks_schema, 400, {"error": "json_schema: format is not supported"}),
     "mistral": Row(
@@ -243,77 +242,45 @@ ROWS: Final = {
     "anthropic, temperature": Row(
         has("temperature"),
         400,
-        {
-            "type": "error",
-            "error": {
-                "type": "invalid_request_error",
-                "message": "`temperature` is deprecated for this model.",
-            },
-        },
-        spec="anthropic:claude-x",
+        anthropic("`temperature` is deprecated for this model."),
+        spec=CLAUDE,
     ),
     "anthropic, kept text": Row(
         keeps_text,
         400,
-        {
-            "type": "error",
-            "error": {
-                "type": "invalid_request_error",
-                "message": "system.0.cache_control: Extra inputs are not permitted",
-            },
-        },
-        spec="anthropic:claude-x",
+        anthropic("system.0.cache_control: Extra inputs are not permitted"),
+        spec=CLAUDE,
     ),
     "anthropic, too many tokens": Row(
         above(4096),
         400,
-        {
-            "type": "error",
-            "error": {
-                "type": "invalid_request_error",
-                "message": "max_tokens: 10000 > 4096, which is the maximum allowed number of output"
-                " tokens for claude-x",
-            },
-        },
-        spec="anthropic:claude-x",
+        anthropic(
+            "max_tokens: 10000 > 4096, which is the maximum allowed number of output tokens for"
+            " claude-x"
+        ),
+        spec=CLAUDE,
     ),
     "anthropic, form": Row(
         has("output_config"),
         400,
-        {
-            "type": "error",
-            "error": {
-                "type": "invalid_request_error",
-                "message": "output_config: Extra inputs are not permitted",
-            },
-        },
-        spec="anthropic:claude-x",
+        anthropic("output_config: Extra inputs are not permitted"),
+        spec=CLAUDE,
     ),
     "gemini, in a list": Row(
         has("stream_options"),
         400,
         [
-            {
-                "error": {
-                    "code": 400,
-                    "message": 'Invalid JSON payload received. Unknown name "stream_options":'
-                    " Cannot find field.",
-                    "status": "INVALID_ARGUMENT",
-                }
-            }
+            llama(
+                'Invalid JSON payload received. Unknown name "stream_options": Cannot find field.',
+                400,
+                "INVALID_ARGUMENT",
+            )
         ],
     ),
     "gemini, keyword": Row(
         uses("const"),
         400,
-        [
-            {
-                "error": {
-                    "code": 400,
-                    "message": "Invalid value at 'response_format': Unknown name \"const\"",
-                }
-            }
-        ],
+        {"error": {"message": "Invalid value at 'response_format': Unknown name \"const\""}},
     ),
     "openai, keyword": Row(
         uses("format"),
@@ -324,7 +291,7 @@ ROWS: Final = {
             "invalid_request_error",
             "response_format",
         ),
-        spec="openai:chat-x",
+        spec=CHAT,
     ),
     "litellm, two at once": Row(
         has("temperature", "response_format"),

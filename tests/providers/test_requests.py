@@ -10,6 +10,7 @@ from tests.doubles.model_replies import Fails, Raw
 from tests.providers.asking import KEY, ask
 from toolplan.path import Json
 from toolplan.providers import Message, ModelRequest
+from toolplan.providers._parameters import Changes
 from toolplan.providers._requests import written
 from toolplan.providers._specs import read_spec
 
@@ -29,9 +30,9 @@ TALK = (
 
 def body_for(spec: str, schema: Json = None, *, streamed: bool = True) -> dict[str, Json]:
     request = ModelRequest(TALK, schema=schema, temperature=1.5, max_tokens=99)
-    return written(
-        read_spec(spec, {}), KEY, request, streamed=streamed, constrained=schema is not None
-    ).body
+    changes = Changes() if streamed else Changes(frozenset(("stream",)))
+    constrained = schema is not None
+    return written(read_spec(spec, {}), KEY, request, constrained=constrained, changes=changes).body
 
 
 @pytest.mark.parametrize(

@@ -156,6 +156,6 @@ def test_a_content_filter_is_named(finish: str) -> None:
 
 def test_an_unknown_reason_to_end_and_the_setting_of_a_timeout_are_named() -> None:
     assert "abort" in str(ask(Says("Hello", finish="abort")).error)
-    late = ask("Hello", first_piece_s=0.0).error
+    late = ask("Hello", timeout_s=0.0).error
     assert late is not None
     assert "TOOLPLAN_MODEL_TIMEOUT" in str(late.help)

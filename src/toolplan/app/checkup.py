@@ -28,7 +28,7 @@ from toolplan.extras import extras, install_command
 from toolplan.flows import Policy, Vouched
 from toolplan.planners.guarded import guarded_factory
 from toolplan.providers import configured_models
-from toolplan.providers._guarded import guarded_provider
+from toolplan.providers._endpoint import guarded_provider
 from toolplan.render.printable import count_text
 from toolplan.rules import all_rules
 from toolplan.rules._guarded import guarded_rules

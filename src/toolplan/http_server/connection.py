@@ -71,7 +71,7 @@ class Connection(H11Protocol):
         if response:
             self.transport.write(response)
             self.transport.close()
-        else:  # what is listening may not read what is left
+        else:  # a client that only listens may not read the rest
             self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:

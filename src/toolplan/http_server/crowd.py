@@ -1,4 +1,4 @@
-"""Who has to leave when there are too many: idle ones, of the peer that has the most."""
+"""The connection or session that is closed for a new one: idle, of the peer that has the most."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from typing import Final, Protocol, TypeVar
 from msgspec import Struct
 
 IDLE: Final = 0
-"""Nothing was asked yet, or nothing more, or a request is not all there."""
+"""There is no whole request."""
 
 LISTENING: Final = 1
-"""It only listens: a client opens such a stream again."""
+"""A stream of events, which a client opens again."""
 
 BUSY: Final = 2
-"""A request is answered; what is busy is never closed."""
+"""A request is being answered; it is never closed."""
 
 
 class Place(Protocol):
-    """What counts: a connection, or a session."""
+    """A connection or a session."""
 
     @property
     def peer(self) -> str:
-        """The address of whom it belongs to."""
+        """The address of its client."""
         ...
 
     @property
     def since(self) -> float:
-        """When it was last of use, in seconds."""
+        """When it was last used, in seconds."""
         ...
 
     @property
     def rank(self) -> int:
-        """One of the words above; the lowest leaves first."""
+        """One of the numbers above; the lowest is closed first."""
         ...
 
 
@@ -47,6 +47,12 @@ class Bounds(Struct, frozen=True):
     each: int
 
 
+def is_crowded(places: Iterable[Place], bounds: Bounds, peer: str) -> bool:
+    """Return whether there is no place for one more of `peer`."""
+    peers = [place.peer for place in places]
+    return len(peers) >= bounds.total or peers.count(peer) >= bounds.each
+
+
 def one_to_close(places: Iterable[_Place], bounds: Bounds, peer: str) -> _Place | None:
     """Return what to close so that `peer` may have one more place; None where nothing can be.
 
@@ -54,15 +60,8 @@ def one_to_close(places: Iterable[_Place], bounds: Bounds, peer: str) -> _Place 
     """
     there = list(places)
     counts = Counter(place.peer for place in there)
-    crowding = peer
-    if counts[peer] < bounds.each:
-        most = max(counts.values())
-        crowding = peer if counts[peer] == most else counts.most_common(1)[0][0]
-    candidates = [place for place in there if place.peer == crowding and place.rank < BUSY]
+    most = max(counts.values())
+    if counts[peer] < min(bounds.each, most):
+        peer = counts.most_common(1)[0][0]
+    candidates = [place for place in there if place.peer == peer and place.rank < BUSY]
     return min(candidates, key=lambda place: (place.rank, place.since), default=None)
-
-
-def is_crowded(places: Iterable[Place], bounds: Bounds, peer: str) -> bool:
-    """Return whether there is no place for one more of `peer`."""
-    peers = [place.peer for place in places]
-    return len(peers) >= bounds.total or peers.count(peer) >= bounds.each

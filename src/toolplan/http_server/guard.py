@@ -13,10 +13,12 @@ import ipaddress
 import json
 import re
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from typing import Final
 from urllib.parse import parse_qsl, unquote
 
 from msgspec import Struct
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOOPBACK_NAMES: Final = frozenset(("localhost", "127.0.0.1", "[::1]"))
@@ -32,7 +34,7 @@ _MOST_DRAINED: Final = 16_000_000
 _DRAIN_S: Final = 1.0
 
 _SECRET_NAMES: Final = frozenset(
-    ("token", "access_token", "api_key", "apikey", "key", "auth", "authorization", "bearer")
+    ["token", "access_token", "api_key", "apikey", "key", "auth", "authorization", "bearer"]
 )
 _HOST: Final = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[^\[\]:/@\s]+)(:(?P<port>[0-9]{1,5}))?")
 
@@ -99,85 +101,69 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
             return
         try:
-            self._check(scope)
+            self._check(scope, Headers(scope=scope))
             body = await self._body(receive)
         except _Refused as refused:
-            body = json.dumps(self._to_json(refused.status, refused.code, str(refused)))
-            await _refuse(refused.status, body.encode(), receive, send)
+            said = json.dumps(self._to_json(refused.status, refused.code, str(refused)))
+            await _refuse(refused.status, said.encode(), receive, send)
             return
         except ConnectionResetError:
             return  # the client disconnected
-        await self._app(scope, _Replayed(body, receive), send)
+        messages = iter([{"type": "http.request", "body": body, "more_body": False}])
 
-    def _check(self, scope: Scope) -> None:
-        """Check everything but the body.
+        async def replayed() -> Message:
+            return next(messages, None) or await receive()
 
-        Raises:
-            _Refused: a check failed.
-        """
-        if sum(len(name) + len(value) for name, value in scope["headers"]) > MOST_HEADERS:
-            raise _Refused(
-                431, "headers-too-large", f"The limit of headers is {MOST_HEADERS} bytes."
-            )
-        headers = _headers(scope)
-        host = self._check_host(headers.get("host", []))
-        self._check_origin(headers.get("origin", []), host)
-        self._check_address(scope)
-        self._check_token(headers.get("authorization", []))
+        await self._app(scope, replayed, send)
+
+    def _check(self, scope: Scope, headers: Headers) -> None:
+        """Check everything but the body."""
+        if sum(len(name) + len(value) for name, value in headers.raw) > MOST_HEADERS:
+            said = f"The limit of headers is {MOST_HEADERS} bytes."
+            raise _Refused(431, "headers-too-large", said)
+        self._check_sender(headers)
+        self._check_token(scope, headers)
         if scope["method"] == "OPTIONS":
             raise _Refused(405, "method-not-allowed", "Cross-origin requests are not supported.")
-        self._check_length(headers)
-        if scope["method"] == "POST":
-            self._check_kind(headers)
-
-    def _check_host(self, values: list[str]) -> str:
-        matched = _HOST.fullmatch(values[0]) if len(values) == 1 else None
-        if matched is None or matched["name"].casefold() not in self._hosts:
-            raise _Refused(421, "foreign-host", "This is not a name of this server.")
-        return values[0].casefold()
-
-    def _check_origin(self, values: list[str], host: str) -> None:
-        own = {f"http://{host}", f"https://{host}"}
-        for value in values:
-            if value.casefold() not in own | self._origins:
-                raise _Refused(
-                    403, "foreign-origin", "Pages of that origin may not use this server."
-                )
-
-    def _check_address(self, scope: Scope) -> None:
-        query = bytes(scope.get("query_string", b"")).decode("latin-1")
-        names = {name.casefold() for name, _ in parse_qsl(query, keep_blank_values=True)}
-        token = self._rules.token
-        whole = unquote(f"{scope.get('path', '')}?{query}")
-        if names & _SECRET_NAMES or (token is not None and token in whole):
-            raise _Refused(
-                400, "token-in-url", "Send the token in the header Authorization, not in the URL."
-            )
-
-    def _check_token(self, values: list[str]) -> None:
-        token = self._rules.token
-        if token is None:
-            return
-        kind, _, given = (values[0] if len(values) == 1 else "").partition(" ")
-        # compared in constant time, even if there is no token in the request
-        fits = hmac.compare_digest(given.strip().encode("latin-1"), token.encode("utf-8"))
-        if not (fits and kind.casefold() == "bearer"):
-            raise _Refused(401, "unauthorised", "The header Authorization has no valid token.")
-
-    def _check_kind(self, headers: dict[str, list[str]]) -> None:
-        kind = headers.get("content-type", [""])[0].partition(";")[0].strip().casefold()
-        if kind != "application/json":
-            raise _Refused(415, "content-type", "Requests must be application/json.")
-        if headers.get("content-encoding", ["identity"]) != ["identity"]:
-            raise _Refused(415, "content-encoding", "Requests must not be compressed.")
-
-    def _check_length(self, headers: dict[str, list[str]]) -> None:
-        lengths = headers.get("content-length", [])
+        lengths = headers.getlist("content-length")
         clear = len(set(lengths)) < 2 and all(n.isascii() and n.isdecimal() for n in lengths)
         if not clear or (lengths and "transfer-encoding" in headers):
             raise _Refused(400, "content-length", "The length of the request is ambiguous.")
         if lengths and int(lengths[0]) > self._rules.most_body:
             raise self._too_large()
+        if scope["method"] == "POST":
+            kind = headers.get("content-type", "").partition(";")[0].strip().casefold()
+            if kind != "application/json":
+                raise _Refused(415, "content-type", "Requests must be application/json.")
+            if headers.getlist("content-encoding") not in ([], ["identity"]):
+                raise _Refused(415, "content-encoding", "Requests must not be compressed.")
+
+    def _check_sender(self, headers: Headers) -> None:
+        hosts = headers.getlist("host")
+        matched = _HOST.fullmatch(hosts[0].strip()) if len(hosts) == 1 else None
+        if matched is None or matched["name"].casefold() not in self._hosts:
+            raise _Refused(421, "foreign-host", "This is not a name of this server.")
+        host = matched[0].casefold()
+        known = self._origins | {f"http://{host}", f"https://{host}"}
+        if any(origin.strip().casefold() not in known for origin in headers.getlist("origin")):
+            raise _Refused(403, "foreign-origin", "Pages of that origin may not use this server.")
+
+    def _check_token(self, scope: Scope, headers: Headers) -> None:
+        query = bytes(scope.get("query_string", b"")).decode("latin-1")
+        names = {name.casefold() for name, _ in parse_qsl(query, keep_blank_values=True)}
+        token = self._rules.token
+        whole = unquote(f"{scope.get('path', '')}?{query}")
+        if names & _SECRET_NAMES or (token is not None and token in whole):
+            said = "Send the token in the header Authorization, not in the URL."
+            raise _Refused(400, "token-in-url", said)
+        if token is None:
+            return
+        values = headers.getlist("authorization")
+        kind, _, given = (values[0].strip() if len(values) == 1 else "").partition(" ")
+        # compared in constant time, even if there is no token in the request
+        fits = hmac.compare_digest(given.strip().encode("latin-1"), token.encode("utf-8"))
+        if not (fits and kind.casefold() == "bearer"):
+            raise _Refused(401, "unauthorised", "The header Authorization has no valid token.")
 
     async def _body(self, receive: Receive) -> bytes:
         """Read the body.
@@ -186,50 +172,24 @@ class Guard:
             _Refused: it is too large, or too slow.
             ConnectionResetError: the client disconnected.
         """
-        parts: list[bytes] = []
-        size = 0
+        body = bytearray()
         try:
             async with asyncio.timeout(self._rules.body_s):
                 while True:
                     message = await receive()
                     if message["type"] != "http.request":
                         raise ConnectionResetError
-                    parts.append(message.get("body", b""))
-                    size += len(parts[-1])
-                    if size > self._rules.most_body:
+                    body += message.get("body", b"")
+                    if len(body) > self._rules.most_body:
                         raise self._too_large()
                     if not message.get("more_body", False):
-                        return b"".join(parts)
+                        return bytes(body)
         except TimeoutError:
             raise _Refused(408, "too-slow", "The request was not received in time.") from None
 
     def _too_large(self) -> _Refused:
-        return _Refused(
-            413, "too-large", f"The limit of a request is {self._rules.most_body} bytes."
-        )
-
-
-class _Replayed:
-    """Receives a body that was already read, and then further messages."""
-
-    def __init__(self, body: bytes, receive: Receive) -> None:
-        self._body: bytes | None = body
-        self._receive = receive
-
-    async def __call__(self) -> Message:
-        if self._body is None:
-            return await self._receive()
-        body, self._body = self._body, None
-        return {"type": "http.request", "body": body, "more_body": False}
-
-
-def _headers(scope: Scope) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for name, value in scope["headers"]:
-        found.setdefault(bytes(name).decode("latin-1").casefold(), []).append(
-            bytes(value).decode("latin-1").strip()
-        )
-    return found
+        said = f"The limit of a request is {self._rules.most_body} bytes."
+        return _Refused(413, "too-large", said)
 
 
 async def _refuse(status: int, body: bytes, receive: Receive, send: Send) -> None:
@@ -252,12 +212,10 @@ async def _drain(receive: Receive) -> None:
     A connection that is closed with unread data is reset, and the response is lost.
     """
     left = _MOST_DRAINED
-    try:
+    with suppress(TimeoutError):
         async with asyncio.timeout(_DRAIN_S):
             while left > 0:
                 message = await receive()
                 if message["type"] != "http.request" or not message.get("more_body", False):
                     return
                 left -= len(message.get("body", b""))
-    except TimeoutError:
-        return

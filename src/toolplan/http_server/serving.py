@@ -72,7 +72,10 @@ async def serve_http(
             timeout_graceful_shutdown=1,
             h11_max_incomplete_event_size=65_536,
         )
-        http_server = _ReportingServer(config, lambda: _report(on_ready, host, listening))
+        http_server = uvicorn.Server(config)
+        if on_ready is not None:  # a client that connects now waits until the server accepts it
+            address, bound = listening.getsockname()[:2]
+            on_ready(f"http://{_in_address(host or address)}:{bound}")
         serving = asyncio.create_task(http_server.serve([listening]))
         try:
             await asyncio.shield(serving)
@@ -80,26 +83,6 @@ async def serve_http(
             http_server.should_exit = True
             await serving
             raise
-
-
-class _ReportingServer(uvicorn.Server):
-    """A uvicorn server that calls `on_ready` when it accepts requests."""
-
-    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._on_ready = on_ready
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to accept requests."""
-        await super().startup(sockets)
-        if self.started:
-            self._on_ready()
-
-
-def _report(on_ready: Callable[[str], None] | None, host: str, listening: socket.socket) -> None:
-    if on_ready is not None:
-        address, port = listening.getsockname()[:2]
-        on_ready(f"http://{_in_address(host or address)}:{port}")
 
 
 def _in_address(host: str) -> str:

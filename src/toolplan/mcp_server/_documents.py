@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final, cast
 
@@ -33,8 +34,13 @@ class Added(Struct, frozen=True):
     source: str = ""
 
 
-class JsonDocument:
-    """A JSON file whose object `table` has the servers."""
+class Document(ABC):
+    """A file whose table `table` has the servers.
+
+    Attributes:
+        data: the whole file.
+        servers: the servers by name.
+    """
 
     def __init__(self, text: str, table: str) -> None:
         """Read `text`.
@@ -42,113 +48,49 @@ class JsonDocument:
         Raises:
             BrokenFile: it cannot be read.
         """
-        self._objects = _Objects(text)
+        self._text = text
         self._table = table
         try:
-            root = json.loads(self._objects.plain, object_pairs_hook=_pairs)
+            self.data = _object(self._read(), "the file")
         except json.JSONDecodeError as error:
             place = f"line {error.lineno}, column {error.colno}"
             raise BrokenFile(f"it is not JSON: {error.msg} at {place}") from None
+        except tomllib.TOMLDecodeError as error:
+            raise BrokenFile(f"it is not TOML: {error}") from None
         except RecursionError:
             raise BrokenFile("it is nested too deep") from None
-        self.data = _object(root, "the file")
         self.servers = _object(self.data.get(table, {}), repr(table))
-
-    def source_of(self, name: str) -> str:
-        """Return the text of the server `name`."""
-        objects = self._objects
-        return objects.value(objects.members(objects.start(self._table))[name])
 
     def edited(
         self, remove: Collection[str], add: Mapping[str, Added], *, drop_empty: bool = False
     ) -> str:
-        """Return the text without the servers `remove` and with those of `add`, which come first.
+        """Return the text without the servers `remove` and with those of `add`.
 
         With `drop_empty` the table goes, too, if no server remains.
 
         Raises:
             BrokenFile: the text would not say that.
         """
-        objects, table = self._objects, self._table
-        written = {
-            name: each.source or json.dumps(each.value, ensure_ascii=False)
-            for name, each in add.items()
-        }
-        if table in self.data:
-            objects = _Objects(objects.inserted(objects.start(table), written))
-        elif written:
-            line = ", ".join(f"{json.dumps(name)}: {text}" for name, text in written.items())
-            objects = _Objects(objects.inserted(objects.root, {table: f"{{{line}}}"}))
-        if remove:
-            objects = _Objects(objects.without(objects.start(table), remove))
-        if drop_empty and table in self.data and not objects.members(objects.start(table)):
-            objects = _Objects(objects.without(objects.root, {table}))
-        document = JsonDocument(objects.text, table)
-        _check(self, document.data, table, remove, add)
-        return objects.text
-
-
-class TomlDocument:
-    """A TOML file whose table `table` has a table for each server."""
-
-    def __init__(self, text: str, table: str) -> None:
-        """Read `text`.
-
-        Raises:
-            BrokenFile: it cannot be read.
-        """
-        self._lines = text.splitlines(keepends=True)
-        self._table = table
-        self.data = _toml(text)
-        self.servers = _object(self.data.get(table, {}), repr(table))
-
-    def source_of(self, name: str) -> str:
-        """Return the lines of the server `name`."""
-        return "".join(self._lines[at] for at in self._places({name}))
-
-    def edited(
-        self, remove: Collection[str], add: Mapping[str, Added], *, drop_empty: bool = False
-    ) -> str:
-        """Return the text as `JsonDocument.edited` does; servers that are added come last.
-
-        Tables exist by their entries only, so `drop_empty` has nothing to do.
-
-        Raises:
-            BrokenFile: the text would not say that.
-        """
-        cut = set(self._places(remove))
-        text = "".join(line for at, line in enumerate(self._lines) if at not in cut)
-        newline = "\r\n" if "\r\n" in text else "\n"
-        for name, each in add.items():
-            if text:
-                text += newline if text.endswith("\n") else newline * 2
-            text += each.source or self._written(name, each.value, newline)
-        _check(self, _toml(text), self._table, remove, add)
+        text = self._edited(remove, add, drop_empty=drop_empty)
+        kept = {name: each for name, each in self.servers.items() if name not in remove}
+        servers: Json = {**kept, **{name: each.value for name, each in add.items()}}
+        data = type(self)(text, self._table).data
+        if {self._table: {}, **data} != {**self.data, self._table: servers}:
+            raise BrokenFile("the change would not say what is meant")
         return text
 
-    def _places(self, names: Collection[str]) -> Iterator[int]:
-        """Yield the numbers of the lines of servers; comments behind a table are not its own."""
-        block: list[int] = []
-        ours = False
-        for at, line in enumerate(self._lines):
-            start = line.strip()[:1]
-            if start == "[" and (named := _header(line)):
-                ours = named[0] == self._table and named[1:2] != [] and named[1] in names
-                block = []
-            if ours:
-                block.append(at)
-                if start not in ("", "#"):
-                    yield from block
-                    block = []
+    @abstractmethod
+    def source_of(self, name: str) -> str:
+        """Return the text of the server `name`."""
 
-    def _written(self, name: str, value: Json, newline: str) -> str:
-        lines = [f"[{self._table}.{json.dumps(name) if not name.isidentifier() else name}]"]
-        for key, part in _object(value, name).items():
-            lines.append(f"{key} = {_toml_value(part)}")
-        return "".join(line + newline for line in lines)
+    @abstractmethod
+    def _read(self) -> object:
+        """Return what the text says."""
 
-
-Document = JsonDocument | TomlDocument
+    @abstractmethod
+    def _edited(
+        self, remove: Collection[str], add: Mapping[str, Added], *, drop_empty: bool
+    ) -> str: ...
 
 
 class _Member(Struct, frozen=True):
@@ -160,48 +102,66 @@ class _Member(Struct, frozen=True):
     comma: int | None
 
 
-class _Objects:
-    """The objects of a JSON text, by place.
+class JsonDocument(Document):
+    """A JSON file whose object `table` has the servers; those that are added come first."""
 
-    `plain` has spaces for comments and trailing commas, so that each place stays what it is.
-    """
+    def _read(self) -> object:
+        self._text = self._text or "{}\n"
+        # spaces stand for comments and trailing commas, so that each place stays what it is
+        self._commas = _TOKEN.sub(_blank, self._text.replace("\ufeff", " ", 1))
+        self._plain = _LAST_COMMA.sub(lambda found: found[1] or " ", self._commas)
+        return json.loads(self._plain, object_pairs_hook=_pairs)
 
-    def __init__(self, text: str) -> None:
-        self.text = text or "{}\n"
-        self._commas = _TOKEN.sub(_blank, self.text.replace("\ufeff", " ", 1))
-        self.plain = _LAST_COMMA.sub(lambda found: found[1] or " ", self._commas)
+    def source_of(self, name: str) -> str:
+        """Return the text of the server `name`."""
+        member = self._members(self._start())[name]
+        return self._text[member.value : member.end]
 
-    @property
-    def root(self) -> int:
-        """Where the outermost object starts."""
-        return self.plain.index("{")
+    def _edited(
+        self, remove: Collection[str], add: Mapping[str, Added], *, drop_empty: bool
+    ) -> str:
+        written = {
+            name: each.source or json.dumps(each.value, ensure_ascii=False)
+            for name, each in add.items()
+        }
+        document, root = self, self._plain.index("{")
+        if self._table in self.data:
+            document = document._with(self._start(), written)
+        elif written:
+            line = ", ".join(f"{json.dumps(name)}: {text}" for name, text in written.items())
+            document = document._with(root, {self._table: f"{{{line}}}"})
+        if remove:
+            document = document._without(document._start(), remove)
+        if drop_empty and self._table in self.data and not document.servers:
+            document = document._without(root, {self._table})
+        return document._text
 
-    def start(self, name: str) -> int:
-        """Return where the object that the root has as `name` starts."""
-        return self.members(self.root)[name].value
+    def _start(self) -> int:
+        """Return where the object with the servers starts."""
+        return self._members(self._plain.index("{"))[self._table].value
 
-    def value(self, member: _Member) -> str:
-        """Return the text of the value of `member`."""
-        return self.text[member.value : member.end]
-
-    def members(self, start: int) -> dict[str, _Member]:
+    def _members(self, start: int) -> dict[str, _Member]:
         """Return the members of the object that starts at `start`."""
-        return dict(self._members(start))
-
-    def _members(self, start: int) -> Iterator[tuple[str, _Member]]:
+        found: dict[str, _Member] = {}
+        decoder = json.JSONDecoder()
         at = self._after_space(start + 1)
-        while self.plain[at] != "}":
-            name, end_of_name = json.JSONDecoder().raw_decode(self.plain, at)
-            value = self._after_space(self.plain.index(":", end_of_name) + 1)
-            _, end = json.JSONDecoder().raw_decode(self.plain, value)
-            next_ = self._after_space(end)
-            comma = self._commas.find(",", end, next_ + 1)
-            yield name, _Member(at, value, end, None if comma < 0 else comma)
-            at = self._after_space(next_ + (self.plain[next_] == ","))
+        while self._plain[at] != "}":
+            name, end_of_name = decoder.raw_decode(self._plain, at)
+            value = self._after_space(self._plain.index(":", end_of_name) + 1)
+            _, end = decoder.raw_decode(self._plain, value)
+            behind = self._after_space(end)
+            comma = self._commas.find(",", end, behind + 1)
+            found[name] = _Member(at, value, end, None if comma < 0 else comma)
+            at = self._after_space(behind + (self._plain[behind] == ","))
+        return found
 
-    def inserted(self, start: int, members: Mapping[str, str]) -> str:
-        """Return the text with `members` as the first of the object that starts at `start`."""
-        text, found = self.text, self.members(start)
+    def _after_space(self, at: int) -> int:
+        found = _SPACE.match(self._plain, at)
+        return at if found is None else found.end()
+
+    def _with(self, start: int, members: Mapping[str, str]) -> JsonDocument:
+        """Return the document with `members` as the first of the object that starts at `start`."""
+        text, found = self._text, self._members(start)
         newline = "\r\n" if "\r\n" in text else "\n"
         line = text[text.rfind("\n", 0, start) + 1 : start]
         outer = newline + line[: len(line) - len(line.lstrip())]
@@ -209,16 +169,17 @@ class _Objects:
         if found:
             own_line = _OWN_LINE.search(text[: next(iter(found.values())).start])
             lead, tail = own_line[0] if own_line else "", ","
-        elif "\n" not in text[start : self.plain.index("}", start)]:
+        elif "\n" not in text[start : self._plain.index("}", start)]:
             tail = outer
         lines = [f"{lead}{json.dumps(name)}: {value}" for name, value in members.items()]
         if not lines:
-            return text
-        return f"{text[: start + 1]}{','.join(lines)}{tail}{text[start + 1 :]}"
+            return self
+        text = f"{text[: start + 1]}{','.join(lines)}{tail}{text[start + 1 :]}"
+        return JsonDocument(text, self._table)
 
-    def without(self, start: int, names: Collection[str]) -> str:
-        """Return the text without the members `names` of the object that starts at `start`."""
-        text, found = self.text, self.members(start)
+    def _without(self, start: int, names: Collection[str]) -> JsonDocument:
+        """Return the document without the members `names` of the object at `start`."""
+        text, found = self._text, self._members(start)
         kept = [each for name, each in found.items() if name not in names]
         last = [*found.values()][-1]
         cuts: list[tuple[int, int]] = []
@@ -231,24 +192,55 @@ class _Objects:
             cuts.append((begin, member.end if member.comma is None else member.comma + 1))
         for begin, end in sorted(cuts, reverse=True):
             text = text[:begin] + text[end:]
+        return JsonDocument(text, self._table)
+
+
+class TomlDocument(Document):
+    """A TOML file whose table `table` has a table for each server; added ones come last."""
+
+    def _read(self) -> object:
+        self._lines = self._text.splitlines(keepends=True)
+        return tomllib.loads(self._text)
+
+    def source_of(self, name: str) -> str:
+        """Return the lines of the server `name`."""
+        return "".join(self._lines[at] for at in self._places({name}))
+
+    def _edited(
+        self, remove: Collection[str], add: Mapping[str, Added], *, drop_empty: bool
+    ) -> str:
+        cut = set(self._places(remove))
+        text = "".join(line for at, line in enumerate(self._lines) if at not in cut)
+        newline = "\r\n" if "\r\n" in text else "\n"
+        for name, each in add.items():
+            if text:
+                text += newline if text.endswith("\n") else newline * 2
+            text += each.source or self._written(name, each.value, newline)
         return text
 
-    def _after_space(self, at: int) -> int:
-        found = _SPACE.match(self.plain, at)
-        return at if found is None else found.end()
+    def _places(self, names: Collection[str]) -> Iterator[int]:
+        """Yield the numbers of the lines of servers; comments behind a table are not its own."""
+        block: list[int] = []
+        ours = False
+        for at, line in enumerate(self._lines):
+            start = line.strip()[:1]
+            if start == "[" and (named := _header(line)):
+                ours = named[0] == self._table and len(named) > 1 and named[1] in names
+                block = []
+            if ours:
+                block.append(at)
+                if start not in ("", "#"):
+                    yield from block
+                    block = []
+
+    def _written(self, name: str, value: Json, newline: str) -> str:
+        lines = [f"[{self._table}.{name if name.isidentifier() else json.dumps(name)}]"]
+        lines += [f"{key} = {_toml_value(part)}" for key, part in _object(value, name).items()]
+        return "".join(line + newline for line in lines)
 
 
 def _blank(token: re.Match[str]) -> str:
     return token[0] if token[0].startswith('"') else re.sub(r"[^\r\n]", " ", token[0])
-
-
-def _toml(text: str) -> dict[str, Json]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BrokenFile(f"it is not TOML: {error}") from None
-    except RecursionError:
-        raise BrokenFile("it is nested too deep") from None
 
 
 def _header(line: str) -> list[str]:
@@ -274,11 +266,11 @@ def _toml_value(value: Json) -> str:
 
 def _pairs(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     """Return an object; one with the same name twice has no clear meaning."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise BrokenFile(f"it has the name {twice!r} twice in one object")
+    found: dict[str, Json] = {}
+    for name, value in pairs:
+        if name in found:
+            raise BrokenFile(f"it has the name {name!r} twice in one object")
+        found[name] = value
     return found
 
 
@@ -286,18 +278,3 @@ def _object(value: object, what: str) -> dict[str, Json]:
     if not isinstance(value, dict):
         raise BrokenFile(f"{what} is not an object")
     return cast("dict[str, Json]", value)
-
-
-def _check(
-    before: Document,
-    data: Mapping[str, Json],
-    table: str,
-    remove: Collection[str],
-    add: Mapping[str, Added],
-) -> None:
-    """Compare what an edited text says with what was meant."""
-    kept = {name: each for name, each in before.servers.items() if name not in remove}
-    servers: Json = {**kept, **{name: each.value for name, each in add.items()}}
-    meant = {**before.data, table: servers}
-    if {table: {}, **data} != meant:
-        raise BrokenFile("the change would not say what is meant")

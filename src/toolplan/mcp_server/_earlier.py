@@ -45,11 +45,6 @@ class Taken(Struct, frozen=True):
     partly: frozenset[str] = frozenset()
     copies: Mapping[str, Mapping[str, str]] = {}
 
-    def __add__(self, other: Taken) -> Taken:
-        events = (each for each in other.events if getattr(each, "step", "") not in self.steps)
-        steps = self.steps | other.steps
-        return Taken((*self.events, *events), steps, other.partly - self.steps, self.copies)
-
     def touches(self, effects: Iterable[str]) -> bool:
         """Return whether some of the steps with `effects` are done, or some of their items."""
         return not (self.steps | self.partly).isdisjoint(effects)
@@ -72,32 +67,30 @@ def with_earlier(plan: Plan, app: App) -> tuple[Plan, Taken]:
     Raises:
         CallRefused: a reference names no result that is there.
     """
-    wanted = dict.fromkeys(ref for ref in _refs(plan) if ref.step.startswith(EARLIER))
-    runs: dict[str, _Earlier] = {}
-    copies: dict[str, dict[str, str]] = {}
-    for ref in wanted:
-        run = runs.setdefault(ref.step, _run(app, ref.step.removeprefix(EARLIER)))
-        step = _checked(run, ref)
-        names = copies.setdefault(ref.step, {})
-        for each in _before(run, step):
-            taken = {name for of_run in copies.values() for name in of_run.values()}
-            names.setdefault(each, _new_id(plan, run, each, taken))
+    refs = [ref for ref in _refs(plan) if ref.step.startswith(EARLIER)]
+    starts = dict.fromkeys(ref.step for ref in refs)
+    runs = {start: _run(app, start.removeprefix(EARLIER)) for start in starts}
+    copies: dict[str, dict[str, str]] = {start: {} for start in starts}
+    ids = {step.id for step in plan.steps}
+    for ref in refs:
+        run, names = runs[ref.step], copies[ref.step]
+        for each in _before(run, _checked(run, ref)):
+            if each not in names:
+                names[each] = _new_id(run, each, ids)
+                ids.add(names[each])
     steps: list[Step] = []
     events: list[Event] = []
     by_run: dict[str, dict[str, str]] = {}
     for start, names in copies.items():
-        run = runs[start]
+        run, of_run = runs[start], {copy: of for of, copy in names.items()}
         renamed = rename_steps(run.plan.plan, names).steps
-        new = set(names.values())
-        steps += [replace(each, after=()) for each in renamed if each.id in new]
-        of_run = {copy: of for of, copy in names.items()}
+        steps += [replace(each, after=()) for each in renamed if each.id in of_run]
         by_run.setdefault(run.name, {}).update(of_run)
         events += deltas.taken_over(run.events, of_run, {})
 
     def changed(ref: Ref) -> Ref:
-        if ref not in wanted:
-            return ref
-        return Ref(copies[ref.step][str(ref.path[0])], ref.path[1:])
+        names = copies.get(ref.step)
+        return ref if names is None else Ref(names[str(ref.path[0])], ref.path[1:])
 
     whole = map_plan_refs(plan, changed)
     over = frozenset(copy for of_run in by_run.values() for copy in of_run)
@@ -113,7 +106,13 @@ def repeated(plan: ExecutionPlan, start: str, app: App, known: Taken) -> Taken:
     """
     run = _run(app, start)
     change = deltas.delta(run.plan, run.events, plan, known.copies.get(run.name, {}))
-    return known + Taken(change.events, frozenset(change.kept), frozenset(change.partly))
+    events = [each for each in change.events if getattr(each, "step", "") not in known.steps]
+    return replace(
+        known,
+        events=(*known.events, *events),
+        steps=known.steps.union(change.kept),
+        partly=frozenset(change.partly) - known.steps,
+    )
 
 
 def _refs(plan: Plan) -> list[Ref]:
@@ -173,10 +172,9 @@ def _before(run: _Earlier, step: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _new_id(plan: Plan, run: _Earlier, step: str, taken: set[str]) -> str:
-    taken = taken | {each.id for each in plan.steps}
+def _new_id(run: _Earlier, step: str, ids: set[str]) -> str:
     name, count = f"{run.name[:SHORT]}-{step}"[:_MOST_ID], 0
-    while name in taken:
+    while name in ids:
         count += 1
         name = f"{run.name[:SHORT]}-{count}"
     return name

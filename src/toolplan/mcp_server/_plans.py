@@ -142,7 +142,7 @@ class Plans:
             ) from error
         match asked.proposal:
             case Clarification() as what:
-                # words that the planner does not know are known to who asks
+                # words that the planner does not know are known to the caller
                 report = {"help": _WRITE_IT} if what.unexplained else {}
                 return Wanted(None, {**report, "clarification": _clarification(what)})
             case Refusal(reason=reason):

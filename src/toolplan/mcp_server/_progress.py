@@ -42,8 +42,7 @@ class Progress:
         self.stored = asyncio.Event()
         self._folding = Folding()
         self._tools = {step.id: step.tool for step in plan.steps}
-        self._over: set[str] = set()
-        self._unfinished: dict[str, float] = {}  # the part of a step that is done
+        self._shares: dict[str, float] = {}  # the part of each step that is done
         self._items: dict[str, int] = {}
         self._watchers: set[asyncio.Event] = set()
 
@@ -54,11 +53,11 @@ class Progress:
             self.stored.set()  # nothing else happens before that
         match event:
             case StepStarted(step=step, items=items):
-                self._items[step] = items or 0
+                self._items[step] = max(items or 0, 1)
                 self._grow(step, _BEGUN, "started")
             case ItemEnded(step=step):
-                count = max(self._items.get(step, 0), 1)
-                share = self._unfinished.get(step, _BEGUN) + (_NEARLY - _BEGUN) / count
+                known = self._shares.get(step, _BEGUN)
+                share = known + (_NEARLY - _BEGUN) / self._items.get(step, 1)
                 self._grow(step, min(share, _NEARLY), "next item")
             case StepProgressed(step=step, done=done, total=total, message=message):
                 part = min(max(done / total, 0.0), 1.0) if total else 0.0
@@ -72,7 +71,7 @@ class Progress:
             case StepCancelled(step=step):
                 self._grow(step, 1.0, "cancelled")
             case _:
-                return
+                pass
 
     def catch_up(self, events: Iterable[Event]) -> None:
         """Add the events from before the run was resumed."""
@@ -104,14 +103,8 @@ class Progress:
             changed.set()
 
     def _grow(self, step: str, share: float, words: str) -> None:
-        known = step in self._tools and step not in self._over
-        if not known or share <= self._unfinished.get(step, 0.0):
-            return
-        if share < 1.0:
-            self._unfinished[step] = share
-        else:
-            self._over.add(step)
-            self._unfinished.pop(step, None)
-        self.done = max(self.done, len(self._over) + sum(self._unfinished.values()))
-        self.message = f"{step} ({self._tools[step]}): {words}"[:_MOST_WORDS]
-        self._notify()
+        if step in self._tools and share > self._shares.get(step, 0.0):
+            self._shares[step] = share
+            self.done = max(self.done, sum(self._shares.values()))
+            self.message = f"{step} ({self._tools[step]}): {words}"[:_MOST_WORDS]
+            self._notify()

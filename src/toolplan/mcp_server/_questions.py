@@ -26,6 +26,7 @@ from msgspec import Struct
 from toolplan.approval import Approver, effect_steps, said_yes
 from toolplan.consent import Effect, effects_of
 from toolplan.events import Run
+from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._errors import CallRefused
 from toolplan.mcp_server._plans import Wanted
 from toolplan.render.approval_view import approval_text
@@ -70,10 +71,19 @@ class Decision(Struct, frozen=True):
         return not self.allow and not self.deny
 
 
+class InputRequired(Exception):
+    """The answer comes with another request of the client, which is sent `result` first."""
+
+    def __init__(self, result: InputRequiredResult) -> None:
+        super().__init__()
+        self.result = result
+
+
 class PlanQuestion(Struct, frozen=True):
     """Whether a plan may run."""
 
     wanted: Wanted
+    plan: ExecutionPlan
     shown: ElicitRequestFormParams
 
     def approver(self, answer: ElicitResult) -> Approver:
@@ -82,16 +92,14 @@ class PlanQuestion(Struct, frozen=True):
         Raises:
             CallRefused: the user refused.
         """
-        plan = self.wanted.plan
-        accepts = answer.action == "accept" and (answer.content or {}).get(_RUN_IT) is True
-        if plan is None or not accepts:
-            raise CallRefused(
-                "approval-required",
-                "The user did not approve the plan; nothing was run.",
-                "Ask the user what to do instead.",
-                {} if plan is None else {"digest": plan.digest},
-            )
-        return said_yes(plan.digest)
+        if answer.action == "accept" and (answer.content or {}).get(_RUN_IT) is True:
+            return said_yes(self.plan.digest)
+        raise CallRefused(
+            "approval-required",
+            "The user did not approve the plan; nothing was run.",
+            "Ask the user what to do instead.",
+            {"digest": self.plan.digest},
+        )
 
 
 class ValuesQuestion(Struct, frozen=True):
@@ -128,9 +136,17 @@ class Questions:
     """Asks through clients, and recognises their answers.
 
     An answer counts once, for what was shown, in the request that was asked about.
+
+    Attributes:
+        about_plans: whether forms may ask for the approval of plans.
+        about_values: whether forms may ask about calls with their values.
+        studio: the address of the studio, whose page of a run clients may open.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, about_plans: bool, about_values: bool, studio: str | None) -> None:
+        self.about_plans = about_plans
+        self.about_values = about_values
+        self.studio = studio
         self._asked: OrderedDict[str, tuple[str, Question]] = OrderedDict()
 
     def answered(self, params: CallToolRequestParams) -> tuple[Question, ElicitResult] | None:
@@ -145,8 +161,12 @@ class Questions:
 
     async def ask(
         self, request: Request, params: CallToolRequestParams, question: Question
-    ) -> ElicitResult | InputRequiredResult:
-        """Return the answer, or the question to send first."""
+    ) -> ElicitResult:
+        """Return the answer.
+
+        Raises:
+            InputRequired: it comes with another request.
+        """
         shown = question.shown
         if request.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             if isinstance(shown, ElicitRequestFormParams):
@@ -159,18 +179,20 @@ class Questions:
         self._asked[key] = _call_text(params), question
         while len(self._asked) > _MOST_QUESTIONS:
             self._asked.popitem(last=False)
-        return InputRequiredResult(input_requests={key: ElicitRequest(params=shown)})
+        raise InputRequired(InputRequiredResult(input_requests={key: ElicitRequest(params=shown)}))
 
 
-def plan_question(request: Request, wanted: Wanted, toolbox: Toolbox) -> PlanQuestion | None:
+def plan_question(
+    request: Request, wanted: Wanted, plan: ExecutionPlan, toolbox: Toolbox
+) -> PlanQuestion | None:
     """Return the form with the effects of a plan; None if it has none or the client cannot ask."""
-    plan = wanted.plan
-    if plan is None or not plan.effects or not can_ask(request):
+    if not plan.effects or not can_ask(request):
         return None
     text = approval_text(effect_steps(plan, toolbox), plan.digest)
     if len(text) > _MOST_SHOWN:
         return None
-    return PlanQuestion(wanted, ElicitRequestFormParams(message=text, requested_schema=_PLAN_FORM))
+    form = ElicitRequestFormParams(message=text, requested_schema=_PLAN_FORM)
+    return PlanQuestion(wanted, plan, form)
 
 
 def values_question(request: Request, run: Run) -> ValuesQuestion | None:

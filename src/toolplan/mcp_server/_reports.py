@@ -9,11 +9,12 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from toolplan.answer import InsightFunction, Thresholds, answer
+from toolplan.answer import Thresholds, answer
+from toolplan.app.app import App
 from toolplan.approval import effect_steps
 from toolplan.compiler import output_schemas
 from toolplan.diagnostics import Diagnostic
-from toolplan.events import Run, RunState, StepRun, StepState
+from toolplan.events import Run, RunState, StepState
 from toolplan.events import to_json as run_to_json
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._errors import CallRefused
@@ -74,11 +75,9 @@ def problems_report(diagnostics: Sequence[Diagnostic]) -> dict[str, Json]:
 def run_report(
     run: Run,
     plan: ExecutionPlan | None,
-    tools: Toolbox,
+    app: App,
     *,
-    insights: Sequence[InsightFunction] = (),
-    thresholds: Thresholds | None = None,
-    detail: bool = False,
+    detail: bool,
     most: int | None = MOST_OUTPUT,
 ) -> dict[str, Json]:
     """Return a run: its output, and the steps that did not succeed.
@@ -88,43 +87,45 @@ def run_report(
     characters of JSON (None: any number); one that does not fit is null, and described in
     `omitted`.
     """
-    document = run_to_json(run)
-    omitted: list[Json] = []
-    limited = _Room(most, omitted).limited
-    document["output"] = limited("/output", document["output"])
+    document, room = run_to_json(run), _Room(most)
+    document["output"] = room.limited("/output", document["output"])
     if detail and plan is not None and run.status is not RunState.RUNNING:
-        schemas = output_schemas(plan.plan, tools)
         ended = answer(
-            plan, run, schemas=schemas, insights=insights, thresholds=thresholds or Thresholds()
+            plan,
+            run,
+            schemas=output_schemas(plan.plan, app.tools),
+            insights=app.insights,
+            thresholds=app.thresholds or Thresholds(),
         )
-        document["answer"] = limited("/answer", ended.to_json())
+        document["answer"] = room.limited("/answer", ended.to_json())
     steps = document.pop("steps")
     shown: dict[str, Json] = {}
     for name, step in steps.items() if isinstance(steps, dict) else ():
-        if not isinstance(step, dict) or not (detail or _tells(run.steps[name])):
+        state, error = run.steps[name].state, run.steps[name].error
+        if not isinstance(step, dict):
             continue
-        output = step.pop("output")
-        if "calls_waiting" in step:
-            pointer = f"/steps/{name}/calls_waiting"
-            step["calls_waiting"] = limited(pointer, step["calls_waiting"])
+        for part in ("calls_waiting", "output") if detail else ("calls_waiting",):
+            if part in step:
+                step[part] = room.limited(f"/steps/{name}/{part}", step[part])
         if detail:
-            step["output"] = limited(f"/steps/{name}/output", output)
-        shown[name] = step if detail else {key: part for key, part in step.items() if key in _BRIEF}
+            shown[name] = step
+        elif state is not StepState.SUCCEEDED or error is not None:
+            shown[name] = {key: part for key, part in step.items() if key in _BRIEF}
     if shown:
         document["steps"] = shown
     if detail:
         document["digest"] = run.digest
     if (help := help_(run)) is not None:
         document["help"] = help
-    return {**document, "omitted": omitted} if omitted else document
+    return {**document, "omitted": room.omitted} if room.omitted else document
 
 
 class _Room:
     """The characters that are left for values; what does not fit is described in `omitted`."""
 
-    def __init__(self, left: int | None, omitted: list[Json]) -> None:
+    def __init__(self, left: int | None) -> None:
         self._left = left
-        self._omitted = omitted
+        self.omitted: list[Json] = []
 
     def limited(self, pointer: str, value: Json) -> Json:
         """Return `value`, or None where it does not fit."""
@@ -136,13 +137,8 @@ class _Room:
             return value
         described: dict[str, Json] = {"path": pointer, "characters": len(text)}
         described |= {"shape": shape(value), "beginning": text[:_BEGINNING]}
-        self._omitted.append(described)
+        self.omitted.append(described)
         return None
-
-
-def _tells(step: StepRun) -> bool:
-    """Return whether a step failed, waits, or has an error: a brief report lists it."""
-    return step.state is not StepState.SUCCEEDED or step.error is not None
 
 
 def page_report(report: Json, path: str, offset: int) -> dict[str, Json]:
@@ -184,15 +180,12 @@ def shape(value: Json, depth: int = 2) -> str:
             first = f" of {shape(value[0], depth - 1)}" if value and depth else ""
             return f"list, {len(value)}{first}"
         case dict():
-            names = list(value)[:_MOST_STEPS]
-            parts = [
-                f"{cut(printable(name), _MOST_NAME)}: {shape(value[name], depth - 1)}"
-                if depth
-                else cut(printable(name), _MOST_NAME)
-                for name in names
-            ]
-            more = ", …" if len(value) > len(names) else ""
-            return f"object {{{', '.join(parts)}{more}}}"
+            parts: list[str] = []
+            for key, inner in list(value.items())[:_MOST_STEPS]:
+                name = cut(printable(key), _MOST_NAME)
+                parts.append(f"{name}: {shape(inner, depth - 1)}" if depth else name)
+            more = ["…"] if len(value) > len(parts) else []
+            return f"object {{{', '.join(parts + more)}}}"
         case str():
             return f"text, {len(value)} characters"
         case bool():
@@ -236,10 +229,7 @@ def help_(run: Run) -> str | None:
 
 def approval_help(run: str) -> str:
     """Return how a person approves the waiting `run`, having seen its effects."""
-    return (
-        "A model cannot approve. A person does in the studio, or in a terminal, where this command"
-        f" shows the effects, and asks: {terminal_command('resume', run)}\n{_afterwards(run)}"
-    )
+    return f"A model cannot approve. {_person_help(run, 'the effects')}"
 
 
 def values_help(run: str, steps: Sequence[str]) -> str:
@@ -247,13 +237,16 @@ def values_help(run: str, steps: Sequence[str]) -> str:
     shown = ", ".join(steps[:_MOST_STEPS])
     return (
         f"Calls of {shown} wait with their values (`calls_waiting` of each step), and a model"
-        " cannot approve them. A person decides in the studio, or in a terminal, where this command"
-        f" shows each call, and asks: {terminal_command('resume', run)}\n{_afterwards(run)}"
+        f" cannot approve them. {_person_help(run, 'each call')}"
     )
 
 
-def _afterwards(run: str) -> str:
-    return f"Then `runs` with run {run!r} has the result; with `wait_s` it waits for the person."
+def _person_help(run: str, shown: str) -> str:
+    return (
+        "A person decides in the studio, or in a terminal, where this command shows"
+        f" {shown}, and asks: {terminal_command('resume', run)}\nThen `runs` with run {run!r} has"
+        " the result; with `wait_s` it waits for the person."
+    )
 
 
 def _failed_help(run: Run) -> str:

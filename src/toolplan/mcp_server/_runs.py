@@ -34,7 +34,7 @@ from toolplan.mcp_server._progress import Progress
 from toolplan.mcp_server._questions import Decision
 from toolplan.mcp_server._reports import approval_help, effects_report
 from toolplan.render.runs_view import SHORT
-from toolplan.storage.journal import JournalError, RunEntry, Store, follow
+from toolplan.storage.journal import JournalError, RunEntry, follow
 from toolplan.threads import in_thread
 
 MOST_RUNS: Final = 16
@@ -60,20 +60,16 @@ class ActiveRun(Struct, frozen=True):
     task: asyncio.Task[Run]
 
 
-def _release(journal: Store) -> None:
-    with suppress(JournalError):  # the session is over, and its locks with it
-        journal.locks.release(_ASKING)
-
-
 class _WaitsForPerson(Exception):
-    """Nobody can approve here: the run waits until a person approves it elsewhere."""
+    """No one can approve here: the run waits until a person approves it elsewhere."""
 
 
 class Runs:
     """The runs of a journal, and the active ones.
 
     As a context manager it waits for the active runs at the end; `stop` cancels them, and each can
-    be resumed.
+    be resumed. All methods raise `CallRefused` where there is no run of a name, or the journal
+    cannot be read.
     """
 
     def __init__(
@@ -107,11 +103,15 @@ class Runs:
         if kind is not None:
             self.stop()
         try:
-            await self._ended()
+            await self._all_ended()
         except asyncio.CancelledError:
             self.stop()
-            await self._ended()
+            await self._all_ended()
             raise
+
+    async def _all_ended(self) -> None:
+        while self._active:
+            await asyncio.wait({active.task for active in self._active.values()})
 
     def stop(self) -> None:
         """Cancel the active runs."""
@@ -143,27 +143,34 @@ class Runs:
             values = values or ask is None  # a person sees the remaining calls
         if plan.effects and (values or self._by_values):
             return await self._start_by_values(plan, request, taken)
-        if plan.effects and ask is None and not needs_no_approval(plan):
-            # of ten requests at once, also to other servers, nine find the run of the first
-            async with self._asking, self._held():
-                await self._check_waiting(plan)
-                active = self._start(plan, _wait_for_person, request, taken)
-                await asyncio.wait({active.task})  # until the journal has it as waiting
-            return active
-        return self._start(plan, ask or _wait_for_person, request, taken)
+        if ask is not None or not plan.effects or needs_no_approval(plan):
+            return self._start(plan, ask or _wait_for_person, request, taken)
+        # of ten requests at once, also to other servers, nine find the run of the first
+        async with self._asking, self._held():
+            waiting = await self._read(lambda: self._journal.waiting(plan.digest))
+            if waiting is not None:  # asking again makes no second run
+                raise self._approval_required(plan, waiting)
+            active = self._start(plan, _wait_for_person, request, taken)
+            await asyncio.wait({active.task})  # until the journal has it as waiting
+        return active
 
     @asynccontextmanager
     async def _held(self) -> AsyncGenerator[None]:
         """Let no other server on this journal into such a block."""
-        journal = self._journal
-        holding = asyncio.ensure_future(self._read(lambda: journal.locks.hold(_ASKING)))
+        locks = self._journal.locks
+
+        def release(_: object) -> None:
+            with suppress(JournalError):  # the session is over, and its locks with it
+                locks.release(_ASKING)
+
+        holding = asyncio.ensure_future(self._read(lambda: locks.hold(_ASKING)))
         try:
             while not await asyncio.shield(holding):
                 await asyncio.sleep(_LOOK_S)
-                holding = asyncio.ensure_future(self._read(lambda: journal.locks.hold(_ASKING)))
+                holding = asyncio.ensure_future(self._read(lambda: locks.hold(_ASKING)))
             yield
         finally:  # also what a thread still takes for a request that was cancelled
-            holding.add_done_callback(lambda _: _release(journal))
+            holding.add_done_callback(release)
 
     async def _start_by_values(
         self, plan: ExecutionPlan, request: object, taken: Taken
@@ -203,21 +210,21 @@ class Runs:
         calls that wait.
 
         Raises:
-            CallRefused: there is no such run, its plan is not valid with these tools, it uses a
-                tool that is not allowed, there are too many runs, or it is active and a decision
-                comes too late.
+            CallRefused: its plan is not valid with these tools, it uses a tool that is not allowed,
+                there are too many runs, or it is active and a decision comes too late.
         """
-        name = await self._read(lambda: self._journal.find(prefix))
-        if name in self._active:
-            return self._only_without(decision, name)
-        plan = await self._plan_of(name)
+        name = await self._find(prefix)
+        decided, plan = decision or Decision(name), await self._plan_of(name)
         self._check_allowed(plan)
-        progress = Progress(plan.plan)
-        progress.catch_up(await self._read(lambda: self._journal.events(name)))
-        if name in self._active:  # another request was faster
-            return self._only_without(decision, name)
+        events = await self._read(lambda: self._journal.events(name))
+        if name in self._active:  # perhaps another request was faster
+            if not decided.leaves:
+                said = "Another request works on the run; the answer was not used."
+                raise CallRefused("busy", said, _shown_by(name))
+            return self._active[name]
         self._check_room()
-        decided = decision or Decision(name)
+        progress = Progress(plan.plan)
+        progress.catch_up(events)
         running = self._app.resume(
             name,
             allow=decided.allow,
@@ -251,9 +258,7 @@ class Runs:
                 {"digest": active.plan.digest, "run": active.run},
             ) from None
         except CannotRun as error:
-            raise CallRefused(
-                "cannot-run", str(error), f"`runs` with run {active.run[:SHORT]!r} shows it."
-            ) from None
+            raise CallRefused("cannot-run", str(error), _shown_by(active.run)) from None
         except ToolplanError as error:
             raise CallRefused.of(error) from None
 
@@ -262,11 +267,8 @@ class Runs:
 
         Studio and terminal decide and carry the run out, so only the journal shows it. After
         `seconds` the run is returned as it is.
-
-        Raises:
-            CallRefused: there is no such run, or the journal cannot be read.
         """
-        name = await self._read(lambda: self._journal.find(prefix))
+        name = await self._find(prefix)
         if seconds > 0 and await self._goes_on(name):
             seen = len(await self._read(lambda: self._journal.events(name)))
             with suppress(TimeoutError):
@@ -281,12 +283,8 @@ class Runs:
         return entry.status in (RunState.WAITING, RunState.RUNNING)
 
     async def current(self, prefix: str) -> tuple[Run, ExecutionPlan | None]:
-        """Return the run whose name begins with `prefix`, and its plan, None if it is not valid.
-
-        Raises:
-            CallRefused: there is no such run, or the journal cannot be read.
-        """
-        name = await self._read(lambda: self._journal.find(prefix))
+        """Return the run whose name begins with `prefix`, and its plan, None if it is not valid."""
+        name = await self._find(prefix)
         run = await self._read(lambda: self._journal.load(name))
         try:
             return run, await self._plan_of(name)
@@ -294,33 +292,26 @@ class Runs:
             return run, None
 
     async def latest(self, limit: int) -> list[RunEntry]:
-        """Return the latest runs of the journal, the newest first.
-
-        Raises:
-            CallRefused: the journal cannot be read.
-        """
+        """Return the latest runs of the journal, the newest first."""
         return await self._read(lambda: self._app.runs(limit))
-
-    def answered(self, request: object) -> None:
-        """Forget `request`: after its answer it cannot cancel its run."""
-        self._requests.pop(request, None)
 
     async def cancel(self, prefix: str) -> None:
         """Cancel the run whose name begins with `prefix`; it can be resumed.
 
         Raises:
-            CallRefused: there is no such run, or it is not active here.
+            CallRefused: it is not active here.
         """
-        name = await self._read(lambda: self._journal.find(prefix))
+        name = await self._find(prefix)
         if name not in self._active:
-            raise CallRefused(
-                "not-active",
-                "This server does not work on the run, so there is nothing to cancel.",
-                f"`runs` with run {name[:SHORT]!r} shows it; what waits for a person does nothing.",
-            )
+            said = "This server does not work on the run, so there is nothing to cancel."
+            raise CallRefused("not-active", said, _shown_by(name))
         task = self._active[name].task
         task.cancel()
         await asyncio.wait({task})
+
+    def answered(self, request: object) -> None:
+        """Forget `request`: after its answer it cannot cancel its run."""
+        self._requests.pop(request, None)
 
     def cancel_request(self, request: object) -> None:
         """Cancel the run that `request` started, if it is active; it can be resumed."""
@@ -353,39 +344,17 @@ class Runs:
         task.add_done_callback(over)
         return active
 
-    def _only_without(self, decision: Decision | None, name: str) -> ActiveRun:
-        """Return an active run, which takes no decision: another request has resumed it."""
-        if decision is not None and not decision.leaves:
-            raise CallRefused(
-                "busy",
-                "Another request works on the run; the answer was not used.",
-                f"`runs` with run {name[:SHORT]!r} shows it.",
-            )
-        return self._active[name]
-
     def _check_room(self) -> None:
         if len(self._active) >= MOST_RUNS:
-            raise CallRefused(
-                "busy",
-                f"There are {MOST_RUNS} active runs, which is the maximum.",
-                "Wait until one of them is over; `runs` lists them.",
-            )
+            said = f"There are {MOST_RUNS} active runs, which is the maximum."
+            raise CallRefused("busy", said, "Wait until one of them is over; `runs` lists them.")
 
     def _check_allowed(self, plan: ExecutionPlan) -> None:
         allow = self._app.policy.allow
         for step in plan.plan.steps:
             if allow is not None and step.tool not in allow:
-                raise CallRefused(
-                    "tool-not-allowed",
-                    f"The run uses the tool {step.tool!r}, which is not allowed here.",
-                    _RESUME_ELSEWHERE,
-                )
-
-    async def _check_waiting(self, plan: ExecutionPlan) -> None:
-        """Refuse a plan that already has a waiting run: asking again makes no second run."""
-        name = await self._read(lambda: self._journal.waiting(plan.digest))
-        if name is not None:
-            raise self._approval_required(plan, name)
+                said = f"The run uses the tool {step.tool!r}, which is not allowed here."
+                raise CallRefused("tool-not-allowed", said, _RESUME_ELSEWHERE)
 
     def _approval_required(self, plan: ExecutionPlan, run: str) -> CallRefused:
         return CallRefused(
@@ -395,12 +364,14 @@ class Runs:
             {"run": run, "digest": plan.digest, "effects": effects_report(plan, self._app.tools)},
         )
 
+    async def _find(self, prefix: str) -> str:
+        return await self._read(lambda: self._journal.find(prefix))
+
     async def _plan_of(self, name: str) -> ExecutionPlan:
+        app = self._app
         try:
             return await self._read(
-                lambda: plan_of(
-                    name, self._app.tools, journal=self._journal, limits=self._app.limits
-                )
+                lambda: plan_of(name, app.tools, journal=self._journal, limits=app.limits)
             )
         except CannotRun as error:
             raise CallRefused("cannot-run", str(error), _RESUME_ELSEWHERE) from None
@@ -414,9 +385,9 @@ class Runs:
         except ToolplanError as error:
             raise CallRefused.of(error) from None
 
-    async def _ended(self) -> None:
-        while self._active:
-            await asyncio.wait({active.task for active in self._active.values()})
+
+def _shown_by(run: str) -> str:
+    return f"`runs` with run {run[:SHORT]!r} shows it."
 
 
 async def _wait_for_person(plan: ExecutionPlan) -> Approval | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
@@ -86,11 +87,14 @@ async def serve(
         elicit=elicit,
         studio=studio,
     ) as backend:
+        server = make_server(backend)
         if transport == "stdio":
-            return await _over_stdio(make_server(backend))
+            return await _over_stdio(server)
         rules = checked_rules(host, token, hosts, origins)
+        rules = replace(rules, token=rules.token or http_token()[0])
+        logging.getLogger("mcp").setLevel(logging.ERROR)
         try:
-            await _over_http(make_server(backend), rules, host, port, on_ready)
+            await serve_http(http_app(server, rules), host, port, partial(_report, on_ready))
         finally:
             backend.runs.stop()
 
@@ -121,22 +125,9 @@ def http_app(server: Server[str], rules: Rules) -> ASGIApp:
     return Guard(Sessions(app, SESSIONS, PATH), rules)
 
 
-async def _over_http(
-    server: Server[str],
-    rules: Rules,
-    host: str,
-    port: int,
-    on_ready: Callable[[str], None] | None,
-) -> None:
-    if rules.token is None:
-        rules = replace(rules, token=http_token()[0])
-
-    def ready(url: str) -> None:
-        if on_ready is not None:
-            on_ready(f"{url}{PATH}")
-
-    logging.getLogger("mcp").setLevel(logging.ERROR)
-    await serve_http(http_app(server, rules), host, port, ready)
+def _report(on_ready: Callable[[str], None] | None, url: str) -> None:
+    if on_ready is not None:
+        on_ready(f"{url}{PATH}")
 
 
 async def _over_stdio(server: Server[Any]) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, MutableMapping
-from typing import Any, Final
+from typing import Final
 
+from msgspec import Struct
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from toolplan.http_server.crowd import BUSY, IDLE, LISTENING, Bounds, is_crowded, one_to_close
@@ -13,18 +13,17 @@ from toolplan.http_server.crowd import BUSY, IDLE, LISTENING, Bounds, is_crowded
 _NAME: Final = b"mcp-session-id"
 
 
-class _Session:
-    """A session that a client opened, and what it does."""
+class _Session(Struct):
+    """A session that a client opened, and the requests and streams that it has now."""
 
-    def __init__(self, peer: str, since: float) -> None:
-        self.peer = peer
-        self.since = since
-        self.requests = 0
-        self.streams = 0
+    name: bytes
+    peer: str
+    since: float
+    requests: int = 0
+    streams: int = 0
 
     @property
     def rank(self) -> int:
-        """How much it is needed."""
         if self.requests:
             return BUSY
         return LISTENING if self.streams else IDLE
@@ -49,48 +48,34 @@ class Sessions:
             await self._app(scope, receive, send)
             return
         name = dict(scope["headers"]).get(_NAME)
-        session = None if name is None else self._open.get(name)
-        if session is not None:
-            await self._serve(session, scope, receive, self._noting(session, send))
-            if scope["method"] == "DELETE" and name is not None:
-                self._open.pop(name, None)
-            return
-        peer = _peer(scope)
+        peer = str(scope["client"][0]) if scope.get("client") else ""
         if name is None and scope["method"] == "POST":
             await self._make_room(peer)
-        await self._app(scope, receive, self._noting(None, send, peer))
+        session = self._open.get(name or b"")
 
-    async def _serve(self, session: _Session, scope: Scope, receive: Receive, send: Send) -> None:
+        async def noting(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                opened = dict(message.get("headers", ())).get(_NAME)
+                if session is None and opened is not None and message["status"] < 400:
+                    self._open[opened] = _Session(opened, peer, _now())
+                if session is not None and message["status"] == 404:  # it expired
+                    self._open.pop(session.name, None)
+            await send(message)
+
+        if session is None:
+            await self._app(scope, receive, noting)
+            return
         is_stream = scope["method"] == "GET"
         session.streams += is_stream
         session.requests += not is_stream
         try:
-            await self._app(scope, receive, send)
+            await self._app(scope, receive, noting)
         finally:
             session.streams -= is_stream
             session.requests -= not is_stream
             session.since = _now()
-
-    def _noting(
-        self, session: _Session | None, send: Send, peer: str = ""
-    ) -> Callable[[MutableMapping[str, Any]], Any]:
-        """Return `send` that notes the session which a response opens, or says is gone."""
-
-        async def noting(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                name = dict(message.get("headers", ())).get(_NAME)
-                if session is None and name is not None and message["status"] < 400:
-                    self._open[name] = _Session(peer, _now())
-                if session is not None and message["status"] == 404:  # it expired
-                    self._forget(session)
-            await send(message)
-
-        return noting
-
-    def _forget(self, session: _Session) -> None:
-        for name, each in tuple(self._open.items()):
-            if each is session:
-                del self._open[name]
+        if scope["method"] == "DELETE":
+            self._open.pop(session.name, None)
 
     async def _make_room(self, peer: str) -> None:
         async with self._opening:
@@ -98,12 +83,11 @@ class Sessions:
                 session = one_to_close(self._open.values(), self._bounds, peer)
                 if session is None:
                     return  # all are busy: the server refuses
-                await self._close(session)
+                del self._open[session.name]
+                await self._close(session.name)
 
-    async def _close(self, session: _Session) -> None:
+    async def _close(self, name: bytes) -> None:
         """Close a session as its client would."""
-        name = next(name for name, each in self._open.items() if each is session)
-        self._forget(session)
         scope: Scope = {
             "type": "http",
             "asgi": {"version": "3.0"},
@@ -126,11 +110,6 @@ class Sessions:
             return
 
         await self._app(scope, receive, send)
-
-
-def _peer(scope: Scope) -> str:
-    client = scope.get("client")
-    return str(client[0]) if client else ""
 
 
 def _now() -> float:

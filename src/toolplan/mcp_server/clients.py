@@ -116,23 +116,19 @@ CLIENTS: Final = {
 }
 """All clients by name."""
 
-_DROPPED: Final = frozenset(  # how the client shows its servers, waits for them or approves
-    (
-        *("type", "disabled", "enabled", "required", "description", "gallery", "version"),
-        *("trust", "autoApprove", "alwaysAllow"),
-        *("timeout", "networkTimeout", "initTimeout", "startup_timeout_sec", "startup_timeout_ms"),
-    )
-)
 _FILTERS: Final = (
-    "disabledTools",
-    "includeTools",
-    "excludeTools",
-    "enabled_tools",
-    "disabled_tools",
-)
-_GATHERED: Final = frozenset(
-    ("headers", "http_headers", "env_http_headers", "bearer_token_env_var", "env", "env_vars")
-)
+    "disabledTools", "includeTools", "excludeTools", "enabled_tools", "disabled_tools",
+)  # fmt: skip
+_GATHERED: Final = frozenset((
+    "headers", "http_headers", "env_http_headers", "bearer_token_env_var", "env", "env_vars",
+))  # fmt: skip
+_NOT_COPIED: Final = frozenset((
+    *_FILTERS, *_GATHERED,
+    # how the client shows its servers, waits for them or approves
+    "type", "disabled", "enabled", "required", "description", "gallery", "version",
+    "trust", "autoApprove", "alwaysAllow",
+    "timeout", "networkTimeout", "initTimeout", "startup_timeout_sec", "startup_timeout_ms",
+))  # fmt: skip
 _OPENED: Final = re.compile(r"\$\{[^}]*\}?")
 _SHORT: Final = re.compile(r"\$([A-Za-z_]\w*)", re.ASCII)
 _NAMED: Final = re.compile(r"\$\{([A-Za-z_]\w*)\}", re.ASCII)
@@ -158,13 +154,14 @@ def converted(client: Client, name: str, entry: Json) -> dict[str, Json]:
     found: dict[str, Json] = {}
     for key, value in entry.items():
         if key in urls:
-            stated = entry.get("type", urls[key])
-            found |= {"url": _text(client, value), "transport": stated}
+            found |= {"url": _text(client, value), "transport": entry.get("type", urls[key])}
         elif key == "tool_timeout_sec":
             found["timeout_s"] = value
-        elif key not in _DROPPED | _GATHERED | {*_FILTERS}:
+        elif key not in _NOT_COPIED:
             found[key] = _text(client, value)
-    found |= _gathered(client, entry)
+    headers, env = _headers_and_env(client, entry)
+    found |= {"headers": headers} if headers else {}
+    found |= {"env": env} if env else {}
     named = dict.fromkeys(_NAMED.findall(json.dumps(found)), "set")
     try:
         read_servers(json.dumps({"mcpServers": {name: found}}), named)
@@ -173,7 +170,9 @@ def converted(client: Client, name: str, entry: Json) -> dict[str, Json]:
     return found
 
 
-def _gathered(client: Client, entry: Mapping[str, Json]) -> dict[str, Json]:
+def _headers_and_env(
+    client: Client, entry: Mapping[str, Json]
+) -> tuple[dict[str, Json], dict[str, Json]]:
     """Return headers and variables of an entry, which Codex writes in several fields."""
     headers: dict[str, Json] = {}
     env: dict[str, Json] = {}
@@ -191,10 +190,7 @@ def _gathered(client: Client, entry: Mapping[str, Json]) -> dict[str, Json]:
                 env |= {str(each): f"${{{each}}}" for each in listed}
             case _:
                 raise Stays(f"its {key} cannot be read")
-    found: dict[str, Json] = {"headers": headers} if headers else {}
-    if env:
-        found["env"] = env
-    return found
+    return headers, env
 
 
 def variables(entry: Json) -> list[str]:

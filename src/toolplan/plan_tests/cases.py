@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Any, Final
 
-from msgspec import Struct
+import msgspec
+from msgspec import Meta, Struct
 
-from toolplan.diagnostics import did_you_mean, near
 from toolplan.errors import ToolplanError
 from toolplan.path import Json
 from toolplan.plan import Plan
@@ -19,9 +18,7 @@ from toolplan.yaml_text import YamlError, read_yaml
 
 MOST_BYTES: Final = 20_000_000
 _DEPTH: Final = 100
-_FILE_FIELDS: Final = ("tools", "planner", "model", "today", "tests")
-_CASE_FIELDS: Final = ("question", "today", "expect")
-_EXPECT_FIELDS: Final = ("plan", "includes", "tools", "forbidden", "max_calls", "no_plan")
+_EXAMPLE: Final = "`toolplan init` writes an example."
 
 
 class CaseError(ToolplanError):
@@ -72,33 +69,74 @@ class CaseFile(Struct, frozen=True):
     model: str | None = None
 
 
+class _Expect(Struct, frozen=True, forbid_unknown_fields=True):
+    plan: Any = None
+    includes: Any = None
+    tools: frozenset[str] | None = None
+    forbidden: frozenset[str] = frozenset()
+    max_calls: Annotated[int, Meta(ge=0)] | None = None
+    no_plan: bool = False
+
+
+class _Question(Struct, frozen=True, forbid_unknown_fields=True):
+    question: Annotated[str, Meta(min_length=1)]
+    today: date | None = None
+    expect: _Expect | None = None
+
+
+class _File(Struct, frozen=True, forbid_unknown_fields=True):
+    tests: Annotated[list[Annotated[str, Meta(min_length=1)] | _Question], Meta(min_length=1)]
+    tools: str | Annotated[tuple[str, ...], Meta(min_length=1)] | None = None
+    planner: str | None = None
+    model: str | None = None
+    today: date | None = None
+
+
 def read_cases(path: Path) -> CaseFile:
     """Read a file of plan tests, in YAML or JSON.
 
     Raises:
         CaseError: it cannot be read, or a field is wrong; the message names the place.
     """
-    document = _Reader(str(path), "").object(_read(path), _FILE_FIELDS)
-    reader = _Reader(str(path), "")
-    listed = document.get("tests")
-    if not isinstance(listed, list) or not listed:
-        raise reader.wrong("tests", "a list of questions")
-    today = reader.day(document)
-    cases = tuple(
-        _case(_Reader(str(path), f"tests[{at}]"), each, today) for at, each in enumerate(listed)
+    try:
+        read = msgspec.convert(_read(path), _File)
+    except msgspec.ValidationError as error:
+        raise CaseError(f"{path}: {error}.", _EXAMPLE) from None
+    cases: list[Case] = []
+    for at, each in enumerate(read.tests):
+        test = _Question(each) if isinstance(each, str) else each
+        place = f"{path}: tests[{at}].expect"
+        expect = None if test.expect is None else _expectation(place, test.expect)
+        day = test.today or read.today
+        cases.append(Case(test.question, None if day is None else day.isoformat(), expect))
+    return CaseFile(path, tuple(cases), read.tools, read.planner, read.model)
+
+
+def _expectation(place: str, given: _Expect) -> Expectation:
+    if given == _Expect():
+        raise CaseError(f"{place} expects nothing.", _EXAMPLE)
+    if given.no_plan and given != _Expect(no_plan=True):
+        said = f"{place}.no_plan must be alone: without a plan nothing else can be expected."
+        raise CaseError(said, _EXAMPLE)
+    return Expectation(
+        _plan(f"{place}.plan", given.plan),
+        _plan(f"{place}.includes", given.includes),
+        given.tools,
+        given.forbidden,
+        given.max_calls,
+        given.no_plan,
     )
-    names = {name: reader.text(document, name) for name in ("planner", "model")}
-    return CaseFile(path, cases, _sources(reader, document), **names)
 
 
-def _sources(reader: _Reader, document: Mapping[str, Json]) -> str | tuple[str, ...] | None:
-    match document.get("tools"):
-        case None | str() as named:
-            return named
-        case [_, *_] as listed if all(isinstance(each, str) for each in listed):
-            return tuple(map(str, listed))
-        case _:
-            raise reader.wrong("tools", "text, or a list of texts")
+def _plan(place: str, written: Json) -> Plan | None:
+    if written is None:
+        return None
+    parsed = load(written)
+    first = next((each for each in parsed.diagnostics if each.blocks), None)
+    if parsed.plan is None or first is not None:
+        reason = "" if first is None else f" {first.pointer}: {first.message}"
+        raise CaseError(f"{place} is not a plan.{reason}")
+    return parsed.plan
 
 
 def _read(path: Path) -> Json:
@@ -117,97 +155,3 @@ def _read(path: Path) -> Json:
         raise CaseError(said, "Save it as UTF-8.") from None
     except YamlError as error:
         raise CaseError(f"{path}:{error.line}: {error}", "Fix the file there.") from None
-
-
-def _case(reader: _Reader, value: Json, today: str | None) -> Case:
-    fields = reader.object({"question": value} if isinstance(value, str) else value, _CASE_FIELDS)
-    question = reader.text(fields, "question")
-    if not question:
-        raise reader.wrong("question", "text")
-    expect = None
-    if "expect" in fields:
-        expect = _expectation(_Reader(reader.file, f"{reader.place}.expect"), fields["expect"])
-    return Case(question, reader.day(fields) or today, expect)
-
-
-def _expectation(reader: _Reader, value: Json) -> Expectation:
-    fields = reader.object(value, _EXPECT_FIELDS)
-    if not fields:
-        raise reader.wrong("", f"an object with some of {', '.join(_EXPECT_FIELDS)}")
-    most = fields.get("max_calls")
-    if "max_calls" in fields and (not isinstance(most, int) or isinstance(most, bool) or most < 0):
-        raise reader.wrong("max_calls", "a whole number, 0 or more")
-    no_plan = fields.get("no_plan", False)
-    if not isinstance(no_plan, bool):
-        raise reader.wrong("no_plan", "true or false")
-    if no_plan and len(fields) > 1:
-        raise reader.wrong("no_plan", "alone: nothing else can be expected where there is no plan")
-    tools = reader.texts(fields, "tools")
-    return Expectation(
-        reader.plan(fields, "plan"),
-        reader.plan(fields, "includes"),
-        tools,
-        reader.texts(fields, "forbidden") or frozenset(),
-        most if isinstance(most, int) else None,
-        no_plan,
-    )
-
-
-class _Reader(Struct, frozen=True):
-    """Reads fields of an object at `place` in a file."""
-
-    file: str
-    place: str
-
-    def wrong(self, name: str, wanted: str) -> CaseError:
-        at = ".".join(part for part in (self.place, name) if part)
-        said = f"{self.file}: {at or 'the file'} must be {wanted}."
-        return CaseError(said, "`toolplan init` writes an example.")
-
-    def object(self, value: Json, known: tuple[str, ...]) -> dict[str, Json]:
-        if not isinstance(value, dict):
-            raise self.wrong("", f"an object with {', '.join(known)}")
-        for name in value:
-            if name not in known:
-                at = f"{self.place}.{name}".lstrip(".")
-                raise CaseError(
-                    f"{self.file}: there is no field {at}.",
-                    did_you_mean(near(name, known)) or f"Known: {', '.join(known)}.",
-                )
-        return value
-
-    def text(self, fields: Mapping[str, Json], name: str) -> str | None:
-        value = fields.get(name)
-        if value is None or isinstance(value, str):
-            return value
-        raise self.wrong(name, "text")
-
-    def day(self, fields: Mapping[str, Json]) -> str | None:
-        value = self.text(fields, "today")
-        if value is None:
-            return None
-        try:
-            return date.fromisoformat(value).isoformat()
-        except ValueError:
-            raise self.wrong("today", "a date: YYYY-MM-DD") from None
-
-    def texts(self, fields: Mapping[str, Json], name: str) -> frozenset[str] | None:
-        if name not in fields:
-            return None
-        value = fields[name]
-        listed = value if isinstance(value, list) else None
-        found = [each for each in listed or () if isinstance(each, str)]
-        if listed is None or len(found) != len(listed):
-            raise self.wrong(name, "a list of names of tools")
-        return frozenset(found)
-
-    def plan(self, fields: Mapping[str, Json], name: str) -> Plan | None:
-        if name not in fields:
-            return None
-        parsed = load(fields[name])
-        first = next((each for each in parsed.diagnostics if each.blocks), None)
-        if parsed.plan is None or first is not None:
-            reason = "" if first is None else f" {first.pointer}: {first.message}"
-            at = f"{self.place}.{name}"
-            raise CaseError(f"{self.file}: {at} is not a plan.{reason}")
-        return parsed.plan

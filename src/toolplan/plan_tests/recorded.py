@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 from toolplan.path import Json
 from toolplan.plan import Plan
 from toolplan.plan_json import dump, load
 from toolplan.plan_tests.cases import Case, CaseError
+from toolplan.storage.shared_file import write_whole
 
 
 class Recorded:
@@ -60,13 +60,8 @@ class Recorded:
             for (question, today), plan in self._plans.items()
         ]
         text = json.dumps({"plans": plans}, indent=2, ensure_ascii=False) + "\n"
-        folder = self.path.parent
         try:
-            with NamedTemporaryFile("w", dir=folder, delete=False, encoding="utf-8") as file:
-                written = Path(file.name)
-                file.write(text)
-            written.chmod(0o644)
-            written.replace(self.path)
+            write_whole(self.path, text, mode=0o644)
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise CaseError(f"{self.path}: {reason}.") from None

@@ -7,10 +7,12 @@ reads it, and `episode_of` returns what memory stores of a turn.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Final, cast
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from toolplan.path import Json
 from toolplan.plan import Plan
@@ -50,13 +52,8 @@ class Pending(Struct, frozen=True):
 
     def to_json(self) -> dict[str, Json]:
         """Return the JSON form."""
-        return {
-            "question": self.question,
-            "asked": self.asked,
-            "options": [*self.options],
-            "unexplained": [*self.unexplained],
-            "plans": [*self.plans],
-        }
+        fields = asdict(self).items()
+        return {name: [*part] if isinstance(part, tuple) else part for name, part in fields}
 
 
 class Conversation(Struct, frozen=True):
@@ -69,11 +66,8 @@ class Conversation(Struct, frozen=True):
 def read_conversation(context: Json) -> Conversation:
     """Read the context of a question; invalid parts are ignored."""
     node = _node(context)
-    episodes = node.get("episodic")
-    found = (_turn(_node(each)) for each in (episodes if isinstance(episodes, list) else []))
-    return Conversation(
-        next((turn for turn in found if turn is not None), None), _pending(node.get("pending"))
-    )
+    turns = filter(None, map(_turn, _list(node.get("episodic"))))
+    return Conversation(next(turns, None), _pending(node.get("pending")))
 
 
 def pending_of(question: str, asked: Clarification) -> Json:
@@ -104,53 +98,47 @@ def episode_of(
     """
     kept: Json = None if plan is None else dump(plan)
     if kept is None and isinstance(proposal, Draft) and proposal.dialect == "toolplan":
-        kept = _parsed(proposal.text)
-    asked = proposal if isinstance(proposal, Clarification) else None
-    pending = None if asked is None else pending_of(question.text, asked)
+        with suppress(ValueError):
+            kept = json.loads(proposal.text)
+    pending = pending_of(question.text, proposal) if isinstance(proposal, Clarification) else None
     entities = tuple(dict.fromkeys(_values(kept)))
     return Episode(question.text, timestamp, kept, entities, text, pending)
 
 
 def _values(plan: Json) -> Iterator[str]:
     """Yield the texts that a plan's calls are given, each after the name of its argument."""
-    steps = _node(plan).get("steps")
-    for step in steps if isinstance(steps, list) else []:
+    for step in _list(_node(plan).get("steps")):
         for name, value in _node(_node(step).get("args")).items():
             if isinstance(value, str) and "${" not in value and "\n" not in value and name != "sql":
                 yield f"{name}:{value}"
 
 
-def _turn(episode: Mapping[str, Json]) -> Turn | None:
-    query, plan = episode.get("query"), episode.get("plan")
-    if not isinstance(query, str) or plan is None:
-        return None
-    parsed = load(plan)
-    if parsed.plan is None or any(each.blocks for each in parsed.diagnostics):
-        return None
-    return Turn(query, parsed.plan)
+def _turn(episode: Json) -> Turn | None:
+    match episode:
+        case {"query": str(query), "plan": dict() | list() as plan}:
+            parsed = load(plan)
+            if parsed.plan is not None and not any(each.blocks for each in parsed.diagnostics):
+                return Turn(query, parsed.plan)
+        case _:
+            pass
+    return None
 
 
 def _pending(raw: Json) -> Pending | None:
-    node = _node(raw)
-    question, asked, plans = node.get("question"), node.get("asked"), node.get("plans")
-    if not isinstance(question, str) or not isinstance(asked, str):
-        return None
-    offered = tuple(plans) if isinstance(plans, list) else ()
-    return Pending(
-        question, asked, _texts(node.get("options")), _texts(node.get("unexplained")), offered
-    )
+    match raw:
+        case {"question": str(question), "asked": str(asked), **more}:
+            options, unexplained = (
+                tuple(each for each in _list(more.get(name)) if isinstance(each, str))
+                for name in ("options", "unexplained")
+            )
+            return Pending(question, asked, options, unexplained, tuple(_list(more.get("plans"))))
+        case _:
+            return None
 
 
-def _node(value: Json) -> Mapping[str, Json]:
-    return cast("Mapping[str, Json]", value) if isinstance(value, Mapping) else {}
+def _node(value: Json) -> dict[str, Json]:
+    return value if isinstance(value, dict) else {}
 
 
-def _texts(value: Json) -> tuple[str, ...]:
-    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
-
-
-def _parsed(written: str) -> Json:
-    try:
-        return json.loads(written)
-    except ValueError:
-        return None
+def _list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []

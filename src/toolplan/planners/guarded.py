@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
-from typing import Final, TypeGuard, cast
+from collections.abc import Callable, Sequence
+from typing import Final, cast
 
 from toolplan.errors import ToolplanError
 from toolplan.extensions import EntryPoint, described
@@ -39,14 +39,24 @@ async def proposed(
         ToolplanError: its `propose` is no async function, or returns what is no proposal.
     """
     name = type(planner).__name__
-    proposing: object = planner.propose(question, tools, attempts, on_text=on_text)
+
+    def wrong(clause: str, help: str) -> ToolplanError:
+        return ToolplanError("bad-planner", f"The planner {name} {clause}.", help)
+
+    return await _checked(planner.propose(question, tools, attempts, on_text=on_text), wrong)
+
+
+async def _checked(proposing: object, wrong: Callable[[str, str], Exception]) -> Proposal:
     if not inspect.isawaitable(proposing):
-        said = f"The `propose` of the planner {name} is no async function."
-        raise ToolplanError("bad-planner", said, "Write it with `async def`.")
+        raise wrong("has a `propose` that is no async function", "Write it with `async def`.")
     proposal = cast("object", await proposing)
-    if _is_proposal(proposal):
+    if isinstance(proposal, Clarification | Refusal):
         return proposal
-    raise ToolplanError("bad-planner", f"The planner {name} {_returned(proposal)}.", _PROPOSALS)
+    if not isinstance(proposal, Draft):
+        raise wrong(f"returned {described(proposal)} from `propose`", _PROPOSALS)
+    if not all(isinstance(cast("object", each), str) for each in (proposal.text, proposal.dialect)):
+        raise wrong("returned a Draft whose text or dialect is no text", _PROPOSALS)
+    return proposal
 
 
 def guarded_factory(entry: EntryPoint, offered: object) -> PlannerFactory:
@@ -84,31 +94,26 @@ class _Guarded:
         *,
         on_text: OnText | None = None,
     ) -> Proposal:
-        heard: list[BaseException] = []
+        raised: list[BaseException] = []
 
-        def hear(text: DraftText) -> None:
+        def report(text: DraftText) -> None:
             try:
                 if on_text is not None:
                     on_text(text)
             except BaseException as error:
-                heard.append(error)
+                raised.append(error)
                 raise
 
-        hearing = None if on_text is None else hear
+        given = None if on_text is None else report
         try:
-            proposing: object = self._inner.propose(question, tools, attempts, on_text=hearing)
-            if not inspect.isawaitable(proposing):
-                raise self._entry.wrong("has a `propose` that is no async function")
-            proposal = cast("object", await proposing)
+            proposing = self._inner.propose(question, tools, attempts, on_text=given)
+            return await _checked(proposing, self._entry.wrong)
         except ToolplanError:
             raise  # on purpose
         except Exception as error:  # the code of another package may raise anything
-            if any(error is each for each in heard):
-                raise  # it is of who listens
+            if error in raised:
+                raise  # by the caller's own `on_text`
             raise self._entry.fault(error) from error
-        if _is_proposal(proposal):
-            return proposal
-        raise self._entry.wrong(_returned(proposal), _PROPOSALS)
 
 
 class _GuardedRemembering(_Guarded):
@@ -117,16 +122,3 @@ class _GuardedRemembering(_Guarded):
 
     def drop(self, question: Question, tools: Toolbox, draft: Draft) -> None:
         self._entry.call(cast("Remembering", self._inner).drop, question, tools, draft)
-
-
-def _is_proposal(value: object) -> TypeGuard[Proposal]:
-    if isinstance(value, Draft):
-        written = (cast("object", value.text), cast("object", value.dialect))
-        return all(isinstance(each, str) for each in written)
-    return isinstance(value, Clarification | Refusal)
-
-
-def _returned(value: object) -> str:
-    if isinstance(value, Draft):
-        return "returned a Draft whose text or dialect is no text"
-    return f"returned {described(value)} from `propose`"

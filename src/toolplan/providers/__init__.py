@@ -13,8 +13,15 @@ from toolplan.providers._base import (
     Usage,
     complete,
 )
-from toolplan.providers._endpoint import Answered, Endpoint, Manner, OpensEndpoint, Part
-from toolplan.providers._failures import CallFailed, Failure
+from toolplan.providers._endpoint import (
+    Answered,
+    CallFailed,
+    Endpoint,
+    Failure,
+    Manner,
+    OpensEndpoint,
+    Part,
+)
 from toolplan.providers._open import ConfiguredModel, configured_models, open_model
 from toolplan.providers._parameters import SETTABLE
 from toolplan.providers._specs import Spec

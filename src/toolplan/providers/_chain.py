@@ -2,61 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolplan.providers import _faults
-from toolplan.providers._base import (
-    Ended,
-    ModelError,
-    ModelRequest,
-    Piece,
-    Restarted,
-    Text,
-    Usage,
-)
-from toolplan.providers._breaker import Breaker
-from toolplan.providers._endpoint import Answered, Endpoint
-from toolplan.providers._failures import CallFailed, Course, Failure, none_replied
-from toolplan.providers._retry import RetryPolicy, Runtime, in_time
-from toolplan.providers._text_bounds import TextBounds, most_chars
+from toolplan.providers._base import Ended, ModelError, ModelRequest, Piece, Restarted, Text, Usage
+from toolplan.providers._endpoint import Answered, CallFailed, Endpoint, Failure
+from toolplan.providers._errors import CHANGE, LATER
+from toolplan.providers._limits import RetryPolicy, Runtime, TextBounds, in_time, most_chars
 from toolplan.providers._usage import UsageTracker, total
+
+_MOST_FAILURES: Final = 5
+_REST_S: Final = 60.0
 
 
 class Link(Struct):
-    """One model of a chain.
+    """One model of a chain, with a circuit breaker.
+
+    After five failures in a row its endpoint is not asked for a minute; then one call tries. Where
+    that fails, or its end is never reported, the endpoint is not asked for as long again.
 
     Attributes:
         name: display name.
-        endpoint: makes the calls.
-        breaker: stops calls to an endpoint that keeps failing.
+        endpoint: returns what makes the calls.
         blocked: why it cannot be asked at all.
         plain: whether it has refused a schema.
+        failures: the number of failures in a row.
+        open_until: when a call may try again, on the clock of the chain.
     """
 
     name: str
-    endpoint: Endpoint
-    breaker: Breaker
+    endpoint: Callable[[], Endpoint]
     blocked: Failure | None = None
     plain: bool = False
+    failures: int = 0
+    open_until: float = 0.0
+
+    def admits(self, now: float) -> bool:
+        """Return whether a call may be made; if the breaker is open, this is the one that tries."""
+        if self.failures < _MOST_FAILURES:
+            return True
+        if now < self.open_until:
+            return False
+        self.open_until = now + _REST_S
+        return True
+
+    def record(self, now: float, *, failed: bool) -> None:
+        """Record how a call ended."""
+        self.failures = self.failures + 1 if failed else 0
+        self.open_until = now + _REST_S
 
 
-class _Asked(Struct):
-    """The state of one request."""
+class _Attempts(Struct):
+    """The calls of one request.
+
+    Attributes:
+        request: the request.
+        usage: what they used.
+        failures: the last failure of each model that was given up.
+        latest: the latest failure.
+        has_text: whether the caller has text of a reply that may be incomplete.
+        rewritten: calls that the endpoint refused because of a parameter, which do not count.
+    """
 
     request: ModelRequest
-    spent: list[Usage] = field(default_factory=list[Usage])
+    usage: Usage = field(default_factory=Usage)
     failures: list[Failure] = field(default_factory=list[Failure])
     latest: Failure | None = None
     has_text: bool = False
-    refused: int = 0
-
-    @property
-    def usage(self) -> Usage:
-        return total(self.spent)
+    rewritten: int = 0
 
 
 class Chain:
@@ -96,140 +113,134 @@ class Chain:
         Raises:
             ModelError: no model gave a whole one.
         """
-        asked = _Asked(request)
+        attempts = _Attempts(request)
         for link in self._links:
-            async with aclosing(self._ask(link, asked)) as pieces:
+            async with aclosing(self._ask(link, attempts)) as pieces:
                 async for piece in pieces:
                     yield piece
                     if isinstance(piece, Ended):
                         return
-        raise none_replied(asked.failures, asked.usage)
+        raise _all_failed(attempts.failures, attempts.usage)
 
-    async def _ask(self, link: Link, asked: _Asked) -> AsyncGenerator[Piece]:
+    async def _ask(self, link: Link, attempts: _Attempts) -> AsyncGenerator[Piece]:
         """Ask one model as often as that may help; without `Ended` it has failed."""
         if link.blocked is not None:
-            asked.failures.append(link.blocked)
+            attempts.failures.append(link.blocked)
             return
-        constrained = asked.request.schema is not None and not link.plain
+        constrained = attempts.request.schema is not None and not link.plain
         tried = 0
         failure: Failure | None = None
         while True:
-            if not link.breaker.admits():
-                wait_s = link.breaker.wait_s()
-                resting = _faults.resting(link.name, link.breaker.failures, wait_s)
-                asked.failures.append(failure or resting)
+            if not link.admits(now := self._runtime.clock()):
+                attempts.failures.append(failure or _not_asked(link, link.open_until - now))
                 return
             try:
-                async with aclosing(self._call(link, asked, constrained)) as pieces:
+                async with aclosing(self._call(link, attempts, constrained)) as pieces:
                     async for piece in pieces:
                         yield piece
                 return
             except CallFailed as error:
-                failure = error.failure
-                spent = error.spent
+                failure = attempts.latest = error.failure
+                self._settle(link, attempts, error.spent)
             finally:
                 self._tracker.ended()
-            self._note(link, asked, failure, spent)
+            link.record(self._runtime.clock(), failed=failure.is_of_the_endpoint)
             if failure.changed:
-                asked.refused += 1
+                attempts.rewritten += 1
                 continue
             if failure.schema and constrained:
                 constrained = False
                 continue
             tried += 1
-            pause_s = self._pause_s(link, asked, failure, tried)
+            pause_s = self._pause_s(link, attempts, failure, tried)
             if pause_s is None:
-                self._give_up(asked, failure)
-                return
+                break
             await self._runtime.sleep(pause_s)
+        attempts.failures.append(failure)
+        if failure.is_final:
+            raise ModelError(failure.code, failure.reason, failure.help, attempts.usage)
 
     async def _call(
-        self, link: Link, asked: _Asked, constrained: bool
-    ) -> AsyncGenerator[Text | Restarted | Ended]:
-        """Make one call.
-
-        Raises:
-            CallFailed: there is no whole reply.
-            ModelError: no more calls are allowed.
-        """
-        self._charge(link, asked)
-        if asked.has_text and asked.latest is not None:
-            asked.has_text = False
-            yield Restarted(asked.latest.reason)
-        request = asked.request
+        self, link: Link, attempts: _Attempts, constrained: bool
+    ) -> AsyncGenerator[Piece]:
+        """Make one call; without a whole reply it raises `CallFailed`."""
+        self._charge(link, attempts)
+        if attempts.has_text and attempts.latest is not None:
+            attempts.has_text = False
+            yield Restarted(attempts.latest.reason)
+        request = attempts.request
         bounds = TextBounds(most_chars(request.max_tokens))
-        spoken = False
+        has_words = False
         async with (
-            aclosing(link.endpoint.ask(request, constrained=constrained)) as parts,
+            aclosing(link.endpoint().ask(request, constrained=constrained)) as parts,
             aclosing(in_time(parts, link.name, self._retry_policy)) as timed,
         ):
             async for part in timed:
                 match part:
                     case Text(text) if text:
                         if code := bounds.breach(text):
-                            raise CallFailed(_faults.said_too_much(link.name, code))
-                        spoken = spoken or not text.isspace()
-                        asked.has_text = True
+                            what = "does not end" if code == "llm-too-long" else "repeats itself"
+                            raise CallFailed(
+                                Failure(code, f"The reply of {link.name} {what}.", CHANGE)
+                            )
+                        has_words = has_words or not text.isspace()
+                        attempts.has_text = True
                         self._tracker.wrote(text)
                         yield part
-                    case Answered(spent) if spoken:
+                    case Answered(spent) if has_words:
                         # Recorded first: the caller may close this generator after the end.
-                        self._settle(link, asked, spent)
-                        link.breaker.succeeded()
-                        link.plain |= asked.latest is not None and asked.latest.schema
-                        yield Ended(link.name, asked.usage)
+                        self._settle(link, attempts, spent)
+                        link.record(self._runtime.clock(), failed=False)
+                        link.plain |= attempts.latest is not None and attempts.latest.schema
+                        yield Ended(link.name, attempts.usage)
                     case Answered(spent):
-                        raise CallFailed(_faults.said_nothing(link.name), spent)
+                        reason = f"The reply of {link.name} is empty."
+                        raise CallFailed(Failure("llm-empty", reason, CHANGE), spent)
                     case _:
                         pass  # a sign of life
 
-    def _charge(self, link: Link, asked: _Asked) -> None:
-        """Count the call that is made now.
-
-        Raises:
-            ModelError: no more calls are allowed.
-        """
-        calls = asked.usage.calls
-        if calls - asked.refused >= self._retry_policy.max_calls:
-            last = f" The last failure: {asked.latest.reason}" if asked.latest else ""
+    def _charge(self, link: Link, attempts: _Attempts) -> None:
+        """Count the call that is made now, where one more is allowed."""
+        calls = attempts.usage.calls
+        if calls - attempts.rewritten >= self._retry_policy.max_calls:
+            last = f" The last failure: {attempts.latest.reason}" if attempts.latest else ""
             raise ModelError(
                 "llm-budget",
                 f"{calls} calls to models gave no reply, and no more are allowed.{last}",
                 "Allow more calls, or name fewer models.",
-                asked.usage,
+                attempts.usage,
             )
         self._tracker.begin(link.name)
-        asked.spent.append(Usage(calls=1))
+        attempts.usage = total((attempts.usage, Usage(calls=1)))
 
-    def _settle(self, link: Link, asked: _Asked, spent: Usage) -> None:
+    def _settle(self, link: Link, attempts: _Attempts, spent: Usage) -> None:
         self._tracker.end(link.name, spent)
-        asked.spent.append(replace(spent, calls=0))
+        attempts.usage = total((attempts.usage, replace(spent, calls=0)))
 
-    def _note(self, link: Link, asked: _Asked, failure: Failure, spent: Usage) -> None:
-        self._settle(link, asked, spent)
-        asked.latest = failure
-        if failure.of_the_endpoint:
-            link.breaker.failed()
-        else:
-            link.breaker.succeeded()
-
-    def _pause_s(self, link: Link, asked: _Asked, failure: Failure, tried: int) -> float | None:
+    def _pause_s(
+        self, link: Link, attempts: _Attempts, failure: Failure, tried: int
+    ) -> float | None:
         """Return the pause before the same model is asked again, or None if it is not."""
-        if failure.course is not Course.AGAIN:
+        if not failure.is_retryable:
             return None
-        most = asked.request.most_calls
-        if most is not None and asked.usage.calls - asked.refused >= most:
+        most = attempts.request.most_calls
+        if most is not None and attempts.usage.calls - attempts.rewritten >= most:
             return None
         if failure.code == "llm-stream-cut" and link is not self._links[-1]:
             return None  # the caller has waited once already
         return self._retry_policy.pause_s(failure, tried, self._runtime.chance())
 
-    def _give_up(self, asked: _Asked, failure: Failure) -> None:
-        """Continue with the next model.
 
-        Raises:
-            ModelError: no other model could help.
-        """
-        asked.failures.append(failure)
-        if failure.course is Course.NOWHERE:
-            raise ModelError(failure.code, failure.reason, failure.help, asked.usage)
+def _not_asked(link: Link, wait_s: float) -> Failure:
+    what = f"failed {link.failures} times in a row and is not asked for {wait_s:.0f} s"
+    return Failure("llm-unavailable", f"{link.name} {what}.", LATER)
+
+
+def _all_failed(failures: Sequence[Failure], usage: Usage) -> ModelError:
+    first, *others = failures
+    if not others:
+        return ModelError(first.code, first.reason, first.help, usage)
+    code = first.code if len({each.code for each in failures}) == 1 else "llm-unavailable"
+    reasons = " ".join(f"{each.reason} ({each.code})" for each in failures)
+    help = " ".join(dict.fromkeys(each.help for each in failures if each.help))
+    return ModelError(code, f"No model of the chain gave a reply. {reasons}", help, usage)

@@ -1,15 +1,24 @@
-"""What an endpoint is: one call to one model, without retries."""
+"""Endpoints: one call to one model, without retries, and how it can fail."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias, cast
 
 from msgspec import Struct
 
+from toolplan.errors import ToolplanError
+from toolplan.extensions import EntryPoint
 from toolplan.providers._base import ModelRequest, Text, Usage
 from toolplan.providers._specs import Spec
+
+_UNUSED: Final = Usage()
+_END: Final = object()
+_RETRYABLE: Final = frozenset(("llm-rate-limit", "llm-stream-cut", "llm-unavailable"))
+_FINAL: Final = frozenset(("llm-refused", "llm-request", "llm-truncated"))
+_OF_THE_ENDPOINT: Final = _RETRYABLE | {"llm-auth", "llm-bad-response", "llm-timeout"}
 
 
 class Answered(Struct, frozen=True):
@@ -28,12 +37,10 @@ class Manner:
 
     Attributes:
         key: the key that is sent; empty for none.
-        streamed: whether the reply is asked for as it is written, or as one.
         left_out: the parameters that are not sent: names of `SETTABLE`.
     """
 
     key: str = field(repr=False)
-    streamed: bool = True
     left_out: frozenset[str] = frozenset()
 
 
@@ -55,3 +62,92 @@ class OpensEndpoint(Protocol):
     def __call__(self, spec: Spec, manner: Manner) -> Endpoint:
         """Return the endpoint. Nothing is called yet."""
         ...
+
+
+class Failure(Struct, frozen=True):
+    """Why a call gave no whole reply.
+
+    Attributes:
+        code: a code of `ModelError`.
+        reason: one sentence; it names the model and holds no key.
+        help: what the user can do.
+        lasts: whether asking the same model again cannot help, as with a spent quota.
+        retry_after_s: seconds that the endpoint asks to wait.
+        schema: whether the endpoint may have refused the schema of the reply.
+        changed: whether the endpoint writes the next request otherwise, without the parameter that
+            was refused; it is made at once, and does not count as a try.
+    """
+
+    code: str
+    reason: str
+    help: str = ""
+    lasts: bool = False
+    retry_after_s: float | None = None
+    schema: bool = False
+    changed: bool = False
+
+    @property
+    def is_retryable(self) -> bool:
+        """Whether asking the same model again, after a pause, may help."""
+        return self.code in _RETRYABLE and not self.lasts
+
+    @property
+    def is_final(self) -> bool:
+        """Whether no model could help: the request is wrong, or the model refused."""
+        return self.code in _FINAL and not self.lasts
+
+    @property
+    def is_of_the_endpoint(self) -> bool:
+        """Whether it counts against the endpoint, and not only against this request."""
+        return self.code in _OF_THE_ENDPOINT
+
+
+class CallFailed(ToolplanError):
+    """A call to a model gave no whole reply. `spent` is what it has used."""
+
+    def __init__(self, failure: Failure, spent: Usage = _UNUSED) -> None:
+        super().__init__(failure.code, failure.reason, failure.help)
+        self.failure = failure
+        self.spent = spent
+
+
+def guarded_provider(entry: EntryPoint, offered: object) -> OpensEndpoint:
+    """Return the provider of another package, with a guard that names the package in its faults.
+
+    Raises:
+        ExtensionError: it cannot be called.
+    """
+    if not callable(offered):
+        raise entry.wrong("is no function that opens an endpoint")
+    opens = cast("OpensEndpoint", offered)
+
+    def opened(spec: Spec, manner: Manner) -> Endpoint:
+        endpoint = entry.call(opens, spec, manner)
+        if isinstance(endpoint, type) or not callable(getattr(endpoint, "ask", None)):
+            raise entry.wrong("opened an endpoint that has no method `ask`")
+        return _GuardedEndpoint(entry, endpoint)
+
+    return opened
+
+
+class _GuardedEndpoint:
+    def __init__(self, entry: EntryPoint, inner: Endpoint) -> None:
+        self._entry = entry
+        self._inner = inner
+
+    async def ask(self, request: ModelRequest, *, constrained: bool) -> AsyncGenerator[Part]:
+        asked = cast("object", self._entry.call(self._inner.ask, request, constrained=constrained))
+        if not isinstance(asked, AsyncGenerator):
+            raise self._entry.wrong("has an `ask` that is no async generator")
+        parts = cast("AsyncGenerator[object]", asked)
+        async with aclosing(parts):
+            while (part := await self._next(parts)) is not _END:
+                yield self._entry.returned(part, Text, Answered, type(None), by="ask")
+
+    async def _next(self, parts: AsyncGenerator[object]) -> object:
+        try:
+            return await anext(parts, _END)
+        except ToolplanError:
+            raise  # on purpose
+        except Exception as error:  # the code of another package may raise anything
+            raise self._entry.fault(error) from error

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from functools import cache, partial
 from random import SystemRandom
 from types import MappingProxyType
 from typing import Final
@@ -14,14 +14,17 @@ from typing import Final
 from msgspec import Struct
 
 from toolplan.extensions import Extensions
-from toolplan.providers import _faults
-from toolplan.providers._base import Model, ModelError, ModelRequest
-from toolplan.providers._breaker import Breaker
+from toolplan.providers._base import Model, ModelError
 from toolplan.providers._chain import Chain, Link
-from toolplan.providers._endpoint import Endpoint, Manner, OpensEndpoint, Part
-from toolplan.providers._failures import Failure
-from toolplan.providers._guarded import guarded_provider
-from toolplan.providers._retry import RetryPolicy, Runtime
+from toolplan.providers._endpoint import (
+    Endpoint,
+    Failure,
+    Manner,
+    OpensEndpoint,
+    guarded_provider,
+)
+from toolplan.providers._errors import key_setting
+from toolplan.providers._limits import RetryPolicy, Runtime
 from toolplan.providers._specs import Spec, origin, read_spec
 from toolplan.providers._usage import UsageTracker
 
@@ -40,14 +43,11 @@ def open_model(
     keys: Mapping[str, str],
     addresses: Mapping[str, str] = _NOWHERE_ELSE,
     timeout_s: float = 60.0,
-    first_piece_s: float | None = None,
     between_pieces_s: float = 30.0,
     tries: int = 3,
     max_calls: int = 8,
-    streamed: bool = True,
     left_out: Collection[str] = (),
     tracker: UsageTracker | None = None,
-    clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     chance: Callable[[], float] = _CHANCE.random,
 ) -> Model:
@@ -61,39 +61,30 @@ def open_model(
         keys: the key of each provider, sent to it alone; for a bare URL by its scheme and host.
         addresses: base URLs of providers that are elsewhere than usual.
         timeout_s: the most seconds of one call.
-        first_piece_s: the same until the first piece; by default `timeout_s`.
         between_pieces_s: the most seconds between two pieces.
         tries: the most calls to one model for one reply.
         max_calls: the most calls to all models for one reply.
-        streamed: whether replies are asked for as they are written, or each as one.
-        left_out: parameters that are not sent (`SETTABLE`); those refused are found out.
-        tracker: sums up usage over many replies, and keeps their budget.
-        clock: a monotonic clock, in seconds.
+        left_out: parameters that are not sent (`SETTABLE`); those refused are found out. Without
+            `stream` each reply comes as one.
+        tracker: sums up usage over many replies.
         sleep: makes a pause.
         chance: returns a random number from 0.0 to 1.0, for the length of pauses.
 
     Raises:
         ModelError: `llm-spec`, there is no such model.
     """
-    named = [spec] if isinstance(spec, str) else spec
-    specs = [read_spec(each, addresses, MODELS) for each in named]
-    if not specs:
-        raise ModelError("llm-spec", "No model is named.", "Name one, as in ollama:mistral.")
     links: list[Link] = []
-    for each in specs:
-        manner = Manner(_key(each, keys), streamed, frozenset(left_out))
+    for name in [spec] if isinstance(spec, str) else spec:
+        each = read_spec(name, addresses, MODELS)
+        manner = Manner(_key(each, keys), frozenset(left_out))
         blocked = _blocked(each, manner.key)
-        links.append(Link(each.name, _Unopened(each, manner), Breaker(clock), blocked))
-    retry_policy = RetryPolicy(
-        total_s=timeout_s,
-        first_piece_s=timeout_s if first_piece_s is None else first_piece_s,
-        between_pieces_s=between_pieces_s,
-        tries=tries,
-        max_calls=max_calls,
-    )
-    return Chain(
-        links, retry_policy=retry_policy, runtime=Runtime(clock, sleep, chance), tracker=tracker
-    )
+        # an endpoint is loaded when it is first asked
+        links.append(Link(each.name, cache(partial(_endpoint, each, manner)), blocked))
+    if not links:
+        raise ModelError("llm-spec", "No model is named.", "Name one, as in ollama:mistral.")
+    retry_policy = RetryPolicy(timeout_s, between_pieces_s, tries, max_calls)
+    runtime = Runtime(time.monotonic, sleep, chance)
+    return Chain(links, retry_policy=retry_policy, runtime=runtime, tracker=tracker)
 
 
 class ConfiguredModel(Struct, frozen=True):
@@ -115,27 +106,14 @@ def configured_models(
     Raises:
         ModelError: `llm-spec`, there is no such model.
     """
-    found: list[ConfiguredModel] = []
-    for each in (read_spec(spec, addresses, MODELS) for spec in specs):
-        blocked = _blocked(each, _key(each, keys))
-        found.append(ConfiguredModel(each.name, each.url, blocked))
-    return found
+    found = [read_spec(spec, addresses, MODELS) for spec in specs]
+    return [
+        ConfiguredModel(each.name, each.url, _blocked(each, _key(each, keys))) for each in found
+    ]
 
 
-class _Unopened:
-    """An endpoint that is loaded when it is first asked."""
-
-    def __init__(self, spec: Spec, manner: Manner) -> None:
-        self._spec = spec
-        self._manner = manner
-
-    def ask(self, request: ModelRequest, *, constrained: bool) -> AsyncGenerator[Part]:
-        return self._endpoint.ask(request, constrained=constrained)
-
-    @cached_property
-    def _endpoint(self) -> Endpoint:
-        provider = self._spec.provider
-        return MODELS[_AT_URL if "://" in provider else provider](self._spec, self._manner)
+def _endpoint(spec: Spec, manner: Manner) -> Endpoint:
+    return MODELS[_AT_URL if "://" in spec.provider else spec.provider](spec, manner)
 
 
 def _key(spec: Spec, keys: Mapping[str, str]) -> str:
@@ -147,6 +125,10 @@ def _key(spec: Spec, keys: Mapping[str, str]) -> str:
 
 
 def _blocked(spec: Spec, key: str) -> Failure | None:
-    if not key:
-        return _faults.no_key(spec) if spec.needs_key else None
-    return None if _KEY.fullmatch(key) else _faults.bad_key(spec)
+    if key and not _KEY.fullmatch(key):
+        reason = f"The key for {spec.name} holds characters that no key has."
+        return Failure("llm-auth", reason, "Copy it again, without quotes and spaces.")
+    if spec.needs_key and not key:
+        help = f"Set {key_setting(spec)}, or name a model that needs no key."
+        return Failure("llm-auth", f"There is no key for {spec.name}.", help)
+    return None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -25,9 +26,9 @@ SETTABLE: Final = (
 """The parameters that a setting may leave out; `system` moves into the user's message."""
 LIMITS: Final = ("max_tokens", "max_completion_tokens")
 """The two names of the limit of tokens."""
-SCHEMA: Final = "schema:"
-"""Before a keyword of JSON Schema that is left out of the schema of the reply."""
 
+_KEYWORD: Final = "schema:"
+"""Before a keyword of JSON Schema that is left out of the schema of the reply."""
 _NOT_ABOUT_PARAMETERS: Final = frozenset((401, 402, 403, 404, 408, 413, 429))
 _WRONG_REQUEST: Final = frozenset((400, 422))
 _MOST_CHANGES: Final = 16
@@ -40,34 +41,44 @@ _TOO_LARGE: Final = re.compile(
     r"too (?:large|high|many|big)|exceed|less than|at most|maximum|<=|\d ?> ?\d|in the completion",
     re.IGNORECASE,
 )
-_LIMIT_WORDS: Final = (
+_NUMBER: Final = re.compile(r"\b\d{1,3}(?:,\d{3})+\b|\b\d+\b")
+_LIMIT: Final = (
     r"max_(?:completion_|output_|new_)?tokens|maxOutputTokens|max(?:imum)? tokens\b"
     r"|in the completion"
 )
-_FORMAT_WORDS: Final = (
+_FORMAT: Final = (
     r"\bresponse[ _]?format\b|\bjson[ _]schema\b|\bjson_object\b|\bstructured[ _]outputs?\b"
     r"|\bguided|\bgrammar\b|\boutput_(?:config|format)\b|\bresponse_?(?:json_?)?schema\b"
     r"|\binvalid schema\b|\bjson mode\b"
 )
-_NAMED: Final = (
-    (LIMITS, re.compile(_LIMIT_WORDS, re.IGNORECASE)),
-    (("stream_options",), re.compile(r"stream_options|include_usage", re.IGNORECASE)),
-    (("temperature",), re.compile(r"\btemperature\b", re.IGNORECASE)),
-    (("response_format", "output_config"), re.compile(_FORMAT_WORDS, re.IGNORECASE)),
-    (("stream",), re.compile(r"\bstream\b|\bstreaming\b", re.IGNORECASE)),
-)
-_SYSTEM: Final = re.compile(
-    r"\bsystem[\s'\"`]+(?:role|message|prompt|instruction)|\broles?\b.{0,40}\bsystem\b"
-    r"|messages\W+0\W+role|developer instruction|roles must alternate|['\"`]system['\"`]",
-    re.IGNORECASE,
-)
-_PLAIN_KEYWORDS: Final = (
-    "pattern", "minLength", "maxLength", "minItems", "maxItems", "exclusiveMinimum",
-    "exclusiveMaximum", "uniqueItems", "multipleOf",
-)  # fmt: skip
-"""Keywords that are no ordinary words of an error."""
-_QUOTED_KEYWORDS: Final = ("format", "minimum", "maximum", "default", "const", "contains", "not")
-_NUMBER: Final = re.compile(r"\b\d{1,3}(?:,\d{3})+\b|\b\d+\b")
+_NAMES: Final = {
+    name: re.compile(pattern, re.IGNORECASE)
+    for name, pattern in {
+        "max_tokens": _LIMIT,
+        "max_completion_tokens": _LIMIT,
+        "stream_options": r"stream_options|include_usage",
+        "temperature": r"\btemperature\b",
+        "response_format": _FORMAT,
+        "output_config": _FORMAT,
+        "stream": r"\bstream\b|\bstreaming\b",
+        "cache_control": r"cache_control",
+        "system": r"\bsystem[\s'\"`]+(?:role|message|prompt|instruction)|['\"`]system['\"`]"
+        r"|\broles?\b.{0,40}\bsystem\b|messages\W+0\W+role|developer instruction"
+        r"|roles must alternate",
+    }.items()
+}
+"""How endpoints name each parameter."""
+_NARROWING: Final = {
+    keyword: re.compile(rf"\b{keyword}\b", re.IGNORECASE)
+    for keyword in (
+        "pattern", "minLength", "maxLength", "minItems", "maxItems", "exclusiveMinimum",
+        "exclusiveMaximum", "uniqueItems", "multipleOf",
+    )
+} | {
+    keyword: re.compile(rf"['\"`]{keyword}['\"`]")  # unquoted, they are ordinary words
+    for keyword in ("format", "minimum", "maximum", "default", "const", "contains", "not")
+}  # fmt: skip
+"""How endpoints name the keywords of JSON Schema without which a schema only gets wider."""
 
 
 class Changes(Struct, frozen=True):
@@ -101,43 +112,34 @@ class Changes(Struct, frozen=True):
             return None
         if status not in _WRONG_REQUEST and not _REFUSING.search(words):
             return None
-        sent = _limits_in(body)
-        for text in filter(None, (param, words)):
-            found: list[tuple[int, str]] = []
-            for names, pattern in _NAMED:
-                name = next((each for each in names if each in body), None)
-                if name is not None and (seen := pattern.search(text)) is not None:
-                    found.append((seen.start(), name))
-            if isinstance(body.get("system"), list) and "cache_control" in text:
-                found.append((text.index("cache_control"), "cache_control"))
-            if _has_system(body) and (seen := _SYSTEM.search(text)) is not None:
-                found.append((seen.start(), "system"))
-            for _, name in sorted(found):
-                changes = self._without(name, words, body, sent)
+        sent = list(_parameters(body))
+        for text in (param, words):
+            named = [(seen.start(), name) for name in sent if (seen := _NAMES[name].search(text))]
+            for _, name in sorted(named):
+                changes = self._without(name, words, body)
                 if changes not in (None, self):  # the same again would never end
                     return changes
         return None
 
-    def _without(
-        self, name: str, words: str, body: Mapping[str, Json], sent: int | None
-    ) -> Changes | None:
+    def _without(self, name: str, words: str, body: Mapping[str, Json]) -> Changes | None:
         if name in LIMITS:
-            return self._with_other_limit(name, words, sent, required="system" in body)
+            return self._with_other_limit(name, words, body)
         if name not in ("response_format", "output_config"):
             return self._and(name)
-        wanted = body[name]
-        if keyword := _keyword(words, _keywords(wanted)):
-            return self._and(f"{SCHEMA}{keyword}")
-        if "strict" in words.lower() and "strict" not in self.left_out and _is_strict(wanted):
+        form = json.dumps(body[name])
+        for keyword, pattern in _NARROWING.items():
+            if f'"{keyword}": ' in form and pattern.search(words):
+                return self._and(f"{_KEYWORD}{keyword}")
+        if "strict" in words.lower() and '"strict": true' in form:
             return self._and("strict")
         if "json_object" in words and not self.object_only and name == "response_format":
             return replace(self, object_only=True)
         return self._and("response_format")
 
-    def _with_other_limit(
-        self, name: str, words: str, sent: int | None, *, required: bool
-    ) -> Changes | None:
-        if sent is not None and _TOO_LARGE.search(words):
+    def _with_other_limit(self, name: str, words: str, body: Mapping[str, Json]) -> Changes | None:
+        required = "system" in body  # by Anthropic
+        sent = body[name]
+        if isinstance(sent, int) and _TOO_LARGE.search(words):
             stated = [int(each.replace(",", "")) for each in _NUMBER.findall(words)]
             fitting = [each for each in stated if 1 < each < sent]
             if fitting and (self.most_tokens is None or required):
@@ -149,13 +151,25 @@ class Changes(Struct, frozen=True):
         return replace(self, left_out=self.left_out.union(names))
 
 
+def _parameters(body: Mapping[str, Json]) -> Iterator[str]:
+    """Yield the names of the parameters in `body` that can be left out."""
+    yield from (name for name in _NAMES if name in body and name != "system")
+    if isinstance(body.get("system"), list):
+        yield "cache_control"
+    match body.get("messages"):
+        case [{"role": "system"}, *_]:
+            yield "system"
+        case _:
+            pass
+
+
 def without_keywords(schema: Json, left_out: frozenset[str]) -> Json:
     """Return `schema` without the keywords in `left_out`, which only ever widens it.
 
     >>> without_keywords({"type": "string", "pattern": "^a"}, frozenset({"schema:pattern"}))
     {'type': 'string'}
     """
-    dropped = {each.removeprefix(SCHEMA) for each in left_out if each.startswith(SCHEMA)}
+    dropped = {each.removeprefix(_KEYWORD) for each in left_out if each.startswith(_KEYWORD)}
     return _dropped(schema, dropped) if dropped else schema
 
 
@@ -173,43 +187,3 @@ def _dropped(schema: Json, dropped: set[str]) -> Json:
         elif key not in dropped:
             kept[key] = value if key in ("enum", "const", "required") else _dropped(value, dropped)
     return kept
-
-
-def _keywords(schema: Json) -> set[str]:
-    if isinstance(schema, list):
-        return {key for each in schema for key in _keywords(each)}
-    if not isinstance(schema, dict):
-        return set()
-    return {*schema, *(key for each in schema.values() for key in _keywords(each))}
-
-
-def _keyword(words: str, used: set[str]) -> str | None:
-    """Return the keyword of a schema that `words` name, of those that only make it narrower."""
-    for keyword in _PLAIN_KEYWORDS:
-        if keyword in used and re.search(rf"\b{keyword}\b", words, re.IGNORECASE):
-            return keyword
-    for keyword in _QUOTED_KEYWORDS:
-        if keyword in used and re.search(rf"['\"`]{keyword}['\"`]", words):
-            return keyword
-    return None
-
-
-def _is_strict(wanted: Json) -> bool:
-    match wanted:
-        case {"json_schema": {"strict": True}}:
-            return True
-        case _:
-            return False
-
-
-def _has_system(body: Mapping[str, Json]) -> bool:
-    match body.get("messages"):
-        case [{"role": "system"}, *_]:
-            return True
-        case _:
-            return False
-
-
-def _limits_in(body: Mapping[str, Json]) -> int | None:
-    stated = next((body[name] for name in LIMITS if name in body), None)
-    return stated if isinstance(stated, int) else None

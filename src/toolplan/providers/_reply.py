@@ -7,17 +7,23 @@ protocol requires. A stream that just stops is not a short reply.
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from typing import Final, cast
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from toolplan.path import Json
-from toolplan.providers import _faults
 from toolplan.providers._base import Text, Usage
-from toolplan.providers._endpoint import Part
-from toolplan.providers._events import Events
-from toolplan.providers._failures import Failure
-from toolplan.providers._said import ErrorObject, error_in, title_of
+from toolplan.providers._endpoint import Failure, Part
+from toolplan.providers._errors import (
+    AGAIN,
+    CHANGE,
+    ErrorObject,
+    error_in,
+    quoted,
+    refused,
+    title_of,
+)
 
 _ENDED: Final = frozenset(
     ("stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed")
@@ -26,149 +32,69 @@ _TRUNCATED: Final = frozenset(("length", "max_tokens", "model_context_window_exc
 _REFUSED: Final = ("content_filter", "refusal", "safety")
 _THOUGHTS: Final = ("reasoning_content", "reasoning", "thinking")
 _CALLED: Final = frozenset(("tool_calls", "function_call", "tool_use"))
-_NONE: Final = Usage()
+_MESSAGE_KINDS: Final = frozenset((
+    "message", "message_start", "message_delta", "message_stop",
+    "content_block_start", "content_block_delta", "content_block_stop",
+))  # fmt: skip
+_FIELDS: Final = (b"data", b"event", b"id", b"retry")
 _EVENTS: Final = "text/event-stream"
-_JSON: Final = "application/json"
 _PAGE_BYTES: Final = 50_000
-_KINDS: Final = {
-    _EVENTS: "events",
-    _JSON: "JSON",
-    "text/html": "an HTML page",
-    "text/plain": "text",
-}
+_UNUSED: Final = Usage()
+_ADDRESS: Final = "Check that the address is that of a model's API, with /v1 at its end."
 
 
-class TooLong(Exception):
-    """The reply has more bytes than it may have."""
+class Events:
+    """Reads server-sent events out of bytes in parts of any size."""
 
+    def __init__(self) -> None:
+        """Start empty."""
+        self._rest = bytearray()
+        self._lines: list[bytes] = []
+        self._begun = False
 
-class ReplyReader:
-    """Reads one reply as it comes: `begin`, `feed` for each part, `end` where the body ended."""
+    def feed(self, part: bytes) -> list[bytes]:
+        """Take more; return the data of the events that it completes.
 
-    def __init__(self, *, streamed: bool, most_bytes: int) -> None:
-        """Start empty. `streamed` says that events were asked for."""
-        self._streamed = streamed
-        self._most_bytes = most_bytes
-        self._bytes = 0
-        self._content_type = ""
-        self._framed = False
-        self._encoded = False
-        self._ended = False
-        self._garbled = False
-        self._body = bytearray()
-        self._events = Events()
-        self._seen = Seen()
-        self.too_long = False
-        """Whether the reply has more bytes than it may have."""
-
-    @property
-    def seen(self) -> Seen:
-        """What the reply has said so far."""
-        return self._seen
-
-    def begin(self, content_type: str, *, framed: bool, encoded: bool) -> None:
-        """Take the headers: `framed` says that HTTP marks the body's end, and so notices a cut."""
-        self._content_type = content_type.partition(";")[0].strip().lower()
-        self._framed = framed
-        self._encoded = encoded
-
-    def feed(self, part: bytes) -> list[Part]:
-        """Take more of the body; return the text in it, and None for an event without text.
-
-        Raises:
-            TooLong: the body is larger than allowed.
+        >>> Events().feed(b"data: 1" + bytes([10, 10]) + b"data: 2")
+        [b'1']
         """
-        self._bytes += len(part)
-        if self._bytes > self._most_bytes:
-            self.too_long = True
-            raise TooLong
-        if self._encoded:
+        self._rest += part
+        if b"\n" not in part:
             return []
-        if not self._seen.events:  # else it is a stream, whatever it calls itself
-            self._body += part
-        return self._read(part) if self._streamed else []
-
-    def end(self) -> list[Part]:
-        """Record that the body ended by itself; return the text that was still missing."""
-        self._ended = True
-        if self._encoded:
-            return []
-        # The last event may lack its blank line, where HTTP says that the body is complete.
-        parts = self._read(b"\n\n") if self._streamed and self._framed else []
-        if not self._is_stream and self.fault("") is None:
-            return [Text(self._seen.text)]
-        return parts
-
-    def fault(self, name: str) -> Failure | None:
-        """Return what is wrong with the reply of the model `name` so far, or None."""
-        if self.too_long:
-            return _faults.endless(name)
-        whole = self._is_whole() if self._is_stream else self._read_body()
-        if not whole and self._seen.done:
-            return _faults.no_reason_to_end(name)
-        if not whole:
-            return _faults.broken_off(name)
-        if odd := self._odd():
-            return _faults.odd_reply(name, odd)
-        return _unwanted(self._seen, name)
+        end = self._rest.rindex(b"\n") + 1
+        text = bytes(self._rest[:end])
+        del self._rest[:end]
+        if not self._begun:
+            self._begun = True
+            text = text.removeprefix(BOM_UTF8)
+        complete: list[bytes] = []
+        for line in text.splitlines():
+            if line:
+                self._lines.append(line)
+                continue
+            data = [
+                each[5:].removeprefix(b" ") for each in self._lines if each.startswith(b"data:")
+            ]
+            self._lines.clear()
+            if data:
+                complete.append(b"\n".join(data))
+        return complete
 
     @property
-    def _is_stream(self) -> bool:
-        # Some that are asked for events answer with one JSON object; others call their events so.
-        return self._streamed and (self._content_type == _EVENTS or self._seen.events > 0)
-
-    def _read(self, part: bytes) -> list[Part]:
-        parts: list[Part] = []
-        for text in self._events.feed(part):
-            if self._seen.done or self._seen.error is not None:
-                break
-            if text.strip().startswith(b"[DONE]"):
-                self._seen.close()
-                break
-            try:
-                parts.append(self._seen.take(cast("Json", json.loads(text)), streamed=True))
-            except (ValueError, RecursionError):
-                self._garbled = True
-        return parts
-
-    def _is_whole(self) -> bool:
-        """Return whether all that belongs to the stream has come, be it a reply or not."""
-        seen = self._seen
-        if self._encoded or self._garbled:
-            return True
-        if not seen.events:
-            partial = self._content_type == _EVENTS and self._events.is_partial
-            return bool(self._bytes) and not partial
-        return seen.finish is not None and (seen.done or (self._framed and self._ended))
-
-    def _read_body(self) -> bool:
-        """Read a reply that is one JSON object; return whether all of it has come."""
-        if self._encoded:
-            return True
-        try:
-            answer = cast("Json", json.loads(bytes(self._body)))
-        except (ValueError, RecursionError):
-            return bool(self._bytes) and not self._body.lstrip().startswith(b"{")
-        self._seen = Seen()
-        self._seen.take(answer, streamed=False)
-        return True
-
-    def _odd(self) -> str:
-        """Return why this is not a reply of a model, or an empty text."""
-        if self._encoded:
-            return "answered in a compressed form that was not asked for"
-        if self._garbled:
-            return "sent an event that is not JSON"
-        if not self._seen.known:
-            kind = _KINDS.get(self._content_type, "something")
-            page = bytes(self._body[:_PAGE_BYTES]).decode("utf-8", "replace")
-            title = title_of(page) if page.lstrip().startswith("<") else ""
-            said = _faults.quoted(title)
-            return f"answered with {kind} that holds no reply of a model{said}"
-        return "sent text after the end of its reply" if self._seen.late else ""
+    def is_partial(self) -> bool:
+        """Whether the last bytes are the start of an event."""
+        rest = bytes(self._rest)
+        rest = rest if self._begun else rest.removeprefix(BOM_UTF8)
+        begun = [line for line in (*self._lines, rest) if line]
+        return bool(begun) and all(map(_is_field, begun))
 
 
-class Seen(Struct):
+def _is_field(line: bytes) -> bool:
+    name, mark, _ = line.partition(b":")
+    return any(field == name if mark and name else field.startswith(name) for field in _FIELDS)
+
+
+class ReplyContent(Struct):
     """What a reply has said, in the form of chat completions (OpenAI) or messages (Anthropic).
 
     Attributes:
@@ -177,14 +103,9 @@ class Seen(Struct):
         finish: the reason given for the end.
         done: whether the stream was closed as its protocol requires.
         late: whether text, or another reason, came after the end.
-        refusal: the text of a refusal; None where there was none.
         thought: whether there was reasoning, in a field of its own.
-        written: the text so far, of a reply that gave no reason to end.
         called: whether a tool was called.
-        text: the text of a reply that is not a stream.
-        model: the name that the endpoint gives its model.
-        usage: the tokens that the endpoint counted.
-        error: the error that was sent in place of a reply.
+        text: the text; of a stream, until it gave a reason to end.
     """
 
     known: int = 0
@@ -194,92 +115,76 @@ class Seen(Struct):
     late: bool = False
     refusal: str | None = None
     thought: bool = False
-    written: str = ""
     called: bool = False
     text: str = ""
     model: str = ""
-    usage: Usage = _NONE
+    usage: Usage = _UNUSED
     error: ErrorObject | None = None
 
-    def take(self, event: Json, *, streamed: bool) -> Part:
-        """Take one event, or a whole reply; return its text, None where it has none."""
+    def take_event(self, event: Json) -> Part:
+        """Take one event of a stream; return its text, None where it has none."""
         known = self.known
-        text = ""
-        match event:
-            case {"type": "error"}:
-                self.error = error_in(event) or ErrorObject()
-            case {"error": error} if error:
-                self.error = error_in(event)
-            case {"choices": list(choices)}:
-                self.known += 1
-                self._count(event)
-                text = "".join(map(self._choice, choices))
-            case {"type": str(kind)}:
-                text = self._message_event(kind, event)
-            case {"detail": _} | {"errors": _} | {"message": str()} | [dict(), *_]:
-                self.error = error_in(event)
-            case _:
-                pass  # nothing that is known
-        if not streamed:
-            self.text = text
-        elif self.known > known:
+        text = self.take(event)
+        if self.known > known:
             self.events += 1
             if self.finish is None:
-                self.written += text
+                self.text += text
         return Text(text) if text else None
+
+    def take(self, answer: Json) -> str:
+        """Take one event, or a whole reply; return its text."""
+        match answer:
+            case {"error": error} if error:
+                self.error = error_in(answer)
+            case {"choices": list(choices)}:
+                self.known += 1
+                self._count(answer)
+                return "".join(map(self._choice, choices))
+            case {"type": str(kind)} if kind in _MESSAGE_KINDS:
+                return self._message(kind, answer)
+            case {"type": "error"}:
+                self.error = error_in(answer) or ErrorObject()
+            case _:
+                self.error = error_in(answer)  # None for pings, and what the protocol may add
+        return ""
+
+    def close(self) -> None:
+        """Take `[DONE]`: without a reason to end, a whole JSON document is a whole reply."""
+        self.done = True
+        if self.finish is None and _is_document(self.text):
+            self.finish = "stop"
 
     def _choice(self, choice: Json) -> str:
         if not isinstance(choice, dict) or choice.get("index") not in (0, None):
             return ""
+        text = ""
         delta = choice.get("delta") or choice.get("message")
-        text: Json = None
         if isinstance(delta, dict):
-            text = _text_in(delta.get("content"))
+            text = _text_of(delta.get("content"))
             if refusal := delta.get("refusal"):
                 self.refusal = (self.refusal or "") + str(refusal)
             self.thought |= any(delta.get(name) for name in _THOUGHTS)
             self.called |= bool(delta.get("tool_calls") or delta.get("function_call"))
             self.late |= self.finish is not None and bool(text)
         self._end(choice.get("finish_reason"))
-        return text if isinstance(text, str) else ""
-
-    def close(self) -> None:
-        """Take `[DONE]`: without a reason to end, a whole JSON document is a whole reply."""
-        self.done = True
-        if self.finish is None and _is_document(self.written):
-            self.finish = "stop"
-
-    def _message_event(self, kind: str, event: dict[str, Json]) -> str:
-        text = ""
-        match kind, event:
-            case "message_start", {"message": dict(message)}:
-                self._count(message)
-            case "message_delta", {"delta": {"stop_reason": reason}}:
-                self._count(event)
-                self._end(reason)
-            case "message", {"stop_reason": reason, "content": list(blocks)}:
-                self._count(event)
-                text = "".join(map(_text_of, blocks))
-                self._end(reason)
-            case "message_stop", _:
-                self.done = True
-            case "content_block_delta", {"delta": delta}:
-                self.late |= self.finish is not None
-                self.thought |= isinstance(delta, dict) and delta.get("type") == "thinking_delta"
-                text = _text_of(delta)
-            case "content_block_start", {"content_block": block}:
-                text = _text_of(block)
-            case (("content_block_stop" | "content_block_start" | "message_start"), _):
-                pass
-            case _:
-                return ""  # pings, and what may be added to the protocol
-        self.known += 1
         return text
 
-    def _count(self, event: dict[str, Json]) -> None:
-        if isinstance(model := event.get("model"), str):
+    def _message(self, kind: str, event: dict[str, Json]) -> str:
+        """Take an event, or a whole reply, in the form of messages."""
+        self.known += 1
+        message, delta = event.get("message"), event.get("delta")
+        changed = delta if isinstance(delta, dict) else event
+        self._count(message if isinstance(message, dict) else event)
+        self.done |= kind == "message_stop"
+        self.late |= kind == "content_block_delta" and self.finish is not None
+        self.thought |= changed.get("type") == "thinking_delta"
+        self._end(changed.get("stop_reason"))
+        return _text_of(event.get("content") or event.get("content_block") or delta)
+
+    def _count(self, answer: dict[str, Json]) -> None:
+        if isinstance(model := answer.get("model"), str):
             self.model = model
-        if isinstance(usage := event.get("usage"), dict):
+        if isinstance(usage := answer.get("usage"), dict):
             given, cached = _tokens_in(usage) or (self.usage.input_tokens, self.usage.cached_tokens)
             written = usage.get("completion_tokens", usage.get("output_tokens"))
             out = written if isinstance(written, int) else self.usage.output_tokens
@@ -291,6 +196,113 @@ class Seen(Struct):
             self.finish = reason
 
 
+class ReplyReader(Struct):
+    """Reads one reply as it comes: `feed` for each part, `end` where the body ended by itself.
+
+    Attributes:
+        streamed: whether events were asked for.
+        most_bytes: the most bytes of the body.
+        content_type: the body's, without parameters.
+        framed: whether HTTP marks the body's end, and so notices a cut.
+        size: the bytes so far.
+        ended: whether the body ended by itself.
+        oddity: why this is not a reply of a model; empty where that is not known.
+        body: the body, unless it is a stream.
+        content: what the reply has said so far.
+    """
+
+    streamed: bool
+    most_bytes: int
+    content_type: str = ""
+    framed: bool = False
+    size: int = 0
+    ended: bool = False
+    oddity: str = ""
+    body: bytearray = field(default_factory=bytearray)
+    content: ReplyContent = field(default_factory=ReplyContent)
+    events: Events = field(default_factory=Events)
+
+    @property
+    def too_long(self) -> bool:
+        """Whether the body has more bytes than it may have."""
+        return self.size > self.most_bytes
+
+    def feed(self, part: bytes) -> list[Part]:
+        """Take more of the body; return the text in it, and None for an event without text."""
+        self.size += len(part)
+        if self.too_long:
+            return []
+        if not self.content.events:  # else it is a stream, whatever it calls itself
+            self.body += part
+        return self._read(part) if self.streamed else []
+
+    def end(self) -> list[Part]:
+        """Record that the body ended by itself; return the text that was still missing."""
+        self.ended = True
+        # The last event may lack its blank line, where HTTP says that the body is complete.
+        parts = self._read(b"\n\n") if self.streamed and self.framed else []
+        if not self._is_stream and self.fault("") is None:
+            return [Text(self.content.text)]
+        return parts
+
+    def fault(self, name: str) -> Failure | None:
+        """Return what is wrong with the reply of the model `name` so far, or None."""
+        if self.too_long:
+            return Failure("llm-too-long", f"The reply of {name} did not end.", AGAIN)
+        whole = bool(self.oddity) or (self._is_whole() if self._is_stream else self._read_body())
+        content, oddity = self.content, self.oddity
+        if not whole and content.done:
+            reason = "closed its stream without a finish_reason: the reply may be cut off"
+            return Failure("llm-stream-cut", f"{name} {reason}.", CHANGE, lasts=True)
+        if not whole:
+            return broken_off(name)
+        if not oddity and not content.known:
+            page = bytes(self.body[:_PAGE_BYTES]).decode("utf-8", "replace").lstrip()
+            oddity = f"answered with something that is no reply of a model{quoted(title_of(page))}"
+        if not oddity and content.late:
+            oddity = "sent text after the end of its reply"
+        if oddity:
+            return Failure("llm-bad-response", f"{name} {oddity}.", _ADDRESS)
+        return _unwanted(content, name)
+
+    @property
+    def _is_stream(self) -> bool:
+        # Some that are asked for events answer with one JSON object; others call their events so.
+        return self.streamed and (self.content_type == _EVENTS or self.content.events > 0)
+
+    def _read(self, part: bytes) -> list[Part]:
+        parts: list[Part] = []
+        content = self.content
+        for text in self.events.feed(part):
+            if content.done or content.error is not None:
+                break
+            if text.strip().startswith(b"[DONE]"):
+                content.close()
+                break
+            try:
+                parts.append(content.take_event(cast("Json", json.loads(text))))
+            except (ValueError, RecursionError):
+                self.oddity = "sent an event that is not JSON"
+        return parts
+
+    def _is_whole(self) -> bool:
+        """Return whether all that belongs to the stream has come, be it a reply or not."""
+        content = self.content
+        if not content.events:
+            return bool(self.size) and not self.events.is_partial
+        return content.finish is not None and (content.done or (self.framed and self.ended))
+
+    def _read_body(self) -> bool:
+        """Read a reply that is one JSON object; return whether all of it has come."""
+        try:
+            answer = cast("Json", json.loads(bytes(self.body)))
+        except (ValueError, RecursionError):
+            return bool(self.size) and not self.body.lstrip().startswith(b"{")
+        self.content = ReplyContent()
+        self.content.text = self.content.take(answer)
+        return True
+
+
 def _is_document(text: str) -> bool:
     try:
         return isinstance(json.loads(text), dict | list)
@@ -298,20 +310,21 @@ def _is_document(text: str) -> bool:
         return False
 
 
-def _text_in(content: Json) -> str:
-    """Return the text of `content`, which is text or a list of parts."""
-    if not isinstance(content, list):
-        return content if isinstance(content, str) else ""
-    return "".join(
-        _text_of(part)
-        for part in content
-        if isinstance(part, dict) and part.get("type", "text") in ("text", "output_text")
-    )
-
-
-def _text_of(part: Json) -> str:
-    text = part.get("text") if isinstance(part, dict) else None
-    return text if isinstance(text, str) else ""
+def _text_of(content: Json) -> str:
+    """Return the text of `content`: of text, of a part that holds some, or of a list of parts."""
+    match content:
+        case str():
+            return content
+        case list():
+            return "".join(
+                _text_of(part)
+                for part in content
+                if isinstance(part, dict) and part.get("type", "text") in ("text", "output_text")
+            )
+        case {"text": str(text)}:
+            return text
+        case _:
+            return ""
 
 
 def _tokens_in(usage: dict[str, Json]) -> tuple[int, int] | None:
@@ -331,16 +344,25 @@ def _tokens_in(usage: dict[str, Json]) -> tuple[int, int] | None:
             return None
 
 
-def _unwanted(seen: Seen, name: str) -> Failure | None:
+def broken_off(name: str) -> Failure:
+    """Return the failure of a reply that ended before it was whole."""
+    return Failure("llm-stream-cut", f"The reply of {name} broke off.", AGAIN)
+
+
+def _unwanted(content: ReplyContent, name: str) -> Failure | None:
     """Return what is wrong with a reply that is whole, or None."""
-    finish = (seen.finish or "").lower()
-    if seen.refusal is not None or finish.startswith(_REFUSED):
-        said = _faults.quoted(seen.refusal or "")
-        return _faults.refused(name, said, filtered=finish.startswith("content_filter"))
-    if seen.called or finish in _CALLED:
-        return _faults.called_a_tool(name)
+    finish = (content.finish or "").lower()
+    if content.refusal is not None or finish.startswith(_REFUSED):
+        filtered = finish.startswith("content_filter")
+        return refused(name, quoted(content.refusal or ""), filtered=filtered)
+    if content.called or finish in _CALLED:
+        reason = f"{name} called a tool, though none was offered."
+        return Failure("llm-unexpected-tool-call", reason, AGAIN)
     if finish in _TRUNCATED:
-        return _faults.truncated(name)
+        reason = f"The reply of {name} was cut off at its limit of tokens."
+        help = "Allow more tokens (PLANNER_MAX_TOKENS), or ask for less."
+        return Failure("llm-truncated", reason, help)
     if finish in _ENDED:
         return None
-    return _faults.odd_reply(name, f"ended for an unknown reason{_faults.quoted(finish)}")
+    reason = f"{name} ended for an unknown reason{quoted(finish)}."
+    return Failure("llm-bad-response", reason, _ADDRESS)

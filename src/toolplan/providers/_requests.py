@@ -10,7 +10,6 @@ from msgspec import Struct
 from toolplan.path import Json
 from toolplan.providers._base import Message, ModelRequest
 from toolplan.providers._parameters import LIMITS, Changes, without_keywords
-from toolplan.providers._reply_schema import is_closed
 from toolplan.providers._specs import Spec
 
 _VERSION: Final = "2026-10-21"
@@ -18,9 +17,10 @@ _NO_TEMPERATURE: Final = re.compile(
     r"o\d|gpt-[5-9](?!-chat)|claude-(fable|mythos|opus|sonnet|haiku)-5|claude-opus-4-[78]"
 )
 """Models of OpenAI and Anthropic that reason, and refuse a temperature."""
-
-
-_AS_USUAL: Final = Changes()
+_DEPTH: Final = 64
+_NOT_SCHEMAS: Final = frozenset(("const", "default", "enum", "examples", "required"))
+_OF_NAMES: Final = frozenset(("properties", "$defs", "definitions"))
+_UNCHANGED: Final = Changes()
 
 
 class Written(Struct, frozen=True):
@@ -36,9 +36,8 @@ def written(
     key: str,
     request: ModelRequest,
     *,
-    streamed: bool,
     constrained: bool,
-    changes: Changes = _AS_USUAL,
+    changes: Changes = _UNCHANGED,
 ) -> Written:
     """Return `request` as the endpoint of `spec` takes it; no header but these is sent.
 
@@ -54,39 +53,44 @@ def written(
     if key:
         headers["authorization"] = f"Bearer {key}"
     left_out = changes.left_out
-    body: dict[str, Json] = {"model": spec.model, "stream": streamed and "stream" not in left_out}
     schema: Json = None
     if constrained and isinstance(request.schema, dict) and "response_format" not in left_out:
         schema = without_keywords(request.schema, left_out)
     tokens = min(request.max_tokens, changes.most_tokens or request.max_tokens)
+    body: dict[str, Json] = {"model": spec.model, "stream": "stream" not in left_out}
     if spec.form == "anthropic":
         headers["anthropic-version"] = _VERSION
-        body |= _messages_form(spec, request, schema, tokens, left_out)
+        body |= _messages_form(request, schema, tokens, left_out)
         url = f"{spec.url}/v1/messages"
     else:
         body |= _chat_form(spec, request, schema, tokens, changes)
         if body["stream"] and "stream_options" not in left_out:
             body["stream_options"] = {"include_usage": True}
         url = f"{spec.url}/chat/completions"
-    if "temperature" in left_out:
-        body.pop("temperature", None)
+    reasons = spec.form in ("anthropic", "openai") and _NO_TEMPERATURE.match(spec.model)
+    if reasons or "temperature" in left_out:
+        del body["temperature"]
     return Written(url, headers, body)
 
 
 def _chat_form(
     spec: Spec, request: ModelRequest, schema: Json, tokens: int, changes: Changes
 ) -> dict[str, Json]:
-    of_openai = spec.form == "openai"
     left_out = changes.left_out
-    messages = request.messages
-    if "system" in left_out:
-        messages = _without_system(messages)
-    body: dict[str, Json] = {"messages": [_message(each) for each in messages]}
-    limits = LIMITS[::-1] if of_openai else LIMITS
+    system, talk = _parted(request)
+    if "system" in left_out and system:
+        first, *others = talk or [Message("user", "")]
+        text = f"{system}\n\n{first.text}" if first.text else system
+        messages = (Message(first.role, text), *others)
+    else:
+        messages = request.messages
+    body: dict[str, Json] = {
+        "messages": list(map(_message, messages)),
+        "temperature": request.temperature,
+    }
+    limits = LIMITS[::-1] if spec.form == "openai" else LIMITS
     if limit := next((name for name in limits if name not in left_out), None):
         body[limit] = tokens
-    if not (of_openai and _NO_TEMPERATURE.match(spec.model)):
-        body["temperature"] = request.temperature
     if schema is not None and changes.object_only:
         body["response_format"] = {"type": "json_object"}
     elif schema is not None:
@@ -98,32 +102,67 @@ def _chat_form(
 
 
 def _messages_form(
-    spec: Spec, request: ModelRequest, schema: Json, tokens: int, left_out: frozenset[str]
+    request: ModelRequest, schema: Json, tokens: int, left_out: frozenset[str]
 ) -> dict[str, Json]:
-    # form of plans and tools, the same for every question: kept by the endpoint
-    system = "\n\n".join(each.text for each in request.messages if each.role == "system")
+    system, talk = _parted(request)
     body: dict[str, Json] = {
-        "messages": [_message(each) for each in request.messages if each.role != "system"],
+        "messages": list(map(_message, talk)),
         "max_tokens": tokens,
+        "temperature": min(request.temperature, 1.0),
     }
-    if system and "cache_control" not in left_out:
-        body["system"] = [{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}]
-    elif system:
+    if system and "cache_control" in left_out:
         body["system"] = system
-    if not _NO_TEMPERATURE.match(spec.model):
-        body["temperature"] = min(request.temperature, 1.0)
+    elif system:  # the same for every question: kept by the endpoint
+        body["system"] = [{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}]
     if schema is not None and is_closed(schema):  # it takes no others
         body["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
     return body
 
 
-def _without_system(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Return `messages` with the system's text at the start of the first message of the user."""
-    system = [each.text for each in messages if each.role == "system"]
-    first, *others = [each for each in messages if each.role != "system"] or [Message("user", "")]
-    text = "\n\n".join((*system, first.text)) if system else first.text
-    return (Message(first.role, text), *others)
+def _parted(request: ModelRequest) -> tuple[str, list[Message]]:
+    """Return the system's text, and the other messages."""
+    system = "\n\n".join(each.text for each in request.messages if each.role == "system")
+    return system, [each for each in request.messages if each.role != "system"]
 
 
 def _message(message: Message) -> Json:
     return {"role": message.role, "content": message.text}
+
+
+def is_closed(schema: Json, depth: int = 0) -> bool:
+    """Return whether every object in `schema` lists all its properties, and requires them.
+
+    Such schemas are what OpenAI calls strict and Anthropic takes at all.
+
+    >>> is_closed({"type": "object"})
+    False
+    >>> is_closed({"properties": {"a": {}}, "required": ["a"], "additionalProperties": False})
+    True
+    """
+    if depth > _DEPTH:
+        return False
+    if isinstance(schema, list):
+        return all(is_closed(each, depth + 1) for each in schema)
+    if not isinstance(schema, dict):
+        return True
+    kinds, properties = schema.get("type"), schema.get("properties", {})
+    if (
+        "properties" in schema
+        or kinds == "object"
+        or (isinstance(kinds, list) and "object" in kinds)
+    ):
+        required = schema.get("required", [])
+        if (
+            schema.get("additionalProperties") is not False
+            or not isinstance(properties, dict)
+            or not isinstance(required, list)
+            or any(name not in required for name in properties)
+        ):
+            return False
+    inner: list[Json] = []
+    for key, value in schema.items():
+        if key in _OF_NAMES and isinstance(value, dict):
+            inner += value.values()  # its keys are names, whatever they look like
+        elif key not in _NOT_SCHEMAS:
+            inner.append(value)
+    return all(is_closed(each, depth + 1) for each in inner)

@@ -21,11 +21,21 @@ ADDRESSES: Final[Mapping[str, str]] = {
     "ollama": "http://localhost:11434/v1",
 }
 """The base URL of each provider that has a name."""
+KEYED: Final = ("anthropic", "groq", "openai")
+"""Providers that need a key, which has an environment variable of its own."""
 
 _MODEL: Final = re.compile(r"[\w./:@+-]{1,200}", re.ASCII)
-_FORMS: Final[Mapping[str, Form]] = {"openai": "openai", "anthropic": "anthropic"}
-_KEYLESS: Final = frozenset(("ollama",))
+_FORMS: Final[Mapping[str, Form]] = {
+    "openai": "openai",
+    "anthropic": "anthropic",
+    "groq": "compatible",
+    "ollama": "compatible",
+}
 _TAILS: Final = ("/chat/completions", "/completions", "/models", "/messages")
+_OWN_TAILS: Final[Mapping[str, tuple[str, ...]]] = {
+    "ollama": ("/api",),  # its own interface; the compatible one stands beside it
+    "anthropic": ("/v1",),
+}
 _HELP: Final = (
     "Write PROVIDER:MODEL with one of "
     f"{', '.join(ADDRESSES)}, or URL#MODEL as in http://localhost:8080/v1#mistral."
@@ -67,17 +77,23 @@ def read_spec(
     """
     text = spec.strip()
     if "://" in text:
-        return _at_url(text)
-    provider, _, model = text.partition(":")
-    provider = provider.lower()
+        address, _, model = text.partition("#")
+        url = base_url(address)
+        if not _MODEL.fullmatch(model):
+            help = f"Write it behind the address: {url}#MODEL."
+            raise ModelError("llm-spec", f"{url!r} names no model.", help)
+        return Spec(f"{url}#{model}", "compatible", origin(url), url, model, needs_key=False)
+    given, mark, model = text.partition(":")
+    provider = given.lower()
     if (provider not in ADDRESSES and provider not in others) or not _MODEL.fullmatch(model):
-        raise _unknown(text)
-    if provider not in ADDRESSES:
-        url = addresses.get(provider, "")
-        return Spec(f"{provider}:{model}", "other", provider, url, model, needs_key=False)
-    url = base_url(addresses.get(provider) or ADDRESSES[provider], provider)
-    form: Form = _FORMS.get(provider, "compatible")
-    return Spec(f"{provider}:{model}", form, provider, url, model, provider not in _KEYLESS)
+        # it may be a key that was pasted into the wrong place, and so is not repeated
+        named = f" {given!r}" if mark and re.fullmatch(r"[a-z]{1,20}", given) else ""
+        raise ModelError("llm-spec", f"The provider{named} or its model is not known.", _HELP)
+    url = addresses.get(provider, "")
+    form: Form = _FORMS.get(provider, "other")
+    if provider in ADDRESSES:
+        url = base_url(url or ADDRESSES[provider], provider)
+    return Spec(f"{provider}:{model}", form, provider, url, model, provider in KEYED)
 
 
 def base_url(text: str, provider: str = "") -> str:
@@ -91,41 +107,6 @@ def base_url(text: str, provider: str = "") -> str:
     Raises:
         ModelError: `llm-spec`, it is not an http or https URL.
     """
-    address = _address(text)
-    path = address.path.rstrip("/")
-    for tail in _TAILS:
-        path = path.removesuffix(tail)
-    if provider == "ollama":
-        path = path.removesuffix("/api")  # its own interface; the compatible one stands beside it
-    if provider == "anthropic":
-        path = path.removesuffix("/v1")
-    elif not path:
-        path = "/v1"
-    return f"{address.scheme}://{address.netloc.lower()}{path}"
-
-
-def origin(url: str) -> str:
-    """Return scheme and host of `url`, which is not a URL where it has none.
-
-    >>> origin("http://LocalHost:8080/v1")
-    'http://localhost:8080'
-    """
-    return "/".join(url.strip().split("/")[:3]).lower()
-
-
-def _at_url(text: str) -> Spec:
-    address, mark, model = text.partition("#")
-    url = base_url(address)
-    if not mark or not _MODEL.fullmatch(model):
-        raise ModelError(
-            "llm-spec",
-            f"{url!r} names no model.",
-            f"Write it behind the address: {url}#MODEL.",
-        )
-    return Spec(f"{url}#{model}", "compatible", origin(url), url, model, needs_key=False)
-
-
-def _address(text: str) -> SplitResult:
     try:
         address = urlsplit(text.strip())
         usable = address.scheme in ("http", "https") and bool(address.hostname)
@@ -140,11 +121,18 @@ def _address(text: str) -> SplitResult:
             f"The address of a model at {address.hostname!r} holds a password or a query.",
             "Give keys apart from addresses, in the environment or in toolplan.toml.",
         )
-    return address
+    path = address.path.rstrip("/")
+    for tail in (*_TAILS, *_OWN_TAILS.get(provider, ())):
+        path = path.removesuffix(tail)
+    if not path and provider != "anthropic":
+        path = "/v1"
+    return f"{address.scheme}://{address.netloc.lower()}{path}"
 
 
-def _unknown(text: str) -> ModelError:
-    # What stands there may be a key that was pasted into the wrong place, so it is not repeated.
-    provider, mark, _ = text.partition(":")
-    named = f" {provider!r}" if mark and re.fullmatch(r"[a-z]{1,20}", provider) else ""
-    return ModelError("llm-spec", f"The provider{named} or its model is not known.", _HELP)
+def origin(url: str) -> str:
+    """Return scheme and host of `url`, which is not a URL where it has none.
+
+    >>> origin("http://LocalHost:8080/v1")
+    'http://localhost:8080'
+    """
+    return "/".join(url.strip().split("/")[:3]).lower()

@@ -1,4 +1,4 @@
-"""Usage of models, and budgets."""
+"""Usage of models."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.providers._base import ModelError, Usage
+from toolplan.providers._base import Usage
 
 
 def total(usages: Iterable[Usage]) -> Usage:
@@ -29,7 +29,7 @@ def total(usages: Iterable[Usage]) -> Usage:
 
 
 class ModelCall(Struct):
-    """A call to a model that is made at the moment.
+    """The call that is in progress.
 
     Attributes:
         model: the name of the model.
@@ -45,15 +45,11 @@ class ModelCall(Struct):
 class UsageTracker:
     """Sums up the usage of calls, by model. `call` is the call that is made now, or None.
 
-    Pass the same tracker to every model of a run. With `max_calls` or `max_cost_usd` it is also a
-    budget: a call beyond it is not made (`llm-budget`). The last call may exceed `max_cost_usd`,
-    because its cost is known only when it has ended.
+    Pass the same tracker to every model of a run.
     """
 
-    def __init__(self, *, max_calls: int | None = None, max_cost_usd: float | None = None) -> None:
+    def __init__(self) -> None:
         """Start with nothing used."""
-        self._max_calls = max_calls
-        self._max_cost_usd = max_cost_usd
         self._used: dict[str, Usage] = {}
         self.call: ModelCall | None = None
 
@@ -68,19 +64,8 @@ class UsageTracker:
         return dict(self._used)
 
     def begin(self, model: str) -> None:
-        """Count a call to `model` that is made now.
-
-        Raises:
-            ModelError: `llm-budget`, the budget is used up.
-        """
-        used = self.usage
-        if self._max_calls is not None and used.calls >= self._max_calls:
-            raise _spent(f"{used.calls} calls to models were made")
-        cost = used.cost_usd or 0.0
-        if self._max_cost_usd is not None and cost >= self._max_cost_usd:
-            raise _spent(f"calls to models have cost {cost:.4f} US dollars")
+        """Count a call to `model` that is made now."""
         self._add(model, Usage(calls=1))
-
         self.call = ModelCall(model, time.monotonic())
 
     def wrote(self, text: str) -> None:
@@ -98,9 +83,3 @@ class UsageTracker:
 
     def _add(self, model: str, usage: Usage) -> None:
         self._used[model] = total((self._used.get(model, Usage()), usage))
-
-
-def _spent(what: str) -> ModelError:
-    return ModelError(
-        "llm-budget", f"The budget of the run is used up: {what}.", "Allow more, or ask for less."
-    )

@@ -60,18 +60,19 @@ def try_lock(path: Path) -> Callable[[], None] | None:
     return partial(os.close, descriptor)
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write the file, synced, whole or not at all; only its owner can read a new one.
+def write_whole(path: Path, content: str | bytes, *, mode: int = 0o600) -> None:
+    """Write the file, synced, whole or not at all, with `mode`.
 
     Raises:
         OSError: it cannot be written.
     """
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
+        os.chmod(name, mode)
         os.replace(name, path)
     except BaseException:
         with contextlib.suppress(OSError):

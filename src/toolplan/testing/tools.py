@@ -22,28 +22,29 @@ OPEN: Final[Json] = {"type": "object"}
 """An input schema that accepts any object."""
 
 
-class Gives(Struct, frozen=True):
+class _Timed(Struct, frozen=True, kw_only=True):
+    """An outcome that comes after `delay_s` seconds, and not before `until` is set."""
+
+    delay_s: float = 0.0
+    until: asyncio.Event | None = None
+
+
+class Gives(_Timed, frozen=True):
     """The call returns `value`, after `delay_s` seconds, and not before `until` is set."""
 
     value: Json
-    delay_s: float = 0.0
-    until: asyncio.Event | None = None
 
 
-class Raises(Struct, frozen=True):
+class Raises(_Timed, frozen=True):
     """The call raises `error`, after `delay_s` seconds, and not before `until` is set."""
 
     error: BaseException
-    delay_s: float = 0.0
-    until: asyncio.Event | None = None
 
 
-class Computes(Struct, frozen=True):
+class Computes(_Timed, frozen=True):
     """The call returns `function(arguments)`, which may raise or return no JSON."""
 
     function: Callable[[Arguments], Any]
-    delay_s: float = 0.0
-    until: asyncio.Event | None = None
 
 
 class Hangs(Struct, frozen=True):
@@ -162,26 +163,20 @@ class ScriptedTools:
 
 
 async def _perform(outcome: Outcome, args: Arguments) -> Json:
+    if isinstance(outcome, Hangs):
+        await _hang(outcome.until or asyncio.Event(), outcome.ignores_cancellation)
+        return None
+    if outcome.delay_s:
+        await asyncio.sleep(outcome.delay_s)
+    if outcome.until is not None:
+        await outcome.until.wait()
     match outcome:
-        case Hangs(ignores_cancellation, until):
-            await _hang(until or asyncio.Event(), ignores_cancellation)
-            return None
-        case Gives(value):
-            await _wait(outcome.delay_s, outcome.until)
+        case Gives(value=value):
             return deepcopy(value)
-        case Raises(error):
-            await _wait(outcome.delay_s, outcome.until)
+        case Raises(error=error):
             raise error
-        case Computes(function):
-            await _wait(outcome.delay_s, outcome.until)
+        case Computes(function=function):
             return function(args)
-
-
-async def _wait(delay_s: float, until: asyncio.Event | None) -> None:
-    if delay_s:
-        await asyncio.sleep(delay_s)
-    if until is not None:
-        await until.wait()
 
 
 async def _hang(until: asyncio.Event, ignores_cancellation: bool) -> None:

@@ -286,7 +286,7 @@ def plan_for(text: str) -> str:
     return GOOD.replace("Berlin", next(city for city in ("Munich", "Kassel") if city in text))
 
 
-def test_two_proposals_at_once_stream_to_their_own_listeners() -> None:
+async def test_two_proposals_at_once_stream_to_their_own_listeners() -> None:
     planner = LLMPlanner(SlowModel())
 
     async def streamed(text: str) -> str:
@@ -296,14 +296,11 @@ def test_two_proposals_at_once_stream_to_their_own_listeners() -> None:
         assert len(pieces) > 3
         return "".join(piece.text for piece in pieces)
 
-    async def both() -> tuple[str, str]:
-        munich, kassel = await asyncio.gather(streamed("Munich?"), streamed("Kassel?"))
-        return munich, kassel
-
-    assert asyncio.run(both()) == (plan_for("Munich"), plan_for("Kassel"))
+    munich, kassel = await asyncio.gather(streamed("Munich?"), streamed("Kassel?"))
+    assert (munich, kassel) == (plan_for("Munich"), plan_for("Kassel"))
 
 
-def test_two_questions_at_once_see_their_own_steps() -> None:
+async def test_two_questions_at_once_see_their_own_steps() -> None:
     app = App(TOOLS, LLMPlanner(SlowModel()))
 
     async def seen(text: str) -> Value:
@@ -311,11 +308,8 @@ def test_two_questions_at_once_see_their_own_steps() -> None:
         await app.plan(text, today=TODAY, on_step=steps.append)
         return steps[0].args["location"]
 
-    async def both() -> tuple[Value, Value]:
-        munich, kassel = await asyncio.gather(seen("Munich?"), seen("Kassel?"))
-        return munich, kassel
-
-    assert asyncio.run(both()) == (Literal("Munich"), Literal("Kassel"))
+    munich, kassel = await asyncio.gather(seen("Munich?"), seen("Kassel?"))
+    assert (munich, kassel) == (Literal("Munich"), Literal("Kassel"))
 
 
 def test_steps_that_only_read_start_while_the_plan_is_written() -> None:

@@ -12,10 +12,9 @@ from typing import Final
 from toolplan.path import Json
 from toolplan.tools import Toolbox
 
-VERSION: Final = 1
+VERSION: Final = 2
 """The version of the keys; a new one finds nothing that was stored under the old one."""
 
-_RAISED: Final = re.compile(r"[²³¹⁰-₟¼-¾⅐-⅟]+")
 _MARKS: Final = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-"})
 _QUOTED: Final = re.compile(r'("[^"]*"|(?<!\w)\'[^\']+\'(?!\w))')
 _ENDING: Final = " .?!…"
@@ -23,16 +22,15 @@ _LONGEST_ABBREVIATION: Final = 3
 
 
 def normalised(question: str) -> str:
-    """Return `question` without case, spare blanks and closing marks, in Unicode form NFKC.
+    """Return `question` without case, spare blanks and closing marks, in Unicode form NFC.
 
-    Raised digits and fractions stay as they are: they mean something else than plain ones. Quoted
-    text, words with digits and short words in capitals keep their case: `S1` and `s1`, `US` and
-    `us` may differ.
+    Quoted text, words with digits and short words in capitals keep their case: `S1` and `s1`, `US`
+    and `us` may differ.
 
     >>> normalised("  Show Me the  order S1?")
     'show me the order S1'
     """
-    text = _composed(question).translate(_MARKS).strip(_ENDING)
+    text = unicodedata.normalize("NFC", question).translate(_MARKS).strip(_ENDING)
     shouting = text.upper() == text
     parts: list[str] = []
     for at, part in enumerate(_QUOTED.split(text)):
@@ -41,16 +39,6 @@ def normalised(question: str) -> str:
         else:
             parts.extend(re.sub(r"\S+", lambda word: _cased(word[0], shouting), part))
     return " ".join("".join(parts).split())
-
-
-def _composed(text: str) -> str:
-    whole: list[str] = []
-    behind = 0
-    for raised in _RAISED.finditer(text):
-        whole += [unicodedata.normalize("NFKC", text[behind : raised.start()]), raised[0]]
-        behind = raised.end()
-    whole.append(unicodedata.normalize("NFKC", text[behind:]))
-    return "".join(whole)
 
 
 def _cased(word: str, shouting: bool) -> str:

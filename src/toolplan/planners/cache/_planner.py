@@ -19,7 +19,6 @@ from toolplan.planners._base import (
     Question,
     times_of,
 )
-from toolplan.planners.cache._in_flight import InFlightCalls
 from toolplan.planners.cache._keys import context_digest, question_key, tools_digest
 from toolplan.storage.plan_cache import Entry, PlanCache
 from toolplan.tools import Toolbox
@@ -38,8 +37,7 @@ class CachedPlanner:
     that of any planner. One that fails comes back in `attempts`; it is deleted, and `inner` is
     asked.
 
-    The same question asked several times at once is one call of `inner`, within one event loop. The
-    cache itself may be shared by threads and processes.
+    The cache itself may be shared by threads and processes.
     """
 
     def __init__(
@@ -66,7 +64,6 @@ class CachedPlanner:
         self._inner = inner
         self._weeks: Weeks = weeks
         self._made_by: tuple[Json, ...] = (name, version, weeks, policy.to_json())
-        self._calls = InFlightCalls()
         self._proposed: OrderedDict[str, str] = OrderedDict()  # texts of drafts, and their keys
         self._digest: tuple[Toolbox, str] | None = None
 
@@ -82,17 +79,11 @@ class CachedPlanner:
 
         After a failed attempt `inner` is asked.
         """
-        if attempts:
-            for attempt in attempts:
-                self._forget(attempt.draft)
-            return await self._inner.propose(question, tools, attempts, on_text=on_text)
-        if (draft := self.recall(question, tools)) is not None:
+        for attempt in attempts:
+            self._forget(attempt.draft)
+        if not attempts and (draft := self.recall(question, tools)) is not None:
             return draft
-        return await self._calls.join(
-            self._key(question, tools),
-            lambda each: self._inner.propose(question, tools, (), on_text=each),
-            on_text,
-        )
+        return await self._inner.propose(question, tools, attempts, on_text=on_text)
 
     def recall(self, question: Question, tools: Toolbox) -> Draft | None:
         """Return the stored draft for `question`, or None; counted as a hit or a miss."""

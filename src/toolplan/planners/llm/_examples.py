@@ -7,11 +7,9 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, islice
 from typing import Final, cast
 
-from msgspec import Struct
-
 from toolplan.diagnostics import words
 from toolplan.path import EVERY, Json, Path
-from toolplan.plan import Plan, Ref, Step, Value
+from toolplan.plan import Plan, Ref, Step
 from toolplan.plan_json import dump, load
 from toolplan.schema import Schema, Verdict, assignable, at, required
 from toolplan.tools import Tool, Toolbox
@@ -23,26 +21,19 @@ _OWN: Final = 2_000
 """The most characters of all examples that tools bring along."""
 
 
-class _Link(Struct, frozen=True):
-    """`producer` returns at `path` what `consumer` takes as `argument`."""
-
-    producer: Tool
-    path: Path
-    consumer: Tool
-    argument: str
-
-
 def example_plans(tools: Toolbox) -> tuple[str, ...]:
     """Return a plan of one step, and one of two steps where a tool takes what another returns.
 
     They have no effects, and no values: small models copy what they are shown. A tool that
     requires a value of the question is in none of them.
     """
-    reading = [tool for tool in tools.values() if not tool.has_effects and tool.unusable is None]
-    reading = [tool for tool in reading if tool.compute_output is None][:_LOOKED_AT]
-    alone = (_step("first", tool, {}) for tool in reading)
-    plans = [Plan((step,)) for step in alone if step is not None][:1]
-    plans += islice((pair for pair in map(_pair, _links(reading)) if pair is not None), 1)
+    reading = [
+        tool
+        for tool in tools.values()
+        if not tool.has_effects and tool.unusable is None and tool.compute_output is None
+    ][:_LOOKED_AT]
+    alone = (Plan((Step("first", tool.name),)) for tool in reading if not required(tool.input))
+    plans = [*islice(alone, 1), *islice(_pairs(reading), 1)]
     return tuple(text for text in map(_text, plans) if len(text) <= _LONGEST)
 
 
@@ -76,45 +67,27 @@ def _text(plan: Plan) -> str:
     return json.dumps(document, ensure_ascii=False)
 
 
-def _pair(link: _Link) -> Plan | None:
-    first = _step("found", link.producer, {})
-    taken = at(link.consumer.input, (link.argument,))
-    given = None if link.producer.output is None else at(link.producer.output, link.path)
-    if first is None or not isinstance(taken, Schema) or not isinstance(given, Schema):
-        return None
-    if assignable(given, taken) is Verdict.YES:
-        second = _step("details", link.consumer, {link.argument: Ref("found", link.path)})
-        return None if second is None else Plan((first, second))
-    second = _step("details", link.consumer, {link.argument: Ref("item", ())})
-    if second is None:
-        return None
-    fan = Step(second.id, second.tool, second.args, for_each=Ref("found", link.path))
-    return Plan((first, fan))
-
-
-def _step(name: str, tool: Tool, args: dict[str, Value]) -> Step | None:
-    """Return a step with `args`; None where it would need more."""
-    needs = any(each not in args for each in required(tool.input))
-    return None if needs else Step(name, tool.name, args)
-
-
-def _links(tools: Sequence[Tool]) -> Iterator[_Link]:
+def _pairs(tools: Sequence[Tool]) -> Iterator[Plan]:
+    """Yield plans of two steps, of which the second takes ids that the first returns."""
     for consumer in tools:
         for argument in consumer.signature.inputs:
-            thing = _thing(argument)
-            if thing is None:
-                continue
+            parts = words(argument)
+            taken = at(consumer.input, (argument,))
+            if len(parts) < 2 or parts[-1] not in ("id", "ids") or not isinstance(taken, Schema):
+                continue  # `book_ids` is about a book
+            if any(each != argument for each in required(consumer.input)):
+                continue  # it needs a value of the question
             for producer in tools:
-                if producer is not consumer and thing in _nouns(producer.name):
-                    path = _identities(producer)
-                    if path is not None:
-                        yield _Link(producer, path, consumer, argument)
-
-
-def _thing(argument: str) -> str | None:
-    """Return the noun of an argument such as `book_ids`: `book`."""
-    parts = words(argument)
-    return parts[-2] if len(parts) > 1 and parts[-1] in ("id", "ids") else None
+                if producer is consumer or parts[-2] not in _nouns(producer.name):
+                    continue
+                path = None if required(producer.input) else _identities(producer)
+                given = at(producer.output, path) if path and producer.output else None
+                if path is not None and isinstance(given, Schema):
+                    whole = assignable(given, taken) is Verdict.YES
+                    value = Ref("found", path) if whole else Ref("item")
+                    each = None if whole else Ref("found", path)
+                    second = Step("details", consumer.name, {argument: value}, for_each=each)
+                    yield Plan((Step("found", producer.name), second))
 
 
 def _nouns(name: str) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, islice
 from typing import Final
 
 from toolplan.path import Json
@@ -43,24 +44,17 @@ def argument_lines(tools: Iterable[Tool]) -> dict[str, tuple[str, ...]]:
     All that a provider wrote is in quotes. Where the lines are too long for one tool or for all of
     them, the last lines of the longest are left out, and the tool's lines end with `…`.
     """
-    lines = {tool.name: tuple(_lines(tool)) for tool in tools}
-    most = TOOL_CHARACTERS
-    while most > 0:
+    lines = {tool.name: list(_lines(tool)) for tool in tools}
+    for most in range(TOOL_CHARACTERS, 0, -50):
         cut = {name: _within(of_tool, most) for name, of_tool in lines.items()}
         if sum(len(line) for of_tool in cut.values() for line in of_tool) <= ALL_CHARACTERS:
             return cut
-        most -= 50
     return dict.fromkeys(lines, ())
 
 
 def _within(lines: Sequence[str], most: int) -> tuple[str, ...]:
-    kept: list[str] = []
-    for line in lines:
-        most -= len(line)
-        if most < 0:
-            return (*kept, "…")
-        kept.append(line)
-    return tuple(kept)
+    fitting = sum(length <= most for length in accumulate(map(len, lines)))
+    return tuple(lines) if fitting == len(lines) else (*lines[:fitting], "…")
 
 
 def _lines(tool: Tool) -> Iterator[str]:
@@ -68,21 +62,18 @@ def _lines(tool: Tool) -> Iterator[str]:
         schema = tool.input
     except SchemaError:
         return
-    for place, node in list(_arguments(schema, schema.node, "", _DEPTH))[:_ARGUMENTS]:
+    for place, node in islice(_arguments(schema, schema.node, "", _DEPTH), _ARGUMENTS):
         if facts := "; ".join(_facts(schema, node, place.rpartition(".")[2])):
             yield f"{place}: {facts}"
 
 
 def _arguments(schema: Schema, node: Json, place: str, depth: int) -> Iterator[tuple[str, Json]]:
     """Yield the arguments below `node` with their places, `filter.month`; inner ones too."""
-    for branch in _branches(schema, node):
-        items = branch.get("items")
-        if place and isinstance(items, dict) and depth > 0:
+    for branch in _branches(schema, node) if depth > 0 else ():
+        if place and isinstance(items := branch.get("items"), dict):
             yield from _arguments(schema, items, f"{place}[*]", depth - 1)
         named = branch.get("properties")
-        if not isinstance(named, dict) or depth <= 0:
-            continue
-        for name, inner in named.items():
+        for name, inner in named.items() if isinstance(named, dict) else ():
             written = name if name.isidentifier() else json.dumps(name, ensure_ascii=False)
             inside = f"{place}.{written}" if place else written
             yield inside, inner
@@ -109,20 +100,16 @@ def _branches(schema: Schema, node: Json) -> list[Mapping[str, Json]]:
 def _facts(schema: Schema, node: Json, name: str) -> Iterator[str]:
     """Yield what is known of an argument: its first sentence, form, bounds, default, examples."""
     branches = _branches(schema, node)
-    description = next((text for each in branches if (text := each.get("description"))), None)
-    if (
-        isinstance(description, str)
-        and (sentence := first_sentence(description))
-        and _adds(sentence, name)
-    ):
+    described = next((text for each in branches if (text := each.get("description"))), None)
+    sentence = first_sentence(described) if isinstance(described, str) else ""
+    if sentence and _adds(sentence, name):
         yield json.dumps(sentence, ensure_ascii=False)
     items = [each["items"] for each in branches if "items" in each]
-    inner = [part for each in items for part in _branches(schema, each)]
-    for each in (*branches, *inner):
-        form = each.get("format")
+    for each in (*branches, *(part for one in items for part in _branches(schema, one))):
+        form, pattern = each.get("format"), each.get("pattern")
         if isinstance(form, str) and form not in _IN_THE_TYPE:
             yield f"format {_value(form)}"
-        if isinstance(pattern := each.get("pattern"), str) and len(pattern) < _VALUE:
+        if isinstance(pattern, str) and len(pattern) < _VALUE:
             yield f"matches {_value(pattern)}"
         for keyword, words in _BOUNDS:
             bound = each.get(keyword)
@@ -131,16 +118,13 @@ def _facts(schema: Schema, node: Json, name: str) -> Iterator[str]:
     default = next((each["default"] for each in branches if "default" in each), None)
     if default is not None:
         yield f"default {_value(default)}"
-    if examples := [text for each in _examples(branches) if (text := _value(each)) != "…"]:
-        yield f"e.g. {', '.join(dict.fromkeys(examples[:_EXAMPLES]))}"
-
-
-def _examples(branches: Sequence[Mapping[str, Json]]) -> Iterator[Json]:
+    examples: list[Json] = []
     for each in branches:
         listed = each.get("examples")
-        yield from listed if isinstance(listed, list) else ()
-        if "example" in each:
-            yield each["example"]
+        examples += listed if isinstance(listed, list) else []
+        examples += [each["example"]] if "example" in each else []
+    if shown := [text for text in map(_value, examples) if text != "…"]:
+        yield f"e.g. {', '.join(dict.fromkeys(shown[:_EXAMPLES]))}"
 
 
 def first_sentence(text: str) -> str:

@@ -7,11 +7,10 @@ model that plans.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Final
 
 from toolplan.diagnostics import Diagnostic, Removed
-from toolplan.events import Event, StepFailed, StepSucceeded
+from toolplan.events import StepFailed, StepSucceeded
 from toolplan.extras import INSTALL
 from toolplan.path import Json
 from toolplan.planners._base import Attempt, Draft
@@ -37,22 +36,25 @@ _EXAMPLES: Final = {
 
 def feedback(attempt: Attempt) -> str:
     """Return the feedback on `attempt`: each problem with its place, its help and its step."""
-    problems = sorted(filter(_blocks, attempt.diagnostics), key=_rank)
+    problems = sorted((each for each in attempt.diagnostics if each.blocks), key=_rank)
     if problems:
         lines = ["This plan does not pass its check:"]
         steps = _steps(attempt.draft)
-        shown: set[int] = set()
         for number, each in enumerate(problems[:_MOST], 1):
-            lines.append(_problem(number, each, steps, shown))
+            lines.append(f"{number}. {_problem(each)}")
+            at = _step_at(each.pointer)
+            if at in steps:  # each step is shown once
+                lines.append(f"   The step is: {_cut(_json(steps.pop(at)))}")
         if len(problems) > _MOST:
             lines.append(f"... and {len(problems) - _MOST} more.")
     else:
         lines = ["This plan passed its check, but these steps failed when it ran:"]
-        failed = _failures(attempt.events)
-        lines += [f"- {each}" for each in failed[:_MOST]] or [
-            "- none, but the result is not complete"
-        ]
-        if done := _done(attempt.events):
+        failed = [each for each in attempt.events if isinstance(each, StepFailed)]
+        lines += [f"- step {each.step!r}: `{each.failure.code}`" for each in failed[:_MOST]]
+        if not failed:
+            lines.append("- none, but the result is not complete")
+        succeeded = (each for each in attempt.events if isinstance(each, StepSucceeded))
+        if done := [repr(each.step) for each in succeeded if each.failure is None]:
             lines.append(
                 f"These are done: {', '.join(done)}. Keep them unchanged: their results are"
                 " used, and they are not called again."
@@ -64,22 +66,12 @@ def feedback(attempt: Attempt) -> str:
     return "\n".join(lines)
 
 
-def _problem(number: int, problem: Diagnostic, steps: Sequence[Json], shown: set[int]) -> str:
-    place = problem.pointer or "the plan"
-    text = f"{number}. `{problem.code}` at {place}: {problem.message}"
+def _problem(problem: Diagnostic) -> str:
+    text = f"`{problem.code}` at {problem.pointer or 'the plan'}: {problem.message}"
     if problem.help:  # a model installs nothing, and need not know where Python is
         text += f" {problem.help.partition(INSTALL)[0]}".rstrip()
-    if example := _EXAMPLES.get(problem.code) or _edited(problem):
-        text += f"\n   For example: {example}"
-    at = _step_at(problem.pointer)
-    if at is not None and at < len(steps) and at not in shown:
-        shown.add(at)
-        text += f"\n   The step is: {_short(steps[at])}"
-    return text
-
-
-def _blocks(problem: Diagnostic) -> bool:
-    return problem.blocks
+    example = _EXAMPLES.get(problem.code) or _edited(problem)
+    return f"{text}\n   For example: {example}" if example else text
 
 
 def _rank(problem: Diagnostic) -> int:
@@ -94,46 +86,29 @@ def _edited(problem: Diagnostic) -> str:
     """Return what would pass in the place of the problem, where one such value is known."""
     edits = problem.fix.edits if problem.fix is not None else ()
     values = [each for each in edits if not isinstance(each.value, Removed)]
-    shown = (f"{e.pointer} is {json.dumps(e.value, ensure_ascii=False)}" for e in values[:2])
-    return _short_text("; ".join(shown))
+    return _cut("; ".join(f"{e.pointer} is {_json(e.value)}" for e in values[:2]))
 
 
-def _step_at(pointer: str) -> int | None:
+def _step_at(pointer: str) -> int:
+    """Return the number of the step that `pointer` is in, -1 if it is in none."""
     parts = pointer.split("/")
-    if len(parts) > 2 and parts[1] == "steps" and parts[2].isdecimal():
-        return int(parts[2])
-    return None
+    is_in_step = len(parts) > 2 and parts[1] == "steps" and parts[2].isdecimal()
+    return int(parts[2]) if is_in_step else -1
 
 
-def _steps(draft: Draft) -> list[Json]:
+def _steps(draft: Draft) -> dict[int, Json]:
     """Return the steps as they were written; none where the draft is not strict JSON."""
     try:
         document: Json = json.loads(draft.text)
     except (ValueError, RecursionError):
-        return []
+        return {}
     steps: Json = document.get("steps") if isinstance(document, dict) else document
-    return steps if isinstance(steps, list) else []
+    return dict(enumerate(steps)) if isinstance(steps, list) else {}
 
 
-def _short(step: Json) -> str:
-    return _short_text(json.dumps(step, ensure_ascii=False))
+def _json(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
-def _short_text(text: str) -> str:
+def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST_STEP else text[:_LONGEST_STEP] + " …"
-
-
-def _done(events: Sequence[Event]) -> list[str]:
-    return [
-        repr(event.step)
-        for event in events
-        if isinstance(event, StepSucceeded) and event.failure is None
-    ]
-
-
-def _failures(events: Sequence[Event]) -> list[str]:
-    return [
-        f"step {event.step!r}: `{event.failure.code}`"
-        for event in events
-        if isinstance(event, StepFailed)
-    ]

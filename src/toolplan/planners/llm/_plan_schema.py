@@ -76,43 +76,43 @@ def plan_schema(
 
     A date may be one of `times`, the words of the question; for a small model it must.
     """
-    if small:
-        reply = _reply([_small_step(tool) for tool in tools.values()], "steps", asks=asks)
-        form = _bounded(_with_times(reply, times, small=True))
-        return {**form, "$defs": _references(tools)} if isinstance(form, dict) else form
-    reply = _reply([_step(tool) for tool in tools.values()], "steps", "output", asks=asks)
-    return _with_times(reply, times, small=False)
-
-
-def _with_times(schema: Json, times: Sequence[str], *, small: bool) -> Json:
-    if not times:
-        return schema
-    if schema == _DATE:
-        words: Json = {"enum": [*times]}
-        return words if small else {"anyOf": [words, _DATE]}
-    if isinstance(schema, list):
-        return [_with_times(each, times, small=small) for each in schema]
-    if isinstance(schema, dict):
-        return {key: _with_times(each, times, small=small) for key, each in schema.items()}
-    return schema
-
-
-def _reply(each_step: list[Json], *fields: str, asks: bool) -> Json:
-    steps: Json = {"type": "array", "items": {"anyOf": each_step}}
-    question: Json = _object(
-        {"question": _TEXT, "options": {"type": "array", "items": _TEXT}}, "question", "options"
-    )
-    named: dict[str, Json] = {"toolplan": {"const": 1}, "steps": steps, "output": {}}
-    plan = _object({name: named[name] for name in ("toolplan", *fields)}, "toolplan", "steps")
-    if not asks:
-        return plan
-    return {
-        "anyOf": [
-            plan,
-            _object({"clarification": question}, "clarification"),
-            _object({"refusal": _object({"reason": _TEXT}, "reason")}, "refusal"),
-        ]
+    step = _small_step if small else _step
+    fields: dict[str, Json] = {
+        "toolplan": {"const": 1},
+        "steps": {"type": "array", "items": {"anyOf": [step(tool) for tool in tools.values()]}},
+        "output": {},
     }
+    if small:
+        del fields["output"]
+    reply: Json = _object(fields, "toolplan", "steps")
+    if asks:
+        options: Json = {"type": "array", "items": _TEXT}
+        question = _object({"question": _TEXT, "options": options}, "question", "options")
+        reason = _object({"reason": _TEXT}, "reason")
+        reply = {
+            "anyOf": [
+                reply,
+                _object({"clarification": question}, "clarification"),
+                _object({"refusal": reason}, "refusal"),
+            ]
+        }
+    if times:
+        words: Json = {"enum": [*times]}
+        reply = _with_dates(reply, words if small else {"anyOf": [words, _DATE]})
+    if small:
+        form = _bounded(reply)
+        return {**form, "$defs": _references(tools)} if isinstance(form, dict) else form
+    return reply
+
+
+def _with_dates(schema: Json, date: Json) -> Json:
+    if schema == _DATE:
+        return date
+    if isinstance(schema, list):
+        return [_with_dates(each, date) for each in schema]
+    if isinstance(schema, dict):
+        return {key: _with_dates(each, date) for key, each in schema.items()}
+    return schema
 
 
 def _step(tool: Tool) -> Json:
@@ -180,29 +180,24 @@ def _paths(schema: Schema, path: Path, depth: int) -> Iterator[Path]:
 
 
 def _names(schema: Schema) -> list[str]:
-    found = [each.node for each in _branches(schema, _BRANCHES)]
-    named = [node.get("properties") for node in found if isinstance(node, dict)]
+    named = (_part(each.node, "properties") for each in _branches(schema, _BRANCHES))
     return [key for each in named if isinstance(each, dict) for key in each if key.isidentifier()]
 
 
 def _arguments(schema: Schema, depth: int = _DEEPEST) -> Json:
     """Return the schema of an object, as of all arguments: names, and kinds of values."""
     node = schema.closed().node
-    if not isinstance(node, dict) or node.get("additionalProperties") is not False:
+    if _part(node, "additionalProperties") is not False:
         return {"type": "object"}
-    named = node.get("properties")
-    names = list(named) if isinstance(named, dict) else []
-    needed = [name for name in required(schema) if name in names]
-    return _object({name: _value(schema, name, depth - 1) for name in names}, *needed)
-
-
-def _value(schema: Schema, name: str, depth: int) -> Json:
-    found = at(schema, (name,))
-    if not isinstance(found, Schema):
-        return {}
-    node, form = found.node, _kind(found, depth)
-    means_nothing = isinstance(node, dict) and "default" in node and node["default"] is None
-    return _without_null(form) if means_nothing and name not in required(schema) else form
+    named, needed = _part(node, "properties"), required(schema)
+    fields: dict[str, Json] = {}
+    for name in named if isinstance(named, dict) else ():
+        found = at(schema, (name,))
+        form = _kind(found, depth - 1) if isinstance(found, Schema) else {}
+        if isinstance(found, Schema) and _part(found.node, "default", 0) is None:
+            form = form if name in needed else _without_null(form)
+        fields[name] = form
+    return _object(fields, *(name for name in needed if name in fields))
 
 
 def _without_null(form: Json) -> Json:
@@ -213,8 +208,7 @@ def _without_null(form: Json) -> Json:
     """
     match form:
         case {"anyOf": list(choices)}:
-            kept = [_without_null(each) for each in choices if each != {"type": "null"}]
-            return kept[0] if len(kept) == 1 else {"anyOf": kept}
+            return _any_of([_without_null(each) for each in choices if each != {"type": "null"}])
         case {"enum": list(values)} if any(each is not None for each in values):
             return {"enum": [each for each in values if each is not None]}
         case _:
@@ -228,14 +222,14 @@ def _kind(schema: Schema, depth: int) -> Json:
         return {}
     choices: list[Json] = []
     for each in found:
-        listed = each.get("anyOf") if isinstance(each, dict) else None
+        listed = _part(each, "anyOf")
         choices += listed if isinstance(listed, list) else [each]
     choices = [each for at, each in enumerate(choices) if each not in choices[:at]]
     if _TEXT in choices or _WITH_REFERENCE in choices:  # any text may hold a reference
         choices = [each for each in choices if each != _REFERENCE]
     if _TEXT in choices:
         choices = [each for each in choices if each != _WITH_REFERENCE]
-    return choices[0] if len(choices) == 1 else {"anyOf": choices}
+    return _any_of(choices)
 
 
 def _branches(schema: Schema, most: int) -> list[Schema]:
@@ -258,10 +252,10 @@ def _branches(schema: Schema, most: int) -> list[Schema]:
 
 
 def _one_kind(schema: Schema, depth: int) -> Json:
-    choices = _choices(schema)
-    if choices is not None:
-        return {"anyOf": [{"enum": choices}, _REFERENCE]}
-    kinds = types_of(schema)
+    node, kinds = schema.node, types_of(schema)
+    values = [node["const"]] if isinstance(node, dict) and "const" in node else _part(node, "enum")
+    if isinstance(values, list) and 0 < len(values) <= _MOST_CHOICES:
+        return {"anyOf": [{"enum": values}, _REFERENCE]}
     if kinds == _OBJECT and depth > 0:
         return {"anyOf": [_arguments(schema, depth), _REFERENCE]}
     if kinds == _LIST and depth > 0:
@@ -270,14 +264,14 @@ def _one_kind(schema: Schema, depth: int) -> Json:
         return {"anyOf": [{"type": "array", "items": items}, _REFERENCE]}
     if not kinds or not kinds <= _SIMPLE:
         return {}
-    text = _text(schema.node)
+    text = _text(node)
     named = sorted(kinds - {"integer"} if "number" in kinds else kinds)
     written: list[Json] = [text if kind == "string" else {"type": kind} for kind in named]
     if "string" not in named:  # any text may be a reference
         written.append(_REFERENCE)
     elif text != _TEXT:
         written.append(_WITH_REFERENCE)
-    return written[0] if len(written) == 1 else {"anyOf": written}
+    return _any_of(written)
 
 
 def _text(node: Json) -> Json:
@@ -285,10 +279,8 @@ def _text(node: Json) -> Json:
 
     Some take a pattern as that of the whole text, so only those of a whole text are sent.
     """
-    if not isinstance(node, dict):
-        return _TEXT
     text: dict[str, Json] = {"type": "string"}
-    pattern, form = node.get("pattern"), node.get("format")
+    pattern, form = _part(node, "pattern"), _part(node, "format")
     if isinstance(pattern, str) and _WHOLE.fullmatch(pattern) and "(?" not in pattern:
         text["pattern"] = pattern
     if form in _FORMATS:
@@ -296,14 +288,12 @@ def _text(node: Json) -> Json:
     return text
 
 
-def _choices(schema: Schema) -> list[Json] | None:
-    node = schema.node
-    if not isinstance(node, dict):
-        return None
-    choices = [node["const"]] if "const" in node else node.get("enum")
-    if not isinstance(choices, list) or not 0 < len(choices) <= _MOST_CHOICES:
-        return None
-    return choices
+def _part(node: Json, key: str, default: Json = None) -> Json:
+    return node.get(key, default) if isinstance(node, dict) else default
+
+
+def _any_of(choices: list[Json]) -> Json:
+    return choices[0] if len(choices) == 1 else {"anyOf": choices}
 
 
 def _bounded(schema: Json) -> Json:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final
-
-from msgspec import Struct
-from msgspec.structs import replace
 
 from toolplan.path import Json
 from toolplan.schema import Schema, SchemaError, required
@@ -25,18 +22,9 @@ _STRINGS: Final = re.compile(r'"(?:[^"\\]|\\.)*"((?: \| "(?:[^"\\]|\\.)*")*)')
 _NAMES: Final = 40
 _VALUES: Final = 24
 _FORMATS: Final = {"date": "date", "date-time": "datetime", "time": "time"}
-_SHORT: Final = {"boolean": "bool", "integer": "int", "string": "str", "null": "null"}
-
-
-class _Scope(Struct, frozen=True):
-    """Where in a schema: levels left, the nodes around it, whether bounds of numbers are shown."""
-
-    depth: int
-    seen: frozenset[int]
-    bounds: bool
-
-    def below(self) -> _Scope:
-        return replace(self, depth=self.depth - 1)
+_SHORT: Final = {
+    "boolean": "bool", "integer": "int", "string": "str", "null": "null", "number": "number",
+}  # fmt: skip
 
 
 def signature_text(tool: Tool) -> str:
@@ -47,13 +35,13 @@ def signature_text(tool: Tool) -> str:
     was left out. The output is `any` where the tool declares none.
     """
     try:
-        given = _fields(tool.input, _Scope(_DEPTH, frozenset(), bounds=True))
+        given = _Types(tool.input, bounds=True).arguments()
     except SchemaError:
         given = "…"
     # a schema learned from results is not shown: its names come from what tools returned
     output = tool.output
-    scope = _Scope(_DEPTH, frozenset(), bounds=False)  # a plan writes no values of a result
-    gives = "any" if output is None else _type(output, output.node, scope)
+    # a plan writes no values of a result, so their bounds are of no use
+    gives = "any" if output is None else _Types(output, bounds=False).type(output.node)
     return f"{tool.name}({_cut(given)}) -> {_cut(gives)}"
 
 
@@ -63,45 +51,31 @@ def signatures_text(tools: Iterable[Tool]) -> tuple[dict[str, str], dict[str, st
     The signatures use these names: a row that ten tools return is written once.
     """
     texts = {tool.name: signature_text(tool) for tool in tools}
-    choices = Counter(part for text in texts.values() for part in _choices(text))
-    shared = {
-        part: f"Choice{at}"
-        for at, part in enumerate((each for each in choices if _is_worth(each, choices)), 1)
-    }
+    found = (each for text in texts.values() for each in _STRINGS.finditer(text) if each[1])
+    counts = Counter(each[0] for each in found)
+    worth = [part for part, n in counts.items() if n > 1 and len(part) > _WORTH_A_CHOICE]
+    choices = {part: f"Choice{at}" for at, part in enumerate(worth, 1)}
     texts = {
-        tool: _STRINGS.sub(lambda found: shared.get(found[0], found[0]), text)
+        tool: _STRINGS.sub(lambda found: choices.get(found[0], found[0]), text)
         for tool, text in texts.items()
     }
-    types, texts = _shared_types(texts)
-    return types | {name: part for part, name in shared.items()}, texts
+    types, texts = _shared_objects(texts)
+    return types | {name: part for part, name in choices.items()}, texts
 
 
-def _choices(text: str) -> Iterator[str]:
-    """Yield the choices of texts in `text`: `"a" | "b"`."""
-    return (found[0] for found in _STRINGS.finditer(text) if found[1])
-
-
-def _is_worth(part: str, counts: Mapping[str, int]) -> bool:
-    """Return whether a name for `part` makes the whole shorter."""
-    return counts[part] > 1 and len(part) > _WORTH_A_CHOICE
-
-
-def _shared_types(texts: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+def _shared_objects(texts: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     """Return the object types that several of `texts` share, by name, and the texts with them."""
-    counts = Counter(part for text in texts.values() for part in _objects(text))
+    parts = {part for text in texts.values() for part in _objects(text)}
     shared: dict[str, str] = {}
     # the longest first: their parts are then shared less often, or not at all
-    for part in sorted(counts, key=lambda each: (-len(each), each)):
+    for part in sorted(parts, key=lambda each: (-len(each), each)):
         if len(part) < _WORTH_A_NAME or sum(part in each for each in texts.values()) < 2:
             continue
         name = f"Type{len(shared) + 1}"
+        # a longer type may hold this one
+        shared = {other: text.replace(part, name) for other, text in shared.items()}
         shared[name] = part
         texts = {tool: text.replace(part, name) for tool, text in texts.items()}
-    # a longer type may hold a shorter one, which has a later name
-    for name, part in shared.items():
-        for other in shared:
-            if other != name:
-                shared[other] = shared[other].replace(part, name)
     return shared, texts
 
 
@@ -112,11 +86,9 @@ def _objects(text: str) -> Iterator[str]:
     for at, char in enumerate(text):
         if char == '"' and text[at - 1] != "\\":
             quoted = not quoted
-        elif quoted:
-            continue
-        elif char == "{":
+        elif char == "{" and not quoted:
             opened.append(at)
-        elif char == "}" and opened:
+        elif char == "}" and opened and not quoted:
             yield text[opened.pop() : at + 1]
 
 
@@ -124,97 +96,84 @@ def _cut(text: str) -> str:
     return text if len(text) <= MAX_CHARACTERS else text[:MAX_CHARACTERS] + " …"
 
 
-def _fields(schema: Schema, scope: _Scope) -> str:
-    """Return the properties that `schema` declares, in declared order."""
-    node = schema.node
-    properties = node.get("properties") if isinstance(node, dict) else None
-    if not isinstance(properties, dict):
-        text = _type(schema, node, scope)
+class _Types:
+    """Writes types of `schema`; `bounds` says whether those of numbers are shown."""
+
+    def __init__(self, schema: Schema, *, bounds: bool) -> None:
+        self._schema = schema
+        self._bounds = bounds
+
+    def arguments(self) -> str:
+        """Return the properties that the schema declares, in declared order."""
+        node = self._schema.node
+        properties = node.get("properties") if isinstance(node, dict) else None
+        if isinstance(properties, dict):
+            return self._named(properties, {*required(self._schema)}, _DEPTH, frozenset())
+        text = self.type(node)
         return "" if text in ("{}", "any") else f"**{text}"
-    needed = set(required(schema))
-    return _named(schema, properties, needed, scope)
 
+    def type(self, node: Json, depth: int = _DEPTH, seen: frozenset[int] = frozenset()) -> str:
+        """Return the type that `node` describes; `seen` are the nodes around it."""
+        if not isinstance(node, dict):
+            return "nothing" if node is False else "any"
+        if id(node) in seen or depth < 0:
+            return "…"
+        seen |= {id(node)}
+        if "$ref" in node:
+            target = self._schema.target(node["$ref"])
+            return "any" if target is None else self.type(target, depth, seen)
+        if isinstance(values := node.get("enum"), list) and values:
+            return _values(values)
+        for keyword in ("anyOf", "oneOf"):
+            if isinstance(parts := node.get(keyword), list) and parts:
+                return " | ".join(dict.fromkeys(self.type(each, depth, seen) for each in parts))
+        if "const" in node:
+            return _values([node["const"]])
+        if isinstance(parts := node.get("allOf"), list) and parts and "type" not in node:
+            return " & ".join(dict.fromkeys(self.type(each, depth, seen) for each in parts))
+        kinds = node.get("type")
+        listed = kinds if isinstance(kinds, list) else [kinds]
+        return " | ".join(self._of_kind(node, kind, depth, seen) for kind in listed)
 
-def _named(
-    schema: Schema,
-    properties: dict[str, Json],
-    needed: set[str],
-    scope: _Scope,
-) -> str:
-    parts = [
-        f"{_name(name)}{'' if name in needed else '?'}: {_type(schema, node, scope.below())}"
-        for name, node in list(properties.items())[:_NAMES]
-    ]
-    if len(properties) > _NAMES:
-        parts.append("…")
-    return ", ".join(parts)
+    def _of_kind(self, node: dict[str, Json], kind: Json, depth: int, seen: frozenset[int]) -> str:
+        match kind:
+            case "array":
+                return f"[{self.type(node.get('items', True), depth, seen)}]"
+            case "string":
+                return _FORMATS.get(str(node.get("format")), "str")
+            case "integer" | "number":
+                return _SHORT[kind] + (_bounds(node) if self._bounds else "")
+            case str() if kind != "object":
+                return _SHORT.get(kind, "any")
+            case _:
+                if kind != "object" and "properties" not in node:
+                    return "any"
+        properties = node.get("properties")
+        if not isinstance(properties, dict) or not properties:
+            values = node.get("additionalProperties")
+            return (
+                f"{{*: {self.type(values, depth - 1, seen)}}}" if isinstance(values, dict) else "{}"
+            )
+        if depth <= 0:
+            return "{…}"
+        stated = node.get("required")
+        needed = {str(each) for each in stated} if isinstance(stated, list) else set[str]()
+        return f"{{{self._named(properties, needed, depth, seen)}}}"
 
-
-def _name(name: str) -> str:
-    return name if name.isidentifier() else json.dumps(name, ensure_ascii=False)
-
-
-def _type(schema: Schema, node: Json, scope: _Scope) -> str:
-    """Return the type that `node`, a part of `schema`, describes."""
-    if node is False:
-        return "nothing"
-    if not isinstance(node, dict):
-        return "any"
-    if id(node) in scope.seen or scope.depth < 0:
-        return "…"
-    inside = replace(scope, seen=scope.seen | {id(node)})
-    if "$ref" in node:
-        target = schema.target(node["$ref"])
-        return "any" if target is None else _type(schema, target, inside)
-    for keyword in ("enum", "anyOf", "oneOf"):
-        parts = node.get(keyword)
-        if isinstance(parts, list) and parts:
-            if keyword == "enum":
-                return _values(parts)
-            found = (_type(schema, each, inside) for each in parts)
-            return " | ".join(dict.fromkeys(found))
-    if "const" in node:
-        return _values([node["const"]])
-    if isinstance(parts := node.get("allOf"), list) and parts and "type" not in node:
-        return " & ".join(dict.fromkeys(_type(schema, each, inside) for each in parts))
-    stated = node.get("type")
-    kinds = stated if isinstance(stated, list) else [stated]
-    return " | ".join(_of_kind(schema, node, kind, inside) for kind in kinds)
+    def _named(
+        self, properties: dict[str, Json], needed: set[str], depth: int, seen: frozenset[int]
+    ) -> str:
+        parts: list[str] = []
+        for name, node in list(properties.items())[:_NAMES]:
+            written = name if name.isidentifier() else json.dumps(name, ensure_ascii=False)
+            mark = "" if name in needed else "?"
+            parts.append(f"{written}{mark}: {self.type(node, depth - 1, seen)}")
+        return ", ".join([*parts, "…"] if len(properties) > _NAMES else parts)
 
 
 def _values(values: list[Json]) -> str:
     shown = " | ".join(json.dumps(each, ensure_ascii=False) for each in values[:_VALUES])
     return shown if len(values) <= _VALUES else f"{shown} | …"
-
-
-def _of_kind(schema: Schema, node: dict[str, Json], kind: Json, scope: _Scope) -> str:
-    match kind:
-        case "array":
-            return f"[{_type(schema, node.get('items', True), scope)}]"
-        case "object":
-            return _object(schema, node, scope)
-        case "string":
-            return _FORMATS.get(str(node.get("format")), "str")
-        case "integer" | "number":
-            return _SHORT.get(kind, kind) + (_bounds(node) if scope.bounds else "")
-        case str():
-            return _SHORT.get(kind, "any")
-        case _:
-            return _object(schema, node, scope) if "properties" in node else "any"
-
-
-def _object(schema: Schema, node: dict[str, Json], scope: _Scope) -> str:
-    properties = node.get("properties")
-    if not isinstance(properties, dict) or not properties:
-        values = node.get("additionalProperties")
-        if isinstance(values, dict):
-            return f"{{*: {_type(schema, values, scope.below())}}}"
-        return "{}"
-    if scope.depth <= 0:
-        return "{…}"
-    stated = node.get("required")
-    needed = {each for each in stated if isinstance(each, str)} if isinstance(stated, list) else ()
-    return f"{{{_named(schema, properties, set(needed), scope)}}}"
 
 
 def _bounds(node: dict[str, Json]) -> str:
