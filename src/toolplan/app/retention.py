@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert
 
-from toolplan.app.settings import Settings, SettingsError
+from toolplan.app import settings as known
 from toolplan.errors import ToolplanError
 
-TABLE: Final = "retention"
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-_AGE: Final = re.compile(r"(?P<number>[0-9]{1,6})(?P<unit>[smhdw])")
-_MOST_RUNS: Final = 10_000_000
-_FORM: Final = "Write a number and s, m, h, d or w, as in 30d."
-_EXAMPLE: Final = 'Its table [retention] has the lines `older_than = "30d"` and `keep = 100`.'
 
 
 class Retention(Struct, frozen=True):
@@ -26,7 +20,7 @@ class Retention(Struct, frozen=True):
 
 
 def retention(
-    settings: Settings, older_than: str | None = None, keep: int | None = None
+    settings: known.Settings, older_than: str | None = None, keep: int | None = None
 ) -> Retention:
     """Return what may be pruned: what is given, else what is set, else 30 days and 100 runs.
 
@@ -35,31 +29,17 @@ def retention(
     Raises:
         ToolplanError: an age or a number is not valid.
     """
-    table = settings.table(TABLE)
-    for name, value in table.items():
-        is_age = name == "older_than" and isinstance(value, str) and _AGE.fullmatch(value)
-        if not is_age and not (name == "keep" and _is_number(value)):
-            raise SettingsError(
-                f"{settings.place}: {name!r} in [{TABLE}] cannot be used.", _EXAMPLE
-            )
-    if keep is not None and not _is_number(keep):
+    table = settings.retention
+    try:
+        given = convert({"older_than": older_than, "keep": keep}, known.Retention)
+    except ValidationError as error:
         raise ToolplanError(
-            "usage", f"keep {keep} is not a number of runs.", "Give 0 or a larger whole number."
-        )
-    if older_than is not None and _AGE.fullmatch(older_than) is None:
-        raise ToolplanError("usage", f"older_than {older_than!r} is not an age.", _FORM)
-    age, number = older_than or table.get("older_than"), keep
-    if number is None:
-        number = table.get("keep")
+            "usage",
+            f"What is to be kept cannot be read: {error}",
+            "Give an age, a number and s, m, h, d or w, as in 30d; and a number of runs from 0.",
+        ) from None
+    age = given.older_than or table.older_than
+    number = table.keep if given.keep is None else given.keep
     if age is None and number is None:
         return Retention()
-    return Retention(0 if age is None else _seconds(str(age)), int(str(number or 0)))
-
-
-def _seconds(age: str) -> float:
-    return int(age[:-1]) * _SECONDS[age[-1]]
-
-
-def _is_number(value: object) -> bool:
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
-    return is_whole and 0 <= int(str(value)) <= _MOST_RUNS
+    return Retention(0 if age is None else int(age[:-1]) * _SECONDS[age[-1]], number or 0)
