@@ -107,7 +107,7 @@ def _is_async(value: object) -> bool:
         value = cast("partial[object]", value).func
     return any(
         inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each)
-        for each in (value, getattr(value, "__call__", None))
+        for each in (value, cast("Any", value).__call__)
     )
 
 

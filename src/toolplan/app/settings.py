@@ -96,9 +96,7 @@ class ModelSettings(Struct, frozen=True):
     ollama_model: str = field(default="mistral:latest", name="OLLAMA_MODEL")
     ollama_base_url: str = field(default="", name="OLLAMA_BASE_URL")
     ollama_url: str = field(default="", name="OLLAMA_URL")
-    temperature: Annotated[float, Meta(ge=0, le=2)] = field(
-        default=0.0, name="PLANNER_TEMPERATURE"
-    )
+    temperature: Annotated[float, Meta(ge=0, le=2)] = field(default=0.0, name="PLANNER_TEMPERATURE")
     max_tokens: _Size = field(default=10_000, name="PLANNER_MAX_TOKENS")
     instructions: str = field(default="", name="PLANNER_INSTRUCTIONS")
     small_model: bool = field(default=False, name="PLANNER_SMALL_MODEL")
@@ -161,8 +159,7 @@ NAMES: Final = tuple(sorted(each.lower() for each in VARIABLES))
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):
-    """The table `[limits]`: calls at once in all, by tool and by source; `everywhere`: over all
-    machines that share a journal."""
+    """The table `[limits]`: the most calls at once, of a run and of all machines together."""
 
     concurrency: Calls | None = None
     timeout: Seconds | None = None
@@ -186,16 +183,14 @@ class _Toolbox(Struct, frozen=True, forbid_unknown_fields=True):
     tools: Annotated[tuple[_Spec, ...], Meta(min_length=1)]
 
 
-_EXAMPLES: Final = {
+_HELP: Final = {
     "answer": f"The table [answer] has {', '.join(Thresholds.__struct_fields__)}.",
     "effects": f'It has lines such as `send_mail = "write"`; the labels: {", ".join(LABELS)}.',
     "limits": "It has lines such as `concurrency = 8` and `timeout = 20`.",
     "retention": 'It has the lines `older_than = "30d"` and `keep = 100`.',
     "runs": 'It has lines such as `journal = "runs.sqlite"`.',
-    "sources": "See docs/settings.md.",
-    "toolboxes": 'A table [toolboxes.NAME] has a line such as `tools = ["module:TOOLS"]`.',
 }
-TABLES: Final = tuple(_EXAMPLES)
+TABLES: Final = (*_HELP, "sources", "toolboxes")
 
 
 def source_tables() -> tuple[str, ...]:
@@ -266,7 +261,7 @@ class Settings:
             return convert(self.table(name), kind)
         except (ValidationError, ToolplanError) as error:
             reason = str(error)
-        raise SettingsError(f"{self.place}: [{name}] cannot be used: {reason}", _EXAMPLES[name])
+        raise SettingsError(f"{self.place}: [{name}] cannot be used: {reason}", _HELP[name])
 
     @property
     def effects(self) -> dict[str, Effects]:
@@ -316,20 +311,18 @@ class Settings:
             SettingsError: there is none, or it cannot be used.
         """
         table = self.table("toolboxes")
+        line = f'[toolboxes.{name}] has a line with at least one text: `tools = ["module:TOOLS"]`.'
         if name not in table:
             known = ", ".join(map(repr, table)) or "none"
             raise SettingsError(
                 f"{self.place}: there is no toolbox {name!r}.",
-                did_you_mean(near(name, table))
-                or f"Known toolboxes: {known}. {_EXAMPLES['toolboxes']}",
+                did_you_mean(near(name, table)) or f"Known toolboxes: {known}. {line}",
             )
         try:
             return convert(table[name], _Toolbox).tools
         except ValidationError as error:
             reason = str(error)
-        raise SettingsError(
-            f"{self.place}: [toolboxes.{name}] cannot be used: {reason}", _EXAMPLES["toolboxes"]
-        )
+        raise SettingsError(f"{self.place}: [toolboxes.{name}] cannot be used: {reason}", line)
 
     @property
     def thresholds(self) -> Thresholds:
@@ -341,7 +334,7 @@ class Settings:
         for name in self.table("answer"):
             if name not in Thresholds.__struct_fields__:
                 raise SettingsError(
-                    f"{self.place}: [answer] has no setting {name!r}.", _EXAMPLES["answer"]
+                    f"{self.place}: [answer] has no setting {name!r}.", _HELP["answer"]
                 )
         return self._read("answer", Thresholds)
 
@@ -372,7 +365,7 @@ class Settings:
         return ModelSettings(**values)
 
 
-def _converted(name: str, value: object, kind: Any) -> object:
+def _converted(name: str, value: object, kind: object) -> object:
     """Return the value of a field of `ModelSettings`.
 
     Raises:
@@ -385,10 +378,10 @@ def _converted(name: str, value: object, kind: Any) -> object:
             value = json.loads(value)
         except (ValueError, RecursionError):
             raise ValidationError("Expected a JSON object with a key for each address") from None
-    found = convert(value, kind, strict=False)
+    found: object = convert(value, cast("type[Any]", kind), strict=False)
     if name == "zone":
         try:
-            ZoneInfo(found)
+            ZoneInfo(str(found))
         except (LookupError, ValueError, OSError):
             raise ValidationError(f"no time zone {value!r}; write one as Europe/Berlin") from None
     return found

@@ -55,339 +55,180 @@ UNSTABLE: Final = {
 """The commands whose output may change, and what they print."""
 
 
-def _closed(fields: dict[str, Json], /, **optional: Json) -> dict[str, Json]:
-    """Return the schema of an object that has these fields and no others."""
+def _schema(kind: str) -> Json:
+    """Return the schema of a type: `str`, `str?` (or null), `str[]` (a list), `str{}` (a map).
+
+    A name that is none of `_TYPES` is another form.
+    """
+    if kind.endswith("?"):
+        return {"anyOf": [_schema(kind[:-1]), {"type": "null"}]}
+    if kind.endswith("[]"):
+        return {"type": "array", "items": _schema(kind[:-2])}
+    if kind.endswith("{}"):
+        return {"type": "object", "additionalProperties": _schema(kind[:-2])}
+    return _TYPES.get(kind, {"$ref": f"#/$defs/{kind}"})
+
+
+def _object(fields: str) -> dict[str, Json]:
+    """Return the schema of an object with these fields, `name: type`, and no others.
+
+    Those written as `name?: type` may be absent.
+    """
+    properties: dict[str, Json] = {}
+    required: list[Json] = []
+    for field in fields.split(", "):
+        name, _, kind = field.partition(": ")
+        properties[name.rstrip("?")] = _schema(kind)
+        if not name.endswith("?"):
+            required.append(name)
     return {
         "type": "object",
-        "properties": {**fields, **optional},
-        "required": [*fields],
+        "properties": properties,
+        "required": required,
         "additionalProperties": False,
     }
 
 
-def _list(of: Json) -> dict[str, Json]:
-    return {"type": "array", "items": of}
-
-
-def _map(of: Json) -> dict[str, Json]:
-    return {"type": "object", "additionalProperties": of}
-
-
-def _ref(name: str) -> dict[str, Json]:
-    return {"$ref": f"#/$defs/{name}"}
-
-
-def _or_null(schema: dict[str, Json]) -> dict[str, Json]:
-    return {"anyOf": [schema, {"type": "null"}]}
-
-
-_ANY: Final[Json] = True
-_BOOL: Final[dict[str, Json]] = {"type": "boolean"}
-_INT: Final[dict[str, Json]] = {"type": "integer"}
-_TEXT: Final[dict[str, Json]] = {"type": "string"}
-_TEXT_OR_NULL: Final[dict[str, Json]] = {"type": ["string", "null"]}
-_INT_OR_NULL: Final[dict[str, Json]] = {"type": ["integer", "null"]}
-_SECONDS: Final[dict[str, Json]] = {
-    "type": ["number", "null"],
-    "description": "Seconds since 1970-01-01, UTC.",
+_RUN_STATES: Final = ("running", "succeeded", "failed", "cancelled", "waiting", "in_doubt")
+_TYPES: Final[dict[str, Json]] = {
+    "any": True,
+    "bool": {"type": "boolean"},
+    "int": {"type": "integer"},
+    "number": {"type": "number"},
+    "str": {"type": "string"},
+    "object": {"type": "object"},
+    "true": {"const": True},
+    "pointer": {"type": "string", "format": "json-pointer"},
+    "date": {"type": "string", "format": "date-time"},
+    "time": {"type": ["number", "null"], "description": "Seconds since 1970-01-01, UTC."},
+    "item": {
+        "type": ["integer", "null"],
+        "description": "The number of the item; null without `for_each`.",
+    },
+    "cursor": {
+        "type": ["string", "null"],
+        "description": "For `--after`; null: there are no more.",
+    },
+    "incomplete": {"const": False, "description": "Only there where a list may be a part."},
+    "effects": {"enum": ["read", "write", "destructive", "unknown"]},
+    "severity": {"enum": ["error", "warning"]},
+    "outcome": {"enum": ["right", "wrong", "asked", "failed"]},
+    "difference": {"enum": ["added", "removed", "changed"]},
+    "annotations": {
+        "type": "object",
+        "properties": {
+            "effects": {"enum": ["read", "write", "destructive", "unknown"]},
+            "idempotent": {"type": "boolean"},
+        },
+        "required": ["effects", "idempotent"],
+    },
 }
-_USED: Final[dict[str, Json]] = {
-    "seconds": {"type": "number"},
-    "calls": _INT,
-    "tokens_in": _INT,
-    "tokens_cached": _INT,
-    "tokens_out": _INT,
-    "cost_usd": {"type": ["number", "null"]},
+_CALL: Final = "item: item, tool: str, args: object"
+_PART: Final = "complete?: incomplete, partial?: part[]"
+_RUN: Final = (
+    "run: str, status: run_state, steps: step_run{}, output: any, answer: answer?, error?: failure"
+)
+_USED: Final = (
+    "seconds: number, calls: int, tokens_in: int, tokens_cached: int, tokens_out: int,"
+    " cost_usd: number?"
+)
+_COUNTS: Final = (
+    "asked: int, right: int, wrong: int, asked_back: int, failed: int, first_draft: int,"
+    " repaired: int, invented: int"
+)
+_OBJECTS: Final = {
+    # runs
+    "failure": "code: str, message: str, pointer: str",
+    "part": "step: str, rows: int, total: int?, reason: str, text: str",
+    "call_in_doubt": f"{_CALL}, reason: str, result: any",
+    "call_waiting": f"{_CALL}, origins: any, digest: str",
+    "step_run": "state: step_state, output: any, error: failure?, started_at: time, ended_at: time,"
+    f" attempts: int, {_PART}, in_doubt?: item[], calls_in_doubt?: call_in_doubt[],"
+    " calls_waiting?: call_waiting[]",
+    "summary": "text: str, format: str, model: str?, reason: str?, unsupported: str[]",
+    "answered_run": f"{_RUN}, {_PART}, summary?: summary",
+    "item_run": "item: int, state: step_state",
+    "shown_run": f"{_RUN}, {_PART}, items: item_run[]{{}}, is_left: bool, without_worker: str?,"
+    " plan: plan?",
+    "listed_run": "run: str, created_at: date, status: run_state, is_left: bool,"
+    " without_worker: str?, digest: str, question: str, tools: str",
+    "runs": "runs: listed_run[], next: cursor",
+    # answers
+    "answer": "headline: str, sections: section[], problems: problem[], on_the_way: str[],"
+    f" text: str, {_PART}",
+    "section": "step: str, title: str, summary: str, total: int, columns: str[],"
+    " rows: object[], hidden: str[], insights: insight[]",
+    "insight": "text: str, step: str, columns: str[]",
+    "problem": "step: str, state: step_state, code: str, message: str, fatal: bool",
+    # plans
+    "text": "dialect: str, text: str",
+    "clarification": "clarification: question_back",
+    "question_back": "question: str, options: str[], unexplained: str[], partial_plan: any,"
+    " examples: str[]",
+    "refusal": "refusal: refusal_reason",
+    "refusal_reason": "reason: str",
+    "edit": "pointer: str, value?: any, remove?: true",
+    "fix": "safe: bool, edits: edit[]",
+    "diagnostic": "code: str, severity: severity, step: str?, pointer: pointer, message: str,"
+    " help: str?, fix: fix?, fixed: bool",
+    "report": "valid: bool, diagnostics: diagnostic[], unchecked_references: int",
+    # questions with expected plans
+    "tests": "failed: int, tests: test[]",
+    "test": "file: str, question: str, today: str?, passed: int, times: int,"
+    " problems: str[][], plan: plan?",
+    "evaluated": "variants: variant[]",
+    "variant": f"name: str, model: str?, instructions: str, {_COUNTS}, {_USED},"
+    " questions: measured[]",
+    "measured": "file: str, question: str, today: str?, outcome: outcome, problems: str[],"
+    f" drafts: int, invented: int, {_USED}",
+    # comparisons
+    "change": "pointer: str, before?: any, after?: any",
+    "differences": "same: bool, steps: step_change[], output: change[], before: side, after: side",
+    "step_change": "kind: difference, tool: str, changes: change[], before?: str, after?: str",
+    "side_file": "file: str",
+    "side_run": "run: str, status: run_state, approved: bool, approvals: str[]",
+    "flows": "valid: bool, flows: flow[], secrets_could_leave_by: str[], diagnostics: diagnostic[]",
+    "flow": "step: str, pointer: str, kind: str, needs: str, label: str, sources: origin[],"
+    " verdict: str, default?: any",
+    "origin": "step: str, tool: str, path: str",
+    # tools, approvals and errors
+    "tool": "name: str, description: str, input_schema: any, output_schema: any,"
+    " annotations: annotations",
+    "effect": "step: str, tool: str, effects: effects, args: object, defaults: object,"
+    " invented: str[], for_each: any, conditional: bool, when: condition?, calls: int,"
+    " exact: bool",
+    "condition": "value: any, is: any",
+    "approval": "digest: str, effects: effect[]",
+    "submitted": "run: str, queue: str, approval: approval?",
+    "approved": "run: str, digest: str",
+    "cancelled": "run: str, status: run_state",
+    "sent": "run: str, sent: true",
+    "error": "error: fault",
+    "fault": "code: str, message: str, help: str?, diagnostics?: diagnostic[],"
+    " digest?: str, effects?: effect[]",
 }
-_EFFECTS: Final[dict[str, Json]] = {"enum": ["read", "write", "destructive", "unknown"]}
-_RUN_STATES: Final[tuple[Json, ...]] = (
-    "running", "succeeded", "failed", "cancelled", "waiting", "in_doubt"
-)  # fmt: skip
-_CALL: Final[dict[str, Json]] = {
-    "item": {**_INT_OR_NULL, "description": "The number of the item; null without `for_each`."},
-    "tool": _TEXT,
-    "args": {"type": "object"},
-}
-_PART: Final[dict[str, Json]] = {
-    "complete": {"const": False, "description": "Only there where a list may be a part."},
-    "partial": _list(_ref("part")),
-}
-_RUN: Final[dict[str, Json]] = {
-    "run": _TEXT,
-    "status": _ref("run_state"),
-    "steps": _map(_ref("step_run")),
-    "output": _ANY,
-    "answer": _or_null(_ref("answer")),
-}
-
-
-def _runs() -> dict[str, Json]:
-    """Return the schemas of runs and what is in them, by name."""
-    return {
-        "run_state": {"enum": [*_RUN_STATES]},
-        "step_state": {"enum": [*_RUN_STATES, "pending", "skipped"]},
-        "failure": _closed({"code": _TEXT, "message": _TEXT, "pointer": _TEXT}),
-        "part": _closed({
-            "step": _TEXT, "rows": _INT, "total": _INT_OR_NULL, "reason": _TEXT, "text": _TEXT,
-        }),
-        "step_run": _closed(
-            {
-                "state": _ref("step_state"),
-                "output": _ANY,
-                "error": _or_null(_ref("failure")),
-                "started_at": _SECONDS,
-                "ended_at": _SECONDS,
-                "attempts": _INT,
-            },
-            **_PART,
-            in_doubt=_list(_INT_OR_NULL),
-            calls_in_doubt=_list(_closed({**_CALL, "reason": _TEXT, "result": _ANY})),
-            calls_waiting=_list(_closed({**_CALL, "origins": _ANY, "digest": _TEXT})),
-        ),
-        "answered_run": _closed(
-            _RUN, error=_ref("failure"), **_PART, summary=_closed({
-                "text": _TEXT,
-                "format": _TEXT,
-                "model": _TEXT_OR_NULL,
-                "reason": _TEXT_OR_NULL,
-                "unsupported": _list(_TEXT),
-            }),
-        ),
-        "shown_run": _closed(
-            {
-                **_RUN,
-                "items": _map(_list(_closed({"item": _INT, "state": _ref("step_state")}))),
-                "is_left": _BOOL,
-                "without_worker": _TEXT_OR_NULL,
-                "plan": _or_null(_ref("plan")),
-            },
-            error=_ref("failure"),
-            **_PART,
-        ),
-        "runs": _closed({
-            "runs": _list(_closed({
-                "run": _TEXT,
-                "created_at": {**_TEXT, "format": "date-time"},
-                "status": _ref("run_state"),
-                "is_left": _BOOL,
-                "without_worker": _TEXT_OR_NULL,
-                "digest": _TEXT,
-                "question": _TEXT,
-                "tools": _TEXT,
-            })),
-            "next": {**_TEXT_OR_NULL, "description": "For `--after`; null: there are no more."},
-        }),
-    }  # fmt: skip
-
-
-def _answers() -> dict[str, Json]:
-    """Return the schemas of answers and what is in them, by name."""
-    return {
-        "answer": _closed(
-            {
-                "headline": _TEXT,
-                "sections": _list(_ref("section")),
-                "problems": _list(_ref("problem")),
-                "on_the_way": _list(_TEXT),
-                "text": _TEXT,
-            },
-            **_PART,
-        ),
-        "section": _closed({
-            "step": _TEXT,
-            "title": _TEXT,
-            "summary": _TEXT,
-            "total": _INT,
-            "columns": _list(_TEXT),
-            "rows": _list({"type": "object"}),
-            "hidden": _list(_TEXT),
-            "insights": _list(_closed({"text": _TEXT, "step": _TEXT, "columns": _list(_TEXT)})),
-        }),
-        "problem": _closed({
-            "step": _TEXT,
-            "state": _ref("step_state"),
-            "code": _TEXT,
-            "message": _TEXT,
-            "fatal": _BOOL,
-        }),
-    }  # fmt: skip
-
-
-def _plans() -> dict[str, Json]:
-    """Return the schemas of plans and of what is said about them, by name."""
-    plan = json_schema()
-    parts = cast("dict[str, Json]", plan.pop("$defs"))
-    del plan["$schema"]
-    edit = _closed({"pointer": _TEXT}, value=_ANY, remove={"const": True})
-    return {
-        **parts,
-        "plan": plan,
-        "text": _closed({"dialect": _TEXT, "text": _TEXT}),
-        "clarification": _closed({"clarification": _closed({
-            "question": _TEXT,
-            "options": _list(_TEXT),
-            "unexplained": _list(_TEXT),
-            "partial_plan": _ANY,
-            "examples": _list(_TEXT),
-        })}),
-        "refusal": _closed({"refusal": _closed({"reason": _TEXT})}),
-        "diagnostic": _closed({
-            "code": _TEXT,
-            "severity": {"enum": ["error", "warning"]},
-            "step": _TEXT_OR_NULL,
-            "pointer": {**_TEXT, "format": "json-pointer"},
-            "message": _TEXT,
-            "help": _TEXT_OR_NULL,
-            "fix": _or_null(_closed({"safe": _BOOL, "edits": _list(edit)})),
-            "fixed": _BOOL,
-        }),
-        "report": _closed({
-            "valid": _BOOL,
-            "diagnostics": _list(_ref("diagnostic")),
-            "unchecked_references": _INT,
-        }),
-    }  # fmt: skip
-
-
-def _questions() -> dict[str, Json]:
-    """Return the schemas of questions whose plans are compared with gold, by name."""
-    return {
-        "tests": _closed({"failed": _INT, "tests": _list(_closed({
-            "file": _TEXT,
-            "question": _TEXT,
-            "today": _TEXT_OR_NULL,
-            "passed": _INT,
-            "times": _INT,
-            "problems": _list(_list(_TEXT)),
-            "plan": _or_null(_ref("plan")),
-        }))}),
-        "evaluated": _closed({"variants": _list(_closed({
-            "name": _TEXT,
-            "model": _TEXT_OR_NULL,
-            "instructions": _TEXT,
-            "asked": _INT,
-            "right": _INT,
-            "wrong": _INT,
-            "asked_back": _INT,
-            "failed": _INT,
-            "first_draft": _INT,
-            "repaired": _INT,
-            "invented": _INT,
-            **_USED,
-            "questions": _list(_closed({
-                "file": _TEXT,
-                "question": _TEXT,
-                "today": _TEXT_OR_NULL,
-                "outcome": {"enum": ["right", "wrong", "asked", "failed"]},
-                "problems": _list(_TEXT),
-                "drafts": _INT,
-                "invented": _INT,
-                **_USED,
-            })),
-        }))}),
-    }  # fmt: skip
-
-
-def _comparisons() -> dict[str, Json]:
-    """Return the schemas of what plans are compared with, by name."""
-    change = _closed({"pointer": _TEXT}, before=_ANY, after=_ANY)
-    return {
-        "differences": _closed({
-            "same": _BOOL,
-            "steps": _list(_closed(
-                {
-                    "kind": {"enum": ["added", "removed", "changed"]},
-                    "tool": _TEXT,
-                    "changes": _list(change),
-                },
-                before=_TEXT,
-                after=_TEXT,
-            )),
-            "output": _list(change),
-            "before": _ref("side"),
-            "after": _ref("side"),
-        }),
-        "side": {"anyOf": [
-            _closed({"file": _TEXT}),
-            _closed({
-                "run": _TEXT,
-                "status": _ref("run_state"),
-                "approved": _BOOL,
-                "approvals": _list(_TEXT),
-            }),
-        ]},
-        "flows": _closed({
-            "valid": _BOOL,
-            "flows": _list(_closed(
-                {
-                    "step": _TEXT,
-                    "pointer": _TEXT,
-                    "kind": _TEXT,
-                    "needs": _TEXT,
-                    "label": _TEXT,
-                    "sources": _list(_closed({"step": _TEXT, "tool": _TEXT, "path": _TEXT})),
-                    "verdict": _TEXT,
-                },
-                default=_ANY,
-            )),
-            "secrets_could_leave_by": _list(_TEXT),
-            "diagnostics": _list(_ref("diagnostic")),
-        }),
-    }  # fmt: skip
-
-
-def _others() -> dict[str, Json]:
-    """Return the schemas of tools, approvals and errors, by name."""
-    approval: dict[str, Json] = {"digest": _TEXT, "effects": _list(_ref("effect"))}
-    return {
-        "tools": _list(_closed({
-            "name": _TEXT,
-            "description": _TEXT,
-            "input_schema": _ANY,
-            "output_schema": _ANY,
-            "annotations": {
-                "type": "object",
-                "properties": {"effects": _EFFECTS, "idempotent": _BOOL},
-                "required": ["effects", "idempotent"],
-            },
-        })),
-        "effect": _closed({
-            "step": _TEXT,
-            "tool": _TEXT,
-            "effects": _EFFECTS,
-            "args": {"type": "object"},
-            "defaults": {"type": "object"},
-            "invented": _list(_TEXT),
-            "for_each": _ANY,
-            "conditional": _BOOL,
-            "when": _or_null(_closed({"value": _ANY, "is": _ANY})),
-            "calls": _INT,
-            "exact": _BOOL,
-        }),
-        "submitted": _closed({
-            "run": _TEXT,
-            "queue": _TEXT,
-            "approval": _or_null(_closed(approval)),
-        }),
-        "approved": _closed({"run": _TEXT, "digest": _TEXT}),
-        "cancelled": _closed({"run": _TEXT, "status": _ref("run_state")}),
-        "sent": _closed({"run": _TEXT, "sent": {"const": True}}),
-        "error": _closed({"error": _closed(
-            {"code": _TEXT, "message": _TEXT, "help": _TEXT_OR_NULL},
-            diagnostics=_list(_ref("diagnostic")),
-            **approval,
-        )}),
-    }  # fmt: skip
+"""The fields of each form that is an object."""
 
 
 def forms() -> dict[str, Json]:
     """Return the schema of each form, and of each part of one, by name."""
-    return {**_plans(), **_comparisons(), **_questions(), **_runs(), **_answers(), **_others()}
+    plan = json_schema()
+    parts = cast("dict[str, Json]", plan.pop("$defs"))
+    del plan["$schema"]
+    return {
+        **parts,
+        "plan": plan,
+        "run_state": {"enum": [*_RUN_STATES]},
+        "step_state": {"enum": [*_RUN_STATES, "pending", "skipped"]},
+        "side": {"anyOf": [_schema("side_file"), _schema("side_run")]},
+        "tools": _schema("tool[]"),
+        **{name: _object(fields) for name, fields in _OBJECTS.items()},
+    }
 
 
 def output_schema(name: str) -> dict[str, Json]:
     """Return the JSON Schema (draft 2020-12) of what `name`, a command of `OUTPUTS`, prints."""
-    stable: list[Json] = [_ref(form) for form in OUTPUTS[name]]
+    stable: list[Json] = [_schema(form) for form in OUTPUTS[name]]
     used: dict[str, Json] = {}
     _add_used(stable, forms(), used)
     dialect: dict[str, Json] = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
