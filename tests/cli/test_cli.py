@@ -346,7 +346,6 @@ def test_a_plan_that_goes_to_a_file_is_the_json_of_the_plan(
     ("words", "message"),
     [
         (("ask", "x", "--bogus"), "Unknown option: --bogus."),
-        (("ask", "x", "--rows", "3"), "Unknown option: --rows."),
         (("check", "--bogus"), "Unknown option: --bogus."),
         (("check", "plan.json", "--fixx"), "Unknown option: --fixx. Did you mean --fix?"),
         (("show", "--jsn"), "Unknown option: --jsn. Did you mean --json?"),

@@ -120,7 +120,7 @@ def test_a_server_is_signed_in_to_with_a_configuration(call: Call) -> None:
     for command in ("login", "logout"):
         said = call(command, "server")
         assert said.code == 2
-        assert "name the MCP configuration that has the server" in said.err
+        assert "--tools is missing" in said.err
 
 
 def test_init_prints_what_it_wrote(tmp_path: Path, call: Call) -> None:
@@ -176,8 +176,8 @@ def closed_port() -> int:
     [
         ("settings", {}, {"toolplan.toml": "limit = 1"}, "there is no setting 'limit'"),
         ("settings", {}, {"toolplan.toml": "[limits]\nconcurrency = 0"}, "cannot be used"),
-        ("settings", {}, {"toolplan.toml": '[effects]\na = "reed"'}, "the label of 'a'"),
-        ("settings", {"TOOLPLAN_MODEL_KEYS": f"[{CANARY}"}, {}, "must be a JSON object"),
+        ("settings", {}, {"toolplan.toml": '[effects]\na = "reed"'}, "Invalid enum value 'reed'"),
+        ("settings", {"TOOLPLAN_MODEL_KEYS": f"[{CANARY}"}, {}, "Expected a JSON object"),
         ("policy", {}, {"toolplan.policy.toml": "x ="}, "toolplan.policy.toml"),
         ("model", {"TOOLPLAN_MODEL": f"{CANARY}"}, {}, "is not known"),
         ("model openai:x", {"TOOLPLAN_MODEL": "openai:x"}, {}, "There is no key"),

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 import platformdirs
 
 from toolplan import flows
-from toolplan.app.settings import Settings, read_settings
+from toolplan.app.settings import Settings, file_fault, read_settings
 from toolplan.errors import ToolplanError
 from toolplan.flows import Policy, PolicyError
 from toolplan.storage.journal import Place, Store, is_address, open_journal
@@ -105,8 +105,6 @@ def read_policy(path: str | os.PathLike[str]) -> Policy:
     file = Path(path)
     try:
         return flows.parse_policy(file.read_text("utf-8"), str(file))
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-    except UnicodeDecodeError as error:
-        reason = f"not UTF-8 text (byte {error.start})"
-    raise PolicyError(f"{file}: {reason}.", (), "Name a policy: --policy FILE.")
+    except (OSError, UnicodeDecodeError) as error:
+        help_ = "Name a policy: --policy FILE."
+        raise PolicyError(f"{file}: {file_fault(error)}.", (), help_) from None

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from toolplan import event_loop, own_code, threads
+from toolplan.app.settings import file_fault
 from toolplan.cli import _commands, terminal
 from toolplan.cli.terminal import Exit, note
 from toolplan.errors import ToolplanError, sentence
@@ -44,8 +45,7 @@ def main(arguments: list[str] | None = None) -> None:
         code = Exit.NO_READER
     except OSError as error:
         terminal.abandon_output()
-        reason = error.strerror or type(error).__name__
-        failed = ToolplanError("storage", f"The system reports: {reason}.")
+        failed = ToolplanError("storage", f"The system reports: {file_fault(error)}.")
         code = terminal.report(failed, as_json=as_json)
     status = code if isinstance(code, int) else 0
     if arguments is None:

@@ -113,28 +113,22 @@ class RunGuard:
     @property
     def approve(self) -> Approve | None:
         """Who approves, as `App` takes it: the plan of the digest, the person, or None."""
+        asks = self._can_ask()
+        by_values = ValueApproval(ValuesQuestion(self.display, _line, by_word=self._by_word))
         if self._digest == VALUES:
-            return self._by_values() if self._can_ask() else ValueApproval()
-        asks = self._can_ask() and not self._yes
+            return by_values if asks else ValueApproval()
+        known = self._ask
         if self._digest is not None:
             known = DigestApprover(self._digest, self._ask, self._times)
-            return ByPlan(self._who, known) if asks else known
-        if self._yes:
-            return self._ask
-        return ByPlan(self._who, self._ask) if asks else None
+        if self._yes or not asks:
+            return known if self._yes or self._digest is not None else None
 
-    def _who(self, plan: ExecutionPlan) -> Approver | ValueApproval:
-        """Return who approves `plan`: values that tools give are shown before a person decides."""
-        if needs_values(plan) and self._digest in (None, plan.digest):
-            return self._by_values()
-        return (
-            self._ask
-            if self._digest is None
-            else DigestApprover(self._digest, self._ask, self._times)
-        )
+        def choose(plan: ExecutionPlan) -> Approver | ValueApproval:
+            # values that tools give are shown before a person decides
+            wants_values = needs_values(plan) and self._digest in (None, plan.digest)
+            return by_values if wants_values else known
 
-    def _by_values(self) -> ValueApproval:
-        return ValueApproval(ValuesQuestion(self.display, _line, by_word=self._by_word))
+        return ByPlan(choose, known)
 
     @contextmanager
     def interruptions_reported(self) -> Generator[None]:
@@ -155,14 +149,9 @@ class RunGuard:
         except ApprovalRequired as required:
             raise self._missing(required) from None
         except RunStopped:
-            self.display.close()
-            raise RunStopped(
-                stopped_help(self.run) if self._is_kept() else "No run was kept."
-            ) from None
+            raise RunStopped(self._stopped_help()) from None
         except KeyboardInterrupt:
-            self.display.close()
-            kept = f"Interrupted. {stopped_help(self.run)}"
-            note(kept if self._is_kept() else "Interrupted; no run was kept.")
+            note(f"Interrupted. {self._stopped_help()}")
             raise
 
     def _report_uses(self) -> None:
@@ -183,19 +172,20 @@ class RunGuard:
             f" it; --approve {plan.digest} approves that plan."
         )
 
-    def _is_kept(self) -> bool:
-        """Return whether the journal has the run: not while its plan is still written."""
+    def _stopped_help(self) -> str:
+        """Return how to continue the run, if the journal has it: its plan may be incomplete."""
         journal = None if self.app is None else self.app.journal
         try:
-            return journal is not None and bool(self.run) and bool(journal.find(self.run))
+            if journal is not None and self.run and journal.find(self.run):
+                return stopped_help(self.run)
         except JournalError:
-            return False
+            pass
+        return "No run was kept."
 
     def _steps(self, plan: ExecutionPlan | None) -> tuple[EffectStep, ...]:
         return () if plan is None or self.app is None else effect_steps(plan, self.app.tools)
 
     def _missing(self, required: ApprovalRequired) -> CommandError:
-        self.display.close()
         if self._refusal is not None:
             return self._refusal
         steps = self._steps(self.plan)
@@ -236,10 +226,7 @@ class RunGuard:
             await asyncio.to_thread(show_long, err(), view)
         if self._may_ask or sys.stderr.isatty():
             err().print(view)
-        if not asks:
-            self.display.resume()
-            return approve(plan)
-        agreed = await _agreed(new_word() if self._by_word else "")
+        agreed = not asks or await agreed_to("run", new_word() if self._by_word else "")
         self.display.resume()
         if agreed:
             return approve(plan)
@@ -251,11 +238,12 @@ def _refused(message: str, help: str | None = None) -> CommandError:
     return CommandError("approval-required", message, help)
 
 
-async def _agreed(word: str = "") -> bool:
+async def agreed_to(action: str, word: str = "") -> bool:
     """Ask until the person says yes, or `word` if there is one, or no; nothing is a no."""
     while True:
         discard_input()
-        err().prompt(f"Type {word} to run it: " if word else "Run it? [y/N] ")
+        question = f"Type {word} to {action} it: " if word else f"{action.capitalize()} it? [y/N] "
+        err().prompt(question)
         said = (await _line()).strip()
         if said == word if word else said.lower() in ("y", "yes"):
             return True

@@ -11,12 +11,12 @@ from cyclopts import Parameter
 from toolplan.app.resume import plan_of
 from toolplan.app.wait import run_to_end
 from toolplan.approval import effect_steps
-from toolplan.cli._approval import approved_by_word, new_word
+from toolplan.cli._approval import agreed_to, approved_by_word, new_word
 from toolplan.cli._journal import opened_journal
 from toolplan.cli.options import JournalOption, JsonFlag
 from toolplan.cli.placed import reached, report_placed, user_name
 from toolplan.cli.resume import RunArgument
-from toolplan.cli.terminal import CommandError, Exit, discard_input, err, note, print_json
+from toolplan.cli.terminal import CommandError, Exit, err, note, print_json
 from toolplan.render.approval_view import ApprovalView
 from toolplan.render.runs_view import SHORT
 
@@ -51,7 +51,8 @@ def approve_command(
                 )
             if not as_json:
                 err().print(view)
-            if sys.stdin.isatty() and not yes and not _is_said(word):
+            asks = sys.stdin.isatty() and not yes
+            if asks and not run_to_end(agreed_to("approve", word)):
                 raise CommandError("approval-required", "The plan was not approved.")
             run_to_end(app.workers.approve(name, digest, who=user_name()))
         if as_json:
@@ -60,10 +61,3 @@ def approve_command(
             note(f"Approved. `toolplan show {name[:SHORT]}` shows its progress.")
             report_placed(store, [name])
     return Exit.FINE.value
-
-
-def _is_said(word: str) -> bool:
-    discard_input()
-    err().prompt(f"Type {word} to approve it: " if word else "Approve it? [y/N] ")
-    said = sys.stdin.readline().strip()
-    return said == word if word else said.lower() in ("y", "yes")

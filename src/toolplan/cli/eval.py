@@ -12,8 +12,9 @@ from cyclopts import Parameter
 from msgspec import Struct
 
 from toolplan.cli.options import JsonFlag, ModelOption, ToolsOption
+from toolplan.cli.plan_file import read_text, writing
 from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
-from toolplan.cli.test import Files, JunitOption, PlannerChoice, TimesOption, write_text
+from toolplan.cli.test import Files, JunitOption, PlannerChoice, TimesOption
 from toolplan.path import Json
 from toolplan.plan_tests.cases import Case, CaseFile, read_cases
 from toolplan.plan_tests.data import read_data
@@ -122,7 +123,8 @@ def eval_command(
         ended.append(_Variant(variant.name, variant.model, variant.instructions, tuple(results)))
         note(f"{printable(variant.name)}: {len(results)} asked.")
     if junit_file is not None:
-        write_text(junit_file, junit([each for one in ended for each in one.cases]))
+        with writing(junit_file):
+            junit_file.write_text(junit([each for one in ended for each in one.cases]), "utf-8")
     if as_json:
         print_json({"variants": [_to_json(each) for each in ended]})
     else:
@@ -142,13 +144,7 @@ def _variants(
 
 
 def _text(path: Path) -> str:
-    try:
-        text = path.read_text("utf-8").strip()
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise CommandError("unreadable-file", f"{path}: {reason}.") from None
-    except UnicodeDecodeError:
-        raise CommandError("unreadable-file", f"{path}: not UTF-8 text.") from None
+    text = read_text(path).strip()
     if not text or len(text) > _LONGEST:
         raise CommandError("usage", f"{path} has no text, or more than {_LONGEST:,} characters.")
     return text

@@ -13,6 +13,7 @@ from cyclopts import Parameter
 
 from toolplan.app.settings import FILE as SETTINGS
 from toolplan.cli.options import JsonFlag
+from toolplan.cli.plan_file import writing
 from toolplan.cli.terminal import CommandError, Exit, out, print_json
 
 TOOLS: Final = "books.py"
@@ -121,17 +122,11 @@ def init_command(folder: FolderArgument = Path(), /, *, as_json: JsonFlag = Fals
             f"Nothing was written: there is already {', '.join(there)}.",
             "Move it away, or name another folder: toolplan init FOLDER.",
         )
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for path, text in files.items():
             with path.open("x", encoding="utf-8") as file:  # never over a file made meanwhile
                 file.write(text)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        place = error.filename or folder
-        raise CommandError(
-            "unwritable-file", f"{place}: {reason}.", "Name a folder that you may write to."
-        ) from None
     _print(folder, list(files), as_json=as_json)
     return Exit.FINE.value
 

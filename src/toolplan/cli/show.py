@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from cyclopts import Parameter
 from msgspec import Struct
 
 from toolplan.answer import Answer, answer
 from toolplan.app._toolset import DEMO, Toolset, reopening
-from toolplan.app.home import existing_journal
 from toolplan.cli import options
 from toolplan.cli._journal import opened_journal
 from toolplan.cli._tools import opened_if_given
 from toolplan.cli.outcome import print_doubts, print_waiting
 from toolplan.cli.placed import placed, report_placed, without_worker
-from toolplan.cli.plan_file import parsed_whole, read_plan
+from toolplan.cli.plan_file import parsed_whole, plan_or_run
 from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
 from toolplan.compiler import output_schemas
 from toolplan.events import CallIntended, Event, ItemEnded, Run, RunState, StepState, fold, to_json
@@ -34,14 +32,12 @@ from toolplan.render.plan_tree import effect_marks, plan_tree
 from toolplan.render.printable import printable
 from toolplan.render.run_progress import duration_text
 from toolplan.render.runs_view import SHORT, items_text, run_marks, status_text
-from toolplan.storage.journal import JournalError
 
 MermaidFlag = Annotated[bool, Parameter(name="--mermaid", help="Print a Mermaid flowchart.")]
 SvgFlag = Annotated[bool, Parameter(name="--svg", help="Print an SVG drawing.")]
 
 _Form: TypeAlias = Literal["text", "json", "mermaid", "svg"]
 _Items: TypeAlias = dict[str, dict[int, StepState]]
-_WAYS: Final = "Name a file, or -, or a run that `toolplan runs` lists."
 
 
 class _Shown(Struct, frozen=True):
@@ -77,14 +73,10 @@ def show_command(
     --tools, steps that may change something are marked. A run is shown
     with the states, times and results of its steps, and its answer.
     """
-    try:
-        plan_file = read_plan(file, dialect)
-    except CommandError as error:
-        if error.code != "unreadable-file":
-            raise
-        name = _run_named(file, journal, error)
+    plan_file = plan_or_run(file, dialect, journal)
+    if isinstance(plan_file, str):
         form = "json" if as_json else "mermaid" if mermaid else "svg" if svg else "text"
-        return _show_run(name, form, journal, tools, effects)
+        return _show_run(plan_file, form, journal, tools, effects)
     with opened_if_given(tools, effects) as opened:
         known = None if opened is None else opened.tools
         plan = parsed_whole(plan_file, known)
@@ -98,29 +90,6 @@ def show_command(
         else:
             out().print(plan_tree(plan, marks=marks))
         return Exit.FINE.value
-
-
-def _run_named(start: str, place: str | None, unreadable: CommandError) -> str:
-    """Return the name of the run that begins with `start`, which is not a file that can be read.
-
-    Raises:
-        CommandError: there is no such run either, or the journal cannot be used.
-    """
-    if not start:
-        raise CommandError("usage", "The name of a file or a run is empty.", _WAYS)
-    journal = existing_journal(place)
-    unknown = f"There is no run {start!r}."
-    if journal is not None:
-        with closing(journal):
-            try:
-                return journal.find(start)
-            except JournalError as error:
-                if error.code != "unknown-run":
-                    raise
-                unknown = str(error)
-    if Path(start).name != start or "." in start:  # written like a file
-        raise CommandError(unreadable.code, str(unreadable), _WAYS)
-    raise CommandError("unknown-run", f"{unknown} {unreadable}", _WAYS)
 
 
 def _show_run(
@@ -169,10 +138,14 @@ def _answer(plan: Plan, run: Run, events: Sequence[Event], opened: Toolset | Non
 
 
 def _print_json(shown: _Shown) -> None:
+    items: dict[str, Json] = {
+        step: [{"item": item, "state": over[item].value} for item in sorted(over)]
+        for step, over in shown.items.items()
+    }
     print_json(
         {
             **to_json(shown.run),
-            "items": {step: _items_to_json(over) for step, over in shown.items.items()},
+            "items": items,
             "is_left": shown.is_left,
             "without_worker": shown.without_worker,
             "plan": None if shown.plan is None else dump(shown.plan),
@@ -201,19 +174,16 @@ def _print_text(shown: _Shown) -> None:
 def _print_left(shown: _Shown) -> None:
     """Print how to continue a run without a worker; waiting calls have their own lines."""
     run, name = shown.run, shown.run.run[:SHORT]
-    match run.status:
-        case RunState.WAITING if run.waiting or not shown.is_left:
-            pass
-        case RunState.WAITING if shown.is_placed:
-            note(f"It waits for an approval: `toolplan approve {name} {run.digest}` gives it.")
-        case RunState.WAITING:
-            note(f"It waits for an approval: `toolplan resume {name}` asks for it.")
-        case RunState.RUNNING if shown.is_left and not shown.is_placed:
-            note(f"It was interrupted: `toolplan resume {name}` resumes it.")
-        case RunState.RUNNING if shown.is_left and shown.without_worker is None:
-            note("No worker has it at this moment: one of them continues it.")
-        case _:
-            pass
+    if not shown.is_left or run.waiting:
+        return
+    if run.status is RunState.WAITING and shown.is_placed:
+        note(f"It waits for an approval: `toolplan approve {name} {run.digest}` gives it.")
+    elif run.status is RunState.WAITING:
+        note(f"It waits for an approval: `toolplan resume {name}` asks for it.")
+    elif run.status is RunState.RUNNING and not shown.is_placed:
+        note(f"It was interrupted: `toolplan resume {name}` resumes it.")
+    elif run.status is RunState.RUNNING and shown.without_worker is None:
+        note("No worker has it at this moment: one of them continues it.")
 
 
 def _items(events: Sequence[Event]) -> _Items:
@@ -224,10 +194,6 @@ def _items(events: Sequence[Event]) -> _Items:
             state = StepState.SUCCEEDED if event.failure is None else StepState.FAILED
             found.setdefault(event.step, {})[event.item] = state
     return found
-
-
-def _items_to_json(over: Mapping[int, StepState]) -> Json:
-    return [{"item": item, "state": over[item].value} for item in sorted(over)]
 
 
 def heading(run: Run, is_left: bool, expected_ms: Json) -> str:

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from toolplan.app.app import App
 from toolplan.cli.options import ContractsOption, JsonFlag, ModelOption, ToolsOption
+from toolplan.cli.plan_file import writing
 from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
 from toolplan.path import Json
 from toolplan.plan_json import dump
@@ -75,7 +76,8 @@ def test_command(
             ended = asyncio.run(_tested(app, file, recorded, times, as_json=as_json))
         results += [(file.path, each) for each in ended]
     if junit_file is not None:
-        write_text(junit_file, junit(results))
+        with writing(junit_file):
+            junit_file.write_text(junit(results), "utf-8")
     failed = sum(not each.succeeded for _, each in results)
     if as_json:
         print_json({"failed": failed, "tests": [_to_json(*each) for each in results]})
@@ -130,16 +132,3 @@ def _to_json(path: Path, result: CaseResult) -> Json:
         "problems": [list(each) for each in result.problems],
         "plan": None if result.plan is None else dump(result.plan),
     }
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write `text` to the file at `path`.
-
-    Raises:
-        CommandError: `unwritable-file`.
-    """
-    try:
-        path.write_text(text, "utf-8")
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise CommandError("unwritable-file", f"{path}: {reason}.") from None
