@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Literal, NoReturn, cast
+from typing import Any, Literal, cast
 
 from msgspec.structs import replace
 
@@ -75,8 +75,17 @@ def open(
         clock: seconds since the epoch.
         new_id: returns the name of a run.
     """
-    _check_arguments(limits, weeks, toolbox, contracts, rules, on_note, clock, new_id)
-    note, known, data = _Notes(on_note), _settings(settings), home()
+    check_arguments(
+        limits=limits, toolbox=toolbox, contracts=contracts, rules=rules, journal=journal,
+        on_note=on_note, clock=clock, new_id=new_id,
+    )  # fmt: skip
+    if weeks not in ("rolling", "calendar"):
+        raise ToolplanError("usage", f"weeks={weeks!r} is not known.", "Give rolling or calendar.")
+    known, data = _settings(settings), home()
+
+    def note(sentence: str) -> None:
+        (logger.info if on_note is None else on_note)(printable(sentence))
+
     policy = policy_of(policy, known.path)
     how = planning(planner, model, known, data, weeks, contracts, policy, note)
     with ExitStack() as opening:
@@ -91,7 +100,8 @@ def open(
     return App(
         _in_zone(opened.tools, known.models.zone), how.planner, insights=opened.insights,
         policy=policy, limits=limits, rules=rules, attempts=how.attempts, model=how.model,
-        user=user, journal=_journal(journal, known), on_note=note, clock=clock, new_id=new_id,
+        user=user, journal=journal if isinstance(journal, Store) else journal_place(known, journal),
+        on_note=note, clock=clock, new_id=new_id,
     )  # fmt: skip
 
 
@@ -113,41 +123,6 @@ def _with_zone(tool: Tool, zone: str) -> Tool:
     return replace(tool, raw_input=schema, call=call)
 
 
-class _Notes:
-    """Passes sentences on, printable; without `on_note` to the log."""
-
-    def __init__(self, on_note: Callable[[str], None] | None) -> None:
-        self._on_note = logger.info if on_note is None else on_note
-
-    def __call__(self, sentence: str) -> None:
-        self._on_note(printable(sentence))
-
-
-def _check_arguments(limits: object, weeks: str, *others: object) -> None:
-    names = ("toolbox", "contracts", "rules", "on_note", "clock", "new_id")
-    check_arguments(**dict(zip(names, others, strict=True)))
-    if not isinstance(limits, Limits):
-        _refuse("limits", limits, "a toolplan.Limits")
-    if weeks not in ("rolling", "calendar"):
-        raise ToolplanError(
-            "usage", f"weeks={weeks!r} is not known.", "Give 'rolling' or 'calendar'."
-        )
-
-
-def _refuse(name: str, value: object, expected: str) -> NoReturn:
-    raise ToolplanError(
-        "usage", f"{name}= is a value of type {type(value).__name__}.", f"Give {expected}."
-    )
-
-
-def _journal(given: object, settings: Settings) -> Store | Path | str:
-    if isinstance(given, Store):
-        return given
-    if given is not None and not isinstance(given, str | os.PathLike):
-        _refuse("journal", given, "the path of a file, or a toolplan.Journal")
-    return journal_place(settings, cast("str | None", given))
-
-
 def _settings(given: object) -> Settings:
     if isinstance(given, Settings):
         return given
@@ -156,7 +131,11 @@ def _settings(given: object) -> Settings:
     if given is None:
         return read_settings(home())
     if not isinstance(given, str | os.PathLike):
-        _refuse("settings", given, "the folder of toolplan.toml, or a mapping")
+        raise ToolplanError(
+            "usage",
+            f"settings= is a value of type {type(given).__name__}.",
+            "Give the folder of toolplan.toml, or a mapping.",
+        )
     folder = Path(cast("str", given))
     if given == "" or not folder.is_dir():
         raise ToolplanError(

@@ -43,11 +43,7 @@ DEMO: Final = "toolplan_demo:TOOLS"
 ADVICE: Final = "run_with"
 """The metadata of a plan that has run: what its tools were opened with."""
 _DEMO_NOTE: Final = "Tools: the demo (waste management, sample data). Your own: --tools."
-_DEMO_FOR_CONTRACTS: Final = (
-    "Tools: the demo (waste management, sample data). Contracts bring no tools: name those of"
-    " their agents with --tools."
-)
-_A_DICT: Final = "Give a tool object, or a dict whose values are functions or tool objects."
+_NO_TOOLS_OF_CONTRACTS: Final = " Contracts bring no tools: name those of their agents with --tools."
 _HELP: Final = (
     "Give a JSON file of tool objects, an MCP configuration, an OpenAPI document, or"
     " MODULE:ATTRIBUTE, as in toolplan_demo:TOOLS."
@@ -105,16 +101,14 @@ def open_tools(
         ToolplanError: there are no such tools, or a label is wrong.
     """
     if tools is None:
-        note(_DEMO_FOR_CONTRACTS if contracts else _DEMO_NOTE)
+        note(_DEMO_NOTE + (_NO_TOOLS_OF_CONTRACTS if contracts else ""))
     asked = effect_labels(effects)
     labels = {**settings.effects, **asked}
+    tables = {name: settings.table(name) for name in ("sources", *source_tables())}
     context = SourceContext(
         Path.cwd(),
         os.environ,
-        {
-            **{name: settings.table(name) for name in ("sources", *source_tables())},
-            "effects": dict(labels),
-        },
+        {**tables, "effects": dict(labels)},
         settings.path or Path("toolplan.toml"),
         home(),
         base_url,
@@ -134,8 +128,20 @@ def open_tools(
                 if base_url is not None:
                     advice["base_url"] = base_url
             # no order of the sources may change what is planned
-            together = combined(sorted(opened, key=lambda each: (each.labels, each.spec)))
-            yield _labelled(*together, advice, labels, asked, context, reading, learns)
+            ordered = sorted(opened, key=lambda each: (each.labels, each.spec))
+            together, accept = combined(ordered)
+            found = _with_additions(together.tools, reading)
+            _check_labels(labels, asked, found)
+            known = {tool: label for tool, label in labels.items() if tool in found}
+            if known:
+                found = found.labelled(known)
+                advice["effects"] = {tool: label.value for tool, label in known.items()}
+            if learns:
+                found = with_learned(found, context.data / LEARNED, note)
+            yield Toolset(
+                found, together.insights, advice, accept, together.faults, together.address,
+                together.servers, together.pins,
+            )  # fmt: skip
     except ToolObjectError as error:
         code = error.code if error.code != "tool-object" else "bad-tools"
         raise ToolplanError(code, str(error), error.help or _HELP) from error
@@ -152,7 +158,11 @@ def _opened(
     """
     sources = [source_of(spec, context.folder)[1] for spec in specs]
     if base_url is not None and sum(source.takes_base_url for source in sources) != 1:
-        raise _no_address()
+        raise ToolplanError(
+            "usage",
+            "base_url is for the tools of one OpenAPI document.",
+            "Leave it out, name one document, or write base_url in [openapi.NAME] of the settings.",
+        )
     found: list[NamedSource] = []
     for spec, source in zip(specs, sources, strict=True):
         takes = replace(context, base_url=base_url if source.takes_base_url else None)
@@ -198,18 +208,15 @@ def effect_labels(effects: EffectsArgument) -> dict[str, Effects]:
     Raises:
         ToolplanError: one is not a label.
     """
-    given: object = [effects] if isinstance(effects, str) else effects
-    match given:
-        case Mapping():
-            table = cast("Mapping[object, object]", given)
-            pairs = [(str(tool), str(label)) for tool, label in table.items()]
-        case list() | tuple():
-            texts = map(str, cast("Sequence[object]", given))
-            pairs = [(tool, label) for tool, _, label in (each.rpartition("=") for each in texts)]
-        case _:
-            pairs = [("", str(given))]
+    given: object = effects
+    if isinstance(given, Mapping):
+        table = cast("Mapping[object, object]", given)
+        pairs = [f"{tool}={label}".rpartition("=") for tool, label in table.items()]
+    else:
+        listed = cast("Sequence[object]", given) if isinstance(given, list | tuple) else [given]
+        pairs = [str(each).rpartition("=") for each in listed]
     found: dict[str, Effects] = {}
-    for tool, label in pairs:
+    for tool, _, label in pairs:
         if not tool or label not in LABELS:
             raise ToolplanError(
                 "bad-effects",
@@ -275,21 +282,26 @@ def _given(tools: object) -> Toolbox:
 
 
 def _members(given: Mapping[object, object]) -> Iterable[object]:
-    """Return the tools of a tool object, of a list as MCP gives it, or of a dict of tools."""
+    """Return the tools of a tool object, of a list as MCP gives it, or of a dict of tools.
+
+    Raises:
+        ToolObjectError: it is none of these.
+    """
     if isinstance(listed := given.get("tools"), list):
         return cast("list[object]", listed)
-    if isinstance(name := given.get("name"), str):
+    name = given.get("name")
+    if isinstance(name, str):
         return [given]
-    if "name" in given and not callable(name) and not isinstance(name, Mapping):
-        raise ToolObjectError(f"The 'name' of a tool is text, not {name!r}.", _A_DICT)
     if "mcpServers" in given or "openapi" in given:
         raise ToolObjectError(
             "A document with servers is read from a file.", "Give the path of the file."
         )
     if not given or not all(isinstance(each, Mapping) or callable(each) for each in given.values()):
+        what = "has values that are no tools" if given else "is empty"
+        if "name" in given:
+            what = f"is no tool: its 'name' is {name!r}"
         raise ToolObjectError(
-            "This dict has values that are no tools." if given else "This dict is empty.",
-            _A_DICT,
+            f"This dict {what}.", "Give a tool object, or a dict of functions or tool objects."
         )
     return [
         {"name": name, **cast("Mapping[str, object]", each)} if isinstance(each, Mapping) else each
@@ -297,53 +309,23 @@ def _members(given: Mapping[object, object]) -> Iterable[object]:
     ]
 
 
-def _labelled(
-    opened: OpenedTools,
-    accept: Accept | None,
-    advice: dict[str, Json],
-    labels: Mapping[str, Effects],
-    asked: Mapping[str, Effects],
-    context: SourceContext,
-    reading: Callable[[], providers.Model] | None,
-    learns: bool,
-) -> Toolset:
-    tools = opened.tools
+def _with_additions(tools: Toolbox, reading: Callable[[], providers.Model] | None) -> Toolbox:
+    """Return `tools` with those that packages add, and `extract` where there is a model for it."""
     extract = () if reading is None else (extraction.extract_tool(reading),)
     for more in (*ADDED.values(), *extract):
         if more.name not in tools and not tools.full_names(more.name):
             tools = tools.with_tools(more)
+    return tools
+
+
+def _check_labels(
+    labels: Mapping[str, Effects], asked: Mapping[str, Effects], tools: Toolbox
+) -> None:
     for name in labels:
+        problem = help_ = None
         if any(full not in labels for full in tools.full_names(name)):
-            raise ToolplanError(
-                "bad-effects", f"effects: {tools.ambiguity(name)}", "Give each of them its label."
-            )
-        if name in asked and name not in tools:
-            raise ToolplanError(
-                "bad-effects",
-                f"effects: there is no tool {name!r}.",
-                "`toolplan tools` lists the tools.",
-            )
-    known = {tool: label for tool, label in labels.items() if tool in tools}
-    if known:
-        tools = tools.labelled(known)
-        advice["effects"] = {tool: label.value for tool, label in known.items()}
-    if learns:
-        tools = with_learned(tools, context.data / LEARNED, context.note)
-    return Toolset(
-        tools,
-        opened.insights,
-        advice,
-        accept,
-        opened.faults,
-        opened.address,
-        opened.servers,
-        opened.pins,
-    )
-
-
-def _no_address() -> ToolplanError:
-    return ToolplanError(
-        "usage",
-        "base_url is for the tools of one OpenAPI document.",
-        "Leave it out, name one document, or write base_url in [openapi.NAME] of the settings.",
-    )
+            problem, help_ = tools.ambiguity(name), "Give each of them its label."
+        elif name in asked and name not in tools:
+            problem, help_ = f"there is no tool {name!r}.", "`toolplan tools` lists the tools."
+        if problem is not None:
+            raise ToolplanError("bad-effects", f"effects: {problem}", help_)

@@ -86,12 +86,7 @@ async def resume(
 def cancel(journal: Store, start: str, reason: str, by: str, at: float) -> None:
     """End a run on which no process works, as one that waits for a person.
 
-    Args:
-        journal: where the run is kept.
-        start: the name of the run, or its beginning.
-        reason: why its plan is refused; empty where it is only cancelled.
-        by: who decides; empty where that is not known.
-        at: now, in seconds since the epoch.
+    `reason` says why its plan is refused, and `by` who decides; both may be empty.
 
     Raises:
         ToolplanError: the run is over.
