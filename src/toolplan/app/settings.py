@@ -29,6 +29,7 @@ from toolplan.tools import Effects
 FILE: Final = "toolplan.toml"
 LABELS: Final = tuple(label.value for label in Effects)
 _OLLAMA: Final = "http://localhost:11434"
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _NO_KEYS: Final[Mapping[str, str]] = MappingProxyType({})
 
 _T = TypeVar("_T")
@@ -36,8 +37,8 @@ _Parameter: TypeAlias = Annotated[str, Meta(pattern=f"^({'|'.join(SETTABLE)})$")
 _Size: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
 Calls: TypeAlias = Annotated[int, Meta(ge=1, le=100_000)]
 Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=86_400)]
-Age: TypeAlias = Annotated[str, Meta(pattern="^[0-9]{1,6}[smhdw]$")]
-Runs: TypeAlias = Annotated[int, Meta(ge=0, le=10_000_000)]
+_Age: TypeAlias = Annotated[str, Meta(pattern="^[0-9]{1,6}[smhdw]$")]
+_RunCount: TypeAlias = Annotated[int, Meta(ge=0, le=10_000_000)]
 _Spec: TypeAlias = Annotated[str, Meta(min_length=1)]
 
 
@@ -168,11 +169,9 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     everywhere: dict[str, Calls] = {}
 
 
-class Retention(Struct, frozen=True, forbid_unknown_fields=True):
-    """The table `[retention]`: which runs `toolplan runs --prune` removes."""
-
-    older_than: Age | None = None
-    keep: Runs | None = None
+class _Retention(Struct, frozen=True, forbid_unknown_fields=True):
+    older_than: _Age | None = None
+    keep: _RunCount | None = None
 
 
 class _Runs(Struct, frozen=True, forbid_unknown_fields=True):
@@ -281,14 +280,29 @@ class Settings:
         """
         return self._read("limits", Limits)
 
-    @property
-    def retention(self) -> Retention:
-        """The table `[retention]`.
+    def retention(self, older_than: str | None = None, keep: int | None = None) -> tuple[int, int]:
+        """Return which runs are pruned: the seconds after which, and the number of latest not.
+
+        That is what is given, else what is set, else 30 days and 100 runs. Where only one of the
+        two is given or set, only that one counts.
 
         Raises:
-            SettingsError: it cannot be used.
+            ToolplanError: an age or a number is not valid.
         """
-        return self._read("retention", Retention)
+        table = self._read("retention", _Retention)
+        try:
+            given = convert({"older_than": older_than, "keep": keep}, _Retention)
+        except ValidationError as error:
+            raise ToolplanError(
+                "usage",
+                f"What is to be kept cannot be read: {error}",
+                "Give an age, as in 30d (s, m, h, d, w), and a number of runs from 0.",
+            ) from None
+        age = given.older_than or table.older_than
+        number = table.keep if given.keep is None else given.keep
+        if age is None and number is None:
+            age, number = "30d", 100
+        return int(age[:-1]) * _SECONDS[age[-1]] if age else 0, number or 0
 
     @property
     def journal(self) -> str | Path | None:

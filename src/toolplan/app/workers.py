@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -17,7 +17,6 @@ from toolplan.app._decisions import consents_of, day_of, decisions_of, metadata_
 from toolplan.app._kept import Kept
 from toolplan.app._loop import Setup
 from toolplan.app._runs import User, run_notes
-from toolplan.app._stranded import Stranded, stranded_texts
 from toolplan.app._toolset import ADVICE
 from toolplan.app.limits import Concurrency, LimitOptions
 from toolplan.app.notes import noted
@@ -37,10 +36,14 @@ from toolplan.errors import ToolplanError
 from toolplan.events import Event, Run, RunEnded, RunParked, RunState, RunWaiting, fold
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
+from toolplan.render.printable import count_text
+from toolplan.render.runs_view import SHORT
 from toolplan.storage.journal import JournalError, RunRecord, Slot, Store, follow, recover
 from toolplan.storage.journal.worker_runs import COUNTED, WorkerRuns
 from toolplan.threads import in_thread
 from toolplan.tools import Tool, Toolbox
+
+_MOST_NAMED: Final = 20
 
 
 class Worked(Struct, frozen=True):
@@ -314,6 +317,34 @@ class Workers:
     def _stands(self, run: str) -> bool:
         """Return whether nothing happens to `run` until a person does something."""
         return self._kept.needed_journal().entry(run).status is not RunState.RUNNING
+
+
+class Stranded(NamedTuple):
+    """The runs of one queue that has no worker: what is wrong, and what to do."""
+
+    text: str
+    help: str
+
+
+def stranded_texts(runs: Mapping[str, str], worked: Collection[str]) -> list[Stranded]:
+    """Return what to say of `runs`, given with their queues, where only `worked` have workers."""
+    found: list[Stranded] = []
+    for queue in sorted({*runs.values()}):
+        names = [run[:SHORT] for run in runs if runs[run] == queue]
+        more = f", and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        needs = "needs" if len(names) == 1 else "need"
+        toolbox = queue.partition("@")[0]
+        others = sorted({each for each in worked if each.partition("@")[0] == toolbox})
+        have = f" The workers for {' and '.join(others)} have other tools." if others else ""
+        found.append(
+            Stranded(
+                f"There is no worker for {queue}, which {count_text(len(names), 'run')} {needs}:"
+                f" {', '.join(names[:_MOST_NAMED])}{more}.{have}",
+                f"Start `toolplan worker {toolbox}` with the tools that they were planned for, or"
+                " end a run: `toolplan cancel RUN`.",
+            )
+        )
+    return found
 
 
 def not_shared(journal: Store) -> JournalError:

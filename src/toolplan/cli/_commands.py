@@ -64,7 +64,7 @@ BESIDE: Final = ("demo", "studio", "submit", "worker")
 SERVERS: Final = ("demo", "mcp", "studio", "worker")
 """Commands that serve until they are ended: they print nothing on standard output by themselves."""
 
-_MODULES: Final = {"uninstall": "install"}
+_MODULES: Final = {"cancel": "approve", "logout": "login", "uninstall": "install"}
 """Modules of commands that have another name."""
 
 _EXITS: Final = "Exit: 0 fine, 1 failed or no plan, 2 usage, 3 storage."

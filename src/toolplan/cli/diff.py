@@ -8,8 +8,7 @@ from contextlib import closing
 from msgspec import Struct
 
 from toolplan.cli import options
-from toolplan.cli._journal import opened_journal
-from toolplan.cli._tools import opened_if_given
+from toolplan.cli._tools import opened_if_given, opened_journal
 from toolplan.cli.plan_file import parsed_whole, plan_or_run
 from toolplan.cli.terminal import CommandError, Exit, out, print_json
 from toolplan.comparison import compare_plans

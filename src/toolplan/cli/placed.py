@@ -9,12 +9,12 @@ from contextlib import closing, contextmanager
 from typing import NamedTuple, cast
 
 from toolplan.app._open import open
-from toolplan.app._stranded import stranded_texts
 from toolplan.app.app import App
 from toolplan.app.home import home
 from toolplan.app.resume import recorded_tool
 from toolplan.app.wait import run_to_end
-from toolplan.cli._journal import opened_journal
+from toolplan.app.workers import stranded_texts
+from toolplan.cli._tools import opened_journal
 from toolplan.cli.terminal import CommandError, Exit, note, print_json
 from toolplan.path import Json
 from toolplan.render.runs_view import SHORT

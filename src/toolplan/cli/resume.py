@@ -16,7 +16,7 @@ from toolplan.app.wait import run_to_end
 from toolplan.cli import options
 from toolplan.cli._approval import RunGuard, approved_by_word
 from toolplan.cli._display import Display
-from toolplan.cli._journal import opened_journal
+from toolplan.cli._tools import opened_journal
 from toolplan.cli.outcome import print_run
 from toolplan.cli.placed import (
     Decisions,

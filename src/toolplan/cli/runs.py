@@ -11,9 +11,8 @@ from cyclopts import Parameter
 from rich.filesize import decimal
 
 from toolplan.app.home import home, user_journal
-from toolplan.app.retention import Retention, retention
 from toolplan.app.settings import read_settings
-from toolplan.cli._journal import opened_journal
+from toolplan.cli._tools import opened_journal
 from toolplan.cli.options import JournalOption, JsonFlag
 from toolplan.cli.placed import report_placed, without_worker
 from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
@@ -130,21 +129,17 @@ def _entry_json(entry: RunEntry, without_worker: str | None) -> Json:
 def _prune(
     place: str | None, older_than: str | None, keep: int | None, *, apply: bool, as_json: bool
 ) -> int:
-    bounds = retention(read_settings(home()), older_than, keep)
-    pruning = _pruned(place, bounds, apply=apply)
+    older_than_s, latest = read_settings(home()).retention(older_than, keep)
+    if isinstance(user_journal(place), Path):
+        _existing(place)
+    with closing(opened_journal(place)) as store:
+        pruning = store.prune(older_than_s=older_than_s, keep=latest, apply=apply)
     if as_json:
         print_json({**pruning._asdict(), "runs": [*pruning.runs], "removed": apply})
     else:
         for sentence in _sentences(pruning, apply=apply):
             out().print(sentence, soft_wrap=True)
     return Exit.FINE.value
-
-
-def _pruned(place: str | None, bounds: Retention, *, apply: bool) -> Pruning:
-    if isinstance(user_journal(place), Path):
-        _existing(place)
-    with closing(opened_journal(place)) as store:
-        return store.prune(older_than_s=bounds.older_than_s, keep=bounds.keep, apply=apply)
 
 
 def _sentences(pruning: Pruning, *, apply: bool) -> tuple[str, ...]:

@@ -14,8 +14,7 @@ from msgspec import Struct
 from toolplan.answer import Answer, answer
 from toolplan.app._toolset import DEMO, Toolset, reopening
 from toolplan.cli import options
-from toolplan.cli._journal import opened_journal
-from toolplan.cli._tools import opened_if_given
+from toolplan.cli._tools import opened_if_given, opened_journal
 from toolplan.cli.outcome import print_doubts, print_waiting
 from toolplan.cli.placed import placed, report_placed, without_worker
 from toolplan.cli.plan_file import parsed_whole, plan_or_run
