@@ -24,6 +24,7 @@ from toolplan.app.results import AskResult
 from toolplan.app.settings import Settings
 from toolplan.approval import ApprovalRequired, approve
 from toolplan.compiler import Compiled, about_question, compile_plan, output_schemas
+from toolplan.dates import Times
 from toolplan.engines import RunOptions, run, run_stream
 from toolplan.events import Event, ItemEnded, Run, RunState, StepFailed, StepSucceeded
 from toolplan.execution_plan import ExecutionPlan
@@ -70,6 +71,18 @@ class Setup(Struct, frozen=True):
     def day(self, today: date | str | None) -> date:
         """Return the date that counts as today, in the time zone of the settings."""
         return day_at(today, self.clock, self.settings.models.zone)
+
+    def compiled(self, text: str, dialect: str, times: Times | None = None) -> Compiled:
+        """Return a plan checked with these tools, policy and rules."""
+        return compile_plan(
+            text,
+            dialect,
+            tools=self.tools,
+            limits=self.limits,
+            policy=self.policy,
+            rules=self.rules,
+            times=times,
+        )
 
     def keep_passed(self, plan: ExecutionPlan | None) -> None:
         """Note that `plan` passed the check with these tools, policy and rules."""
@@ -284,15 +297,7 @@ class Loop(Struct):
             if compiled.plan is not None:
                 asked = replace(asked, answer=setup.answer(compiled.plan, ended))
         else:
-            compiled = compile_plan(
-                draft.text,
-                draft.dialect,
-                tools=setup.tools,
-                limits=setup.limits,
-                policy=setup.policy,
-                rules=setup.rules,
-                times=draft.times,
-            )
+            compiled = setup.compiled(draft.text, draft.dialect, draft.times)
             compiled = self._noted(compiled, draft.planner, asked.question, strict=draft.must_plan)
             attempt = Attempt(draft, compiled.diagnostics)
         setup.keep_passed(compiled.plan)

@@ -23,8 +23,6 @@ OnStep: TypeAlias = Callable[[Step], None]
 class StreamedDraft(Struct, frozen=True):
     """A draft that was compiled while it was written, and its run where it was started."""
 
-    text: str
-    dialect: str
     compiled: Compiled
     run: Run | None
 
@@ -162,7 +160,7 @@ class StreamingDraft:
         else:
             async for _ in reported:
                 pass
-        return StreamedDraft(stream.text, dialect, reported.compiled, run)
+        return StreamedDraft(reported.compiled, run)
 
 
 async def _drained(texts: asyncio.Queue[str | None]) -> AsyncIterator[str]:
