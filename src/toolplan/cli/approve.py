@@ -23,7 +23,7 @@ from toolplan.render.approval_view import ApprovalView
 from toolplan.render.runs_view import SHORT
 
 DigestArgument = Annotated[str, Parameter(help="The digest of its plan, as it was shown.")]
-UnaskedFlag = Annotated[bool, Parameter(name="--yes", help="Do not ask on the terminal.")]
+UnaskedFlag = Annotated[bool, Parameter(help="Do not ask on the terminal.")]
 
 
 def approve_command(

@@ -21,24 +21,19 @@ from toolplan.deltas import Delta
 from toolplan.plan import Step
 from toolplan.render.printable import printable
 
-PlanOnly = Annotated[bool, Parameter(name="--plan-only", help="Show the plan, and run nothing.")]
+PlanOnly = Annotated[bool, Parameter(help="Show the plan, and run nothing.")]
 EagerFlag = Annotated[
-    bool,
-    Parameter(
-        name="--eager",
-        help="Start steps that only read while a model still writes the plan.",
-    ),
+    bool, Parameter(help="Start steps that only read while a model still writes the plan.")
 ]
 ReplanFlag = Annotated[
     bool,
     Parameter(
-        name="--replan",
-        help="After a failed run with effects continue with another plan; what is done stays done.",
+        help="After a failed run with effects continue with another plan; what is done stays done."
     ),
 ]
 SummaryOption = Annotated[
     Literal["plain", "markdown", "json"] | None,
-    Parameter(name="--summary", help="Let the model of --model put the answer into words."),
+    Parameter(help="Let the model of --model put the answer into words."),
 ]
 
 

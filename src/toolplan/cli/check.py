@@ -24,9 +24,9 @@ from toolplan.render.printable import printable
 from toolplan.rules import rule_pages
 from toolplan.tools import Toolbox
 
-FixFlag = Annotated[bool, Parameter(name="--fix", help="Save the safe fixes in the file.")]
+FixFlag = Annotated[bool, Parameter(help="Save the safe fixes in the file.")]
 FormatOption = Annotated[
-    Literal["text", "json", "sarif"], Parameter(name="--format", help="The form of the report.")
+    Literal["text", "json", "sarif"], Parameter(help="The form of the report.")
 ]
 
 _MOST_NAMED: Final = 20

@@ -26,24 +26,18 @@ from toolplan.render.printable import printable
 InstructionsOption = Annotated[
     tuple[Path, ...],
     Parameter(
-        name="--instructions",
         help="A file with instructions for the model: the prompt with it is compared with the"
-        " prompt without. May be given many times.",
-        negative="",
+        " prompt without. May be given many times."
     ),
 ]
 DataOption = Annotated[
     tuple[Path, ...],
     Parameter(
-        name="--data",
         help="A data set: a JSON object with a question, its tools and its plan in each line. May"
-        " be given many times.",
-        negative="",
+        " be given many times."
     ),
 ]
-RowsOption = Annotated[
-    int, Parameter(name="--rows", help="How many rows of each data set, spread over its file.")
-]
+RowsOption = Annotated[int, Parameter(help="How many rows of each data set, spread over its file.")]
 _MOST_TIMES: Final = 1000
 _DAY: Final = "2025-01-01"
 """The day of questions of data sets that name none."""

@@ -21,7 +21,7 @@ from toolplan.tool_lint.hints import ProposedHint, propose_values, propose_words
 from toolplan.tools import Toolbox
 
 OutputOption = Annotated[
-    str | None, Parameter(name="--output", help="The file to write; by default standard output.")
+    str | None, Parameter(help="The file to write; by default standard output.")
 ]
 
 

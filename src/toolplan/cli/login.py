@@ -22,15 +22,10 @@ from toolplan.tools import ToolObjectError
 
 ServerArgument = Annotated[str, Parameter(help="The name of a server in the file.")]
 ServersOption = Annotated[
-    tuple[str, ...],
-    Parameter(name="--tools", help="The MCP configuration that names the server. Repeatable."),
+    tuple[str, ...], Parameter(help="The MCP configuration that names the server. Repeatable.")
 ]
 NoBrowserFlag = Annotated[
-    bool,
-    Parameter(
-        name="--no-browser",
-        help="Print the address, and open no browser. It comes back to this machine.",
-    ),
+    bool, Parameter(help="Print the address, and open no browser. It comes back to this machine.")
 ]
 
 

@@ -30,24 +30,19 @@ from toolplan.mcp_server import DEFAULT_PORT, CannotServe, http_token, serve
 
 BEARER: Final = "TOOLPLAN_MCP_TOKEN"
 
-HttpFlag = Annotated[bool, Parameter(name="--http", help="Streamable HTTP instead of stdio.")]
+HttpFlag = Annotated[bool, Parameter(help="Streamable HTTP instead of stdio.")]
 HostOption = Annotated[
-    str,
-    Parameter(name="--host", help=f"The address to listen on; all but loopback need {BEARER}."),
+    str, Parameter(help=f"The address to listen on; all but loopback need {BEARER}.")
 ]
 ElicitFlag = Annotated[
     bool,
     Parameter(
-        name="--elicit",
-        help="Let clients ask their user for approvals. A client that lies can approve by itself.",
+        help="Let clients ask their user for approvals. A client that lies can approve by itself."
     ),
 ]
 StudioOption = Annotated[
     str,
-    Parameter(
-        name="--studio",
-        help="Where `toolplan studio` is: clients may open its page of a run that waits.",
-    ),
+    Parameter(help="Where `toolplan studio` is: clients may open its page of a run that waits."),
 ]
 
 

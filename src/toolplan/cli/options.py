@@ -50,53 +50,48 @@ FileOrRun: TypeAlias = Annotated[
 JsonFlag: TypeAlias = Annotated[
     bool, Parameter(name="--json", help="Print JSON on standard output.")
 ]
-ToolsOption: TypeAlias = Annotated[tuple[str, ...], Parameter(name="--tools", help=_TOOLS_HELP)]
+ToolsOption: TypeAlias = Annotated[tuple[str, ...], Parameter(help=_TOOLS_HELP)]
 DialectOption: TypeAlias = Annotated[
-    str, Parameter(name="--dialect", help=f"The form of the plan: {', '.join(DIALECTS)}.")
+    str, Parameter(help=f"The form of the plan: {', '.join(DIALECTS)}.")
 ]
 JournalOption: TypeAlias = Annotated[
     str | None,
     Parameter(
-        name="--journal",
-        help="Where runs are kept: a file, or postgres://USER@HOST/DATABASE; by default "
-        "runs.sqlite in the user's folder.",
+        help="Where runs are kept: a file, or postgres://USER@HOST/DATABASE; by default"
+        " runs.sqlite in the user's folder."
     ),
 ]
 TodayOption: TypeAlias = Annotated[
-    str | None, Parameter(name="--today", help="Treat this date as today: YYYY-MM-DD.")
+    str | None, Parameter(help="Treat this date as today: YYYY-MM-DD.")
 ]
 WeeksOption: TypeAlias = Annotated[
     Literal["rolling", "calendar"],
-    Parameter(name="--weeks", help="Whether 'last week' is the last 7 days, or Monday to Sunday."),
+    Parameter(help="Whether 'last week' is the last 7 days, or Monday to Sunday."),
 ]
 PlannerOption: TypeAlias = Annotated[
     str,
     Parameter(
-        name="--planner",
-        help="The planner: contract, offline, llm or an installed one; auto: the cheapest that "
-        "can plan the question, up to a model.",
+        help="The planner: contract, offline, llm or an installed one; auto: the cheapest that can"
+        " plan the question, up to a model."
     ),
 ]
 ContractsOption: TypeAlias = Annotated[
     tuple[str, ...],
     Parameter(
-        name="--contracts",
-        help="A file or folder of contracts: which agent does what, and needs what (repeatable).",
+        help="A file or folder of contracts: which agent does what, and needs what (repeatable)."
     ),
 ]
 StateOption: TypeAlias = Annotated[
     Path | None,
     Parameter(
-        name="--state",
-        help="A STATE in JSON (--contracts): its intent is planned, and the STATE is printed.",
+        help="A STATE in JSON (--contracts): its intent is planned, and the STATE is printed."
     ),
 ]
 ModelOption: TypeAlias = Annotated[
     tuple[str, ...],
     Parameter(
-        name="--model",
-        help="A model: openai:MODEL, anthropic:MODEL, ollama:MODEL, URL#MODEL. Repeatable: the "
-        "next one is asked where one fails. The model is called only when it is needed.",
+        help="A model: openai:MODEL, anthropic:MODEL, ollama:MODEL, URL#MODEL. Repeatable: the"
+        " next one is asked where one fails. The model is called only when it is needed."
     ),
 ]
 
@@ -116,48 +111,39 @@ def for_given_plans(model: tuple[str, ...]) -> Planning:
 ConversationOption: TypeAlias = Annotated[
     str | None,
     Parameter(
-        name="--conversation",
-        help="A conversation: earlier questions in it are known, as in 'the same for Munich'.",
+        help="A conversation: earlier questions in it are known, as in 'the same for Munich'."
     ),
 ]
 BaseUrlOption: TypeAlias = Annotated[
-    str | None,
-    Parameter(name="--base-url", help="The address of the service of an OpenAPI document."),
+    str | None, Parameter(help="The address of the service of an OpenAPI document.")
 ]
 PolicyOption: TypeAlias = Annotated[
     str | None,
     Parameter(
-        name="--policy",
-        help="The file that says where values may come from; by default toolplan.policy.toml "
-        "beside the settings.",
+        help="The file that says where values may come from; by default toolplan.policy.toml"
+        " beside the settings."
     ),
 ]
-YesFlag: TypeAlias = Annotated[
-    bool,
-    Parameter(name="--yes", help="Approve a plan with effects without asking."),
-]
+YesFlag: TypeAlias = Annotated[bool, Parameter(help="Approve a plan with effects without asking.")]
 StrictFlag: TypeAlias = Annotated[
-    bool,
-    Parameter(name="--strict", help="Exit 1 where the result may be over a part of a list."),
+    bool, Parameter(help="Exit 1 where the result may be over a part of a list.")
 ]
 ApproveValuesFlag: TypeAlias = Annotated[
     bool,
     Parameter(
-        name="--approve-values",
-        help="Run what only reads first, then ask about each call with effects with its values.",
+        help="Run what only reads first, then ask about each call with effects with its values."
     ),
 ]
 ConcurrencyOption: TypeAlias = Annotated[
     tuple[str, ...],
     Parameter(
-        name="--concurrency",
-        help="N: the most calls at the same time (32). NAME=N: of one tool, or of all tools of one "
-        "source (repeatable). When a limit is reached, steps on the critical path start first.",
+        help="N: the most calls at the same time (32). NAME=N: of one tool, or of all tools of one"
+        " source (repeatable). When a limit is reached, steps on the critical path start"
+        " first."
     ),
 ]
 TimeoutOption: TypeAlias = Annotated[
-    float | None,
-    Parameter(name="--timeout", help="The most seconds of each try of a call (60)."),
+    float | None, Parameter(help="The most seconds of each try of a call (60).")
 ]
 
 
@@ -174,7 +160,6 @@ def _check_digest(_: object, digest: str | None) -> None:
 ApproveOption: TypeAlias = Annotated[
     str | None,
     Parameter(
-        name="--approve",
         validator=_check_digest,
         help="Approve the plan with effects that has this digest, for one run.",
     ),
@@ -188,7 +173,6 @@ def _whole(_: object, tokens: Sequence[Token]) -> int:
 TimesOption: TypeAlias = Annotated[
     int | None,
     Parameter(
-        name="--times",
         converter=_whole,
         help="With --approve: how many runs the digest approves in all, with those before (1).",
     ),
@@ -224,14 +208,9 @@ def wanted(digest: str | None, values: bool, times: int | None = None) -> str | 
 
 EffectsOption: TypeAlias = Annotated[
     tuple[str, ...],
-    Parameter(
-        name="--effects",
-        help="TOOL=LABEL: what a tool may change, whatever its source says (repeatable).",
-    ),
+    Parameter(help="TOOL=LABEL: what a tool may change, whatever its source says (repeatable)."),
 ]
-PortOption: TypeAlias = Annotated[
-    int, Parameter(name="--port", help="The port of HTTP; 0 takes a free one.")
-]
+PortOption: TypeAlias = Annotated[int, Parameter(help="The port of HTTP; 0 takes a free one.")]
 
 _LAST_PORT: Final = 65_535
 

@@ -31,48 +31,25 @@ from toolplan.path import Json
 from toolplan.render.runs_view import SHORT
 
 RunArgument = Annotated[str, Parameter(help="The run, or the beginning of its name.")]
-RetryOption = Annotated[
-    tuple[str, ...],
-    Parameter(name="--retry", help="STEP or STEP:ITEM: make the call again."),
-]
+RetryOption = Annotated[tuple[str, ...], Parameter(help="STEP or STEP:ITEM: make the call again.")]
 ResolveOption = Annotated[
     tuple[str, ...],
-    Parameter(
-        name="--resolve",
-        help="STEP=JSON or STEP:ITEM=JSON: the call succeeded, with this result.",
-    ),
+    Parameter(help="STEP=JSON or STEP:ITEM=JSON: the call succeeded, with this result."),
 ]
-AbortOption = Annotated[
-    tuple[str, ...],
-    Parameter(name="--abort", help="STEP or STEP:ITEM: the call failed."),
-]
+AbortOption = Annotated[tuple[str, ...], Parameter(help="STEP or STEP:ITEM: the call failed.")]
 
 AllowOption = Annotated[
-    tuple[str, ...],
-    Parameter(name="--allow", help="STEP: make its calls that wait, as shown."),
+    tuple[str, ...], Parameter(help="STEP: make its calls that wait, as shown.")
 ]
-DenyOption = Annotated[
-    tuple[str, ...],
-    Parameter(name="--deny", help="STEP: its calls that wait are not made."),
-]
+DenyOption = Annotated[tuple[str, ...], Parameter(help="STEP: its calls that wait are not made.")]
 LeaveOutOption = Annotated[
     tuple[str, ...],
-    Parameter(
-        name="--leave-out",
-        help="STEP:ITEM: leave this call out; another plan makes the others.",
-    ),
+    Parameter(help="STEP:ITEM: leave this call out; another plan makes the others."),
 ]
 AfterFailoverFlag = Annotated[
-    bool,
-    Parameter(
-        name="--after-failover",
-        negative=(),
-        help="After the database has moved, let workers continue RUN, or all runs.",
-    ),
+    bool, Parameter(help="After the database has moved, let workers continue RUN, or all runs.")
 ]
-ReasonOption = Annotated[
-    str, Parameter(name="--reason", help="Why they are not; it is kept with the run.")
-]
+ReasonOption = Annotated[str, Parameter(help="Why they are not; it is kept with the run.")]
 
 
 def resume_command(

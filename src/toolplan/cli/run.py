@@ -20,10 +20,7 @@ from toolplan.dry_run import dry_view
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.render.plan_tree import effect_marks, plan_tree
 
-DryFlag = Annotated[
-    bool,
-    Parameter(name="--dry-run", help="Call no tool; report what would go wrong."),
-]
+DryFlag = Annotated[bool, Parameter(help="Call no tool; report what would go wrong.")]
 
 
 def run_command(

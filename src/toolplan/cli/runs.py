@@ -21,35 +21,20 @@ from toolplan.render.runs_view import RunLine, RunsView
 from toolplan.storage.journal import Pruning, RunEntry
 from toolplan.storage.journal import backup as back_up
 
-LimitOption = Annotated[int, Parameter(name="--limit", help="How many runs, the newest first.")]
-AfterOption = Annotated[
-    str, Parameter(name="--after", help="Only runs after this cursor: `next` of --json.")
-]
+LimitOption = Annotated[int, Parameter(help="How many runs, the newest first.")]
+AfterOption = Annotated[str, Parameter(help="Only runs after this cursor: `next` of --json.")]
 
 PruneFlag = Annotated[
-    bool,
-    Parameter(
-        name="--prune",
-        help="Remove older runs: show which, or remove them with --yes.",
-    ),
+    bool, Parameter(help="Remove older runs: show which, or remove them with --yes.")
 ]
 OlderThanOption = Annotated[
-    str | None,
-    Parameter(name="--older-than", help="With --prune: only runs older than this, as in 30d."),
+    str | None, Parameter(help="With --prune: only runs older than this, as in 30d.")
 ]
-KeepOption = Annotated[
-    int | None, Parameter(name="--keep", help="With --prune: not the latest N runs.")
-]
-ApplyFlag = Annotated[
-    bool,
-    Parameter(name=("--yes", "--apply"), help="With --prune: remove them."),
-]
+KeepOption = Annotated[int | None, Parameter(help="With --prune: not the latest N runs.")]
+ApplyFlag = Annotated[bool, Parameter(name=("--yes", "--apply"), help="With --prune: remove them.")]
 BackupOption = Annotated[
     str | None,
-    Parameter(
-        name="--backup",
-        help="Copy the journal to this file, and its large results to a folder beside it.",
-    ),
+    Parameter(help="Copy the journal to this file, and its large results to a folder beside it."),
 ]
 
 

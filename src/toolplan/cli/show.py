@@ -32,8 +32,8 @@ from toolplan.render.printable import printable
 from toolplan.render.run_progress import duration_text
 from toolplan.render.runs_view import SHORT, items_text, run_marks, status_text
 
-MermaidFlag = Annotated[bool, Parameter(name="--mermaid", help="Print a Mermaid flowchart.")]
-SvgFlag = Annotated[bool, Parameter(name="--svg", help="Print an SVG drawing.")]
+MermaidFlag = Annotated[bool, Parameter(help="Print a Mermaid flowchart.")]
+SvgFlag = Annotated[bool, Parameter(help="Print an SVG drawing.")]
 
 _Form: TypeAlias = Literal["text", "json", "mermaid", "svg"]
 _Items: TypeAlias = dict[str, dict[int, StepState]]

@@ -25,8 +25,7 @@ Files = Annotated[
     Path, Parameter(name="FILE", help="Files of questions with their expected plans; YAML or JSON.")
 ]
 PlannerChoice = Annotated[
-    str | None,
-    Parameter(name="--planner", help="The planner, instead of the file's: as for `toolplan plan`."),
+    str | None, Parameter(help="The planner, instead of the file's: as for `toolplan plan`.")
 ]
 TimesOption = Annotated[
     int, Parameter(name=("--times", "-n"), help="How many times each question is asked.")
@@ -34,8 +33,7 @@ TimesOption = Annotated[
 RecordFlag = Annotated[
     bool,
     Parameter(
-        name="--record",
-        help="Record the plans of questions without `expect`, beside the file: FILE.plans.json.",
+        help="Record the plans of questions without `expect`, beside the file: FILE.plans.json."
     ),
 ]
 JunitOption = Annotated[

@@ -19,16 +19,9 @@ from toolplan.tool_search import search_tools
 from toolplan.tools import ToolObjectError
 
 AcceptFlag = Annotated[
-    bool,
-    Parameter(
-        name="--accept",
-        help="Accept the tools as they are now, all of them or the one named.",
-    ),
+    bool, Parameter(help="Accept the tools as they are now, all of them or the one named.")
 ]
-LintFlag = Annotated[
-    bool,
-    Parameter(name="--lint", help="Report what makes tools hard to plan with."),
-]
+LintFlag = Annotated[bool, Parameter(help="Report what makes tools hard to plan with.")]
 
 
 _LEFT_OUT: Final = "Correct it where the tool or its server is defined."
