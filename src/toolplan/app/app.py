@@ -23,7 +23,7 @@ from toolplan.app import workers as machines
 from toolplan.app._approve import Approve
 from toolplan.app._arguments import checked_methods
 from toolplan.app._decisions import consents_of, day_of, decisions_of, metadata_of
-from toolplan.app._kept import ActiveTasks, Kept, tracked
+from toolplan.app._kept import ActiveTasks, Kept
 from toolplan.app._left_out import answered, resumed, started
 from toolplan.app._loop import Loop, Setup, Watchers
 from toolplan.app._planning import DEFAULT_ATTEMPTS
@@ -156,7 +156,6 @@ class App:
         """
         return wait(work)
 
-    @tracked
     async def plan(
         self,
         question: str,
@@ -180,12 +179,14 @@ class App:
         Raises:
             ModelError: a model is asked and gives no complete reply.
         """
-        journal = await self._kept.journal_so_far()
-        new = await self._asked(question, today, context, conversation)
-        loop = self._loop(conversation, journal, NO_LIMITS, Watchers(on_step))
-        return await self._finished(await loop.plan(replace(new, attempts=(*tried,))), conversation)
+        with self.active.task():
+            journal = await self._kept.journal_so_far()
+            new = await self._asked(question, today, context, conversation)
+            loop = self._loop(conversation, journal, NO_LIMITS, Watchers(on_step))
+            return await self._finished(
+                await loop.plan(replace(new, attempts=(*tried,))), conversation
+            )
 
-    @tracked
     async def ask(
         self,
         question: str,
@@ -233,19 +234,24 @@ class App:
             ApprovalRequired: the plan has effects and was not approved; none was made.
             ModelError: a model gives no complete reply.
         """
-        if plan_only:
-            return await self.plan(
-                question, today=today, context=context, conversation=conversation, on_step=on_step
-            )
-        watchers = Watchers(on_step, on_plan, on_delta, on_event)
-        given = LimitOptions.of(concurrency, timeout)
-        loop = self._loop(conversation, await self._kept.journal_to_run(), given, watchers)
-        loop = replace(loop, approve=approve, yes=yes, eager=eager, replan=replan)
-        start = Start(self._setup.day(today), loop.run_options, approve, yes, on_event)
-        asked = await self._asked(question, today, context, conversation)
-        asked = await answered(loop, asked, start)
-        asked = await summarised(asked, self.model, summary, self._setup)
-        return await self._finished(asked, conversation)
+        with self.active.task():
+            if plan_only:
+                return await self.plan(
+                    question,
+                    today=today,
+                    context=context,
+                    conversation=conversation,
+                    on_step=on_step,
+                )
+            watchers = Watchers(on_step, on_plan, on_delta, on_event)
+            given = LimitOptions.of(concurrency, timeout)
+            loop = self._loop(conversation, await self._kept.journal_to_run(), given, watchers)
+            loop = replace(loop, approve=approve, yes=yes, eager=eager, replan=replan)
+            start = Start(self._setup.day(today), loop.run_options, approve, yes, on_event)
+            asked = await self._asked(question, today, context, conversation)
+            asked = await answered(loop, asked, start)
+            asked = await summarised(asked, self.model, summary, self._setup)
+            return await self._finished(asked, conversation)
 
     def check(self, plan: _check.PlanArgument, *, dialect: str = "toolplan") -> CheckResult:
         """Check a plan against the tools and the policy: text in `dialect`, JSON, or a plan.
@@ -278,7 +284,6 @@ class App:
         on_event: Callable[[Event], None] | None = ...,
     ) -> RunResult: ...
 
-    @tracked
     async def run(
         self,
         plan: _check.PlanArgument,
@@ -306,24 +311,24 @@ class App:
             CannotRun: a tool cannot be called.
             ApprovalRequired: the plan has effects and was not approved. No call was made.
         """
-        self._kept.check_open()
-        checked = (await in_thread(self.check, plan, dialect=dialect)).needed()
-        given = LimitOptions.of(concurrency, timeout)
-        options = self.run_options(given)
-        if dry_run:
-            return await simulate_run(self._setup, checked, await self._kept.journal_so_far())
-        start = Start(self._setup.day(today), options, approve, yes, on_event, done)
-        notes = run_notes(self._metadata, self._user.advice, given, start.day)
-        if await self._kept.journal_so_far() is not None:
-            notes |= estimate(await in_thread(self.forecast, checked, given))
-        checked = noted(checked, notes)
-        if on_plan is not None:
-            on_plan(checked)
-        journal = await self._kept.journal_to_run()
-        checked, ended = await started(self._setup, checked, run_id, journal, start)
-        return await in_thread(self._ended, checked, ended)
+        with self.active.task():
+            self._kept.check_open()
+            checked = (await in_thread(self.check, plan, dialect=dialect)).needed()
+            given = LimitOptions.of(concurrency, timeout)
+            options = self.run_options(given)
+            if dry_run:
+                return await simulate_run(self._setup, checked, await self._kept.journal_so_far())
+            start = Start(self._setup.day(today), options, approve, yes, on_event, done)
+            notes = run_notes(self._metadata, self._user.advice, given, start.day)
+            if await self._kept.journal_so_far() is not None:
+                notes |= estimate(await in_thread(self.forecast, checked, given))
+            checked = noted(checked, notes)
+            if on_plan is not None:
+                on_plan(checked)
+            journal = await self._kept.journal_to_run()
+            checked, ended = await started(self._setup, checked, run_id, journal, start)
+            return await in_thread(self._ended, checked, ended)
 
-    @tracked
     async def resume(
         self,
         run: str,
@@ -358,16 +363,17 @@ class App:
             ApprovalRequired: the plan has effects and was not approved.
             JournalError: there is no such run, or another process works on it.
         """
-        decided = decisions_of(retry, resolve, abort), consents_of(allow, deny, reason)
-        journal = await in_thread(self.needed_journal)
-        name, document, plan = await in_thread(_kept_run, self._setup, journal, run)
-        metadata, given = metadata_of(document), LimitOptions.of(concurrency, timeout)
-        if on_plan is not None:
-            on_plan(plan)
-        options = self.run_options(LimitOptions.kept(metadata.get(ADVICE)), given)
-        start = Start(self._setup.day(day_of(metadata)), options, approve, yes, on_event)
-        plan, ended = await resumed(self._setup, journal, name, plan, decided, leave_out, start)
-        return await in_thread(self._ended, plan, ended)
+        with self.active.task():
+            decided = decisions_of(retry, resolve, abort), consents_of(allow, deny, reason)
+            journal = await in_thread(self.needed_journal)
+            name, document, plan = await in_thread(_kept_run, self._setup, journal, run)
+            metadata, given = metadata_of(document), LimitOptions.of(concurrency, timeout)
+            if on_plan is not None:
+                on_plan(plan)
+            options = self.run_options(LimitOptions.kept(metadata.get(ADVICE)), given)
+            start = Start(self._setup.day(day_of(metadata)), options, approve, yes, on_event)
+            plan, ended = await resumed(self._setup, journal, name, plan, decided, leave_out, start)
+            return await in_thread(self._ended, plan, ended)
 
     def runs(self, limit: int = 20, after: str = "") -> list[RunEntry]:
         """Return the runs that the journal keeps, the newest first, or those after a `cursor`.

@@ -150,18 +150,9 @@ class Workers:
     ) -> str:
         """Submit a checked plan to the workers, and return the name of its run.
 
-        Once it is returned, the run is kept and a worker will take it. A plan with effects that
-        nobody approves here waits: `approve` approves it, from anywhere.
-
-        Args:
-            plan: the `plan` of `App.check`, `App.plan` or `compile_plan`.
-            run_id: the name of the run; a new one by default.
-            today: the date that counts as today, for tools that ask for it.
-            yes: approve any plan.
-            approve: an approval of the plan, or its digest. With "values" or a `ValueApproval`
-                reads run first, and each call with effects waits with its values: see `decide`.
-            concurrency: as for `App.run`.
-            timeout: as for `App.run`.
+        Once it is returned, the run is kept and a worker will take it. The arguments are those of
+        `App.run`, with nobody to ask: a plan with effects that is not approved here waits for
+        `approve`, and with "values" or a `ValueApproval` each call with effects for `decide`.
 
         Raises:
             CannotRun: it cannot be run with these tools.
@@ -179,8 +170,10 @@ class Workers:
         async for event in events:
             yield event
             pauses = isinstance(event, RunEnded | RunParked | RunWaiting)
-            if pauses and await in_thread(self._stands, run):
-                return
+            if pauses:
+                entry = await in_thread(self._kept.needed_journal().entry, run)
+                if entry.status is not RunState.RUNNING:  # it waits for a person
+                    return
 
     async def approve(self, run: str, digest: str, *, who: str = "") -> None:
         """Approve the plan of a run that waits, from anywhere; a worker then continues it.
@@ -275,16 +268,13 @@ class Workers:
         now = journal.load(run)
         if now.digest != digest:
             raise ApprovalRequired(now.digest)
-        if now.waiting:
-            raise JournalError(
-                "not-waiting",
-                f"Run {run!r} is approved call by call, with their values.",
-                f"`toolplan show {run}` shows the calls that wait.",
+        if now.waiting or now.approved_at is not None or now.status is not RunState.WAITING:
+            waits = (
+                "its calls wait with their values" if now.waiting else f"it is {now.status.value}"
             )
-        if now.approved_at is not None or now.status is not RunState.WAITING:
             raise JournalError(
                 "not-waiting",
-                f"Run {run!r} waits for no approval: it is {now.status.value}.",
+                f"Run {run!r} waits for no approval of its plan: {waits}.",
                 f"`toolplan show {run}` shows it.",
             )
         self.runs().send(run, "approve", digest, who)
@@ -299,24 +289,18 @@ class Workers:
         runs, events = self.runs(), self._kept.needed_journal().events(run)
         intents = recover(events).intents
         contents: list[tuple[str, Json]] = []
-        for slot, decided in decisions.items():
-            step, item = slot
-            if slot not in intents:
+        for (step, item), decided in decisions.items():
+            attempt = intents.get((step, item))
+            if attempt is None:
                 place = f"step {step!r}" if item is None else f"item {item} of step {step!r}"
                 raise no_call_in_doubt(place)
             contents.append(("decide", {
-                "step": step, "item": item, "attempt": intents[slot], "decision": decided.decision,
+                "step": step, "item": item, "attempt": attempt, "decision": decided.decision,
                 "output": decided.output,
             }))  # fmt: skip
         contents += [("consent", each) for each in _consented(fold(events), consents)]
-        for kind, content in contents:
+        for kind, content in contents or [("resume", None)]:
             runs.send(run, kind, content, who)
-        if not contents:
-            runs.send(run, "resume", None, who)
-
-    def _stands(self, run: str) -> bool:
-        """Return whether nothing happens to `run` until a person does something."""
-        return self._kept.needed_journal().entry(run).status is not RunState.RUNNING
 
 
 class Stranded(NamedTuple):

@@ -25,8 +25,6 @@ from toolplan.approval import (
 )
 from toolplan.cli._display import Display
 from toolplan.cli.outcome import (
-    report_comparison,
-    report_forecast,
     report_usage,
     stopped_help,
 )
@@ -39,6 +37,7 @@ from toolplan.forecast import Forecast
 from toolplan.render import approval_view, effects_view
 from toolplan.render.diagnostics import DiagnosticView, Located
 from toolplan.render.printable import printable
+from toolplan.render.runs_view import compared_text, forecast_text
 from toolplan.storage.journal import JournalError, Store
 from toolplan.tools import Effects
 
@@ -94,7 +93,8 @@ class RunGuard:
         if self._may_ask:
             if found:
                 err().print(DiagnosticView(tuple(map(Located, found))))
-            report_forecast(self.expected)
+            if self.expected.p90_s > 0:  # earlier calls say something
+                note(f"Expected: {forecast_text(self.expected)}.")
         self.display.open(plan)
 
     def go_on(self, plan: ExecutionPlan, before: Sequence[Event]) -> None:
@@ -106,8 +106,14 @@ class RunGuard:
         """Report what a run took, and what models have used, where more than JSON is wanted."""
         if not self._may_ask or self.app is None:
             return
-        if run is not None:
-            report_comparison(self.expected, run)
+        expected = self.expected
+        if (
+            expected is not None
+            and expected.p90_s > 0
+            and run is not None
+            and run.took_s is not None
+        ):
+            note(f"It {compared_text(expected, run.took_s)}.")
         report_usage(self.app.tracker)
 
     @property

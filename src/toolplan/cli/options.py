@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Final, Literal, TypeAlias, TypedDict
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from cyclopts import Parameter, Token
 
@@ -96,14 +96,7 @@ ModelOption: TypeAlias = Annotated[
 ]
 
 
-class Planning(TypedDict):
-    """What `toolplan.open` is given to plan with."""
-
-    planner: str
-    model: tuple[str, ...] | None
-
-
-def for_given_plans(model: tuple[str, ...]) -> Planning:
+def for_given_plans(model: tuple[str, ...]) -> dict[str, Any]:
     """Return what an app is opened with that plans nothing: a model is for `extract` only."""
     return {"planner": "auto" if model else "offline", "model": model or None}
 

@@ -64,28 +64,17 @@ def refuse_values(left_out: Sequence[str], *, asked: bool) -> None:
     Raises:
         CommandError: calls are to be left out, or values are to be asked for.
     """
-    if left_out:
+    if left_out or asked:
         raise CommandError(
             "usage",
-            "--leave-out runs another plan on this machine, and workers have this run.",
+            f"{'--leave-out' if left_out else '--approve-values'} is for a run on this machine,"
+            " and workers have this one.",
             "--allow and --deny decide about all calls of a step that wait.",
-        )
-    if asked:
-        raise CommandError(
-            "usage",
-            "--approve-values asks on this terminal, and workers have this run.",
-            "`toolplan submit --approve-values` gives workers a run whose calls wait with their"
-            " values; --allow and --deny decide about them.",
         )
 
 
 def send(
-    journal: Store,
-    run: str,
-    decisions: Decisions,
-    digest: str | None,
-    *,
-    as_json: bool,
+    journal: Store, run: str, decisions: Decisions, digest: str | None, *, as_json: bool
 ) -> int:
     """Send decisions, or an approval, to a run that was given to workers."""
     with reached(journal, run) as app:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import closing, contextmanager
-from typing import Annotated
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from toolplan.app._decisions import consents_of, decisions_of, left_out_items
 from toolplan.app._open import open
 from toolplan.app._toolset import effect_labels, reopening
-from toolplan.app.results import RunResult
 from toolplan.app.wait import run_to_end
 from toolplan.cli import options
 from toolplan.cli._approval import RunGuard, approved_by_word
@@ -26,7 +25,6 @@ from toolplan.cli.placed import (
     send,
 )
 from toolplan.cli.terminal import CommandError, note
-from toolplan.engines import CannotRun
 from toolplan.path import Json
 from toolplan.render.runs_view import SHORT
 
@@ -102,7 +100,7 @@ def resume_command(
             display, yes=yes, digest=approve, may_ask=not as_json,
             run=name, by_word=by_word, times=times,
         )  # fmt: skip
-        with open(**opening, journal=store, on_note=note) as app, _reported(guard):
+        with open(**opening, journal=store, on_note=note) as app, guard.interruptions_reported():
             guard.app, before = app, () if as_json else store.events(name)
             ended = run_to_end(app.resume(
                 name, **decided._asdict(), leave_out=leave_out, yes=yes, approve=guard.approve,
@@ -110,54 +108,24 @@ def resume_command(
                 on_plan=lambda plan: guard.go_on(plan, before), on_event=display.show_event,
             ))  # fmt: skip
     if leave_out:
-        note(_other_plan(name, ended))
+        made = f"digest {ended.digest} and run {ended.run[:SHORT]}"
+        note(f"That was another plan, with {made}. Run {name[:SHORT]} is over.")
     return print_run(ended, ended.answer, as_json=as_json)
-
-
-@contextmanager
-def _reported(guard: RunGuard) -> Generator[None]:
-    try:
-        with guard.interruptions_reported():
-            yield
-    except CannotRun as error:
-        raise CommandError(
-            "cannot-run", str(error), f"`toolplan show {guard.run[:SHORT]}` shows the run."
-        ) from None
-
-
-def _other_plan(name: str, ended: RunResult) -> str:
-    return (
-        f"That was another plan, with digest {ended.digest} and run {ended.run[:SHORT]}."
-        f" Run {name[:SHORT]} is over."
-    )
-
-
-class _Opening(options.Planning):
-    """The arguments of `open` for a run."""
-
-    tools: Sequence[str]
-    effects: dict[str, str]
-    base_url: str | None
 
 
 def _opening(
     plan: Json, tools: Sequence[str], effects: Sequence[str], model: tuple[str, ...]
-) -> _Opening:
+) -> dict[str, Any]:
     """Return what opens the app for a run; what is given comes before what was kept.
 
     Raises:
         CommandError: neither the command nor the run names tools.
     """
     spec, kept, base_url = reopening(plan)
-    named = tools or spec
-    if not named:
+    if not (tools or spec):
         raise CommandError(
             "usage", "--tools is missing: the run does not say where its tools came from."
         )
-    given = {tool: label.value for tool, label in effect_labels(effects).items()}
-    return {
-        **options.for_given_plans(model),
-        "tools": named,
-        "effects": {**kept, **given},
-        "base_url": base_url,
-    }
+    labels = {**kept, **{tool: label.value for tool, label in effect_labels(effects).items()}}
+    given = options.for_given_plans(model)
+    return {**given, "tools": tools or spec, "effects": labels, "base_url": base_url}

@@ -61,18 +61,10 @@ def run_command(
             if dry_run:
                 return _dry_run(app, plan, as_json=as_json)
             with guard.interruptions_reported():
-                ended = run_to_end(
-                    app.run(
-                        plan,
-                        today=today,
-                        yes=yes,
-                        approve=guard.approve,
-                        concurrency=concurrency,
-                        timeout=timeout,
-                        on_plan=guard.show_plan,
-                        on_event=display.show_event,
-                    )
-                )
+                ended = run_to_end(app.run(
+                    plan, today=today, yes=yes, approve=guard.approve, concurrency=concurrency,
+                    timeout=timeout, on_plan=guard.show_plan, on_event=display.show_event,
+                ))  # fmt: skip
             guard.report_ended(ended)
     return print_run(ended, ended.answer, as_json=as_json, strict=strict)
 

@@ -17,8 +17,8 @@ from toolplan.cli.options import JournalOption, JsonFlag
 from toolplan.cli.placed import report_placed, without_worker
 from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
 from toolplan.path import Json
+from toolplan.render.printable import count_text
 from toolplan.render.runs_view import RunLine, RunsView
-from toolplan.storage.journal import Pruning, RunEntry
 from toolplan.storage.journal import backup as back_up
 
 LimitOption = Annotated[int, Parameter(help="How many runs, the newest first.")]
@@ -57,16 +57,16 @@ def runs_command(
     doubt or was interrupted. Without --older-than and --keep the table
     [retention] of the settings says which, else 30d and 100.
     """
-    if limit < 1:
-        raise CommandError("usage", "--limit is less than 1.", "Give a number of runs.")
-    if backup is not None and not Path(backup).name:
-        raise CommandError("usage", "--backup names no file.", "Give the path of the copy.")
-    if backup is not None and prune:
-        raise CommandError("usage", "--backup and --prune exclude each other.", "Back up first.")
-    if not prune and (older_than is not None or keep is not None or yes):
-        raise CommandError(
-            "usage", "--older-than, --keep and --yes are for --prune.", "Add --prune."
-        )
+    wrong = {
+        "--limit is less than 1.": limit < 1,
+        "--backup names no file.": backup is not None and not Path(backup).name,
+        "--backup and --prune exclude each other.": backup is not None and prune,
+        "--older-than, --keep and --yes are for --prune.": not prune
+        and (older_than is not None or keep is not None or yes),
+    }
+    for message, applies in wrong.items():
+        if applies:
+            raise CommandError("usage", message, "See `toolplan runs --help`.")
     if backup is not None:
         return _backup(journal, Path(backup), as_json=as_json)
     if prune:
@@ -78,37 +78,36 @@ def runs_command(
         unworked = without_worker(store, left) if as_json else {}
         if not as_json:
             report_placed(store, left, others=True)
+    more = len(found) > limit
     if as_json:
-        listed: list[Json] = [_entry_json(each, unworked.get(each.run)) for each in entries]
-        print_json({"runs": listed, "next": entries[-1].cursor if len(found) > limit else None})
+        listed: list[Json] = [
+            {
+                "run": each.run,
+                "created_at": datetime.fromtimestamp(each.created_at, UTC).isoformat(),
+                "status": each.status.value,
+                "is_left": each.is_left,
+                "without_worker": unworked.get(each.run),
+                "digest": each.digest,
+                "question": each.question,
+                "tools": each.tools,
+            }
+            for each in entries
+        ]
+        print_json({"runs": listed, "next": entries[-1].cursor if more else None})
     elif entries:
-        lines = [
+        out().print(RunsView([
             RunLine(
                 each.run, each.created_at, each.status, each.question or each.tools, each.is_left
             )
             for each in entries
-        ]
-        out().print(RunsView(lines))
+        ]))  # fmt: skip
     elif after:
         note("There are no older runs.")
     else:
         note(f"No run yet; the journal is {store.place}.")
-    if len(found) > limit:
+    if more:
         note(f"There are older runs: --after {entries[-1].cursor} lists them.")
     return Exit.FINE.value
-
-
-def _entry_json(entry: RunEntry, without_worker: str | None) -> Json:
-    return {
-        "run": entry.run,
-        "created_at": datetime.fromtimestamp(entry.created_at, UTC).isoformat(),
-        "status": entry.status.value,
-        "is_left": entry.is_left,
-        "without_worker": without_worker,
-        "digest": entry.digest,
-        "question": entry.question,
-        "tools": entry.tools,
-    }
 
 
 def _prune(
@@ -119,21 +118,19 @@ def _prune(
         _existing(place)
     with closing(opened_journal(place)) as store:
         pruning = store.prune(older_than_s=older_than_s, keep=latest, apply=apply)
+    count, before = count_text(len(pruning.runs), "run"), decimal(pruning.size)
     if as_json:
         print_json({**pruning._asdict(), "runs": [*pruning.runs], "removed": apply})
+    elif apply:
+        after = decimal(pruning.size_after)
+        said = f"{count} removed, {pruning.kept} kept; {before} before, {after} now."
+        out().print(said, soft_wrap=True)
     else:
-        for sentence in _sentences(pruning, apply=apply):
-            out().print(sentence, soft_wrap=True)
+        said = f"{count} would be removed, {pruning.kept} kept; {before} now."
+        out().print(said, soft_wrap=True)
+        if pruning.runs:
+            out().print("--yes removes them.")
     return Exit.FINE.value
-
-
-def _sentences(pruning: Pruning, *, apply: bool) -> tuple[str, ...]:
-    count = f"{len(pruning.runs)} run{'' if len(pruning.runs) == 1 else 's'}"
-    if not apply:
-        found = f"{count} would be removed, {pruning.kept} kept; {decimal(pruning.size)} now."
-        return (found, "--yes removes them.") if pruning.runs else (found,)
-    before, after = decimal(pruning.size), decimal(pruning.size_after)
-    return (f"{count} removed, {pruning.kept} kept; {before} before, {after} now.",)
 
 
 def _backup(place: str | None, copy: Path, *, as_json: bool) -> int:

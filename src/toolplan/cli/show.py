@@ -15,7 +15,7 @@ from toolplan.answer import Answer, answer
 from toolplan.app._toolset import DEMO, Toolset, reopening
 from toolplan.cli import options
 from toolplan.cli._tools import opened_if_given, opened_journal
-from toolplan.cli.outcome import print_doubts, print_waiting
+from toolplan.cli.outcome import print_pending
 from toolplan.cli.placed import placed, report_placed, without_worker
 from toolplan.cli.plan_file import parsed_whole, plan_or_run
 from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
@@ -165,8 +165,7 @@ def _print_text(shown: _Shown) -> None:
     if shown.answer is not None:
         out().print()
         out().print(DocumentView(shown.answer.document))
-    print_doubts(run)
-    print_waiting(run)
+    print_pending(run)
     _print_left(shown)
 
 

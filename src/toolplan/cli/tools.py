@@ -11,7 +11,7 @@ from toolplan.cli._tools import opened
 from toolplan.cli.options import BaseUrlOption, EffectsOption, JsonFlag, ToolsOption
 from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
 from toolplan.diagnostics import did_you_mean, near
-from toolplan.render.printable import printable
+from toolplan.render.printable import count_text, printable
 from toolplan.render.tools_view import ToolsView, ToolView
 from toolplan.sources._base import claim_lines
 from toolplan.tool_lint import Finding, finding_to_json, lint_tools
@@ -50,12 +50,11 @@ def tools_command(
         if lint:
             return _lint(toolset, as_json=as_json)
         _note_servers(toolset)
+    name = query if query is None or query in toolbox else toolbox.alias(query)
     if query is None:
         shown = list(toolbox.values())
-    elif query in toolbox:
-        shown = [toolbox[query]]
-    elif (alias := toolbox.alias(query)) is not None:
-        shown = [toolbox[alias]]
+    elif name is not None:
+        shown = [toolbox[name]]
     else:
         if (ambiguity := toolbox.ambiguity(query)) is not None:
             note(ambiguity)
@@ -64,11 +63,8 @@ def tools_command(
         if shown and meant is not None:
             note(f"There is no tool {query!r}. {meant}")
     if not shown:
-        raise CommandError(
-            "unknown-tool",
-            f"No tool matches {query!r}.",
-            did_you_mean(near(query or "", toolbox)),
-        )
+        meant = did_you_mean(near(query or "", toolbox))
+        raise CommandError("unknown-tool", f"No tool matches {query!r}.", meant)
     if as_json:
         print_json([tool.to_json() for tool in shown])
     elif query is not None and len(shown) == 1:
@@ -116,5 +112,5 @@ def _lint(toolset: Toolset, *, as_json: bool) -> int:
             place = f"{finding.tool}{finding.pointer}: " if finding.tool else ""
             console.print(printable(f"{finding.code}  {place}{finding.message}"))
             console.print(f"  help: {printable(finding.help)}", style="dim")
-        note(f"{len(findings)} finding{'' if len(findings) == 1 else 's'}.")
+        note(f"{count_text(len(findings), 'finding')}.")
     return (Exit.FAILED if findings else Exit.FINE).value
