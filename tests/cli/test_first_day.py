@@ -63,14 +63,6 @@ def test_nothing_is_overwritten(name: str, tmp_path: Path, call: Call) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_init_writes_into_no_file(tmp_path: Path, call: Call) -> None:
-    (tmp_path / "file").write_text("", "utf-8")
-    said = call("init", str(tmp_path / "file"))
-    assert said.code == 3
-    assert "File exists" in said.err
-    assert "help:" in said.err
-
-
 BAD_FILES: dict[str, bytes | None] = {
     "gone.json": None,
     "empty.json": b"",

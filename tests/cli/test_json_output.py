@@ -101,15 +101,6 @@ def test_runs_that_succeed_fail_and_wait(said: Callable[..., Any]) -> None:
     assert said(0, "cancel", waits["run"])["run"] == waits["run"]
 
 
-def test_the_list_of_runs_has_a_cursor(said: Callable[..., Any]) -> None:
-    assert said(0, "runs") == {"runs": [], "next": None}
-    names = [said(0, "run", steps=plan(MAILS))["run"] for _ in range(2)]
-    first = said(0, "runs", "--limit", "1")
-    rest = said(0, "runs", "--limit", "1", "--after", first["next"])
-    assert [each["run"] for each in (*first["runs"], *rest["runs"])] == names[::-1]
-    assert rest["next"] is None
-
-
 def test_errors_have_their_details(said: Callable[..., Any]) -> None:
     unapproved = said(1, "run", steps=plan(MAILS, SEND))["error"]
     assert (unapproved["code"], len(unapproved["effects"])) == ("approval-required", 1)

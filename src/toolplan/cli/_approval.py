@@ -9,7 +9,7 @@ import sys
 import uuid
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import closing, contextmanager, redirect_stdout
-from typing import Final
+from typing import Final, cast
 
 from toolplan.app._approve import VALUES, Approve, ByPlan, DigestApprover
 from toolplan.app._runs import maker_of
@@ -64,9 +64,9 @@ class RunGuard:
         times: int | None = None,
     ) -> None:
         self.display = display
+        self.app: App = cast("App", None)  # set once it is open
         self.plan: ExecutionPlan | None = None
         self.run = run
-        self.app: App | None = None
         self.expected: Forecast | None = None
         self._digest = digest
         self._yes = yes
@@ -86,8 +86,6 @@ class RunGuard:
         A forecast is shown where earlier calls allow one.
         """
         self.plan = plan
-        if self.app is None:
-            return
         self.display.show_plan(plan, self.app.tools)
         self.expected = self.app.forecast(plan)
         if self._may_ask:
@@ -104,16 +102,11 @@ class RunGuard:
 
     def report_ended(self, run: Run | None) -> None:
         """Report what a run took, and what models have used, where more than JSON is wanted."""
-        if not self._may_ask or self.app is None:
+        if not self._may_ask:
             return
-        expected = self.expected
-        if (
-            expected is not None
-            and expected.p90_s > 0
-            and run is not None
-            and run.took_s is not None
-        ):
-            note(f"It {compared_text(expected, run.took_s)}.")
+        expected, took_s = self.expected, None if run is None else run.took_s
+        if expected is not None and expected.p90_s > 0 and took_s is not None:
+            note(f"It {compared_text(expected, took_s)}.")
         report_usage(self.app.tracker)
 
     @property
@@ -162,7 +155,7 @@ class RunGuard:
 
     def _report_uses(self) -> None:
         """Report how many runs the digest has approved, where it may approve several."""
-        journal = None if self.app is None else self.app.journal
+        journal = self.app.journal
         if self._times == 1 or self._digest is None or journal is None:
             return
         used = len(journal.users(self._digest))
@@ -180,7 +173,7 @@ class RunGuard:
 
     def _stopped_help(self) -> str:
         """Return how to continue the run, if the journal has it: its plan may be incomplete."""
-        journal = None if self.app is None else self.app.journal
+        journal = self.app.journal
         try:
             if journal is not None and self.run and journal.find(self.run):
                 return stopped_help(self.run)
@@ -189,7 +182,7 @@ class RunGuard:
         return "No run was kept."
 
     def _steps(self, plan: ExecutionPlan | None) -> tuple[EffectStep, ...]:
-        return () if plan is None or self.app is None else effect_steps(plan, self.app.tools)
+        return () if plan is None else effect_steps(plan, self.app.tools)
 
     def _missing(self, required: ApprovalRequired) -> CommandError:
         if self._refusal is not None:
@@ -202,14 +195,18 @@ class RunGuard:
         other = f", not {self._digest}" if self._digest is not None else ""
         is_sure = approval_view.declares_effects(steps)
         changes = "changes something" if is_sure else "may change something"
+        undeclared = next((each.tool for each in steps if each.effects is Effects.UNKNOWN), None)
+        label = ""
+        if undeclared is not None:
+            label = (
+                f" If {undeclared} only reads, say so: --effects {undeclared}=read, or [effects]."
+            )
         return CommandError(
             "approval-required",
             f"The plan {changes} and was not run. Its digest is {required.digest}{other}.",
-            "Read the plan. --yes approves any plan; --approve DIGEST approves this plan and no"
-            f" other.{_labels(steps)}",
-            details=None
-            if self.plan is None
-            else approval_view.approval_json(steps, required.digest),
+            "Read the plan. --yes approves any plan; --approve DIGEST this plan and no other."
+            f"{label}",
+            details=approval_view.approval_json(steps, required.digest),
         )
 
     def _can_ask(self) -> bool:
@@ -274,14 +271,6 @@ async def _line() -> str:
     return os.read(number, 1_000).decode("utf-8", "replace")
 
 
-def _labels(steps: Sequence[EffectStep]) -> str:
-    """Return how a tool with undeclared effects is labelled as one that only reads."""
-    name = next((step.tool for step in steps if step.effects is Effects.UNKNOWN), None)
-    if name is None:
-        return ""
-    return f" If {name} only reads, say so: --effects {name}=read, or [effects] of the settings."
-
-
 class ValuesQuestion:
     """Asks a person at the terminal about calls that wait, step by step."""
 
@@ -327,32 +316,27 @@ class ValuesQuestion:
 
 
 def _answer(said: str, calls: Sequence[Effect]) -> Answer:
-    """Return what `said` decides about `calls`.
+    """Return what `said` decides about `calls`: y, y except 0, 2, or n and why.
 
     Raises:
-        ValueError: it is no answer.
+        ValueError: it is no answer, or names a call that is not there.
     """
     word, _, reason = said.partition(" ")
-    if not word:
-        return None
-    if word.lower() in ("y", "yes"):
-        return True if not reason else _some(reason, {each.item for each in calls})
-    if word.lower().rstrip(",.:") in ("n", "no"):
-        return Denied(reason.strip())
+    rest = reason.replace(",", " ").split()
+    match word.lower():
+        case "":
+            return None
+        case "y" | "yes" if not rest:
+            return True
+        case "y" | "yes" if rest[0].lower() == "except" and len(rest) > 1:
+            known = {str(each.item) for each in calls if each.item is not None}
+            if known.issuperset(rest[1:]):
+                return LeaveOut(tuple(map(int, rest[1:])))
+        case no if no.rstrip(",.:") in ("n", "no"):
+            return Denied(reason.strip())
+        case _:
+            pass
     raise ValueError(said)
-
-
-def _some(said: str, items: set[int | None]) -> Answer:
-    """Return the answer of `except 0, 2`.
-
-    Raises:
-        ValueError: it cannot be read, or names a call that is not there.
-    """
-    word, *numbers = said.replace(",", " ").split()
-    known = {str(each) for each in items if each is not None}
-    if word.lower() != "except" or not numbers or not known.issuperset(numbers):
-        raise ValueError(said)
-    return LeaveOut(tuple(map(int, numbers)))
 
 
 _WORDS: Final = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "iris")

@@ -100,13 +100,14 @@ def resume_command(
             display, yes=yes, digest=approve, may_ask=not as_json,
             run=name, by_word=by_word, times=times,
         )  # fmt: skip
-        with open(**opening, journal=store, on_note=note) as app, guard.interruptions_reported():
+        with open(**opening, journal=store, on_note=note) as app:
             guard.app, before = app, () if as_json else store.events(name)
-            ended = run_to_end(app.resume(
-                name, **decided._asdict(), leave_out=leave_out, yes=yes, approve=guard.approve,
-                concurrency=concurrency, timeout=timeout,
-                on_plan=lambda plan: guard.go_on(plan, before), on_event=display.show_event,
-            ))  # fmt: skip
+            with guard.interruptions_reported():
+                ended = run_to_end(app.resume(
+                    name, **decided._asdict(), leave_out=leave_out, yes=yes, approve=guard.approve,
+                    concurrency=concurrency, timeout=timeout,
+                    on_plan=lambda plan: guard.go_on(plan, before), on_event=display.show_event,
+                ))  # fmt: skip
     if leave_out:
         made = f"digest {ended.digest} and run {ended.run[:SHORT]}"
         note(f"That was another plan, with {made}. Run {name[:SHORT]} is over.")
