@@ -21,7 +21,6 @@ from toolplan.app._loop import Loop, Setup
 from toolplan.app._runs import Start, continue_run, start_run
 from toolplan.app.results import AskResult
 from toolplan.approval import Approver, needs_no_approval
-from toolplan.compiler import compile_plan
 from toolplan.consent import (
     Answer,
     Consent,
@@ -331,13 +330,9 @@ def _only(step: str, for_each: Value, kept: Sequence[int]) -> Value:
 
 
 def _compiled(setup: Setup, journal: Store, name: str, plan: Plan) -> ExecutionPlan:
-    compiled = compile_plan(
-        json.dumps(dump(replace(plan, metadata={**plan.metadata, "instead_of": name}))),
-        tools=setup.tools,
-        limits=setup.limits,
-        policy=Policy.from_json(journal.record(name).policy),
-        rules=setup.rules,
-    )
+    document = dump(replace(plan, metadata={**plan.metadata, "instead_of": name}))
+    policy = Policy.from_json(journal.record(name).policy)
+    compiled = replace(setup, policy=policy).compiled(json.dumps(document), "toolplan")
     if compiled.plan is None:
         reason = next(each.message for each in compiled.diagnostics if each.blocks)
         raise CannotRun(f"The plan without these calls does not pass its check: {reason}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -74,15 +74,15 @@ class Setup(Struct, frozen=True):
 
     def compiled(self, text: str, dialect: str, times: Times | None = None) -> Compiled:
         """Return a plan checked with these tools, policy and rules."""
-        return compile_plan(
-            text,
-            dialect,
-            tools=self.tools,
-            limits=self.limits,
-            policy=self.policy,
-            rules=self.rules,
-            times=times,
-        )
+        return compile_plan(text, dialect, times=times, **self._checks())
+
+    def compiling(self, texts: AsyncIterator[str], dialect: str) -> compiler.CompileStream:
+        """Return a plan that is checked so while it is written."""
+        return compiler.compile_stream(texts, dialect, **self._checks())
+
+    def _checks(self) -> dict[str, Any]:
+        names = ("tools", "limits", "policy", "rules")
+        return {name: getattr(self, name) for name in names}
 
     def keep_passed(self, plan: ExecutionPlan | None) -> None:
         """Note that `plan` passed the check with these tools, policy and rules."""
@@ -256,7 +256,7 @@ class Loop(Struct):
         if self.watchers.on_step is None and not self.eager:
             return None
         return StreamingDraft(
-            self._compile_stream,
+            self.setup.compiling,
             lambda compiled, planner: self._noted(compiled, planner, question),
             self.watchers.on_step,
             self._whole,
@@ -274,17 +274,6 @@ class Loop(Struct):
             self.watchers.on_plan(compiled)
         if compiled.plan is not None:
             refuse_wrong(chosen(self.approve, compiled.plan), compiled.plan, self.journal)
-
-    def _compile_stream(self, texts: AsyncIterator[str], dialect: str) -> compiler.CompileStream:
-        setup = self.setup
-        return compiler.compile_stream(
-            texts,
-            dialect,
-            tools=setup.tools,
-            limits=setup.limits,
-            policy=setup.policy,
-            rules=setup.rules,
-        )
 
     def _checked(self, asked: AskResult, draft: Draft, streamed: StreamedDraft | None) -> AskResult:
         """Return the result of a draft; one that ran while it was written has its run."""

@@ -86,17 +86,7 @@ def planning(
     def opened() -> Model:
         if given is not None:
             return TracedModel(given)
-        known = settings.models
-        found = providers.open_model(
-            specs or known.models,
-            keys=known.keys,
-            addresses=known.addresses,
-            timeout_s=known.timeout_s,
-            max_calls=known.max_calls,
-            left_out=known.left_out,
-            tracker=tracker,
-        )
-        return TracedModel(found)
+        return TracedModel(settings.models.opened(specs, tracker))
 
     reading = opened if given or specs or settings.names_model else None
     asked: Model | None = None

@@ -7,11 +7,10 @@ import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, Final, TypeAlias, cast
 
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 import toolplan
 from toolplan import extract as extraction
@@ -21,7 +20,7 @@ from toolplan.app.learned import with_learned
 from toolplan.app.settings import LABELS, Settings, source_tables
 from toolplan.errors import ToolplanError
 from toolplan.path import Json
-from toolplan.sources._base import OpenedTools, ServerStatus, SourceContext, not_asked
+from toolplan.sources._base import OpenedTools, SourceContext, not_asked
 from toolplan.sources.combined import (
     GIVEN,
     Accept,
@@ -52,29 +51,18 @@ _HELP: Final = (
 )
 
 
-class Toolset(Struct, frozen=True):
-    """Open tools.
+class Toolset(OpenedTools, frozen=True):
+    """Open tools of all sources together.
 
     Attributes:
-        tools: the tools.
-        insights: functions that find sentences in what the tools return.
         advice: what the tools were opened with, so that a resumed run can open them again.
-        accept: pins the tools as they are now, and returns the lock files; None where tools cannot
+        pin: pins the tools as they are now, and returns the lock files; None where tools cannot
             change by themselves.
-        faults: which servers or operations cannot be used, and why.
-        address: the URL of the service, where the user has set it.
-        servers: the servers that were asked for tools, and who is signed in to them.
-        pins: where the tools are pinned, as a clause; empty where they cannot change.
     """
 
-    tools: Toolbox
-    insights: tuple[Callable[..., Any], ...]
-    advice: Mapping[str, Json]
-    accept: Accept | None = None
-    faults: tuple[str, ...] = ()
-    address: str | None = None
-    servers: tuple[ServerStatus, ...] = ()
-    pins: str = ""
+    insights: tuple[Callable[..., Any], ...] = ()
+    advice: Mapping[str, Json] = MappingProxyType({})
+    pin: Accept | None = None
 
 
 @contextmanager
@@ -140,10 +128,8 @@ def open_tools(
                 advice["effects"] = {tool: label.value for tool, label in known.items()}
             if learns:
                 found = with_learned(found, context.data / LEARNED, note)
-            yield Toolset(
-                found, together.insights, advice, accept, together.faults, together.address,
-                together.servers, together.pins,
-            )  # fmt: skip
+            own: dict[str, Any] = asdict(replace(together, tools=found))
+            yield Toolset(**own, advice=advice, pin=accept)
     except ToolObjectError as error:
         code = error.code if error.code != "tool-object" else "bad-tools"
         raise ToolplanError(code, str(error), error.help or _HELP) from error

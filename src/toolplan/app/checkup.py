@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from enum import Enum
+from functools import partial
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -134,19 +135,12 @@ def _extensions() -> Iterator[Finding]:
         faults = 0
         for name in dict.fromkeys(entry.name for entry in entries):
             packages = [entry.package for entry in entries if entry.name == name]
-            subject = f"{KINDS[group]} {name}"
-            try:
-                _ = offered[name]
-            except ToolplanError as error:
-                faults += 1
-                yield _faulty(subject, error)
-            else:
-                yield Finding(subject, State.FINE, f"of the package {packages[0]}")
+            found = Finding(f"{KINDS[group]} {name}", State.FINE, f"of the package {packages[0]}")
+            fault = _fault_of(found.subject, partial(offered.__getitem__, name))
+            faults += fault is not None
+            yield fault or found
         if group == _RULES and entries and not faults:
-            try:
-                all_rules()
-            except ToolplanError as error:
-                yield _faulty("rules", error)
+            yield from filter(None, [_fault_of("rules", all_rules)])
 
 
 def _settings() -> Generator[Finding, None, Settings]:
@@ -156,15 +150,11 @@ def _settings() -> Generator[Finding, None, Settings]:
     except ToolplanError as error:
         yield _faulty("settings", error)
         return Settings(environment={})
-    faults: list[Finding] = []
-    for read in (
+    reads = (
         lambda: (settings.limits, settings.retention(), settings.effects, settings.thresholds),
         lambda: settings.models,
-    ):
-        try:
-            read()
-        except ToolplanError as error:
-            faults.append(_faulty("settings", error))
+    )
+    faults = [fault for read in reads if (fault := _fault_of("settings", read))]
     yield from faults
     if not faults and settings.path is not None and settings.path.exists():
         yield Finding("settings", State.FINE, settings.place)
@@ -178,11 +168,8 @@ def _policy(settings: Settings) -> Finding:
     path = home() / POLICY
     if not path.exists():
         return Finding("policy", State.ABSENT, f"There is no {path}; nothing is restricted.")
-    try:
-        policy_of(None, settings.path or path)
-    except ToolplanError as error:
-        return _faulty("policy", error)
-    return Finding("policy", State.FINE, str(path))
+    fault = _fault_of("policy", partial(policy_of, None, settings.path or path))
+    return fault or Finding("policy", State.FINE, str(path))
 
 
 def _models(settings: Settings) -> Iterator[Finding]:
@@ -246,17 +233,13 @@ def _workers(journal: Store) -> Iterator[Finding]:
 
 def _replication(synchronous: str, standbys: int) -> Finding:
     """Return a finding on whether a failover can lose acknowledged commits."""
-    if synchronous:
-        text = f"Commits wait for standbys: {synchronous}."
+    if synchronous or not standbys:
+        waits = f"Commits wait for standbys: {synchronous}."
+        text = waits if synchronous else "No standby is connected."
         return Finding("replication", State.FINE, text)
-    if not standbys:
-        return Finding("replication", State.FINE, "No standby is connected.")
-    return Finding(
-        "replication",
-        State.ABSENT,
-        f"Commits do not wait for the {standbys} standbys: a failover may lose the latest calls.",
-        "Set synchronous_standby_names on the server; see docs/workers.md.",
-    )
+    text = f"Commits do not wait for the {standbys} standbys: a failover may lose the latest calls."
+    help_ = "Set synchronous_standby_names on the server; see docs/workers.md."
+    return Finding("replication", State.ABSENT, text, help_)
 
 
 def _together(subject: str, tools: Toolbox, settings: Settings) -> Finding:
@@ -315,6 +298,15 @@ def _combined(tools: Sequence[str], settings: Settings) -> Finding:
 
 def _ignore(_: str) -> None:
     """Let a note be: what counts is found in what was opened."""
+
+
+def _fault_of(subject: str, action: Callable[[], object]) -> Finding | None:
+    """Return what is wrong with `subject` where `action` fails; None where it works."""
+    try:
+        action()
+    except ToolplanError as error:
+        return _faulty(subject, error)
+    return None
 
 
 def _faulty(subject: str, error: ToolplanError) -> Finding:

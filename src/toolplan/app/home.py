@@ -46,15 +46,6 @@ def user_journal(given: str | None = None) -> Path | str:
     return journal_place(read_settings(home()), given)
 
 
-def existing_journal(given: str | None = None) -> Store | None:
-    """Open the journal of a command, if there is one.
-
-    Raises:
-        JournalError: it cannot be opened.
-    """
-    return journal_at(user_journal(given))
-
-
 def journal_at(place: Path | str) -> Store | None:
     """Open the journal at `place`; None where it is a file that does not exist.
 

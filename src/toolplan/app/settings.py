@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -22,7 +22,7 @@ from toolplan.answer import Thresholds
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.errors import ToolplanError
 from toolplan.extras import check_beside
-from toolplan.providers import SETTABLE
+from toolplan.providers import SETTABLE, Model, UsageTracker, open_model
 from toolplan.sources.named import SOURCES
 from toolplan.tools import Effects
 
@@ -142,6 +142,18 @@ class ModelSettings(Struct, frozen=True):
             return ()
         used = "is ignored" if self.ollama_base_url else "still works"
         return (f"OLLAMA_URL is the old name of OLLAMA_BASE_URL, and {used}.",)
+
+    def opened(self, specs: Sequence[str], tracker: UsageTracker) -> Model:
+        """Return the models `specs`, or those of the settings, as one; see `open_model`."""
+        return open_model(
+            specs or self.models,
+            keys=self.keys,
+            addresses=self.addresses,
+            timeout_s=self.timeout_s,
+            max_calls=self.max_calls,
+            left_out=self.left_out,
+            tracker=tracker,
+        )
 
     def seed_chain(self) -> tuple[str, ...]:
         """Return OpenAI and Groq where their keys are set, then Ollama."""

@@ -29,6 +29,7 @@ from toolplan.cli.outcome import (
     stopped_help,
 )
 from toolplan.cli.terminal import CommandError, discard_input, err, note, show_long
+from toolplan.compiler import Compiled
 from toolplan.consent import Answer, Denied, Effect, LeaveOut, ValueApproval, needs_values
 from toolplan.diagnostics import Diagnostic
 from toolplan.events import Event, Run
@@ -79,6 +80,11 @@ class RunGuard:
         """Return a name for a run."""
         self.run = uuid.uuid4().hex
         return self.run
+
+    def show_compiled(self, compiled: Compiled) -> None:
+        """Show a plan that is about to run, with what was found in it."""
+        if compiled.plan is not None:
+            self.show_plan(compiled.plan, compiled.diagnostics)
 
     def show_plan(self, plan: ExecutionPlan, found: Sequence[Diagnostic] = ()) -> None:
         """Show the plan that is about to run, and what was `found` in it.

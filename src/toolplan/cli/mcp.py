@@ -10,7 +10,6 @@ from cyclopts import Parameter
 from toolplan.app._open import open
 from toolplan.app.wait import run_to_end
 from toolplan.cli import options
-from toolplan.cli.options import known_port
 from toolplan.cli.terminal import CommandError, Exit, note
 from toolplan.http_server.guard import is_loopback
 from toolplan.mcp_server import DEFAULT_PORT, CannotServe, http_token, serve
@@ -68,7 +67,7 @@ def mcp_command(
             run_to_end(serve(
                 app, concurrency=concurrency, timeout=timeout, elicit=elicit, studio=studio,
                 approve="values" if approve_values else None,
-                transport="http" if http else "stdio", host=host, port=known_port(port),
+                transport="http" if http else "stdio", host=host, port=port,
                 token=_token(host) if http else None,
                 on_ready=lambda url: note(f"Listening: {url}"),
             ))  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from cyclopts import Parameter, Token
+from cyclopts import Parameter, Token, validators
 
 from toolplan.app._approve import VALUES
 from toolplan.cli.terminal import CommandError
@@ -140,22 +140,9 @@ TimeoutOption: TypeAlias = Annotated[
 ]
 
 
-def _check_digest(_: object, digest: str | None) -> None:
-    # usually a variable of the shell that is not set
-    if digest is not None and not digest.strip():
-        raise CommandError(
-            "usage",
-            "--approve has no digest.",
-            "Give the digest that the command prints when it needs an approval.",
-        )
-
-
 ApproveOption: TypeAlias = Annotated[
     str | None,
-    Parameter(
-        validator=_check_digest,
-        help="Approve the plan with effects that has this digest, for one run.",
-    ),
+    Parameter(help="Approve the plan with effects that has this digest, for one run."),
 ]
 
 
@@ -190,7 +177,7 @@ def wanted(digest: str | None, values: bool, times: int | None = None) -> str | 
             "--approve approves a plan as it stands, --approve-values its calls one by one.",
             "Give one of them.",
         )
-    if digest and not is_digest(digest):
+    if digest is not None and not is_digest(digest):
         raise CommandError(
             "usage",
             f"--approve {digest!r:.200} is not the digest of a plan.",
@@ -203,19 +190,9 @@ EffectsOption: TypeAlias = Annotated[
     tuple[str, ...],
     Parameter(help="TOOL=LABEL: what a tool may change, whatever its source says (repeatable)."),
 ]
-PortOption: TypeAlias = Annotated[int, Parameter(help="The port of HTTP; 0 takes a free one.")]
-
-_LAST_PORT: Final = 65_535
-
-
-def known_port(port: int) -> int:
-    """Return `port`, if it is one.
-
-    Raises:
-        CommandError: it is not.
-    """
-    if not 0 <= port <= _LAST_PORT:
-        raise CommandError(
-            "usage", f"--port {port} is not a port.", f"Give a number from 0 to {_LAST_PORT}."
-        )
-    return port
+PortOption: TypeAlias = Annotated[
+    int,
+    Parameter(
+        help="The port of HTTP; 0 takes a free one.", validator=validators.Number(gte=0, lte=65_535)
+    ),
+]

@@ -67,8 +67,8 @@ def refuse_values(left_out: Sequence[str], *, asked: bool) -> None:
     if left_out or asked:
         raise CommandError(
             "usage",
-            f"{'--leave-out' if left_out else '--approve-values'} is for a run on this machine,"
-            " and workers have this one.",
+            f"{'--leave-out' if left_out else '--approve-values'} needs a run on this machine,"
+            " and workers have this run.",
             "--allow and --deny decide about all calls of a step that wait.",
         )
 

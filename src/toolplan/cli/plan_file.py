@@ -15,7 +15,7 @@ from tempfile import NamedTemporaryFile
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.app.home import existing_journal
+from toolplan.app.home import journal_at, user_journal
 from toolplan.app.settings import file_fault
 from toolplan.cli.terminal import CommandError, err, note
 from toolplan.compiler import parse, to_text
@@ -79,7 +79,7 @@ def plan_or_run(name: str, dialect: str, journal: str | None) -> PlanFile | str:
     if name == "":
         raise CommandError("usage", "The name of a file or a run is empty.", ways)
     unknown = f"There is no run {name!r}."
-    if (store := existing_journal(journal)) is not None:
+    if (store := journal_at(user_journal(journal))) is not None:
         with closing(store):
             try:
                 return store.find(name)

@@ -83,7 +83,7 @@ def _note_servers(toolset: Toolset) -> None:
 
 
 def _accept(toolset: Toolset, name: str | None) -> int:
-    if toolset.accept is None:
+    if toolset.pin is None:
         raise CommandError(
             "usage",
             "--accept is for the tools of MCP servers, which may change by themselves.",
@@ -91,7 +91,7 @@ def _accept(toolset: Toolset, name: str | None) -> int:
         )
     claims = [tool for tool in toolset.tools.values() if name in (None, tool.name)]
     try:
-        locks = toolset.accept(name)
+        locks = toolset.pin(name)
     except ToolObjectError as error:
         code = "unknown-tool" if error.help is None else "not-shown"
         raise CommandError(code, str(error), error.help) from None
