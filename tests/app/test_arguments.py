@@ -74,7 +74,7 @@ def test_tools_may_be_one_or_a_dict(tools: object, name: str) -> None:
         ({"settings": 3}, "settings= is a value of type int"),
         ({"settings": []}, "settings= is a value of type list"),
         ({"effects": 3}, "not a label"),
-        ({"weeks": "x"}, "weeks='x' is not known"),
+        ({"weeks": "x"}, "weeks is a value of type str: 'x'"),
         ({"contracts": "nope"}, "^nope: "),
     ],
 )

@@ -188,6 +188,7 @@ KINDS: Final[Mapping[str, tuple[_Fits, str]]] = {
         lambda value: value in (None, "plain", "markdown", "json"),
         "plain, markdown or json",
     ),
+    "weeks": (lambda value: value in ("rolling", "calendar"), "rolling or calendar"),
     "policy": (_instance(Policy), "a toolplan.Policy"),
     "limits": (_instance(Limits), "a toolplan.Limits"),
     "options": (_or_none(_instance(RunOptions)), "a toolplan.RunOptions"),

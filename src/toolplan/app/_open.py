@@ -56,8 +56,7 @@ def open(
     """Open tools, a planner and a journal, with the defaults of the command line.
 
     Args:
-        tools: what `--tools` takes; a module; tools, functions and tool objects; or a list of
-            these, all together. None: the demo.
+        tools: what `--tools` takes; a module, tool, function or tool object; or a list. None: demo.
         toolbox: instead of tools, the name of a table [toolboxes.NAME] of the settings.
         model: a model, or names of models in the order of asking. None: those of the settings.
         planner: `auto`, the name of a planner, or a planner.
@@ -75,17 +74,9 @@ def open(
         clock: seconds since the epoch.
         new_id: returns the name of a run.
     """
-    check_arguments(
-        limits=limits, toolbox=toolbox, contracts=contracts, rules=rules, journal=journal,
-        on_note=on_note, clock=clock, new_id=new_id,
-    )  # fmt: skip
-    if weeks not in ("rolling", "calendar"):
-        raise ToolplanError("usage", f"weeks={weeks!r} is not known.", "Give rolling or calendar.")
-    known, data = _settings(settings), home()
-
-    def note(sentence: str) -> None:
-        (logger.info if on_note is None else on_note)(printable(sentence))
-
+    check_arguments(limits=limits, toolbox=toolbox, contracts=contracts, rules=rules, weeks=weeks)
+    check_arguments(journal=journal, on_note=on_note, clock=clock, new_id=new_id)
+    known, data, note = _settings(settings), home(), _printing(on_note)
     policy = policy_of(policy, known.path)
     how = planning(planner, model, known, data, weeks, contracts, policy, note)
     with ExitStack() as opening:
@@ -93,16 +84,20 @@ def open(
             tools, known, note, effects, base_url, contracts, how.reading, ask=on_claim
         )  # fmt: skip
         opened = opening.enter_context(given)
-        # what is learned here, other machines do not know
-        learns, closing = None if toolbox else data, opening.pop_all()
+        learns = None if toolbox else data  # other machines do not know what is learned here
         about = weeks, how.tracker, toolbox or "", opened.faults
-        user = User(known, learns, opened.advice, *about, closing)
+        user = User(known, learns, opened.advice, *about, opening.pop_all())
     return App(
         _in_zone(opened.tools, known.models.zone), how.planner, insights=opened.insights,
         policy=policy, limits=limits, rules=rules, attempts=how.attempts, model=how.model,
         user=user, journal=journal if isinstance(journal, Store) else journal_place(known, journal),
         on_note=note, clock=clock, new_id=new_id,
     )  # fmt: skip
+
+
+def _printing(on_note: Callable[[str], None] | None) -> Callable[[str], None]:
+    report = logger.info if on_note is None else on_note
+    return lambda sentence: report(printable(sentence))
 
 
 def _in_zone(tools: Toolbox, zone: str) -> Toolbox:

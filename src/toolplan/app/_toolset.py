@@ -80,12 +80,9 @@ def open_tools(
 ) -> Generator[Toolset]:
     """Yield the tools that `tools` is or names, the demo's where it is None; then close them.
 
-    `contracts` are those that are named; they have no tools of their own.
-
     Tools that installed packages add to every toolbox are added, and `extract` where there is a
-    model for it, which `reading` returns. Labels of `effects` come before
-    those of the settings, and these before the source's own. With `learns` tools have the schemas
-    that were learned here.
+    model for it, which `reading` returns. Labels of `effects` come before those of the settings,
+    and these before the source's own. With `learns` tools have the schemas learned here.
 
     Raises:
         ToolplanError: there are no such tools, or a label is wrong.
@@ -96,15 +93,9 @@ def open_tools(
     labels = {**settings.effects, **asked}
     tables = {name: settings.table(name) for name in ("sources", *source_tables())}
     context = SourceContext(
-        Path.cwd(),
-        os.environ,
-        {**tables, "effects": dict(labels)},
-        settings.path or Path("toolplan.toml"),
-        home(),
-        base_url,
-        note,
-        ask or not_asked,
-    )
+        Path.cwd(), os.environ, {**tables, "effects": dict(labels)},
+        settings.path or Path("toolplan.toml"), home(), base_url, note, ask or not_asked,
+    )  # fmt: skip
     try:
         specs, given = _sources(DEMO if tools is None else tools, context.folder)
         with ExitStack() as opening:

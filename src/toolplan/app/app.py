@@ -207,9 +207,7 @@ class App:
         on_delta: Callable[[deltas.Delta], None] | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> AskResult:
-        """Answer a question: plan, run the plan, and return what was found.
-
-        After a run that failed, the planner is asked for another plan, which keeps what is done.
+        """Answer a question: plan, run, plan the rest again where a run failed, return the answer.
 
         Args:
             question: what to answer.
@@ -234,15 +232,11 @@ class App:
             ApprovalRequired: the plan has effects and was not approved; none was made.
             ModelError: a model gives no complete reply.
         """
+        if plan_only:
+            return await self.plan(
+                question, today=today, context=context, conversation=conversation, on_step=on_step
+            )
         with self.active.task():
-            if plan_only:
-                return await self.plan(
-                    question,
-                    today=today,
-                    context=context,
-                    conversation=conversation,
-                    on_step=on_step,
-                )
             watchers = Watchers(on_step, on_plan, on_delta, on_event)
             given = LimitOptions.of(concurrency, timeout)
             loop = self._loop(conversation, await self._kept.journal_to_run(), given, watchers)

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from toolplan.app._decisions import consents_of, decisions_of, left_out_items
 from toolplan.app._open import open
 from toolplan.app._toolset import effect_labels, reopening
+from toolplan.app.results import RunResult
 from toolplan.app.wait import run_to_end
 from toolplan.cli import options
 from toolplan.cli._approval import RunGuard, approved_by_word
@@ -80,8 +81,9 @@ def resume_command(
     of the calls that wait. `toolplan show RUN` shows both. A run of an MCP client asks for a word.
     """
     approve = options.wanted(approve, approve_values, times)
+    # a wrong decision is an error before anything is opened
     _ = decisions_of(retry, resolve, abort), consents_of(allow, deny, reason)
-    left_out_items(leave_out)  # a wrong one is an error before anything is opened
+    left_out_items(leave_out)
     if after_failover:
         return continue_after_failover(journal, run, as_json=as_json)
     if not run:
@@ -96,10 +98,8 @@ def resume_command(
             refuse_values(leave_out, asked=approve_values)
             return send(store, name, decided, approve, as_json=as_json)
         opening = _opening(store.record(name).plan, tools, effects, model)
-        guard = RunGuard(
-            display, yes=yes, digest=approve, may_ask=not as_json,
-            run=name, by_word=by_word, times=times,
-        )  # fmt: skip
+        asks: dict[str, Any] = {"yes": yes, "digest": approve, "by_word": by_word, "times": times}
+        guard = RunGuard(display, **asks, may_ask=not as_json, run=name)
         with open(**opening, journal=store, on_note=note) as app:
             guard.app, before = app, () if as_json else store.events(name)
             with guard.interruptions_reported():
@@ -109,9 +109,13 @@ def resume_command(
                     on_plan=lambda plan: guard.go_on(plan, before), on_event=display.show_event,
                 ))  # fmt: skip
     if leave_out:
-        made = f"digest {ended.digest} and run {ended.run[:SHORT]}"
-        note(f"That was another plan, with {made}. Run {name[:SHORT]} is over.")
+        _note_other(name, ended)
     return print_run(ended, ended.answer, as_json=as_json)
+
+
+def _note_other(name: str, ended: RunResult) -> None:
+    made = f"digest {ended.digest} and run {ended.run[:SHORT]}"
+    note(f"That was another plan, with {made}. Run {name[:SHORT]} is over.")
 
 
 def _opening(

@@ -19,6 +19,7 @@ from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
 from toolplan.path import Json
 from toolplan.render.printable import count_text
 from toolplan.render.runs_view import RunLine, RunsView
+from toolplan.storage.journal import RunEntry
 from toolplan.storage.journal import backup as back_up
 
 LimitOption = Annotated[int, Parameter(help="How many runs, the newest first.")]
@@ -80,19 +81,7 @@ def runs_command(
             report_placed(store, left, others=True)
     more = len(found) > limit
     if as_json:
-        listed: list[Json] = [
-            {
-                "run": each.run,
-                "created_at": datetime.fromtimestamp(each.created_at, UTC).isoformat(),
-                "status": each.status.value,
-                "is_left": each.is_left,
-                "without_worker": unworked.get(each.run),
-                "digest": each.digest,
-                "question": each.question,
-                "tools": each.tools,
-            }
-            for each in entries
-        ]
+        listed: list[Json] = [_to_json(each, unworked.get(each.run)) for each in entries]
         print_json({"runs": listed, "next": entries[-1].cursor if more else None})
     elif entries:
         out().print(RunsView([
@@ -108,6 +97,19 @@ def runs_command(
     if more:
         note(f"There are older runs: --after {entries[-1].cursor} lists them.")
     return Exit.FINE.value
+
+
+def _to_json(entry: RunEntry, without_worker: str | None) -> Json:
+    return {
+        "run": entry.run,
+        "created_at": datetime.fromtimestamp(entry.created_at, UTC).isoformat(),
+        "status": entry.status.value,
+        "is_left": entry.is_left,
+        "without_worker": without_worker,
+        "digest": entry.digest,
+        "question": entry.question,
+        "tools": entry.tools,
+    }
 
 
 def _prune(
