@@ -15,7 +15,7 @@ import pytest
 from tests.cli.calls import Call
 from tests.cli.outputs import problems
 from toolplan.cli._commands import COMMANDS, SERVERS
-from toolplan.cli._outputs import OUTPUTS, UNSTABLE, forms, output_schema
+from toolplan.cli.schema import OUTPUTS, UNSTABLE, forms, output_schema
 from toolplan.path import Json
 
 TODAY = ("--today", "2025-10-12")
