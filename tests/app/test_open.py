@@ -136,14 +136,6 @@ def test_what_is_no_plan_says_what_to_give() -> None:
             asyncio.run(app.run({"toolplan": 1, "steps": [{"id": "a", "tool": "zebra"}]}))
 
 
-def test_a_closed_app_says_so() -> None:
-    app = opened(demo_tools())
-    app.close()
-    app.close()
-    with pytest.raises(ToolplanError, match="closed"):
-        asyncio.run(app.ask("Get facilities in Berlin"))
-
-
 def test_tools_may_be_objects_a_module_or_named(tmp_path: Path) -> None:
     def add(one: int, other: int) -> int:
         """Add two numbers."""

@@ -101,7 +101,7 @@ def open_tools(
         with ExitStack() as opening:
             opened = _opened(specs, context, base_url, opening)
             if given is not None:
-                named = NamedSource("the list", (GIVEN,), OpenedTools(_given(given)))
+                named = NamedSource("the list", (GIVEN,), OpenedTools(given))
                 opened.append(named)
             advice: dict[str, Json] = {}
             if given is None:
@@ -206,20 +206,38 @@ def effect_labels(effects: EffectsArgument) -> dict[str, Effects]:
     return found
 
 
-def _sources(tools: object, folder: Path) -> tuple[list[str], object]:
-    """Return what names sources, each once, and the tools that are given as objects, if any."""
-    if (spec := _spec(tools)) is not None:
-        return [spec], None
-    if isinstance(tools, Mapping | bytes) or not isinstance(tools, Iterable):
-        return [], cast("object", tools)
-    listed = [*cast("Iterable[object]", tools)]
-    specs = [spec for each in listed if (spec := _spec(each)) is not None]
-    if not specs:
-        return [], listed
-    given: list[object] = []
-    for each in (each for each in listed if _spec(each) is None):
-        given += each.values() if isinstance(each, Toolbox) else [each]
-    return distinct(specs, folder), given or None
+def _sources(tools: object, folder: Path) -> tuple[list[str], Toolbox | None]:
+    """Return what names sources, each once, and the tools that are given as objects, if any.
+
+    Raises:
+        ToolObjectError: something is neither.
+    """
+    if isinstance(tools, Toolbox):
+        return [], tools
+    is_function = callable(tools) and not inspect.isclass(tools)
+    if isinstance(tools, Mapping):
+        tools = _members(cast("Mapping[object, object]", tools))
+    elif is_function or isinstance(tools, Tool) or _spec(tools) is not None:
+        tools = [tools]
+    if isinstance(tools, bytes) or not isinstance(tools, Iterable):
+        kind = type(cast("object", tools)).__name__
+        raise ToolObjectError(
+            f"A value of type {kind} is no tools; give a text, a module, or a list of tools."
+        )
+    specs: list[str] = []
+    given: list[Tool] = []
+    for each in cast("Iterable[object]", tools):
+        if (spec := _spec(each)) is not None:
+            specs.append(spec)
+        elif isinstance(each, Toolbox):
+            given += each.values()
+        elif isinstance(each, Mapping):
+            given.append(Tool.from_json(dict(cast("Mapping[str, Json]", each))))
+        elif callable(each) and not isinstance(each, Tool):
+            given.append(toolplan.tool(each))
+        else:
+            given.append(cast("Tool", each))  # the toolbox refuses what is none
+    return distinct(specs, folder), Toolbox(given) if given or not specs else None
 
 
 def _spec(tools: object) -> str | None:
@@ -232,32 +250,6 @@ def _spec(tools: object) -> str | None:
             return f"{name}:*"
         case _:
             return None
-
-
-def _given(tools: object) -> Toolbox:
-    """Return tools that are given as objects."""
-    if isinstance(tools, Toolbox):
-        return tools
-    if isinstance(tools, Tool):
-        return Toolbox([tools])
-    if isinstance(tools, Mapping):
-        tools = _members(cast("Mapping[object, object]", tools))
-    elif callable(tools) and not inspect.isclass(tools):
-        tools = [tools]
-    if isinstance(tools, bytes) or not isinstance(tools, Iterable):
-        kind = type(cast("object", tools)).__name__
-        raise ToolObjectError(
-            f"A value of type {kind} is no tools; give a text, a module, or a list of tools."
-        )
-    found: list[Tool] = []
-    for each in cast("Iterable[object]", tools):
-        if isinstance(each, Mapping):
-            found.append(Tool.from_json(dict(cast("Mapping[str, Json]", each))))
-        elif callable(each) and not isinstance(each, Tool):
-            found.append(toolplan.tool(each))
-        else:
-            found.append(cast("Tool", each))  # the toolbox refuses what is none
-    return Toolbox(found)
 
 
 def _members(given: Mapping[object, object]) -> Iterable[object]:
