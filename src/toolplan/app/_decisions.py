@@ -119,10 +119,8 @@ def read_day(text: object) -> date:
     Raises:
         ToolplanError: it names none.
     """
-    if isinstance(text, datetime):
-        return text.date()
     if isinstance(text, date):
-        return text
+        return text.date() if isinstance(text, datetime) else text
     try:
         found = date.fromisoformat(text) if isinstance(text, str) else date.min
     except ValueError:

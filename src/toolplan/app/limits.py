@@ -27,18 +27,13 @@ class LimitOptions(Struct, frozen=True):
     @classmethod
     def of(cls, concurrency: Concurrency | None, timeout_s: float | None) -> LimitOptions:
         """Return the limits in the form in which the command line gives them."""
-        given = cast("object", concurrency)
-        match given:
-            case None:
-                texts: tuple[str, ...] = ()
-            case Mapping():
-                table = cast("Mapping[object, object]", given)
-                texts = tuple(f"{name}={calls}" for name, calls in table.items())
-            case list() | tuple():
-                texts = tuple(map(str, cast("Sequence[object]", given)))
-            case _:
-                texts = (str(given),)  # a number, a text, or what is refused later
-        return cls(texts, timeout_s)
+        if isinstance(concurrency, Mapping):
+            concurrency = [f"{name}={calls}" for name, calls in concurrency.items()]
+        elif not isinstance(
+            concurrency, list | tuple
+        ):  # a number, a text, or what is refused later
+            concurrency = [] if concurrency is None else [str(concurrency)]
+        return cls(tuple(map(str, concurrency)), timeout_s)
 
     @classmethod
     def kept(cls, advice: Json) -> LimitOptions:

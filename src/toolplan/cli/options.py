@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal
 
 from cyclopts import Parameter, Token, validators
 
@@ -31,7 +31,7 @@ def refuse_options(_: object, value: str | tuple[str, ...] | None) -> None:
             raise ValueError(each)
 
 
-PlanFileArgument: TypeAlias = Annotated[
+PlanFileArgument = Annotated[
     str,
     Parameter(
         allow_leading_hyphen=True,
@@ -39,7 +39,7 @@ PlanFileArgument: TypeAlias = Annotated[
         help="The file of the plan; - is standard input.",
     ),
 ]
-FileOrRun: TypeAlias = Annotated[
+FileOrRun = Annotated[
     str,
     Parameter(
         allow_leading_hyphen=True,
@@ -47,47 +47,41 @@ FileOrRun: TypeAlias = Annotated[
         help="The file of a plan, - for standard input; or a run, or the beginning of its name.",
     ),
 ]
-JsonFlag: TypeAlias = Annotated[
-    bool, Parameter(name="--json", help="Print JSON on standard output.")
-]
-ToolsOption: TypeAlias = Annotated[tuple[str, ...], Parameter(help=_TOOLS_HELP)]
-DialectOption: TypeAlias = Annotated[
-    str, Parameter(help=f"The form of the plan: {', '.join(DIALECTS)}.")
-]
-JournalOption: TypeAlias = Annotated[
+JsonFlag = Annotated[bool, Parameter(name="--json", help="Print JSON on standard output.")]
+ToolsOption = Annotated[tuple[str, ...], Parameter(help=_TOOLS_HELP)]
+DialectOption = Annotated[str, Parameter(help=f"The form of the plan: {', '.join(DIALECTS)}.")]
+JournalOption = Annotated[
     str | None,
     Parameter(
         help="Where runs are kept: a file, or postgres://USER@HOST/DATABASE; by default"
         " runs.sqlite in the user's folder."
     ),
 ]
-TodayOption: TypeAlias = Annotated[
-    str | None, Parameter(help="Treat this date as today: YYYY-MM-DD.")
-]
-WeeksOption: TypeAlias = Annotated[
+TodayOption = Annotated[str | None, Parameter(help="Treat this date as today: YYYY-MM-DD.")]
+WeeksOption = Annotated[
     Literal["rolling", "calendar"],
     Parameter(help="Whether 'last week' is the last 7 days, or Monday to Sunday."),
 ]
-PlannerOption: TypeAlias = Annotated[
+PlannerOption = Annotated[
     str,
     Parameter(
         help="The planner: contract, offline, llm or an installed one; auto: the cheapest that can"
         " plan the question, up to a model."
     ),
 ]
-ContractsOption: TypeAlias = Annotated[
+ContractsOption = Annotated[
     tuple[str, ...],
     Parameter(
         help="A file or folder of contracts: which agent does what, and needs what (repeatable)."
     ),
 ]
-StateOption: TypeAlias = Annotated[
+StateOption = Annotated[
     Path | None,
     Parameter(
         help="A STATE in JSON (--contracts): its intent is planned, and the STATE is printed."
     ),
 ]
-ModelOption: TypeAlias = Annotated[
+ModelOption = Annotated[
     tuple[str, ...],
     Parameter(
         help="A model: openai:MODEL, anthropic:MODEL, ollama:MODEL, URL#MODEL. Repeatable: the"
@@ -101,33 +95,33 @@ def for_given_plans(model: tuple[str, ...]) -> dict[str, Any]:
     return {"planner": "auto" if model else "offline", "model": model or None}
 
 
-ConversationOption: TypeAlias = Annotated[
+ConversationOption = Annotated[
     str | None,
     Parameter(
         help="A conversation: earlier questions in it are known, as in 'the same for Munich'."
     ),
 ]
-BaseUrlOption: TypeAlias = Annotated[
+BaseUrlOption = Annotated[
     str | None, Parameter(help="The address of the service of an OpenAPI document.")
 ]
-PolicyOption: TypeAlias = Annotated[
+PolicyOption = Annotated[
     str | None,
     Parameter(
         help="The file that says where values may come from; by default toolplan.policy.toml"
         " beside the settings."
     ),
 ]
-YesFlag: TypeAlias = Annotated[bool, Parameter(help="Approve a plan with effects without asking.")]
-StrictFlag: TypeAlias = Annotated[
+YesFlag = Annotated[bool, Parameter(help="Approve a plan with effects without asking.")]
+StrictFlag = Annotated[
     bool, Parameter(help="Exit 1 where the result may be over a part of a list.")
 ]
-ApproveValuesFlag: TypeAlias = Annotated[
+ApproveValuesFlag = Annotated[
     bool,
     Parameter(
         help="Run what only reads first, then ask about each call with effects with its values."
     ),
 ]
-ConcurrencyOption: TypeAlias = Annotated[
+ConcurrencyOption = Annotated[
     tuple[str, ...],
     Parameter(
         help="N: the most calls at the same time (32). NAME=N: of one tool, or of all tools of one"
@@ -135,14 +129,13 @@ ConcurrencyOption: TypeAlias = Annotated[
         " first."
     ),
 ]
-TimeoutOption: TypeAlias = Annotated[
+TimeoutOption = Annotated[
     float | None, Parameter(help="The most seconds of each try of a call (60).")
 ]
 
 
-ApproveOption: TypeAlias = Annotated[
-    str | None,
-    Parameter(help="Approve the plan with effects that has this digest, for one run."),
+ApproveOption = Annotated[
+    str | None, Parameter(help="Approve the plan with effects that has this digest, for one run.")
 ]
 
 
@@ -150,7 +143,7 @@ def _whole(_: object, tokens: Sequence[Token]) -> int:
     return int(tokens[0].value)  # without it 1.5 is 2
 
 
-TimesOption: TypeAlias = Annotated[
+TimesOption = Annotated[
     int | None,
     Parameter(
         converter=_whole,
@@ -186,11 +179,11 @@ def wanted(digest: str | None, values: bool, times: int | None = None) -> str | 
     return VALUES if values else digest
 
 
-EffectsOption: TypeAlias = Annotated[
+EffectsOption = Annotated[
     tuple[str, ...],
     Parameter(help="TOOL=LABEL: what a tool may change, whatever its source says (repeatable)."),
 ]
-PortOption: TypeAlias = Annotated[
+PortOption = Annotated[
     int,
     Parameter(
         help="The port of HTTP; 0 takes a free one.", validator=validators.Number(gte=0, lte=65_535)
