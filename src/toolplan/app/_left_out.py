@@ -234,11 +234,7 @@ def _check_waits(
     items: LeftOut,
     consents: Mapping[str, Consent],
 ) -> None:
-    """Check that all decided calls wait as they were shown, and no call failed halfway.
-
-    Raises:
-        CannotRun: they do not.
-    """
+    """Check that all decided calls wait as they were shown, and no call failed halfway."""
     if fold(events).status is not RunState.WAITING or recovered.staged is None:
         raise CannotRun(
             "Calls are left out of a run that waits with their values, and of no other.",
@@ -281,11 +277,7 @@ def _check_waits(
 
 
 def _narrowed(plan: Plan, recovered: Recovered, items: LeftOut) -> Plan:
-    """Return `plan` without some of the items of its steps.
-
-    Raises:
-        CannotRun: the rest cannot be written, or an item is referred to by its place.
-    """
+    """Return `plan` without some of the items of its steps."""
     refs = [(f"step {each.id!r}", ref) for each in plan.steps for _, ref in step_refs(each)]
     if plan.output is not None:
         refs += [("the output", ref) for _, ref in located_refs(plan.output, "/output")]

@@ -108,7 +108,7 @@ class Watchers(Struct, frozen=True):
     on_event: Callable[[Event], None] | None = None
 
 
-class _Ran(Struct, frozen=True):
+class _Outcome(Struct, frozen=True):
     """A plan that has run, its events, and how much is missing still.
 
     `is_lacking` says that the run ended, and not well enough.
@@ -162,7 +162,7 @@ class Loop(Struct):
         return asked
 
     async def _answer(self, asked: AskResult) -> AskResult:
-        before: _Ran | None = None
+        before: _Outcome | None = None
         while len(asked.attempts) < self.setup.attempts:
             try:
                 tried = await self._propose(asked)
@@ -183,7 +183,7 @@ class Loop(Struct):
             asked = tried
             if isinstance(asked.proposal, Draft):
                 self._learn(asked, asked.proposal, kept=asked.succeeded)
-            after = self._ran(asked, plan)
+            after = self._outcome(asked, plan)
             if not after.is_lacking or (plan.effects and not self.replan):
                 break
             if before is not None and after.missing >= before.missing:
@@ -191,14 +191,14 @@ class Loop(Struct):
             before, self.eager = after, False
         return asked
 
-    def _ran(self, asked: AskResult, plan: ExecutionPlan) -> _Ran:
+    def _outcome(self, asked: AskResult, plan: ExecutionPlan) -> _Outcome:
         """Return how much is missing after a run: first steps that are not done, then `assess`."""
         events, assess = asked.attempts[-1].events, self.setup.assess
         short = 0 if assess is None or not asked.succeeded else assess(asked)
         status = RunState.RUNNING if asked.run is None else asked.run.status
         failed = 0 if asked.succeeded else deltas.left(plan, events)
         ended = status in (RunState.SUCCEEDED, RunState.FAILED) and not _is_unknown(plan, events)
-        return _Ran(plan, events, (failed, short), ended and (not asked.succeeded or short > 0))
+        return _Outcome(plan, events, (failed, short), ended and (not asked.succeeded or short > 0))
 
     async def _propose(self, asked: AskResult) -> AskResult:
         """Return the first plan that passes its check, or another proposal; else the best draft."""
@@ -264,12 +264,7 @@ class Loop(Struct):
         )
 
     def _whole(self, compiled: Compiled) -> None:
-        """Report a plan that runs already, before its run is kept and its effects start.
-
-        Raises:
-            ApprovalRequired: another plan was approved.
-            ApprovalUsed: other runs have used the approval.
-        """
+        """Report a plan that runs already, before its run is kept and its effects start."""
         if self.watchers.on_plan is not None:
             self.watchers.on_plan(compiled)
         if compiled.plan is not None:
@@ -307,7 +302,9 @@ class Loop(Struct):
             **self.run_options.arguments(),
         )
 
-    async def _run(self, asked: AskResult, plan: ExecutionPlan, before: _Ran | None) -> AskResult:
+    async def _run(
+        self, asked: AskResult, plan: ExecutionPlan, before: _Outcome | None
+    ) -> AskResult:
         setup, watchers = self.setup, self.watchers
         change = None if before is None else deltas.delta(before.plan, before.events, plan)
         if change is not None and watchers.on_delta is not None:

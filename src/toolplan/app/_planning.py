@@ -123,11 +123,7 @@ def planning(
 
 
 def _named_or_given(planner: object, model: object) -> tuple[tuple[str, ...], Model | None]:
-    """Return the names of models, and the model that is given as an object.
-
-    Raises:
-        ToolplanError: there is neither a planner nor its name, or neither a model nor its name.
-    """
+    """Return the names of models, and the model that is given as an object."""
     if not isinstance(planner, str) and not hasattr(planner, "propose"):
         raise ToolplanError(
             "usage",

@@ -129,12 +129,7 @@ def open_tools(
 def _opened(
     specs: Sequence[str], context: SourceContext, base_url: str | None, opening: ExitStack
 ) -> list[NamedSource]:
-    """Open the sources; `base_url` is for the only one of an OpenAPI document.
-
-    Raises:
-        ToolplanError: `base_url` is for none of them, or might be for several.
-        ToolObjectError: one cannot be opened.
-    """
+    """Open the sources; `base_url` is for the only one of an OpenAPI document."""
     sources = [source_of(spec, context.folder)[1] for spec in specs]
     if base_url is not None and sum(source.takes_base_url for source in sources) != 1:
         raise ToolplanError(
@@ -207,11 +202,7 @@ def effect_labels(effects: EffectsArgument) -> dict[str, Effects]:
 
 
 def _sources(tools: object, folder: Path) -> tuple[list[str], Toolbox | None]:
-    """Return what names sources, each once, and the tools that are given as objects, if any.
-
-    Raises:
-        ToolObjectError: something is neither.
-    """
+    """Return what names sources, each once, and the tools that are given as objects, if any."""
     if isinstance(tools, Toolbox):
         return [], tools
     is_function = callable(tools) and not inspect.isclass(tools)
@@ -253,11 +244,7 @@ def _spec(tools: object) -> str | None:
 
 
 def _members(given: Mapping[object, object]) -> Iterable[object]:
-    """Return the tools of a tool object, of a list as MCP gives it, or of a dict of tools.
-
-    Raises:
-        ToolObjectError: it is none of these.
-    """
+    """Return the tools of a tool object, of a list as MCP gives it, or of a dict of tools."""
     if isinstance(listed := given.get("tools"), list):
         return cast("list[object]", listed)
     name = given.get("name")

@@ -263,11 +263,7 @@ class Settings:
         return dict(cast("Mapping[str, object]", found))
 
     def _read(self, name: str, kind: type[_T]) -> _T:
-        """Return a table as `kind`.
-
-        Raises:
-            SettingsError: a field is unknown, or its value cannot be used.
-        """
+        """Return a table as `kind`."""
         try:
             return convert(self.table(name), kind)
         except (ValidationError, ToolplanError) as error:
@@ -307,7 +303,7 @@ class Settings:
         except ValidationError as error:
             raise ToolplanError(
                 "usage",
-                f"What is to be kept cannot be read: {error}",
+                f"The age or the number of runs cannot be read: {error}",
                 "Give an age, as in 30d (s, m, h, d, w), and a number of runs from 0.",
             ) from None
         age = given.older_than or table.older_than
@@ -392,11 +388,7 @@ class Settings:
 
 
 def _converted(name: str, value: object, kind: object) -> object:
-    """Return the value of a field of `ModelSettings`.
-
-    Raises:
-        ValidationError: it cannot be used.
-    """
+    """Return the value of a field of `ModelSettings`."""
     if isinstance(value, str) and name in ("models", "left_out"):
         value = value.replace(",", " ").split()
     elif isinstance(value, str) and name == "url_keys":

@@ -151,7 +151,7 @@ class Workers:
         """Submit a checked plan to the workers, and return the name of its run.
 
         Once it is returned, the run is kept and a worker will take it. The arguments are those of
-        `App.run`, with nobody to ask: a plan with effects that is not approved here waits for
+        `App.run`, without an approver: a plan with effects that is not approved here waits for
         `approve`, and with "values" or a `ValueApproval` each call with effects for `decide`.
 
         Raises:
@@ -354,9 +354,6 @@ def _consented(run: Run, consents: Mapping[str, Consent]) -> list[Json]:
     """Return the messages of `consents`, which name the calls that are decided about.
 
     A call that waits later, with other values, is not one of them.
-
-    Raises:
-        CannotRun: no call of a step waits, or not the one that was shown.
     """
     found: list[Json] = []
     for step, consent in consents.items():

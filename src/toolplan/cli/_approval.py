@@ -322,11 +322,7 @@ class ValuesQuestion:
 
 
 def _answer(said: str, calls: Sequence[Effect]) -> Answer:
-    """Return what `said` decides about `calls`: y, y except 0, 2, or n and why.
-
-    Raises:
-        ValueError: it is no answer, or names a call that is not there.
-    """
+    """Return what `said` decides about `calls`: y, y except 0, 2, or n and why."""
     word, _, reason = said.partition(" ")
     rest = reason.replace(",", " ").split()
     match word.lower():

@@ -130,11 +130,7 @@ def _missing() -> None:
 
 
 def _guarded(entry: EntryPoint, found: object) -> Callable[..., object]:
-    """Return the command that another package offers.
-
-    Raises:
-        ExtensionError: it is not a function.
-    """
+    """Return the command that another package offers."""
     if not callable(found):
         raise entry.wrong(f"is {described(found)}, not a function")
     return found

@@ -71,11 +71,7 @@ def diff_command(
 
 
 def _side(name: str, dialect: str, tools: Toolbox | None, journal: str | None) -> _Side:
-    """Return the plan of a file, or of a run.
-
-    Raises:
-        CommandError: there is neither, or the file is not a plan.
-    """
+    """Return the plan of a file, or of a run."""
     found = plan_or_run(name, dialect, journal)
     if isinstance(found, str):
         with closing(opened_journal(journal)) as store:

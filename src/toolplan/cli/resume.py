@@ -121,11 +121,7 @@ def _note_other(name: str, ended: RunResult) -> None:
 def _opening(
     plan: Json, tools: Sequence[str], effects: Sequence[str], model: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Return what opens the app for a run; what is given comes before what was kept.
-
-    Raises:
-        CommandError: neither the command nor the run names tools.
-    """
+    """Return what opens the app for a run; what is given comes before what was kept."""
     spec, kept, base_url = reopening(plan)
     if not (tools or spec):
         raise CommandError(

@@ -146,11 +146,7 @@ def _backup(place: str | None, copy: Path, *, as_json: bool) -> int:
 
 
 def _existing(place: str | None) -> Path:
-    """Return the path of the journal, after what the user should know about it.
-
-    Raises:
-        CommandError: there is none.
-    """
+    """Return the path of the journal, after what the user should know about it."""
     path = user_journal(place)
     if not isinstance(path, Path):
         raise CommandError(
