@@ -125,15 +125,10 @@ def _settings(given: object) -> Settings:
         return Settings(cast("Mapping[str, object]", given))
     if given is None:
         return read_settings(home())
-    if not isinstance(given, str | os.PathLike):
+    is_path = isinstance(given, str | os.PathLike)
+    folder = Path(cast("str", given)) if is_path else None
+    if given == "" or folder is None or not folder.is_dir():
         raise ToolplanError(
-            "usage",
-            f"settings= is a value of type {type(given).__name__}.",
-            "Give the folder of toolplan.toml, or a mapping.",
-        )
-    folder = Path(cast("str", given))
-    if given == "" or not folder.is_dir():
-        raise ToolplanError(
-            "bad-settings", f"settings={str(folder)!r} is no folder.", f"Give the folder of {FILE}."
+            "bad-settings", f"settings={given!r:.200} is no folder.", f"Give the folder of {FILE}."
         )
     return read_settings(folder)

@@ -58,25 +58,20 @@ def reached(journal: Store, run: str) -> Generator[App]:
         yield app
 
 
-def refuse_values(left_out: Sequence[str], *, asked: bool) -> None:
-    """Refuse what runs on this terminal only, where workers have the run.
+def send(
+    journal: Store, run: str, decisions: Decisions, digest: str | None, *, here: str, as_json: bool
+) -> int:
+    """Send decisions, or an approval, to a run that was given to workers.
 
     Raises:
-        CommandError: calls are to be left out, or values are to be asked for.
+        CommandError: `here`, an option that works on this terminal only, is given.
     """
-    if left_out or asked:
+    if here:
         raise CommandError(
             "usage",
-            f"{'--leave-out' if left_out else '--approve-values'} needs a run on this machine,"
-            " and workers have this run.",
+            f"{here} needs a run on this machine, and workers have this run.",
             "--allow and --deny decide about all calls of a step that wait.",
         )
-
-
-def send(
-    journal: Store, run: str, decisions: Decisions, digest: str | None, *, as_json: bool
-) -> int:
-    """Send decisions, or an approval, to a run that was given to workers."""
     with reached(journal, run) as app:
         if digest is not None:
             run_to_end(app.workers.approve(run, digest, who=user_name()))

@@ -18,13 +18,7 @@ from toolplan.cli._approval import RunGuard, approved_by_word
 from toolplan.cli._display import Display
 from toolplan.cli._tools import opened_journal
 from toolplan.cli.outcome import print_run
-from toolplan.cli.placed import (
-    Decisions,
-    continue_after_failover,
-    placed,
-    refuse_values,
-    send,
-)
+from toolplan.cli.placed import Decisions, continue_after_failover, placed, send
 from toolplan.cli.terminal import CommandError, note
 from toolplan.path import Json
 from toolplan.render.runs_view import SHORT
@@ -95,8 +89,8 @@ def resume_command(
         # a run that is approved by a word shows again what waits
         decided = Decisions(retry, resolve, abort, () if by_word else allow, deny, reason)
         if is_placed:
-            refuse_values(leave_out, asked=approve_values)
-            return send(store, name, decided, approve, as_json=as_json)
+            here = "--leave-out" if leave_out else "--approve-values" if approve_values else ""
+            return send(store, name, decided, approve, here=here, as_json=as_json)
         opening = _opening(store.record(name).plan, tools, effects, model)
         asks: dict[str, Any] = {"yes": yes, "digest": approve, "by_word": by_word, "times": times}
         guard = RunGuard(display, **asks, may_ask=not as_json, run=name)
