@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 PROGRAM = """
 import sys
 from toolplan.cli import main
@@ -32,11 +30,6 @@ def loaded(program: str, *words: str) -> set[str]:
     line = ran.stderr.splitlines()[-1]
     assert line.startswith("loaded: "), ran.stderr
     return set(line.split()[1:])
-
-
-@pytest.fixture(autouse=True)
-def _folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TOOLPLAN_HOME", str(tmp_path / "home"))
 
 
 def test_check_loads_no_planner_and_no_database(tmp_path: Path) -> None:
