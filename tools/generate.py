@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from toolplan.cli._commands import COMMANDS, SERVERS
-from toolplan.cli._outputs import EXCEPT, OUTPUTS, UNSTABLE, forms
+from toolplan.cli.schema import EXCEPT, OUTPUTS, UNSTABLE, forms
 from toolplan.diagnostics import Severity
 from toolplan.error_pages import ERROR_PAGES
 from toolplan.path import Json

@@ -136,14 +136,6 @@ def test_what_is_no_plan_says_what_to_give() -> None:
             asyncio.run(app.run({"toolplan": 1, "steps": [{"id": "a", "tool": "zebra"}]}))
 
 
-def test_a_closed_app_says_so() -> None:
-    app = opened(demo_tools())
-    app.close()
-    app.close()
-    with pytest.raises(ToolplanError, match="closed"):
-        asyncio.run(app.ask("Get facilities in Berlin"))
-
-
 def test_tools_may_be_objects_a_module_or_named(tmp_path: Path) -> None:
     def add(one: int, other: int) -> int:
         """Add two numbers."""
@@ -300,9 +292,6 @@ def test_a_named_model_that_is_not_asked_is_not_opened() -> None:
     with pytest.raises(ToolplanError, match="There is no planner 'offlien'") as caught:
         opened(planner="offlien")
     assert "offline" in str(caught.value.help)
-    with pytest.raises(ToolplanError, match="There is no planner 'grounded'") as caught:
-        opened(planner="grounded")
-    assert "'offline'" in str(caught.value.help)
 
 
 def test_a_conversation_is_remembered_in_the_users_folder(home: Path) -> None:
@@ -374,7 +363,7 @@ def test_what_stands_out_in_an_answer_can_be_set() -> None:
     [
         ({"z_scroe": 3}, "has no setting 'z_scroe'"),
         ({"z_score": -1}, "z_score is -1"),
-        ({"fewest": "8"}, "fewest is '8'"),
+        ({"fewest": "8"}, "Expected .int., got .str. - at .*fewest"),
     ],
 )
 def test_a_threshold_that_means_nothing_is_named(table: Json, message: str) -> None:

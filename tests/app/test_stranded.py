@@ -1,6 +1,6 @@
 """What is said of runs that no worker will continue."""
 
-from toolplan.app._stranded import stranded_texts
+from toolplan.app.workers import stranded_texts
 
 
 def test_each_queue_is_named_with_its_runs_and_with_workers_that_have_other_tools() -> None:

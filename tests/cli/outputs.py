@@ -8,7 +8,7 @@ from functools import cache
 
 import jsonschema_rs
 
-from toolplan.cli._outputs import OUTPUTS, output_schema
+from toolplan.cli.schema import OUTPUTS, output_schema
 from toolplan.dialects import DIALECTS, known_dialect
 from toolplan.path import Json
 

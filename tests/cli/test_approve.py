@@ -77,7 +77,7 @@ def test_an_empty_digest_is_a_usage_error_of_every_command(
     for command in (words(folder), ["ask", "Send mail to ann"], ["resume", "ww"]):
         said = call(*command, "--approve", digest, *more)
         assert said.code == 2
-        assert "--approve has no digest." in said.err
+        assert "is not the digest of a plan" in said.err
     assert not (folder / "ledger").exists()
     assert call("runs", "--json").json["runs"] == []
 

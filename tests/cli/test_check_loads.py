@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 PROGRAM = """
 import sys
 from toolplan.cli import main
@@ -34,25 +32,13 @@ def loaded(program: str, *words: str) -> set[str]:
     return set(line.split()[1:])
 
 
-@pytest.fixture(autouse=True)
-def _folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TOOLPLAN_HOME", str(tmp_path / "home"))
-
-
-@pytest.fixture
-def checked(tmp_path: Path) -> set[str]:
+def test_check_loads_no_planner_and_no_database(tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     step: dict[str, object] = {"id": "a", "tool": "facilities_list", "args": {}}
     plan.write_text(json.dumps({"toolplan": 1, "steps": [step]}), "utf-8")
-    return loaded(PROGRAM, "check", str(plan), "--tools", "toolplan_demo:TOOLS")
-
-
-def test_check_loads_no_planner(checked: set[str]) -> None:
-    assert not [name for name in checked if name.startswith("toolplan.planners")]
-
-
-def test_check_loads_no_database(checked: set[str]) -> None:
-    assert checked.isdisjoint({"duckdb", "psycopg", "fastapi", "langgraph"})
+    found = loaded(PROGRAM, "check", str(plan), "--tools", "toolplan_demo:TOOLS")
+    assert not [name for name in found if name.startswith("toolplan.planners")]
+    assert found.isdisjoint({"duckdb", "psycopg", "fastapi", "langgraph"})
 
 
 def test_a_question_without_sql_loads_no_library_of_an_extra() -> None:

@@ -17,11 +17,6 @@ CONTRACTS = str(Path(network.__file__).parent / "contracts")
 TOOLS = ("--tools", "toolplan_adapters.network:NETWORK_TOOLS")
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TOOLPLAN_HOME", str(tmp_path))
-
-
 def test_an_assessment_is_planned_by_contracts_and_finds_something(call: Call) -> None:
     question = "Assess HQ against best practices"
     said = call("ask", question, "--contracts", CONTRACTS, *TOOLS, "--json")

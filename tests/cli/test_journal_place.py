@@ -57,8 +57,8 @@ def test_a_run_is_kept_shown_and_compared_where_the_option_says(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("[runs]\njournal = 1\n", "journal in [runs] is not text"),
-        ("[runs]\njurnal = 'x'\n", "[runs] has no setting 'jurnal'"),
+        ("[runs]\njournal = 1\n", "[runs] cannot be used: Expected `str`"),
+        ("[runs]\njurnal = 'x'\n", "[runs] cannot be used: Object contains unknown field `jurnal`"),
         ("runs = 1\n", "'runs' is not a table"),
     ],
 )

@@ -15,7 +15,7 @@ import pytest
 from tests.cli.calls import Call
 from tests.cli.outputs import problems
 from toolplan.cli._commands import COMMANDS, SERVERS
-from toolplan.cli._outputs import OUTPUTS, UNSTABLE, forms, output_schema
+from toolplan.cli.schema import OUTPUTS, UNSTABLE, forms, output_schema
 from toolplan.path import Json
 
 TODAY = ("--today", "2025-10-12")
@@ -99,15 +99,6 @@ def test_runs_that_succeed_fail_and_wait(said: Callable[..., Any]) -> None:
     sent = said(0, "resume", waits["run"], "--allow", "s")
     assert sent["output"] == {"s": [{"sent": "ada@example.com"}, {"sent": "bob@example.com"}]}
     assert said(0, "cancel", waits["run"])["run"] == waits["run"]
-
-
-def test_the_list_of_runs_has_a_cursor(said: Callable[..., Any]) -> None:
-    assert said(0, "runs") == {"runs": [], "next": None}
-    names = [said(0, "run", steps=plan(MAILS))["run"] for _ in range(2)]
-    first = said(0, "runs", "--limit", "1")
-    rest = said(0, "runs", "--limit", "1", "--after", first["next"])
-    assert [each["run"] for each in (*first["runs"], *rest["runs"])] == names[::-1]
-    assert rest["next"] is None
 
 
 def test_errors_have_their_details(said: Callable[..., Any]) -> None:

@@ -36,8 +36,6 @@ def look(id: str) -> dict[str, str]:
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (tmp_path / "unsaid_tools.py").write_text(MODULE, "utf-8")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    monkeypatch.setenv("TOOLPLAN_HOME", str(tmp_path / "home"))
-    (tmp_path / "home").mkdir()
     return "unsaid_tools:toolbox"
 
 

@@ -180,11 +180,23 @@ def test_limits_of_the_settings_hold_until_the_command_says_otherwise(
     ("lines", "message"),
     [
         (["limits = 3"], "'limits' is not a table"),
-        (["[limits]", "concurrency = 0"], "'concurrency' in [limits] cannot be used"),
-        (["[limits]", "concurrency = true"], "'concurrency' in [limits] cannot be used"),
-        (["[limits]", "timeout = -2"], "'timeout' in [limits] cannot be used"),
-        (["[limits]", "at_onc = 3"], "'at_onc' in [limits] cannot be used"),
-        (["[limits.tools]", 'look = "1"'], "'look' in [limits.tools] is not a valid limit"),
+        (
+            ["[limits]", "concurrency = 0"],
+            "[limits] cannot be used: Expected `int` >= 1 - at `$.concurrency`",
+        ),
+        (
+            ["[limits]", "concurrency = true"],
+            "[limits] cannot be used: Expected `int | null`, got `bool`",
+        ),
+        (["[limits]", "timeout = -2"], "[limits] cannot be used: Expected `float` > 0"),
+        (
+            ["[limits]", "at_onc = 3"],
+            "[limits] cannot be used: Object contains unknown field `at_onc`",
+        ),
+        (
+            ["[limits.tools]", 'look = "1"'],
+            "[limits] cannot be used: Expected `int`, got `str` - at `$.tools",
+        ),
     ],
 )
 def test_settings_that_are_no_limits_are_a_usage_error(

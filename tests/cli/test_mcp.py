@@ -57,9 +57,8 @@ def test_a_foreign_client_plans_and_runs_and_is_refused_an_effect(
     assert "toolplan resume" in text
 
 
-def test_a_server_for_everybody_needs_a_token(call: Call, tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_server_for_everybody_needs_a_token(call: Call, monkeypatch: Any) -> None:
     """C09."""
-    monkeypatch.setenv("TOOLPLAN_HOME", str(tmp_path))
     monkeypatch.delenv("TOOLPLAN_MCP_TOKEN", raising=False)
     said = call("mcp", "--http", "--host", "0.0.0.0", "--port", "0")
     assert said.code == 2

@@ -171,13 +171,6 @@ def test_the_computed_answer_is_always_shown(call: Call, form: str, reply: str, 
         assert said.out.index(first) < said.out.index(reply[:-1])
 
 
-def test_a_summary_in_json_is_json(call: Call) -> None:
-    with ScriptedModelServer([Says(PLAN), Says("Here they are.")]) as server:
-        said = call("ask", QUESTION, "--model", server.spec, "--summary", "json")
-    assert said.code == 0, said.err
-    assert "Here they are." in json.dumps(json.loads(said.out))
-
-
 def test_a_conversation_knows_what_was_said(call: Call) -> None:
     """F000-40, from one command to the next."""
     words = ("--conversation", "mine", "--today", "2025-10-12", "--json")

@@ -34,7 +34,6 @@ PLAN = {"toolplan": 1, "steps": [{"id": "mail", "tool": "send", "args": {"to": "
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("TOOLPLAN_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "person_office.py").write_text(OFFICE, "utf-8")
     return tmp_path

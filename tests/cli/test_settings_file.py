@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from rich.pretty import pretty_repr
 
 from tests.cli.calls import Call
-from toolplan.app.settings import NAMES, VARIABLES, ModelSettings, read_settings
+from toolplan.app.settings import NAMES, read_settings
 
 TABLES = """
 [effects]
@@ -51,18 +50,6 @@ def test_what_nobody_reads_is_a_usage_error(
         assert name in words
 
 
-def test_the_names_are_those_of_the_settings() -> None:
-    assert list(NAMES) == sorted(each.lower() for each in VARIABLES)
-    assert {*VARIABLES.values()} == {*ModelSettings.__struct_fields__} - {"given"}
-
-
-def test_no_key_is_printed(home: Path) -> None:
-    keys = {"OPENAI_API_KEY": "sk-1", "TOOLPLAN_MODEL_KEYS": '{"https://a.b": "sk-2"}'}
-    settings = read_settings(home, keys).models
-    assert settings.openai_api_key == "sk-1"
-    assert "sk-" not in repr(settings) + pretty_repr(settings)
-
-
 def test_every_table_and_setting_that_is_read_is_known(home: Path, call: Call) -> None:
     (home / "toolplan.toml").write_text(TABLES, "utf-8")
     assert call("tools").code == 0
@@ -70,10 +57,3 @@ def test_every_table_and_setting_that_is_read_is_known(home: Path, call: Call) -
     for name in NAMES:
         (home / "toolplan.toml").write_text(f'{name} = "x"\n{TABLES}', "utf-8")
         assert call("tools").code == 0, name  # whether it is of use is reported where it is read
-
-
-def test_a_misspelt_table_is_reported_where_models_are_asked_too(home: Path, call: Call) -> None:
-    (home / "toolplan.toml").write_text("[effekts]", "utf-8")
-    said = call("plan", "Get facilities", "--model", "ollama:mistral")
-    assert said.code == 2
-    assert "Did you mean 'effects'?" in said.err

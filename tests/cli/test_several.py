@@ -46,7 +46,6 @@ def _plan(tool: str) -> dict[str, object]:
 def folder(
     tmp_path: Path, tools_folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> Path:
-    monkeypatch.setenv("TOOLPLAN_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tools_folder("post_mail", MAIL, _plan("post_mail.send")))
     tools_folder("post_chat", CHAT, _plan("post_mail.send"))
     Path("short.json").write_text(json.dumps(_plan("send")))

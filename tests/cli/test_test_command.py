@@ -174,7 +174,7 @@ def test_bad_calls(call: Call) -> None:
     for words, code, expected in (
         ((), 2, "FILE is missing."),
         (("nowhere.yaml",), 2, "nowhere.yaml: No such file"),
-        (("books.plans.yaml", "-n", "0"), 2, "--times 0 is not from 1 to 1000."),
+        (("books.plans.yaml", "-n", "0"), 2, "Must be >= 1."),
         (("books.plans.yaml", "--planner", "grouded"), 2, "There is no planner 'grouded'."),
         (("books.plans.yaml", "--record", "--junit", "no/x.xml"), 3, "no/x.xml: No such file"),
     ):

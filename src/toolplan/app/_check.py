@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from toolplan.app._loop import Setup
 from toolplan.app.results import AskResult, CheckResult
-from toolplan.compiler import Compiled, compile_plan, text_of
+from toolplan.compiler import text_of
 from toolplan.dialects import known_dialect
 from toolplan.errors import ToolplanError
 from toolplan.execution_plan import ExecutionPlan
@@ -53,14 +53,7 @@ def check(plan: PlanArgument, dialect: str, setup: Setup) -> CheckResult:
         plan, dialect = dump(plan), "toolplan"
     text = _text(plan)
     known = known_dialect(dialect)
-    compiled = compile_plan(
-        text,
-        dialect,
-        tools=setup.tools,
-        limits=setup.limits,
-        policy=setup.policy,
-        rules=setup.rules,
-    )
+    compiled = setup.compiled(text, dialect)
     found = compiled.diagnostics
     setup.keep_passed(compiled.plan)
     return CheckResult(
@@ -80,14 +73,10 @@ def _text(plan: object) -> str:
             f"{name!r} is the name of a file; the text of a plan is needed.",
             "Read the file: `pathlib.Path(…).read_text(encoding='utf-8')`.",
         )
-    if isinstance(plan, Compiled):
-        raise ToolplanError(
-            "no-plan", "A plan is needed, and this is Compiled.", "Give its attribute `plan`."
-        )
     if not isinstance(plan, str | dict):
         raise ToolplanError(
             "no-plan",
             f"A plan is needed, and this is {'None' if plan is None else type(plan).__name__}.",
-            "Give the result of `await app.plan(…)`, a plan as text, or a JSON document.",
+            "Give what `await app.plan(…)` returns, an attribute `plan`, a text or JSON document.",
         )
     return text_of(cast("str | dict[str, Any]", plan))

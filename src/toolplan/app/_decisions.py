@@ -11,7 +11,6 @@ from zoneinfo import ZoneInfo
 from toolplan.consent import Consent, Effect
 from toolplan.engines import Decided
 from toolplan.errors import ToolplanError
-from toolplan.events import Decision
 from toolplan.path import Json
 from toolplan.storage.journal import Slot
 
@@ -27,21 +26,18 @@ def decisions_of(
     Raises:
         ToolplanError: one cannot be read, or a call has two.
     """
+    pairs = resolve.items() if isinstance(resolve, Mapping) else map(_resolved, resolve)
+    given = [
+        *((place, Decided("retry")) for place in retry),
+        *((place, Decided("abort")) for place in abort),
+        *((place, Decided("resolve", output)) for place, output in pairs),
+    ]
     found: dict[Slot, Decided] = {}
-
-    def decide(place: str, decision: Decision, output: Json = None) -> None:
+    for place, decided in given:
         slot = _slot(place)
         if slot in found:
             raise ToolplanError("usage", f"{place!r} has two decisions.", "Give one of them.")
-        found[slot] = Decided(decision, output)
-
-    for place in retry:
-        decide(place, "retry")
-    for place in abort:
-        decide(place, "abort")
-    pairs = resolve.items() if isinstance(resolve, Mapping) else map(_resolved, resolve)
-    for place, output in pairs:
-        decide(place, "resolve", output)
+        found[slot] = decided
     return found
 
 
@@ -123,10 +119,8 @@ def read_day(text: object) -> date:
     Raises:
         ToolplanError: it names none.
     """
-    if isinstance(text, datetime):
-        return text.date()
     if isinstance(text, date):
-        return text
+        return text.date() if isinstance(text, datetime) else text
     try:
         found = date.fromisoformat(text) if isinstance(text, str) else date.min
     except ValueError:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
-from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any
 
 from toolplan.app.home import LEARNED, MEMORY
 from toolplan.app.learned import learn_from
@@ -69,33 +68,6 @@ class ActiveTasks:
             task.cancel()
         if others:
             await asyncio.wait(others)
-
-
-class HasActiveTasks(Protocol):
-    """An object that waits for its tasks when it is closed."""
-
-    @property
-    def active(self) -> ActiveTasks:
-        """The tasks of its methods."""
-        ...
-
-
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
-_L = TypeVar("_L", bound=HasActiveTasks)
-
-
-def tracked(
-    method: Callable[Concatenate[_L, _P], Coroutine[Any, Any, _T]],
-) -> Callable[Concatenate[_L, _P], Coroutine[Any, Any, _T]]:
-    """Add the task of a method to the active ones until it ends."""
-
-    @wraps(method)
-    async def tracking(self: _L, *args: _P.args, **options: _P.kwargs) -> _T:
-        with self.active.task():
-            return await method(self, *args, **options)
-
-    return tracking
 
 
 class Kept:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -24,6 +24,7 @@ from toolplan.app.results import AskResult
 from toolplan.app.settings import Settings
 from toolplan.approval import ApprovalRequired, approve
 from toolplan.compiler import Compiled, about_question, compile_plan, output_schemas
+from toolplan.dates import Times
 from toolplan.engines import RunOptions, run, run_stream
 from toolplan.events import Event, ItemEnded, Run, RunState, StepFailed, StepSucceeded
 from toolplan.execution_plan import ExecutionPlan
@@ -71,6 +72,18 @@ class Setup(Struct, frozen=True):
         """Return the date that counts as today, in the time zone of the settings."""
         return day_at(today, self.clock, self.settings.models.zone)
 
+    def compiled(self, text: str, dialect: str, times: Times | None = None) -> Compiled:
+        """Return a plan checked with these tools, policy and rules."""
+        return compile_plan(text, dialect, times=times, **self._checks())
+
+    def compiling(self, texts: AsyncIterator[str], dialect: str) -> compiler.CompileStream:
+        """Return a plan that is checked so while it is written."""
+        return compiler.compile_stream(texts, dialect, **self._checks())
+
+    def _checks(self) -> dict[str, Any]:
+        names = ("tools", "limits", "policy", "rules")
+        return {name: getattr(self, name) for name in names}
+
     def keep_passed(self, plan: ExecutionPlan | None) -> None:
         """Note that `plan` passed the check with these tools, policy and rules."""
         if plan is not None:
@@ -95,7 +108,7 @@ class Watchers(Struct, frozen=True):
     on_event: Callable[[Event], None] | None = None
 
 
-class _Ran(Struct, frozen=True):
+class _Outcome(Struct, frozen=True):
     """A plan that has run, its events, and how much is missing still.
 
     `is_lacking` says that the run ended, and not well enough.
@@ -149,7 +162,7 @@ class Loop(Struct):
         return asked
 
     async def _answer(self, asked: AskResult) -> AskResult:
-        before: _Ran | None = None
+        before: _Outcome | None = None
         while len(asked.attempts) < self.setup.attempts:
             try:
                 tried = await self._propose(asked)
@@ -170,7 +183,7 @@ class Loop(Struct):
             asked = tried
             if isinstance(asked.proposal, Draft):
                 self._learn(asked, asked.proposal, kept=asked.succeeded)
-            after = self._ran(asked, plan)
+            after = self._outcome(asked, plan)
             if not after.is_lacking or (plan.effects and not self.replan):
                 break
             if before is not None and after.missing >= before.missing:
@@ -178,14 +191,14 @@ class Loop(Struct):
             before, self.eager = after, False
         return asked
 
-    def _ran(self, asked: AskResult, plan: ExecutionPlan) -> _Ran:
+    def _outcome(self, asked: AskResult, plan: ExecutionPlan) -> _Outcome:
         """Return how much is missing after a run: first steps that are not done, then `assess`."""
         events, assess = asked.attempts[-1].events, self.setup.assess
         short = 0 if assess is None or not asked.succeeded else assess(asked)
         status = RunState.RUNNING if asked.run is None else asked.run.status
         failed = 0 if asked.succeeded else deltas.left(plan, events)
         ended = status in (RunState.SUCCEEDED, RunState.FAILED) and not _is_unknown(plan, events)
-        return _Ran(plan, events, (failed, short), ended and (not asked.succeeded or short > 0))
+        return _Outcome(plan, events, (failed, short), ended and (not asked.succeeded or short > 0))
 
     async def _propose(self, asked: AskResult) -> AskResult:
         """Return the first plan that passes its check, or another proposal; else the best draft."""
@@ -243,7 +256,7 @@ class Loop(Struct):
         if self.watchers.on_step is None and not self.eager:
             return None
         return StreamingDraft(
-            self._compile_stream,
+            self.setup.compiling,
             lambda compiled, planner: self._noted(compiled, planner, question),
             self.watchers.on_step,
             self._whole,
@@ -251,27 +264,11 @@ class Loop(Struct):
         )
 
     def _whole(self, compiled: Compiled) -> None:
-        """Report a plan that runs already, before its run is kept and its effects start.
-
-        Raises:
-            ApprovalRequired: another plan was approved.
-            ApprovalUsed: other runs have used the approval.
-        """
+        """Report a plan that runs already, before its run is kept and its effects start."""
         if self.watchers.on_plan is not None:
             self.watchers.on_plan(compiled)
         if compiled.plan is not None:
             refuse_wrong(chosen(self.approve, compiled.plan), compiled.plan, self.journal)
-
-    def _compile_stream(self, texts: AsyncIterator[str], dialect: str) -> compiler.CompileStream:
-        setup = self.setup
-        return compiler.compile_stream(
-            texts,
-            dialect,
-            tools=setup.tools,
-            limits=setup.limits,
-            policy=setup.policy,
-            rules=setup.rules,
-        )
 
     def _checked(self, asked: AskResult, draft: Draft, streamed: StreamedDraft | None) -> AskResult:
         """Return the result of a draft; one that ran while it was written has its run."""
@@ -284,15 +281,7 @@ class Loop(Struct):
             if compiled.plan is not None:
                 asked = replace(asked, answer=setup.answer(compiled.plan, ended))
         else:
-            compiled = compile_plan(
-                draft.text,
-                draft.dialect,
-                tools=setup.tools,
-                limits=setup.limits,
-                policy=setup.policy,
-                rules=setup.rules,
-                times=draft.times,
-            )
+            compiled = setup.compiled(draft.text, draft.dialect, draft.times)
             compiled = self._noted(compiled, draft.planner, asked.question, strict=draft.must_plan)
             attempt = Attempt(draft, compiled.diagnostics)
         setup.keep_passed(compiled.plan)
@@ -313,7 +302,9 @@ class Loop(Struct):
             **self.run_options.arguments(),
         )
 
-    async def _run(self, asked: AskResult, plan: ExecutionPlan, before: _Ran | None) -> AskResult:
+    async def _run(
+        self, asked: AskResult, plan: ExecutionPlan, before: _Outcome | None
+    ) -> AskResult:
         setup, watchers = self.setup, self.watchers
         change = None if before is None else deltas.delta(before.plan, before.events, plan)
         if change is not None and watchers.on_delta is not None:

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Literal, NoReturn, cast
+from typing import Any, Literal, cast
 
 from msgspec.structs import replace
 
@@ -56,8 +56,7 @@ def open(
     """Open tools, a planner and a journal, with the defaults of the command line.
 
     Args:
-        tools: what `--tools` takes; a module; tools, functions and tool objects; or a list of
-            these, all together. None: the demo.
+        tools: what `--tools` takes; a module, tool, function or tool object; or a list. None: demo.
         toolbox: instead of tools, the name of a table [toolboxes.NAME] of the settings.
         model: a model, or names of models in the order of asking. None: those of the settings.
         planner: `auto`, the name of a planner, or a planner.
@@ -75,8 +74,9 @@ def open(
         clock: seconds since the epoch.
         new_id: returns the name of a run.
     """
-    _check_arguments(limits, weeks, toolbox, contracts, rules, on_note, clock, new_id)
-    note, known, data = _Notes(on_note), _settings(settings), home()
+    check_arguments(limits=limits, toolbox=toolbox, contracts=contracts, rules=rules, weeks=weeks)
+    check_arguments(journal=journal, on_note=on_note, clock=clock, new_id=new_id)
+    known, data, note = _settings(settings), home(), _printing(on_note)
     policy = policy_of(policy, known.path)
     how = planning(planner, model, known, data, weeks, contracts, policy, note)
     with ExitStack() as opening:
@@ -84,15 +84,20 @@ def open(
             tools, known, note, effects, base_url, contracts, how.reading, ask=on_claim
         )  # fmt: skip
         opened = opening.enter_context(given)
-        # what is learned here, other machines do not know
-        learns, closing = None if toolbox else data, opening.pop_all()
+        learns = None if toolbox else data  # other machines do not know what is learned here
         about = weeks, how.tracker, toolbox or "", opened.faults
-        user = User(known, learns, opened.advice, *about, closing)
+        user = User(known, learns, opened.advice, *about, opening.pop_all())
     return App(
         _in_zone(opened.tools, known.models.zone), how.planner, insights=opened.insights,
         policy=policy, limits=limits, rules=rules, attempts=how.attempts, model=how.model,
-        user=user, journal=_journal(journal, known), on_note=note, clock=clock, new_id=new_id,
+        user=user, journal=journal if isinstance(journal, Store) else journal_place(known, journal),
+        on_note=note, clock=clock, new_id=new_id,
     )  # fmt: skip
+
+
+def _printing(on_note: Callable[[str], None] | None) -> Callable[[str], None]:
+    report = logger.info if on_note is None else on_note
+    return lambda sentence: report(printable(sentence))
 
 
 def _in_zone(tools: Toolbox, zone: str) -> Toolbox:
@@ -113,41 +118,6 @@ def _with_zone(tool: Tool, zone: str) -> Tool:
     return replace(tool, raw_input=schema, call=call)
 
 
-class _Notes:
-    """Passes sentences on, printable; without `on_note` to the log."""
-
-    def __init__(self, on_note: Callable[[str], None] | None) -> None:
-        self._on_note = logger.info if on_note is None else on_note
-
-    def __call__(self, sentence: str) -> None:
-        self._on_note(printable(sentence))
-
-
-def _check_arguments(limits: object, weeks: str, *others: object) -> None:
-    names = ("toolbox", "contracts", "rules", "on_note", "clock", "new_id")
-    check_arguments(**dict(zip(names, others, strict=True)))
-    if not isinstance(limits, Limits):
-        _refuse("limits", limits, "a toolplan.Limits")
-    if weeks not in ("rolling", "calendar"):
-        raise ToolplanError(
-            "usage", f"weeks={weeks!r} is not known.", "Give 'rolling' or 'calendar'."
-        )
-
-
-def _refuse(name: str, value: object, expected: str) -> NoReturn:
-    raise ToolplanError(
-        "usage", f"{name}= is a value of type {type(value).__name__}.", f"Give {expected}."
-    )
-
-
-def _journal(given: object, settings: Settings) -> Store | Path | str:
-    if isinstance(given, Store):
-        return given
-    if given is not None and not isinstance(given, str | os.PathLike):
-        _refuse("journal", given, "the path of a file, or a toolplan.Journal")
-    return journal_place(settings, cast("str | None", given))
-
-
 def _settings(given: object) -> Settings:
     if isinstance(given, Settings):
         return given
@@ -155,11 +125,10 @@ def _settings(given: object) -> Settings:
         return Settings(cast("Mapping[str, object]", given))
     if given is None:
         return read_settings(home())
-    if not isinstance(given, str | os.PathLike):
-        _refuse("settings", given, "the folder of toolplan.toml, or a mapping")
-    folder = Path(cast("str", given))
-    if given == "" or not folder.is_dir():
+    is_path = isinstance(given, str | os.PathLike)
+    folder = Path(cast("str", given)) if is_path else None
+    if given == "" or folder is None or not folder.is_dir():
         raise ToolplanError(
-            "bad-settings", f"settings={str(folder)!r} is no folder.", f"Give the folder of {FILE}."
+            "bad-settings", f"settings={given!r:.200} is no folder.", f"Give the folder of {FILE}."
         )
     return read_settings(folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from functools import cache
 from pathlib import Path
 from time import perf_counter
 from typing import Final, cast
@@ -12,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan import providers, traces
-from toolplan.app.settings import ModelSettings, Settings
+from toolplan.app.settings import Settings
 from toolplan.dates import Weeks
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.errors import ToolplanError
@@ -74,104 +75,72 @@ def planning(
     Raises:
         ToolplanError: there is no such planner, it cannot be used so, or a setting is wrong.
     """
-    _check_kinds(planner, model)
+    specs, given = _named_or_given(planner, model)
     tracker = providers.UsageTracker()
-    specs = _specs(model)
-    given = model if model is not None and not isinstance(model, str | list | tuple) else None
     if planner == OFFLINE and (specs or given):
         raise ToolplanError(
             "usage", "The planner 'offline' asks no model.", "Leave out the model, or the planner."
         )
-    if planner not in (OFFLINE, "contract") and not given and (specs or settings.names_model):
-        specs = specs or settings.models.models
-        given = _opened(specs, settings.models, tracker)
-        for sentence in settings.models.notes:
+
+    @cache
+    def opened() -> Model:
+        if given is not None:
+            return TracedModel(given)
+        return TracedModel(settings.models.opened(specs, tracker))
+
+    reading = opened if given or specs or settings.names_model else None
+    asked: Model | None = None
+    if reading is not None and (given or planner not in (OFFLINE, "contract")):
+        asked = reading()
+        for sentence in () if given else settings.models.notes:
             note(sentence)
-    if given is not None:
-        given = TracedModel(cast("providers.Model", given))
-    reading = _reading(given, specs, settings, tracker)
     if not isinstance(planner, str):
-        return Planning(planner, DEFAULT_ATTEMPTS, given, tracker, reading)
+        return Planning(planner, DEFAULT_ATTEMPTS, asked, tracker, reading)
     named = (contracts,) if isinstance(contracts, str) else tuple(contracts)
     context = PlannerContext(data, planner, weeks, named, policy=policy)
     attempts = DEFAULT_ATTEMPTS
-    if given is not None:
-        context = _with_model(context, given, specs, settings.models)
-        attempts = max(1, settings.models.max_retries)
+    if asked is not None:
+        known = settings.models
+        attempts = max(1, known.max_retries)
+        context = replace(
+            context,
+            model=asked,
+            models=specs if specs or given else known.models,
+            temperature=known.temperature,
+            max_tokens=known.max_tokens,
+            requests=attempts,
+            instructions=known.instructions,
+            small_model=known.small_model,
+            caching=known.enable_caching,
+            cache_max_size=known.cache_max_size,
+            cache_ttl_s=known.cache_ttl_ms / 1000,
+        )
 
     def report(step: Escalation) -> None:
         note(f"No plan from {step.planner}: {step.reason}")
 
-    return Planning(_chain(planner, context, report), attempts, context.model, tracker, reading)
+    return Planning(_chain(planner, context, report), attempts, asked, tracker, reading)
 
 
-def _reading(
-    model: providers.Model | None,
-    specs: tuple[str, ...],
-    settings: Settings,
-    tracker: providers.UsageTracker,
-) -> Callable[[], providers.Model] | None:
-    """Return what opens the model of the tool `extract`, when it is first needed."""
-    if model is not None:
-        return lambda: model
-    if not specs and not settings.names_model:
-        return None
-    opened: list[providers.Model] = []
-
-    def open_it() -> providers.Model:
-        if not opened:
-            known = settings.models
-            opened.append(TracedModel(_opened(specs or known.models, known, tracker)))
-        return opened[0]
-
-    return open_it
-
-
-def _check_kinds(planner: object, model: object) -> None:
+def _named_or_given(planner: object, model: object) -> tuple[tuple[str, ...], Model | None]:
+    """Return the names of models, and the model that is given as an object."""
     if not isinstance(planner, str) and not hasattr(planner, "propose"):
         raise ToolplanError(
             "usage",
             f"planner= is a value of type {type(planner).__name__}.",
             f"Give auto, {', '.join(PLANNERS)}, or an object with `propose`.",
         )
-    if not isinstance(model, str | list | tuple | None) and not hasattr(model, "stream"):
+    if model is None or isinstance(model, str):
+        return (() if model is None else (model,)), None
+    if isinstance(model, list | tuple):
+        return tuple(map(str, cast("Sequence[object]", model))), None
+    if not hasattr(model, "stream"):
         raise ToolplanError(
             "usage",
             f"model= is a value of type {type(model).__name__}.",
             "Give a name such as 'ollama:mistral', a list of names, or an object with `stream`.",
         )
-
-
-def _opened(
-    specs: Sequence[str], settings: ModelSettings, tracker: providers.UsageTracker
-) -> providers.Model:
-    return providers.open_model(
-        specs,
-        keys=settings.keys,
-        addresses=settings.addresses,
-        timeout_s=settings.timeout_s,
-        max_calls=settings.max_calls,
-        left_out=settings.left_out,
-        tracker=tracker,
-    )
-
-
-def _with_model(
-    context: PlannerContext, model: providers.Model, specs: tuple[str, ...], settings: ModelSettings
-) -> PlannerContext:
-    return replace(
-        context,
-        model=model,
-        models=specs,
-        temperature=settings.temperature,
-        max_tokens=settings.max_tokens,
-        requests=max(1, settings.max_retries),
-        instructions=settings.instructions,
-        small_model=settings.small_model,
-        caching=settings.enable_caching,
-        cache_max_size=settings.cache_max_size,
-        cache_ttl_s=settings.cache_ttl_ms / 1000,
-    )
+    return (), cast("Model", model)
 
 
 def _chain(choice: str, context: PlannerContext, report: Callable[[Escalation], None]) -> Planner:
@@ -203,9 +172,6 @@ def _cached(planner: Planner, llm: Planner, context: PlannerContext) -> Planner:
 
 
 def _made(name: str, context: PlannerContext) -> Planner | None:
-    if name == "grounded":
-        help_ = "The planner without a model is 'offline'."
-        raise ToolplanError("usage", f"There is no planner {name!r}.", help_)
     if name not in PLANNERS:
         check_beside("planner", name)
         known = f"There are auto, {', '.join(PLANNERS)}."
@@ -219,14 +185,6 @@ def _refuse(name: str) -> Planner:
         name, ("usage", f"The planner {name!r} does not apply here.", None)
     )
     raise ToolplanError(code, message, help_)
-
-
-def _specs(model: object) -> tuple[str, ...]:
-    if isinstance(model, str):
-        return (model,)
-    if isinstance(model, list | tuple):
-        return tuple(map(str, cast("Sequence[object]", model)))
-    return ()
 
 
 class TracedModel:
@@ -246,17 +204,7 @@ class TracedModel:
         Raises:
             ModelError: there is no whole reply.
         """
-        if not traces.is_on():
-            async with aclosing(self._inner.stream(request)) as pieces:
-                async for piece in pieces:
-                    yield piece
-            return
-        async with aclosing(self._traced(request)) as pieces:
-            async for piece in pieces:
-                yield piece
-
-    async def _traced(self, request: ModelRequest) -> AsyncGenerator[Piece]:
-        content = traces.captures_content()
+        content = traces.is_on() and traces.captures_content()
         # not the current span: a generator's context is that of whoever reads it
         opened = traces.start(
             f"chat {self.name}",
@@ -267,39 +215,34 @@ class TracedModel:
             },
             kind="CLIENT",
         )
-        if content:
-            messages: Json = [
-                {"role": each.role, "content": each.text} for each in request.messages
-            ]
-            opened.set_attribute(traces.INPUT_MESSAGES, traces.content_text(messages))
         began, said = perf_counter(), list[str]()
         try:
             async with aclosing(self._inner.stream(request)) as pieces:
                 async for piece in pieces:
-                    match piece:
-                        case Text(text=text) if content:
-                            said.append(text)
-                        case Restarted():
-                            said.clear()
-                        case Ended(model=name, usage=used):
-                            tokens = {"input": used.input_tokens, "output": used.output_tokens}
-                            opened.set_attributes(
-                                {
-                                    traces.RESPONSE_MODEL: name,
-                                    traces.INPUT_TOKENS: used.input_tokens,
-                                    traces.OUTPUT_TOKENS: used.output_tokens,
-                                }
-                            )
-                            took = perf_counter() - began
-                            traces.measure_tokens("chat", name, tokens, took, used.cost_usd)
-                        case _:
-                            pass
+                    if isinstance(piece, Text) and content:
+                        said.append(piece.text)
+                    elif isinstance(piece, Restarted):
+                        said.clear()
+                    elif isinstance(piece, Ended) and opened is not None:
+                        used = piece.usage
+                        opened.set_attribute(traces.RESPONSE_MODEL, piece.model)
+                        opened.set_attribute(traces.INPUT_TOKENS, used.input_tokens)
+                        opened.set_attribute(traces.OUTPUT_TOKENS, used.output_tokens)
+                        tokens = {"input": used.input_tokens, "output": used.output_tokens}
+                        took = perf_counter() - began
+                        traces.measure_tokens("chat", piece.model, tokens, took, used.cost_usd)
                     yield piece
         except ModelError as error:
             traces.fail(opened, error.code)
             raise
         finally:
-            if said:
-                reply: Json = [{"role": "assistant", "content": "".join(said)}]
-                opened.set_attribute(traces.OUTPUT_MESSAGES, traces.content_text(reply))
-            opened.end()
+            if opened is not None and content:
+                asked: Json = [
+                    {"role": each.role, "content": each.text} for each in request.messages
+                ]
+                opened.set_attribute(traces.INPUT_MESSAGES, traces.content_text(asked))
+                if said:
+                    reply: Json = [{"role": "assistant", "content": "".join(said)}]
+                    opened.set_attribute(traces.OUTPUT_MESSAGES, traces.content_text(reply))
+            if opened is not None:
+                opened.end()

@@ -30,7 +30,6 @@ from toolplan.events import CallIntended, Event, Run, fold
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Vouched
 from toolplan.path import Json
-from toolplan.plan import Plan
 from toolplan.plan_json import load
 from toolplan.providers import UsageTracker
 from toolplan.storage.journal import Slot, Store
@@ -139,16 +138,15 @@ def kept_result(
     """
     name = journal.find(start)
     events = journal.events(name) if events is None else events
-    ended, written = fold(events), load(journal.record(name).plan).plan
+    record = journal.record(name)
+    ended, written = fold(events), load(record.plan).plan
     acted = {event.step for event in events if isinstance(event, CallIntended)}
     found = None
     if written is not None:
         schemas = output_schemas(written, setup.tools)
         found = answer(written, ended, schemas=schemas, insights=setup.insights, effects=acted)
     try:
-        plan = resuming.plan_of(
-            name, setup.tools, journal=journal, limits=setup.limits, rules=setup.rules
-        )
+        plan = resuming.plan_in(record, setup.tools, limits=setup.limits, rules=setup.rules)
     except CannotRun:
         plan = None
     return RunResult.of(ended, plan, found)
@@ -195,19 +193,15 @@ async def summarised(
     """
     if form is None or asked.run is None or asked.answer is None:
         return asked
-    plan = None if asked.plan is None else asked.plan.plan
-    withheld = _withheld(plan, Vouched(setup.policy, setup.tools))
+    plan, vouched = (
+        None if asked.plan is None else asked.plan.plan,
+        Vouched(setup.policy, setup.tools),
+    )
+    called = () if plan is None else sorted({step.tool for step in plan.steps})
+    secret = ", ".join(name for name in called if vouched.outputs(name).secrets)
+    withheld = f"results of {secret} are secret, and whoever runs the model would read them"
     summariser = summaries.Summariser(model, format=form)
     written = await summariser.summarise(
-        asked.answer, asked.run, asked.question.text, plan=plan, withheld=withheld
+        asked.answer, asked.run, asked.question.text, plan=plan, withheld=withheld if secret else ""
     )
     return replace(asked, summary=written)
-
-
-def _withheld(plan: Plan | None, vouched: Vouched) -> str:
-    """Return why a model may not read the results of a plan; empty where it may."""
-    called = () if plan is None else sorted({step.tool for step in plan.steps})
-    secret = [name for name in called if vouched.outputs(name).secrets]
-    if not secret:
-        return ""
-    return f"results of {', '.join(secret)} are secret, and whoever runs the model would read them"

@@ -23,51 +23,42 @@ OnStep: TypeAlias = Callable[[Step], None]
 class StreamedDraft(Struct, frozen=True):
     """A draft that was compiled while it was written, and its run where it was started."""
 
-    text: str
-    dialect: str
     compiled: Compiled
     run: Run | None
 
 
-class ReportedSteps:
+class ReportedSteps(Struct):
     """The steps of a stream; `on_step` gets each of them, `on_plan` the plan at their end.
 
     `note` puts notes into the compiled plan.
     """
 
-    def __init__(
-        self,
-        stream: compiler.CompileStream,
-        note: Callable[[Compiled], Compiled],
-        on_step: OnStep | None,
-        on_plan: Callable[[Compiled], None] | None,
-    ) -> None:
-        self._stream = stream
-        self._note = note
-        self._compiled: Compiled | None = None
-        self._on_step = on_step
-        self._on_plan = on_plan
+    stream: compiler.CompileStream
+    note: Callable[[Compiled], Compiled]
+    on_step: OnStep | None
+    on_plan: Callable[[Compiled], None] | None
+    noted: Compiled | None = None
 
     async def __aiter__(self) -> AsyncIterator[Step]:
         """Yield each step when it is complete."""
-        async with aclosing(self._stream) as steps:
+        async with aclosing(self.stream) as steps:
             async for step in steps:
-                if self._on_step is not None:
-                    self._on_step(step)
+                if self.on_step is not None:
+                    self.on_step(step)
                 yield step
-        if self._on_plan is not None and self.compiled.plan is not None:
-            self._on_plan(self.compiled)
+        if self.on_plan is not None and self.compiled.plan is not None:
+            self.on_plan(self.compiled)
 
     @property
     def compiled(self) -> Compiled:
         """The compiled plan, at the end of the stream."""
-        if self._compiled is None:
-            self._compiled = self._note(self._stream.compiled)
-        return self._compiled
+        if self.noted is None:
+            self.noted = self.note(self.stream.compiled)
+        return self.noted
 
 
 class StreamingDraft:
-    """Compiles each draft while it is written, and with `eager` starts the steps that only read.
+    """Compiles each draft while it is written, and may start its steps that only read.
 
     A draft that starts again replaces the one before, and the steps started by that one are
     cancelled.
@@ -83,17 +74,14 @@ class StreamingDraft:
     ) -> None:
         """Prepare for the drafts of one question.
 
-        Args:
-            compile_: reads the texts of a draft in a dialect.
-            note: puts notes into a plan compiled from a draft of the named planner.
-            on_step: called with each step.
-            on_plan: called with a plan that runs already, when it is whole.
-            run: runs the steps while they come; None starts nothing.
+        `compile_` reads the texts of a draft in a dialect, and `note` puts notes into the plan of
+        the named planner. `run` runs the steps while they come, and `on_plan` gets their plan when
+        it is whole; without `run` nothing starts.
         """
         self._compile = compile_
         self._note = note
         self._on_step = on_step
-        self._on_plan = on_plan
+        self._on_plan = on_plan if run is not None else None
         self._run = run
         self._texts: asyncio.Queue[str | None] | None = None
         self._written: list[str] = []
@@ -152,17 +140,14 @@ class StreamingDraft:
         self, texts: asyncio.Queue[str | None], dialect: str, planner: str
     ) -> StreamedDraft:
         stream = self._compile(_drained(texts), dialect)
-        on_plan = self._on_plan if self._run is not None else None
         reported = ReportedSteps(
-            stream, lambda compiled: self._note(compiled, planner), self._on_step, on_plan
+            stream, lambda compiled: self._note(compiled, planner), self._on_step, self._on_plan
         )
-        run: Run | None = None
-        if self._run is not None:
-            run = await self._run(reported)
-        else:
+        run = None if self._run is None else await self._run(reported)
+        if self._run is None:
             async for _ in reported:
                 pass
-        return StreamedDraft(stream.text, dialect, reported.compiled, run)
+        return StreamedDraft(reported.compiled, run)
 
 
 async def _drained(texts: asyncio.Queue[str | None]) -> AsyncIterator[str]:

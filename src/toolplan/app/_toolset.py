@@ -7,11 +7,10 @@ import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, Final, TypeAlias, cast
 
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 import toolplan
 from toolplan import extract as extraction
@@ -21,7 +20,7 @@ from toolplan.app.learned import with_learned
 from toolplan.app.settings import LABELS, Settings, source_tables
 from toolplan.errors import ToolplanError
 from toolplan.path import Json
-from toolplan.sources._base import OpenedTools, ServerStatus, SourceContext, not_asked
+from toolplan.sources._base import OpenedTools, SourceContext, not_asked
 from toolplan.sources.combined import (
     GIVEN,
     Accept,
@@ -43,40 +42,27 @@ DEMO: Final = "toolplan_demo:TOOLS"
 ADVICE: Final = "run_with"
 """The metadata of a plan that has run: what its tools were opened with."""
 _DEMO_NOTE: Final = "Tools: the demo (waste management, sample data). Your own: --tools."
-_DEMO_FOR_CONTRACTS: Final = (
-    "Tools: the demo (waste management, sample data). Contracts bring no tools: name those of"
-    " their agents with --tools."
+_NO_TOOLS_OF_CONTRACTS: Final = (
+    " Contracts bring no tools: name those of their agents with --tools."
 )
-_A_DICT: Final = "Give a tool object, or a dict whose values are functions or tool objects."
 _HELP: Final = (
     "Give a JSON file of tool objects, an MCP configuration, an OpenAPI document, or"
     " MODULE:ATTRIBUTE, as in toolplan_demo:TOOLS."
 )
 
 
-class Toolset(Struct, frozen=True):
-    """Open tools.
+class Toolset(OpenedTools, frozen=True):
+    """Open tools of all sources together.
 
     Attributes:
-        tools: the tools.
-        insights: functions that find sentences in what the tools return.
         advice: what the tools were opened with, so that a resumed run can open them again.
-        accept: pins the tools as they are now, and returns the lock files; None where tools cannot
+        pin: pins the tools as they are now, and returns the lock files; None where tools cannot
             change by themselves.
-        faults: which servers or operations cannot be used, and why.
-        address: the URL of the service, where the user has set it.
-        servers: the servers that were asked for tools, and who is signed in to them.
-        pins: where the tools are pinned, as a clause; empty where they cannot change.
     """
 
-    tools: Toolbox
-    insights: tuple[Callable[..., Any], ...]
-    advice: Mapping[str, Json]
-    accept: Accept | None = None
-    faults: tuple[str, ...] = ()
-    address: str | None = None
-    servers: tuple[ServerStatus, ...] = ()
-    pins: str = ""
+    insights: tuple[Callable[..., Any], ...] = ()
+    advice: Mapping[str, Json] = MappingProxyType({})
+    pin: Accept | None = None
 
 
 @contextmanager
@@ -94,39 +80,28 @@ def open_tools(
 ) -> Generator[Toolset]:
     """Yield the tools that `tools` is or names, the demo's where it is None; then close them.
 
-    `contracts` are those that are named; they have no tools of their own.
-
     Tools that installed packages add to every toolbox are added, and `extract` where there is a
-    model for it, which `reading` returns. Labels of `effects` come before
-    those of the settings, and these before the source's own. With `learns` tools have the schemas
-    that were learned here.
+    model for it, which `reading` returns. Labels of `effects` come before those of the settings,
+    and these before the source's own. With `learns` tools have the schemas learned here.
 
     Raises:
         ToolplanError: there are no such tools, or a label is wrong.
     """
     if tools is None:
-        note(_DEMO_FOR_CONTRACTS if contracts else _DEMO_NOTE)
+        note(_DEMO_NOTE + (_NO_TOOLS_OF_CONTRACTS if contracts else ""))
     asked = effect_labels(effects)
     labels = {**settings.effects, **asked}
+    tables = {name: settings.table(name) for name in ("sources", *source_tables())}
     context = SourceContext(
-        Path.cwd(),
-        os.environ,
-        {
-            **{name: settings.table(name) for name in ("sources", *source_tables())},
-            "effects": dict(labels),
-        },
-        settings.path or Path("toolplan.toml"),
-        home(),
-        base_url,
-        note,
-        ask or not_asked,
-    )
+        Path.cwd(), os.environ, {**tables, "effects": dict(labels)},
+        settings.path or Path("toolplan.toml"), home(), base_url, note, ask or not_asked,
+    )  # fmt: skip
     try:
         specs, given = _sources(DEMO if tools is None else tools, context.folder)
         with ExitStack() as opening:
             opened = _opened(specs, context, base_url, opening)
             if given is not None:
-                named = NamedSource("the list", (GIVEN,), OpenedTools(_given(given)))
+                named = NamedSource("the list", (GIVEN,), OpenedTools(given))
                 opened.append(named)
             advice: dict[str, Json] = {}
             if given is None:
@@ -134,8 +109,18 @@ def open_tools(
                 if base_url is not None:
                     advice["base_url"] = base_url
             # no order of the sources may change what is planned
-            together = combined(sorted(opened, key=lambda each: (each.labels, each.spec)))
-            yield _labelled(*together, advice, labels, asked, context, reading, learns)
+            ordered = sorted(opened, key=lambda each: (each.labels, each.spec))
+            together, accept = combined(ordered)
+            found = _with_additions(together.tools, reading)
+            _check_labels(labels, asked, found)
+            known = {tool: label for tool, label in labels.items() if tool in found}
+            if known:
+                found = found.labelled(known)
+                advice["effects"] = {tool: label.value for tool, label in known.items()}
+            if learns:
+                found = with_learned(found, context.data / LEARNED, note)
+            own: dict[str, Any] = asdict(replace(together, tools=found))
+            yield Toolset(**own, advice=advice, pin=accept)
     except ToolObjectError as error:
         code = error.code if error.code != "tool-object" else "bad-tools"
         raise ToolplanError(code, str(error), error.help or _HELP) from error
@@ -144,15 +129,14 @@ def open_tools(
 def _opened(
     specs: Sequence[str], context: SourceContext, base_url: str | None, opening: ExitStack
 ) -> list[NamedSource]:
-    """Open the sources; `base_url` is for the only one of an OpenAPI document.
-
-    Raises:
-        ToolplanError: `base_url` is for none of them, or might be for several.
-        ToolObjectError: one cannot be opened.
-    """
+    """Open the sources; `base_url` is for the only one of an OpenAPI document."""
     sources = [source_of(spec, context.folder)[1] for spec in specs]
     if base_url is not None and sum(source.takes_base_url for source in sources) != 1:
-        raise _no_address()
+        raise ToolplanError(
+            "usage",
+            "base_url is for the tools of one OpenAPI document.",
+            "Leave it out, name one document, or write base_url in [openapi.NAME] of the settings.",
+        )
     found: list[NamedSource] = []
     for spec, source in zip(specs, sources, strict=True):
         takes = replace(context, base_url=base_url if source.takes_base_url else None)
@@ -198,18 +182,15 @@ def effect_labels(effects: EffectsArgument) -> dict[str, Effects]:
     Raises:
         ToolplanError: one is not a label.
     """
-    given: object = [effects] if isinstance(effects, str) else effects
-    match given:
-        case Mapping():
-            table = cast("Mapping[object, object]", given)
-            pairs = [(str(tool), str(label)) for tool, label in table.items()]
-        case list() | tuple():
-            texts = map(str, cast("Sequence[object]", given))
-            pairs = [(tool, label) for tool, _, label in (each.rpartition("=") for each in texts)]
-        case _:
-            pairs = [("", str(given))]
+    given: object = effects
+    if isinstance(given, Mapping):
+        table = cast("Mapping[object, object]", given)
+        pairs = [f"{tool}={label}".rpartition("=") for tool, label in table.items()]
+    else:
+        listed = cast("Sequence[object]", given) if isinstance(given, list | tuple) else [given]
+        pairs = [str(each).rpartition("=") for each in listed]
     found: dict[str, Effects] = {}
-    for tool, label in pairs:
+    for tool, _, label in pairs:
         if not tool or label not in LABELS:
             raise ToolplanError(
                 "bad-effects",
@@ -220,20 +201,34 @@ def effect_labels(effects: EffectsArgument) -> dict[str, Effects]:
     return found
 
 
-def _sources(tools: object, folder: Path) -> tuple[list[str], object]:
+def _sources(tools: object, folder: Path) -> tuple[list[str], Toolbox | None]:
     """Return what names sources, each once, and the tools that are given as objects, if any."""
-    if (spec := _spec(tools)) is not None:
-        return [spec], None
-    if isinstance(tools, Mapping | bytes) or not isinstance(tools, Iterable):
-        return [], cast("object", tools)
-    listed = [*cast("Iterable[object]", tools)]
-    specs = [spec for each in listed if (spec := _spec(each)) is not None]
-    if not specs:
-        return [], listed
-    given: list[object] = []
-    for each in (each for each in listed if _spec(each) is None):
-        given += each.values() if isinstance(each, Toolbox) else [each]
-    return distinct(specs, folder), given or None
+    if isinstance(tools, Toolbox):
+        return [], tools
+    is_function = callable(tools) and not inspect.isclass(tools)
+    if isinstance(tools, Mapping):
+        tools = _members(cast("Mapping[object, object]", tools))
+    elif is_function or isinstance(tools, Tool) or _spec(tools) is not None:
+        tools = [tools]
+    if isinstance(tools, bytes) or not isinstance(tools, Iterable):
+        kind = type(cast("object", tools)).__name__
+        raise ToolObjectError(
+            f"A value of type {kind} is no tools; give a text, a module, or a list of tools."
+        )
+    specs: list[str] = []
+    given: list[Tool] = []
+    for each in cast("Iterable[object]", tools):
+        if (spec := _spec(each)) is not None:
+            specs.append(spec)
+        elif isinstance(each, Toolbox):
+            given += each.values()
+        elif isinstance(each, Mapping):
+            given.append(Tool.from_json(dict(cast("Mapping[str, Json]", each))))
+        elif callable(each) and not isinstance(each, Tool):
+            given.append(toolplan.tool(each))
+        else:
+            given.append(cast("Tool", each))  # the toolbox refuses what is none
+    return distinct(specs, folder), Toolbox(given) if given or not specs else None
 
 
 def _spec(tools: object) -> str | None:
@@ -248,48 +243,23 @@ def _spec(tools: object) -> str | None:
             return None
 
 
-def _given(tools: object) -> Toolbox:
-    """Return tools that are given as objects."""
-    if isinstance(tools, Toolbox):
-        return tools
-    if isinstance(tools, Tool):
-        return Toolbox([tools])
-    if isinstance(tools, Mapping):
-        tools = _members(cast("Mapping[object, object]", tools))
-    elif callable(tools) and not inspect.isclass(tools):
-        tools = [tools]
-    if isinstance(tools, bytes) or not isinstance(tools, Iterable):
-        kind = type(cast("object", tools)).__name__
-        raise ToolObjectError(
-            f"A value of type {kind} is no tools; give a text, a module, or a list of tools."
-        )
-    found: list[Tool] = []
-    for each in cast("Iterable[object]", tools):
-        if isinstance(each, Mapping):
-            found.append(Tool.from_json(dict(cast("Mapping[str, Json]", each))))
-        elif callable(each) and not isinstance(each, Tool):
-            found.append(toolplan.tool(each))
-        else:
-            found.append(cast("Tool", each))  # the toolbox refuses what is none
-    return Toolbox(found)
-
-
 def _members(given: Mapping[object, object]) -> Iterable[object]:
     """Return the tools of a tool object, of a list as MCP gives it, or of a dict of tools."""
     if isinstance(listed := given.get("tools"), list):
         return cast("list[object]", listed)
-    if isinstance(name := given.get("name"), str):
+    name = given.get("name")
+    if isinstance(name, str):
         return [given]
-    if "name" in given and not callable(name) and not isinstance(name, Mapping):
-        raise ToolObjectError(f"The 'name' of a tool is text, not {name!r}.", _A_DICT)
     if "mcpServers" in given or "openapi" in given:
         raise ToolObjectError(
             "A document with servers is read from a file.", "Give the path of the file."
         )
     if not given or not all(isinstance(each, Mapping) or callable(each) for each in given.values()):
+        what = "has values that are no tools" if given else "is empty"
+        if "name" in given:
+            what = f"is no tool: its 'name' is {name!r}"
         raise ToolObjectError(
-            "This dict has values that are no tools." if given else "This dict is empty.",
-            _A_DICT,
+            f"This dict {what}.", "Give a tool object, or a dict of functions or tool objects."
         )
     return [
         {"name": name, **cast("Mapping[str, object]", each)} if isinstance(each, Mapping) else each
@@ -297,53 +267,23 @@ def _members(given: Mapping[object, object]) -> Iterable[object]:
     ]
 
 
-def _labelled(
-    opened: OpenedTools,
-    accept: Accept | None,
-    advice: dict[str, Json],
-    labels: Mapping[str, Effects],
-    asked: Mapping[str, Effects],
-    context: SourceContext,
-    reading: Callable[[], providers.Model] | None,
-    learns: bool,
-) -> Toolset:
-    tools = opened.tools
+def _with_additions(tools: Toolbox, reading: Callable[[], providers.Model] | None) -> Toolbox:
+    """Return `tools` with those that packages add, and `extract` where there is a model for it."""
     extract = () if reading is None else (extraction.extract_tool(reading),)
     for more in (*ADDED.values(), *extract):
         if more.name not in tools and not tools.full_names(more.name):
             tools = tools.with_tools(more)
+    return tools
+
+
+def _check_labels(
+    labels: Mapping[str, Effects], asked: Mapping[str, Effects], tools: Toolbox
+) -> None:
     for name in labels:
+        problem = help_ = None
         if any(full not in labels for full in tools.full_names(name)):
-            raise ToolplanError(
-                "bad-effects", f"effects: {tools.ambiguity(name)}", "Give each of them its label."
-            )
-        if name in asked and name not in tools:
-            raise ToolplanError(
-                "bad-effects",
-                f"effects: there is no tool {name!r}.",
-                "`toolplan tools` lists the tools.",
-            )
-    known = {tool: label for tool, label in labels.items() if tool in tools}
-    if known:
-        tools = tools.labelled(known)
-        advice["effects"] = {tool: label.value for tool, label in known.items()}
-    if learns:
-        tools = with_learned(tools, context.data / LEARNED, context.note)
-    return Toolset(
-        tools,
-        opened.insights,
-        advice,
-        accept,
-        opened.faults,
-        opened.address,
-        opened.servers,
-        opened.pins,
-    )
-
-
-def _no_address() -> ToolplanError:
-    return ToolplanError(
-        "usage",
-        "base_url is for the tools of one OpenAPI document.",
-        "Leave it out, name one document, or write base_url in [openapi.NAME] of the settings.",
-    )
+            problem, help_ = tools.ambiguity(name), "Give each of them its label."
+        elif name in asked and name not in tools:
+            problem, help_ = f"there is no tool {name!r}.", "`toolplan tools` lists the tools."
+        if problem is not None:
+            raise ToolplanError("bad-effects", f"effects: {problem}", help_)

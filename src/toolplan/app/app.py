@@ -19,12 +19,11 @@ from toolplan import dry_run as dry_runs
 from toolplan import summary as summaries
 from toolplan.answer import InsightFunction
 from toolplan.app import _check
-from toolplan.app import resume as resuming
 from toolplan.app import workers as machines
 from toolplan.app._approve import Approve
 from toolplan.app._arguments import checked_methods
 from toolplan.app._decisions import consents_of, day_of, decisions_of, metadata_of
-from toolplan.app._kept import ActiveTasks, Kept, tracked
+from toolplan.app._kept import ActiveTasks, Kept
 from toolplan.app._left_out import answered, resumed, started
 from toolplan.app._loop import Loop, Setup, Watchers
 from toolplan.app._planning import DEFAULT_ATTEMPTS
@@ -40,6 +39,7 @@ from toolplan.app._toolset import ADVICE
 from toolplan.app.limits import NO_LIMITS, Concurrency, LimitOptions, run_options
 from toolplan.app.notes import estimate, foreseen, noted
 from toolplan.app.results import AskResult, CheckResult, RunResult
+from toolplan.app.resume import plan_in
 from toolplan.app.wait import wait
 from toolplan.compiler import Compiled, Tools, toolbox
 from toolplan.consent import Effect
@@ -156,7 +156,6 @@ class App:
         """
         return wait(work)
 
-    @tracked
     async def plan(
         self,
         question: str,
@@ -180,12 +179,14 @@ class App:
         Raises:
             ModelError: a model is asked and gives no complete reply.
         """
-        journal = await self._kept.journal_so_far()
-        new = await self._asked(question, today, context, conversation)
-        loop = self._loop(conversation, journal, NO_LIMITS, Watchers(on_step))
-        return await self._finished(await loop.plan(replace(new, attempts=(*tried,))), conversation)
+        with self.active.task():
+            journal = await self._kept.journal_so_far()
+            new = await self._asked(question, today, context, conversation)
+            loop = self._loop(conversation, journal, NO_LIMITS, Watchers(on_step))
+            return await self._finished(
+                await loop.plan(replace(new, attempts=(*tried,))), conversation
+            )
 
-    @tracked
     async def ask(
         self,
         question: str,
@@ -206,9 +207,7 @@ class App:
         on_delta: Callable[[deltas.Delta], None] | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> AskResult:
-        """Answer a question: plan, run the plan, and return what was found.
-
-        After a run that failed, the planner is asked for another plan, which keeps what is done.
+        """Answer a question: plan, run, plan the rest again where a run failed, return the answer.
 
         Args:
             question: what to answer.
@@ -237,22 +236,19 @@ class App:
             return await self.plan(
                 question, today=today, context=context, conversation=conversation, on_step=on_step
             )
-        watchers = Watchers(on_step, on_plan, on_delta, on_event)
-        given = LimitOptions.of(concurrency, timeout)
-        loop = self._loop(conversation, await self._kept.journal_to_run(), given, watchers)
-        loop = replace(loop, approve=approve, yes=yes, eager=eager, replan=replan)
-        start = Start(self._setup.day(today), loop.run_options, approve, yes, on_event)
-        asked = await self._asked(question, today, context, conversation)
-        asked = await answered(loop, asked, start)
-        asked = await summarised(asked, self.model, summary, self._setup)
-        return await self._finished(asked, conversation)
+        with self.active.task():
+            watchers = Watchers(on_step, on_plan, on_delta, on_event)
+            given = LimitOptions.of(concurrency, timeout)
+            loop = self._loop(conversation, await self._kept.journal_to_run(), given, watchers)
+            loop = replace(loop, approve=approve, yes=yes, eager=eager, replan=replan)
+            start = Start(self._setup.day(today), loop.run_options, approve, yes, on_event)
+            asked = await self._asked(question, today, context, conversation)
+            asked = await answered(loop, asked, start)
+            asked = await summarised(asked, self.model, summary, self._setup)
+            return await self._finished(asked, conversation)
 
     def check(self, plan: _check.PlanArgument, *, dialect: str = "toolplan") -> CheckResult:
-        """Check a plan against the tools and the policy.
-
-        Args:
-            plan: text in `dialect`, a JSON document, or a plan.
-            dialect: the dialect of a text.
+        """Check a plan against the tools and the policy: text in `dialect`, JSON, or a plan.
 
         Raises:
             ToolplanError: `plan` is not a plan, or there is no such dialect.
@@ -282,7 +278,6 @@ class App:
         on_event: Callable[[Event], None] | None = ...,
     ) -> RunResult: ...
 
-    @tracked
     async def run(
         self,
         plan: _check.PlanArgument,
@@ -301,42 +296,33 @@ class App:
     ) -> RunResult | dry_runs.DryRun:
         """Check a plan, and run exactly that plan.
 
-        Args:
-            plan: the result of `plan` or `check`, a plan, text in `dialect`, or a JSON document.
-            dialect: the dialect of a text.
-            run_id: the name of the run; a new one by default.
-            today: the date that counts as today, for tools that ask for it.
-            yes: approve any plan with effects without asking.
-            approve: as for `ask`.
-            concurrency: the most calls at once: N, or `NAME=N` for a tool or a source.
-            timeout: the most seconds of each try of a call.
-            dry_run: call no tool; return what a run would do with sample values.
-            done: events of an earlier run whose steps are not run again (`toolplan.deltas`).
-            on_plan: called with the plan before it runs.
-            on_event: called with each event of the run.
+        The plan is the result of `plan` or `check`, a plan, text in `dialect`, or a JSON document.
+        With `dry_run` no tool is called: it returns what a run would do with sample values. Steps
+        of the events `done` are not run again (`toolplan.deltas`). All else is as for `ask`.
 
         Raises:
             ToolplanError: the plan does not pass the check, or a limit is wrong.
             CannotRun: a tool cannot be called.
             ApprovalRequired: the plan has effects and was not approved. No call was made.
         """
-        self._kept.check_open()
-        checked = (await in_thread(self.check, plan, dialect=dialect)).needed()
-        given = LimitOptions.of(concurrency, timeout)
-        options = self.run_options(given)
-        if dry_run:
-            return await simulate_run(self._setup, checked, await self._kept.journal_so_far())
-        expected = await in_thread(_expected, self, checked, given)
-        start = Start(self._setup.day(today), options, approve, yes, on_event, done)
-        notes = run_notes(self._metadata, self._user.advice, given, start.day)
-        checked = noted(checked, {**notes, **expected})
-        if on_plan is not None:
-            on_plan(checked)
-        journal = await self._kept.journal_to_run()
-        checked, ended = await started(self._setup, checked, run_id, journal, start)
-        return await in_thread(self._ended, checked, ended)
+        with self.active.task():
+            self._kept.check_open()
+            checked = (await in_thread(self.check, plan, dialect=dialect)).needed()
+            given = LimitOptions.of(concurrency, timeout)
+            options = self.run_options(given)
+            if dry_run:
+                return await simulate_run(self._setup, checked, await self._kept.journal_so_far())
+            start = Start(self._setup.day(today), options, approve, yes, on_event, done)
+            notes = run_notes(self._metadata, self._user.advice, given, start.day)
+            if await self._kept.journal_so_far() is not None:
+                notes |= estimate(await in_thread(self.forecast, checked, given))
+            checked = noted(checked, notes)
+            if on_plan is not None:
+                on_plan(checked)
+            journal = await self._kept.journal_to_run()
+            checked, ended = await started(self._setup, checked, run_id, journal, start)
+            return await in_thread(self._ended, checked, ended)
 
-    @tracked
     async def resume(
         self,
         run: str,
@@ -357,23 +343,13 @@ class App:
     ) -> RunResult:
         """Resume a run that was interrupted, cancelled, or waits for a person.
 
-        What is done is not done again.
+        What is done is not done again. Approvals and callbacks are as for `run`, limits by default
+        as the run was started.
 
-        Args:
-            run: the name of the run, or its beginning.
-            retry: calls in doubt to make again: `STEP` or `STEP:ITEM`.
-            resolve: calls in doubt that succeeded, with their results: `STEP=JSON`, or a mapping.
-            abort: calls in doubt that failed.
-            allow: steps whose calls wait and may be made; or these calls, as they were shown.
-            deny: steps whose calls wait and are not to be made.
-            leave_out: calls (`STEP:ITEM`) that another plan, in a run of its own, leaves out.
-            reason: why they are not; the planner and the journal get it.
-            yes: approve the plan without asking, where it was not approved yet.
-            approve: as for `ask`.
-            concurrency: as for `run`; by default as the run was started.
-            timeout: as for `run`.
-            on_plan: called with the plan before it continues.
-            on_event: called with each new event.
+        - Calls in doubt, `STEP` or `STEP:ITEM`: `retry` makes them again, `abort` takes them as
+          failed, `resolve` as succeeded with a result (`STEP=JSON`, or a mapping).
+        - Calls that wait, by steps or as they were shown: `allow` makes them, `deny` does not, with
+          a `reason`; another plan, in a run of its own, leaves out the calls of `leave_out`.
 
         Raises:
             ToolplanError: an option is wrong.
@@ -381,16 +357,17 @@ class App:
             ApprovalRequired: the plan has effects and was not approved.
             JournalError: there is no such run, or another process works on it.
         """
-        decided = decisions_of(retry, resolve, abort), consents_of(allow, deny, reason)
-        journal = await in_thread(self.needed_journal)
-        name, metadata, plan = await in_thread(_kept_run, self._setup, journal, run)
-        given = LimitOptions.of(concurrency, timeout)
-        if on_plan is not None:
-            on_plan(plan)
-        options = self.run_options(LimitOptions.kept(metadata.get(ADVICE)), given)
-        start = Start(self._setup.day(day_of(metadata)), options, approve, yes, on_event)
-        plan, ended = await resumed(self._setup, journal, name, plan, decided, leave_out, start)
-        return await in_thread(self._ended, plan, ended)
+        with self.active.task():
+            decided = decisions_of(retry, resolve, abort), consents_of(allow, deny, reason)
+            journal = await in_thread(self.needed_journal)
+            name, document, plan = await in_thread(_kept_run, self._setup, journal, run)
+            metadata, given = metadata_of(document), LimitOptions.of(concurrency, timeout)
+            if on_plan is not None:
+                on_plan(plan)
+            options = self.run_options(LimitOptions.kept(metadata.get(ADVICE)), given)
+            start = Start(self._setup.day(day_of(metadata)), options, approve, yes, on_event)
+            plan, ended = await resumed(self._setup, journal, name, plan, decided, leave_out, start)
+            return await in_thread(self._ended, plan, ended)
 
     def runs(self, limit: int = 20, after: str = "") -> list[RunEntry]:
         """Return the runs that the journal keeps, the newest first, or those after a `cursor`.
@@ -466,18 +443,8 @@ class App:
         (logger.info if self._on_note is None else self._on_note)(printable(sentence))
 
 
-def _kept_run(
-    setup: Setup, journal: Store, start: str
-) -> tuple[str, dict[str, Json], ExecutionPlan]:
-    """Return the name, the metadata and the plan of the run whose name begins so."""
+def _kept_run(setup: Setup, journal: Store, start: str) -> tuple[str, Json, ExecutionPlan]:
+    """Return the name, the plan's document and the plan of the run whose name begins so."""
     name = journal.find(start)
-    metadata = metadata_of(journal.record(name).plan)
-    plan = resuming.plan_of(
-        name, setup.tools, journal=journal, limits=setup.limits, rules=setup.rules
-    )
-    return name, metadata, plan
-
-
-def _expected(app: App, plan: ExecutionPlan, given: LimitOptions) -> dict[str, Json]:
-    """Return what the metadata of a plan that runs says of its forecast."""
-    return {} if app.journal is None else estimate(app.forecast(plan, given))
+    record = journal.record(name)
+    return name, record.plan, plan_in(record, setup.tools, limits=setup.limits, rules=setup.rules)

@@ -9,18 +9,15 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from enum import Enum
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from toolplan.app._stranded import stranded_texts
 from toolplan.app._toolset import Toolset, open_toolbox, open_tools
 from toolplan.app.home import FILE as POLICY
 from toolplan.app.home import home, journal_at, journal_place, policy_of
-from toolplan.app.limits import run_options
-from toolplan.app.retention import retention
 from toolplan.app.settings import Settings, read_settings
+from toolplan.app.workers import stranded_texts
 from toolplan.dialects._guarded import guarded_dialect
 from toolplan.errors import ToolplanError
 from toolplan.extensions import KINDS, EntryPoint, Extensions
@@ -29,6 +26,7 @@ from toolplan.flows import Policy, Vouched
 from toolplan.planners.guarded import guarded_factory
 from toolplan.providers import configured_models
 from toolplan.providers._endpoint import guarded_provider
+from toolplan.release import own_version
 from toolplan.render.printable import count_text
 from toolplan.rules import all_rules
 from toolplan.rules._guarded import guarded_rules
@@ -81,19 +79,18 @@ def check_up(tools: Sequence[str] = ()) -> Iterator[Finding]:
     models and services, to which a connection is opened and closed again.
     """
     yield Finding("python", State.FINE, f"{platform.python_version()}, {sys.executable}")
-    yield Finding("toolplan", State.FINE, _own_version())
+    yield Finding("toolplan", State.FINE, own_version())
     yield from _extras()
     yield from _extensions()
     settings = yield from _settings()
-    yield from _policy(settings)
+    yield _policy(settings)
     yield from _models(settings)
     yield from _journal(settings)
     if not tools:
         yield Finding("tools", State.ABSENT, "None are named.", "Name them: --tools TOOLS.")
     faults = set[str]()
     for spec in tools:
-        opening = partial(open_tools, spec, settings, _ignore)
-        for finding in _tools(f"tools {spec}", opening, settings):
+        for finding in _tools(f"tools {spec}", open_tools(spec, settings, _ignore), settings):
             if finding.state is State.FAULTY:
                 faults.add(finding.text)
             yield finding
@@ -102,15 +99,8 @@ def check_up(tools: Sequence[str] = ()) -> Iterator[Finding]:
         if together.text not in faults:  # a source that does not open is one fault
             yield together
     for name in settings.table("toolboxes"):
-        opening = partial(open_toolbox, name, settings, _ignore)
+        opening = open_toolbox(name, settings, _ignore)
         yield from _tools(f"toolbox {name}", opening, settings)
-
-
-def _own_version() -> str:
-    try:
-        return version("toolplan")
-    except PackageNotFoundError:
-        return "not installed, only imported"
 
 
 def _extras() -> Iterator[Finding]:
@@ -145,19 +135,12 @@ def _extensions() -> Iterator[Finding]:
         faults = 0
         for name in dict.fromkeys(entry.name for entry in entries):
             packages = [entry.package for entry in entries if entry.name == name]
-            subject = f"{KINDS[group]} {name}"
-            try:
-                _ = offered[name]
-            except ToolplanError as error:
-                faults += 1
-                yield _faulty(subject, error)
-            else:
-                yield Finding(subject, State.FINE, f"of the package {packages[0]}")
+            found = Finding(f"{KINDS[group]} {name}", State.FINE, f"of the package {packages[0]}")
+            fault = _fault_of(found.subject, partial(offered.__getitem__, name))
+            faults += fault is not None
+            yield fault or found
         if group == _RULES and entries and not faults:
-            try:
-                all_rules()
-            except ToolplanError as error:
-                yield _faulty("rules", error)
+            yield from filter(None, [_fault_of("rules", all_rules)])
 
 
 def _settings() -> Generator[Finding, None, Settings]:
@@ -167,42 +150,26 @@ def _settings() -> Generator[Finding, None, Settings]:
     except ToolplanError as error:
         yield _faulty("settings", error)
         return Settings(environment={})
-    faults = 0
-    for read in (_tables, _variables):
-        try:
-            read(settings)
-        except ToolplanError as error:
-            faults += 1
-            yield _faulty("settings", error)
-    exists = settings.path is not None and settings.path.exists()
-    if not faults:
-        state = State.FINE if exists else State.ABSENT
-        text = settings.place if exists else f"There is no {settings.place}; defaults apply."
-        yield Finding("settings", state, text)
+    reads = (
+        lambda: (settings.limits, settings.retention(), settings.effects, settings.thresholds),
+        lambda: settings.models,
+    )
+    faults = [fault for read in reads if (fault := _fault_of("settings", read))]
+    yield from faults
+    if not faults and settings.path is not None and settings.path.exists():
+        yield Finding("settings", State.FINE, settings.place)
+    elif not faults:
+        text = f"There is no {settings.place}; defaults apply."
+        yield Finding("settings", State.ABSENT, text)
     return settings
 
 
-def _tables(settings: Settings) -> None:
-    run_options(settings, Toolbox(()))
-    retention(settings)
-    _ = settings.effects, settings.thresholds
-
-
-def _variables(settings: Settings) -> None:
-    _ = settings.models
-
-
-def _policy(settings: Settings) -> Iterator[Finding]:
+def _policy(settings: Settings) -> Finding:
     path = home() / POLICY
     if not path.exists():
-        yield Finding("policy", State.ABSENT, f"There is no {path}; nothing is restricted.")
-        return
-    try:
-        policy_of(None, settings.path or path)
-    except ToolplanError as error:
-        yield _faulty("policy", error)
-    else:
-        yield Finding("policy", State.FINE, str(path))
+        return Finding("policy", State.ABSENT, f"There is no {path}; nothing is restricted.")
+    fault = _fault_of("policy", partial(policy_of, None, settings.path or path))
+    return fault or Finding("policy", State.FINE, str(path))
 
 
 def _models(settings: Settings) -> Iterator[Finding]:
@@ -253,36 +220,26 @@ def _workers(journal: Store) -> Iterator[Finding]:
         return
     worked = runs.worked()
     counts = [f"{worked.count(queue)} for {queue}" for queue in sorted({*worked})]
-    if counts:
-        yield Finding("workers", State.FINE, ", ".join(counts))
-    else:
-        yield Finding("workers", State.ABSENT, "None takes runs of this journal.")
+    text = ", ".join(counts) or "None takes runs of this journal."
+    yield Finding("workers", State.FINE if counts else State.ABSENT, text)
     yield _replication(*runs.replication())
     if fenced := runs.fenced():
         text = f"{len(fenced)} runs were open when the database moved: {', '.join(fenced)}."
-        yield Finding(
-            "failover",
-            State.FAULTY,
-            text,
-            "Look at each, then: `toolplan resume --after-failover`.",
-        )
+        help_ = "Look at each, then: `toolplan resume --after-failover`."
+        yield Finding("failover", State.FAULTY, text, help_)
     for text, help_ in stranded_texts(runs.stranded(), worked):
         yield Finding("workers", State.FAULTY, text, help_)
 
 
 def _replication(synchronous: str, standbys: int) -> Finding:
     """Return a finding on whether a failover can lose acknowledged commits."""
-    if synchronous:
-        text = f"Commits wait for standbys: {synchronous}."
+    if synchronous or not standbys:
+        waits = f"Commits wait for standbys: {synchronous}."
+        text = waits if synchronous else "No standby is connected."
         return Finding("replication", State.FINE, text)
-    if not standbys:
-        return Finding("replication", State.FINE, "No standby is connected.")
-    return Finding(
-        "replication",
-        State.ABSENT,
-        f"Commits do not wait for the {standbys} standbys: a failover may lose the latest calls.",
-        "Set synchronous_standby_names on the server; see docs/workers.md.",
-    )
+    text = f"Commits do not wait for the {standbys} standbys: a failover may lose the latest calls."
+    help_ = "Set synchronous_standby_names on the server; see docs/workers.md."
+    return Finding("replication", State.ABSENT, text, help_)
 
 
 def _together(subject: str, tools: Toolbox, settings: Settings) -> Finding:
@@ -307,23 +264,19 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _tools(
-    subject: str,
-    opening: Callable[[], AbstractContextManager[Toolset]],
-    settings: Settings,
+    subject: str, opening: AbstractContextManager[Toolset], settings: Settings
 ) -> Iterator[Finding]:
     try:
-        with opening() as opened:
+        with opening as opened:
             tools = [tool for tool in opened.tools.values() if tool.source != _BUILTIN]
-            shown = {server.text for server in opened.servers}
-            for text in dict.fromkeys(opened.faults):
-                if text not in shown:
-                    yield Finding(subject, State.FAULTY, text)
             for server in opened.servers:
                 state = State.FINE if server.is_usable else State.FAULTY
                 yield Finding(f"server {server.name}", state, server.text)
             refused = [f"{tool.name}: {tool.unusable}" for tool in tools if tool.unusable]
-            for text in refused:
-                yield Finding(subject, State.FAULTY, text)
+            shown = {server.text for server in opened.servers}
+            for text in dict.fromkeys((*opened.faults, *refused)):
+                if text not in shown:
+                    yield Finding(subject, State.FAULTY, text)
             pins = f", {opened.pins}" if opened.pins else ""
             usable = count_text(len(tools) - len(refused), "tool")
             yield Finding(subject, State.FINE, f"{usable}{pins}")
@@ -345,6 +298,15 @@ def _combined(tools: Sequence[str], settings: Settings) -> Finding:
 
 def _ignore(_: str) -> None:
     """Let a note be: what counts is found in what was opened."""
+
+
+def _fault_of(subject: str, action: Callable[[], object]) -> Finding | None:
+    """Return what is wrong with `subject` where `action` fails; None where it works."""
+    try:
+        action()
+    except ToolplanError as error:
+        return _faulty(subject, error)
+    return None
 
 
 def _faulty(subject: str, error: ToolplanError) -> Finding:

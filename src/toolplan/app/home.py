@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 import platformdirs
 
 from toolplan import flows
-from toolplan.app.settings import Settings, read_settings
+from toolplan.app.settings import Settings, file_fault, read_settings
 from toolplan.errors import ToolplanError
 from toolplan.flows import Policy, PolicyError
 from toolplan.storage.journal import Place, Store, is_address, open_journal
@@ -44,15 +44,6 @@ def journal_place(settings: Settings, given: Place | None = None) -> Path | str:
 def user_journal(given: str | None = None) -> Path | str:
     """Return where the journal of a command is; `given` is its option."""
     return journal_place(read_settings(home()), given)
-
-
-def existing_journal(given: str | None = None) -> Store | None:
-    """Open the journal of a command, if there is one.
-
-    Raises:
-        JournalError: it cannot be opened.
-    """
-    return journal_at(user_journal(given))
 
 
 def journal_at(place: Path | str) -> Store | None:
@@ -105,8 +96,6 @@ def read_policy(path: str | os.PathLike[str]) -> Policy:
     file = Path(path)
     try:
         return flows.parse_policy(file.read_text("utf-8"), str(file))
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-    except UnicodeDecodeError as error:
-        reason = f"not UTF-8 text (byte {error.start})"
-    raise PolicyError(f"{file}: {reason}.", (), "Name a policy: --policy FILE.")
+    except (OSError, UnicodeDecodeError) as error:
+        help_ = "Name a policy: --policy FILE."
+        raise PolicyError(f"{file}: {file_fault(error)}.", (), help_) from None

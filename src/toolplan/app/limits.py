@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias, cast
 
-from msgspec import Struct, field
+from msgspec import Struct, ValidationError, convert
 
-from toolplan.app.settings import Settings, SettingsError
+from toolplan.app.settings import Calls, Seconds, Settings
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.engines import RunOptions
 from toolplan.errors import ToolplanError
@@ -16,11 +16,6 @@ from toolplan.tools import Toolbox
 
 Concurrency: TypeAlias = int | str | Sequence[str] | Mapping[str, int]
 """The most calls at once: a number for all; `NAME=N` or `{NAME: N}` for a tool or a source."""
-
-TABLE: Final = "limits"
-_MOST_CALLS: Final = 100_000
-_LONGEST_S: Final = 86_400.0
-_EXAMPLE: Final = "Its table [limits] has lines such as `concurrency = 8` and `timeout = 20`."
 
 
 class LimitOptions(Struct, frozen=True):
@@ -32,20 +27,13 @@ class LimitOptions(Struct, frozen=True):
     @classmethod
     def of(cls, concurrency: Concurrency | None, timeout_s: float | None) -> LimitOptions:
         """Return the limits in the form in which the command line gives them."""
-        given = cast("object", concurrency)
-        match given:
-            case None:
-                texts: tuple[str, ...] = ()
-            case int() | float() | str():
-                texts = (str(given),)
-            case Mapping():
-                table = cast("Mapping[object, object]", given)
-                texts = tuple(f"{name}={calls}" for name, calls in table.items())
-            case list() | tuple():
-                texts = tuple(map(str, cast("Sequence[object]", given)))
-            case _:
-                texts = (str(given),)  # which is refused
-        return cls(texts, timeout_s)
+        if isinstance(concurrency, Mapping):
+            concurrency = [f"{name}={calls}" for name, calls in concurrency.items()]
+        elif not isinstance(
+            concurrency, list | tuple
+        ):  # a number, a text, or what is refused later
+            concurrency = [] if concurrency is None else [str(concurrency)]
+        return cls(tuple(map(str, concurrency)), timeout_s)
 
     @classmethod
     def kept(cls, advice: Json) -> LimitOptions:
@@ -59,19 +47,12 @@ class LimitOptions(Struct, frozen=True):
 
     def to_json(self) -> dict[str, Json]:
         """Return what a resumed run needs to know; nothing where no limit was given."""
-        if not self.concurrency and self.timeout_s is None:
+        if self == NO_LIMITS:
             return {}
-        return {TABLE: {"concurrency": [*self.concurrency], "timeout": self.timeout_s}}
+        return {"limits": {"concurrency": [*self.concurrency], "timeout": self.timeout_s}}
 
 
 NO_LIMITS: Final = LimitOptions()
-
-
-class _Found(Struct):
-    concurrency: int = RunOptions().concurrency
-    timeout_s: float = RunOptions().timeout_s
-    tools: dict[str, int] = field(default_factory=dict[str, int])
-    sources: dict[str, int] = field(default_factory=dict[str, int])
 
 
 def run_options(settings: Settings, tools: Toolbox, *given: LimitOptions) -> RunOptions:
@@ -80,71 +61,65 @@ def run_options(settings: Settings, tools: Toolbox, *given: LimitOptions) -> Run
     Raises:
         ToolplanError: a limit is not valid, or names neither a tool nor a source.
     """
-    found = _of_settings(settings)
+    limits, default = settings.limits, RunOptions()
+    in_all, seconds = limits.concurrency or default.concurrency, limits.timeout or default.timeout_s
+    of_tools, of_sources = {**limits.tools}, {**limits.sources}
+    sources = {tool.source for tool in tools.values()}
     for options in given:
         for text in options.concurrency:
-            _add(found, text, tools)
+            name, _, number = text.rpartition("=")
+            calls = _calls(text, number)
+            if not name:
+                in_all = calls
+            elif name in tools:
+                of_tools[name] = calls
+            elif name in sources:
+                of_sources[name] = calls
+            else:
+                raise _unknown(name, tools, sources)
         if options.timeout_s is not None:
-            if not _is_time(options.timeout_s):
-                given_s = cast("object", options.timeout_s)
-                text = f"{given_s:g}" if isinstance(given_s, int | float) else repr(given_s)
-                raise ToolplanError(
-                    "usage",
-                    f"timeout {text} is not a valid time.",
-                    f"Give seconds, more than 0 and at most {_LONGEST_S:g}.",
-                )
-            found.timeout_s = options.timeout_s
+            seconds = _seconds(options.timeout_s)
     return RunOptions(
-        concurrency=found.concurrency,
-        timeout_s=found.timeout_s,
-        tool_concurrency=found.tools,
-        source_concurrency=found.sources,
+        concurrency=in_all,
+        timeout_s=seconds,
+        tool_concurrency=of_tools,
+        source_concurrency=of_sources,
     )
 
 
-def _add(found: _Found, text: str, tools: Toolbox) -> None:
-    name, _, number = text.rpartition("=")
-    if not _is_limit(number):
-        raise ToolplanError(
-            "usage",
-            f"concurrency {text!r} is not a valid limit.",
-            f"Write a number from 1 to {_MOST_CALLS:,}, or NAME=NUMBER for a tool or a source.",
-        )
-    sources = {tool.source for tool in tools.values()}
-    if not name:
-        found.concurrency = int(number)
-    elif name in tools:
-        found.tools[name] = int(number)
-    elif name in sources:
-        found.sources[name] = int(number)
-    else:
-        known = ", ".join(sorted(map(repr, sources - {""})))
-        raise ToolplanError(
-            "usage",
-            f"concurrency: there is no tool and no source {name!r}.",
-            did_you_mean(near(name, [*tools, *sources]))
-            or f"`toolplan tools` lists the tools. Sources: {known}.",
-        )
+def _calls(text: str, number: str) -> int:
+    try:
+        if number.isascii() and number.isdecimal():
+            return convert(number, Calls, strict=False)
+    except ValidationError:
+        pass
+    raise ToolplanError(
+        "usage",
+        f"concurrency {text!r} is not a valid limit.",
+        "Write a number from 1 to 100,000, or NAME=NUMBER for a tool or a source.",
+    )
 
 
-def _of_settings(settings: Settings) -> _Found:
-    found = _Found()
-    for name, value in settings.table(TABLE).items():
-        match name, value:
-            case "concurrency", int(calls) if _is_limit(str(calls)):
-                found.concurrency = calls
-            case "timeout", (int() | float()) as seconds if _is_time(seconds):
-                found.timeout_s = float(seconds)
-            case "everywhere", dict():
-                pass  # of all machines, not of a run
-            case (("tools" | "sources"), dict()):
-                calls = _calls(cast("dict[str, object]", value), name, settings)
-                (found.tools if name == "tools" else found.sources).update(calls)
-            case _:
-                raise SettingsError(
-                    f"{settings.place}: {name!r} in [{TABLE}] cannot be used.", _EXAMPLE
-                )
-    return found
+def _seconds(given: float) -> float:
+    try:
+        return convert(given, Seconds)
+    except ValidationError:
+        shown = f"{given:g}" if isinstance(cast("object", given), float) else repr(given)
+        raise ToolplanError(
+            "usage",
+            f"timeout {shown} is not a valid time.",
+            "Give seconds, more than 0 and at most 86400.",
+        ) from None
+
+
+def _unknown(name: str, tools: Toolbox, sources: set[str]) -> ToolplanError:
+    known = ", ".join(sorted(map(repr, sources - {""})))
+    return ToolplanError(
+        "usage",
+        f"concurrency: there is no tool and no source {name!r}.",
+        did_you_mean(near(name, [*tools, *sources]))
+        or f"`toolplan tools` lists the tools. Sources: {known}.",
+    )
 
 
 def limits_everywhere(settings: Settings, tools: Toolbox) -> dict[str, int]:
@@ -153,30 +128,5 @@ def limits_everywhere(settings: Settings, tools: Toolbox) -> dict[str, int]:
     Raises:
         SettingsError: a limit is not valid. A name that these tools do not have is left out.
     """
-    table = settings.table(TABLE).get("everywhere", {})
-    if not isinstance(table, dict):
-        raise SettingsError(
-            f"{settings.place}: 'everywhere' in [{TABLE}] cannot be used.",
-            "The table [limits.everywhere] has lines such as `github = 2`.",
-        )
-    found = _calls(cast("dict[str, object]", table), "everywhere", settings)
     names = {*tools, *(tool.source for tool in tools.values())}
-    return {name: most for name, most in found.items() if name in names}
-
-
-def _calls(table: Mapping[str, object], name: str, settings: Settings) -> dict[str, int]:
-    for each, calls in table.items():
-        if not (isinstance(calls, int) and _is_limit(str(calls))):
-            raise SettingsError(
-                f"{settings.place}: {each!r} in [{TABLE}.{name}] is not a valid limit.", _EXAMPLE
-            )
-    return cast("dict[str, int]", table)
-
-
-def _is_limit(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) < 8 and 1 <= int(text) <= _MOST_CALLS
-
-
-def _is_time(seconds: object) -> bool:
-    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    return is_number and 0 < cast("float", seconds) <= _LONGEST_S
+    return {name: most for name, most in settings.limits.everywhere.items() if name in names}

@@ -44,20 +44,10 @@ async def resume(
 ) -> Run:
     """Resume a run that was interrupted, cancelled, or waits for a person.
 
-    Its plan is taken from the journal and checked again.
-
-    Args:
-        run_id: the name of the run.
-        tools: the tools of the run, unchanged.
-        journal: where the run is kept.
-        approval: called with a plan with effects that has no approval yet.
-        decisions: by step and item (None without `for_each`), what is to be done about calls in
-            doubt.
-        consents: by step, whether its calls that wait may be made.
-        limits: the limits of plans and runs.
-        run_options: concurrency and timeouts of the run.
-        on_event: called with every new event.
-        clock: seconds since the epoch.
+    Its plan is taken from the journal and checked again; its tools have to be unchanged.
+    `decisions` say by step and item (None without `for_each`) what is to be done about calls in
+    doubt, `consents` by step whether calls that wait may be made. All else is as for
+    `toolplan.run`.
 
     Raises:
         CannotRun: the plan does not pass its check with these tools, or they have changed, or a
@@ -86,12 +76,7 @@ async def resume(
 def cancel(journal: Store, start: str, reason: str, by: str, at: float) -> None:
     """End a run on which no process works, as one that waits for a person.
 
-    Args:
-        journal: where the run is kept.
-        start: the name of the run, or its beginning.
-        reason: why its plan is refused; empty where it is only cancelled.
-        by: who decides; empty where that is not known.
-        at: now, in seconds since the epoch.
+    `reason` says why its plan is refused, and `by` who decides; both may be empty.
 
     Raises:
         ToolplanError: the run is over.
@@ -159,30 +144,21 @@ def tools_in(record: RunRecord, tools: Toolbox) -> Toolbox:
 
     So the run keeps its digest, and what was approved with it, after a description has changed.
     """
-    listed = record.tools if isinstance(record.tools, list) else []
-    found = {
-        name: same
-        for kept in listed
-        if isinstance(kept, dict)
-        and (name := str(kept.get("name"))) in tools
-        and (same := _as_recorded(tools[name], kept)) is not None
-    }
+    found: dict[str, Tool] = {}
+    for kept in record.tools if isinstance(record.tools, list) else []:
+        if not isinstance(kept, dict) or (name := str(kept.get("name"))) not in tools:
+            continue
+        tool, before = tools[name], recorded_tool(kept)
+        item = before.to_json()
+        if item != tool.to_json() and kept.get("version", before.version) == tool.version:
+            found[name] = replace(
+                tool,
+                description=before.description,
+                raw_input=before.raw_input,
+                raw_output=before.raw_output,
+                recorded=item,
+            )
     return Toolbox({**tools, **found}.values()) if found else tools
-
-
-def _as_recorded(tool: Tool, kept: Mapping[str, Json]) -> Tool | None:
-    """Return `tool` with the object that was kept; None where it is equal, or is no such tool."""
-    before = recorded_tool(kept)
-    item = before.to_json()
-    if item == tool.to_json() or kept.get("version", before.version) != tool.version:
-        return None
-    return replace(
-        tool,
-        description=before.description,
-        raw_input=before.raw_input,
-        raw_output=before.raw_output,
-        recorded=item,
-    )
 
 
 def recorded_tool(kept: Mapping[str, Json]) -> Tool:

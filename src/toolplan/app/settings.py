@@ -8,40 +8,38 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Final, cast, get_args, get_type_hints
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import Annotated, Any, Final, TypeAlias, TypeVar, cast
+from zoneinfo import ZoneInfo
 
-from msgspec import Struct
+from msgspec import Meta, Struct, ValidationError, convert, field
+from msgspec.structs import fields
 
 from toolplan.answer import Thresholds
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.errors import ToolplanError
 from toolplan.extras import check_beside
-from toolplan.providers import SETTABLE
+from toolplan.providers import SETTABLE, Model, UsageTracker, open_model
 from toolplan.sources.named import SOURCES
 from toolplan.tools import Effects
 
 FILE: Final = "toolplan.toml"
-TABLES: Final = (
-    "answer",
-    "effects",
-    "limits",
-    "retention",
-    "runs",
-    "sources",
-    "toolboxes",
-)
 LABELS: Final = tuple(label.value for label in Effects)
 _OLLAMA: Final = "http://localhost:11434"
-_FLAGS: Final = {
-    **dict.fromkeys(("1", "true", "yes", "on", "y", "t"), True),
-    **dict.fromkeys(("0", "false", "no", "off", "n", "f"), False),
-}
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _NO_KEYS: Final[Mapping[str, str]] = MappingProxyType({})
+
+_T = TypeVar("_T")
+_Parameter: TypeAlias = Annotated[str, Meta(pattern=f"^({'|'.join(SETTABLE)})$")]
+_Size: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
+Calls: TypeAlias = Annotated[int, Meta(ge=1, le=100_000)]
+Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=86_400)]
+_Age: TypeAlias = Annotated[str, Meta(pattern="^[0-9]{1,6}[smhdw]$")]
+_RunCount: TypeAlias = Annotated[int, Meta(ge=0, le=10_000_000)]
+_Spec: TypeAlias = Annotated[str, Meta(min_length=1)]
 
 
 class SettingsError(ToolplanError):
@@ -54,102 +52,19 @@ class SettingsError(ToolplanError):
         super().__init__("bad-settings", message, help)
 
 
-class _Bad(Exception):
-    """A value cannot be used; the text ends the sentence that names the variable."""
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise _Bad("must be text")
-    return value
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    if isinstance(value, str):  # a list in a variable is separated by commas or blanks
-        return tuple(value.replace(",", " ").split())
-    if not isinstance(value, list):
-        raise _Bad("must be a list of texts")
-    return tuple(_text(each) for each in cast("list[object]", value))
-
-
-def _parameters(value: object) -> tuple[str, ...]:
-    named = _texts(value)
-    for name in named:
-        if name not in SETTABLE:
-            raise _Bad(f"has {name!r}, which is none of {', '.join(SETTABLE)}")
-    return named
-
-
-def _zone(value: object) -> str:
-    name = _text(value)
-    try:
-        ZoneInfo(name)
-    except (ValueError, OSError, ZoneInfoNotFoundError):
-        raise _Bad(f"is no time zone: {name!r}; write one as Europe/Berlin") from None
-    return name
-
-
-def _flag(value: object) -> bool:
-    found = value if isinstance(value, bool) else _FLAGS.get(str(value).lower())
-    if found is None:
-        raise _Bad("must be true or false")
-    return found
-
-
-def _keys(value: object) -> Mapping[str, str]:
-    found = value
-    if isinstance(value, str):
-        try:
-            found = json.loads(value)
-        except (ValueError, RecursionError):
-            found = None
-    if not isinstance(found, dict):
-        raise _Bad("must be a JSON object with a key for each address")
-    table = cast("dict[object, object]", found)
-    if not all(isinstance(each, str) for pair in table.items() for each in pair):
-        raise _Bad("must have a text for each address")
-    return cast("dict[str, str]", table)
-
-
-def _number(low: float, high: float, *, whole: bool = False) -> Callable[[object], Any]:
-    kind = "a whole number" if whole else "a number"
-
-    def read(value: object) -> float:
-        try:
-            if isinstance(value, bool) or not isinstance(value, str | int | float):
-                raise ValueError
-            number = int(value) if whole else float(value)
-            if not low <= number <= high or number != float(value):
-                raise ValueError
-        except (ValueError, OverflowError):
-            raise _Bad(f"must be {kind} from {low:,g} to {high:,g}") from None
-        return number
-
-    return read
-
-
-def _whole(low: int, high: int) -> Callable[[object], Any]:
-    return _number(low, high, whole=True)
-
-
-class _Setting(Struct, frozen=True):
-    variable: str
-    read: Callable[[object], Any]
-    secret: bool = False
-
-
 class ModelSettings(Struct, frozen=True):
     """The settings of models and planners, with a default for each that is not set.
 
     Each field is an environment variable, and in `toolplan.toml` a line with the name of the
-    variable in small letters. The environment comes first.
+    variable in small letters. The environment comes first. A list in a variable is separated by
+    commas or blanks, a mapping is JSON.
 
     Attributes:
         models: names of models, in the order in which they are asked.
         timeout_s: the most seconds of one call to a model.
         max_calls: the most calls to models for one reply.
         left_out: parameters that no model is sent; those that an endpoint refuses are found out.
-        url_keys: keys of models at bare URLs, by scheme and host; JSON in the environment.
+        url_keys: keys of models at bare URLs, by scheme and host.
         openai_model: the model of OpenAI in `seed_chain`; `groq_model`, `ollama_model` likewise.
         ollama_url: the old name of `ollama_base_url`.
         temperature: of a model that plans.
@@ -165,31 +80,35 @@ class ModelSettings(Struct, frozen=True):
             the machine, and of each time itself.
     """
 
-    models: Annotated[tuple[str, ...], _Setting("TOOLPLAN_MODEL", _texts)] = ()
-    timeout_s: Annotated[float, _Setting("TOOLPLAN_MODEL_TIMEOUT", _number(0.001, 3_600))] = 60.0
-    max_calls: Annotated[int, _Setting("TOOLPLAN_MODEL_MAX_CALLS", _whole(1, 1_000))] = 8
-    left_out: Annotated[tuple[str, ...], _Setting("TOOLPLAN_MODEL_WITHOUT", _parameters)] = ()
-    url_keys: Annotated[Mapping[str, str], _Setting("TOOLPLAN_MODEL_KEYS", _keys, secret=True)] = (
-        _NO_KEYS
+    models: tuple[str, ...] = field(default=(), name="TOOLPLAN_MODEL")
+    timeout_s: Annotated[float, Meta(ge=0.001, le=3_600)] = field(
+        default=60.0, name="TOOLPLAN_MODEL_TIMEOUT"
     )
-    openai_api_key: Annotated[str, _Setting("OPENAI_API_KEY", _text, secret=True)] = ""
-    anthropic_api_key: Annotated[str, _Setting("ANTHROPIC_API_KEY", _text, secret=True)] = ""
-    groq_api_key: Annotated[str, _Setting("GROQ_API_KEY", _text, secret=True)] = ""
-    openai_model: Annotated[str, _Setting("OPENAI_MODEL", _text)] = "gpt-3.5-turbo"
-    groq_model: Annotated[str, _Setting("GROQ_MODEL", _text)] = "llama-3.1-8b-instant"
-    ollama_model: Annotated[str, _Setting("OLLAMA_MODEL", _text)] = "mistral:latest"
-    ollama_base_url: Annotated[str, _Setting("OLLAMA_BASE_URL", _text)] = ""
-    ollama_url: Annotated[str, _Setting("OLLAMA_URL", _text)] = ""
-    temperature: Annotated[float, _Setting("PLANNER_TEMPERATURE", _number(0, 2))] = 0.0
-    max_tokens: Annotated[int, _Setting("PLANNER_MAX_TOKENS", _whole(1, 1_000_000))] = 10_000
-    instructions: Annotated[str, _Setting("PLANNER_INSTRUCTIONS", _text)] = ""
-    small_model: Annotated[bool, _Setting("PLANNER_SMALL_MODEL", _flag)] = False
-    max_retries: Annotated[int, _Setting("PLANNER_MAX_RETRIES", _whole(0, 20))] = 3
-    enable_caching: Annotated[bool, _Setting("PLANNER_ENABLE_CACHING", _flag)] = True
-    cache_max_size: Annotated[int, _Setting("PLANNER_CACHE_MAX_SIZE", _whole(1, 1_000_000))] = 100
-    cache_ttl_ms: Annotated[int, _Setting("PLANNER_CACHE_TTL", _whole(0, 10**15))] = 3_600_000
-    validate_tools: Annotated[bool, _Setting("PLANNER_VALIDATE_TOOLS", _flag)] = True
-    zone: Annotated[str, _Setting("TOOLPLAN_ZONE", _zone)] = ""
+    max_calls: Annotated[int, Meta(ge=1, le=1_000)] = field(
+        default=8, name="TOOLPLAN_MODEL_MAX_CALLS"
+    )
+    left_out: tuple[_Parameter, ...] = field(default=(), name="TOOLPLAN_MODEL_WITHOUT")
+    url_keys: Mapping[str, str] = field(default=_NO_KEYS, name="TOOLPLAN_MODEL_KEYS")
+    openai_api_key: str = field(default="", name="OPENAI_API_KEY")
+    anthropic_api_key: str = field(default="", name="ANTHROPIC_API_KEY")
+    groq_api_key: str = field(default="", name="GROQ_API_KEY")
+    openai_model: str = field(default="gpt-3.5-turbo", name="OPENAI_MODEL")
+    groq_model: str = field(default="llama-3.1-8b-instant", name="GROQ_MODEL")
+    ollama_model: str = field(default="mistral:latest", name="OLLAMA_MODEL")
+    ollama_base_url: str = field(default="", name="OLLAMA_BASE_URL")
+    ollama_url: str = field(default="", name="OLLAMA_URL")
+    temperature: Annotated[float, Meta(ge=0, le=2)] = field(default=0.0, name="PLANNER_TEMPERATURE")
+    max_tokens: _Size = field(default=10_000, name="PLANNER_MAX_TOKENS")
+    instructions: str = field(default="", name="PLANNER_INSTRUCTIONS")
+    small_model: bool = field(default=False, name="PLANNER_SMALL_MODEL")
+    max_retries: Annotated[int, Meta(ge=0, le=20)] = field(default=3, name="PLANNER_MAX_RETRIES")
+    enable_caching: bool = field(default=True, name="PLANNER_ENABLE_CACHING")
+    cache_max_size: _Size = field(default=100, name="PLANNER_CACHE_MAX_SIZE")
+    cache_ttl_ms: Annotated[int, Meta(ge=0, le=10**15)] = field(
+        default=3_600_000, name="PLANNER_CACHE_TTL"
+    )
+    validate_tools: bool = field(default=True, name="PLANNER_VALIDATE_TOOLS")
+    zone: str = field(default="", name="TOOLPLAN_ZONE")
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
@@ -197,7 +116,7 @@ class ModelSettings(Struct, frozen=True):
 
     def __rich_repr__(self) -> list[tuple[str, object]]:
         """Return the fields without keys, for the libraries that print values."""
-        shown = (n for n in self.__struct_fields__ if n not in _SETTINGS or not _SETTINGS[n].secret)
+        shown = (name for name in self.__struct_fields__ if "key" not in name)
         return [(name, getattr(self, name)) for name in shown]
 
     @property
@@ -224,6 +143,18 @@ class ModelSettings(Struct, frozen=True):
         used = "is ignored" if self.ollama_base_url else "still works"
         return (f"OLLAMA_URL is the old name of OLLAMA_BASE_URL, and {used}.",)
 
+    def opened(self, specs: Sequence[str], tracker: UsageTracker) -> Model:
+        """Return the models `specs`, or those of the settings, as one; see `open_model`."""
+        return open_model(
+            specs or self.models,
+            keys=self.keys,
+            addresses=self.addresses,
+            timeout_s=self.timeout_s,
+            max_calls=self.max_calls,
+            left_out=self.left_out,
+            tracker=tracker,
+        )
+
     def seed_chain(self) -> tuple[str, ...]:
         """Return OpenAI and Groq where their keys are set, then Ollama."""
         keys = self.keys
@@ -232,15 +163,45 @@ class ModelSettings(Struct, frozen=True):
         return (*keyed, f"ollama:{self.ollama_model}")
 
 
-_SETTINGS: Final[Mapping[str, _Setting]] = {
-    name: get_args(hint)[1]
-    for name, hint in get_type_hints(ModelSettings, include_extras=True).items()
+VARIABLES: Final[Mapping[str, str]] = {
+    each.encode_name: each.name for each in fields(ModelSettings)
 }
-"""How the fields of `ModelSettings` are read."""
-VARIABLES: Final[Mapping[str, str]] = {each.variable: name for name, each in _SETTINGS.items()}
 """The field of each environment variable."""
 NAMES: Final = tuple(sorted(each.lower() for each in VARIABLES))
 """The names in `toolplan.toml` beside its tables."""
+
+
+class Limits(Struct, frozen=True, forbid_unknown_fields=True):
+    """The table `[limits]`: the most calls at once, of a run and of all machines together."""
+
+    concurrency: Calls | None = None
+    timeout: Seconds | None = None
+    tools: dict[str, Calls] = {}
+    sources: dict[str, Calls] = {}
+    everywhere: dict[str, Calls] = {}
+
+
+class _Retention(Struct, frozen=True, forbid_unknown_fields=True):
+    older_than: _Age | None = None
+    keep: _RunCount | None = None
+
+
+class _Runs(Struct, frozen=True, forbid_unknown_fields=True):
+    journal: str = ""
+
+
+class _Toolbox(Struct, frozen=True, forbid_unknown_fields=True):
+    tools: Annotated[tuple[_Spec, ...], Meta(min_length=1)]
+
+
+_HELP: Final = {
+    "answer": f"The table [answer] has {', '.join(Thresholds.__struct_fields__)}.",
+    "effects": f'It has lines such as `send_mail = "write"`; the labels: {", ".join(LABELS)}.',
+    "limits": "It has lines such as `concurrency = 8` and `timeout = 20`.",
+    "retention": 'It has the lines `older_than = "30d"` and `keep = 100`.',
+    "runs": 'It has lines such as `journal = "runs.sqlite"`.',
+}
+TABLES: Final = (*_HELP, "sources", "toolboxes")
 
 
 def source_tables() -> tuple[str, ...]:
@@ -267,10 +228,10 @@ class Settings:
         self._document = document
         variables = os.environ if environment is None else environment
         self._set = {name.upper(): value for name, value in variables.items() if value}
+        tables = sorted((*TABLES, *source_tables()))
         for key in document:
-            if key not in TABLES and key not in NAMES and key not in source_tables():
+            if key not in tables and key not in NAMES:
                 check_beside("source", key, f"{self.place}: [{key}]")
-                tables = sorted((*TABLES, *source_tables()))
                 known = ", ".join((*(f"[{table}]" for table in tables), *NAMES))
                 meant = did_you_mean(near(key, (*tables, *NAMES))) or ""
                 raise SettingsError(
@@ -301,6 +262,14 @@ class Settings:
             )
         return dict(cast("Mapping[str, object]", found))
 
+    def _read(self, name: str, kind: type[_T]) -> _T:
+        """Return a table as `kind`."""
+        try:
+            return convert(self.table(name), kind)
+        except (ValidationError, ToolplanError) as error:
+            reason = str(error)
+        raise SettingsError(f"{self.place}: [{name}] cannot be used: {reason}", _HELP[name])
+
     @property
     def effects(self) -> dict[str, Effects]:
         """The labels of `[effects]`, by tool.
@@ -308,15 +277,40 @@ class Settings:
         Raises:
             SettingsError: one is not a label.
         """
-        found: dict[str, Effects] = {}
-        for tool, label in self.table("effects").items():
-            if label not in LABELS:
-                raise SettingsError(
-                    f"{self.place}: the label of {tool!r} is none of {', '.join(LABELS)}.",
-                    'The table [effects] has lines such as `send_mail = "write"`.',
-                )
-            found[tool] = Effects(str(label))
-        return found
+        return self._read("effects", dict[str, Effects])
+
+    @property
+    def limits(self) -> Limits:
+        """The table `[limits]`.
+
+        Raises:
+            SettingsError: it cannot be used.
+        """
+        return self._read("limits", Limits)
+
+    def retention(self, older_than: str | None = None, keep: int | None = None) -> tuple[int, int]:
+        """Return which runs are pruned: the seconds after which, and the number of latest not.
+
+        That is what is given, else what is set, else 30 days and 100 runs. Where only one of the
+        two is given or set, only that one counts.
+
+        Raises:
+            ToolplanError: an age or a number is not valid.
+        """
+        table = self._read("retention", _Retention)
+        try:
+            given = convert({"older_than": older_than, "keep": keep}, _Retention)
+        except ValidationError as error:
+            raise ToolplanError(
+                "usage",
+                f"The age or the number of runs cannot be read: {error}",
+                "Give an age, as in 30d (s, m, h, d, w), and a number of runs from 0.",
+            ) from None
+        age = given.older_than or table.older_than
+        number = table.keep if given.keep is None else given.keep
+        if age is None and number is None:
+            age, number = "30d", 100
+        return int(age[:-1]) * _SECONDS[age[-1]] if age else 0, number or 0
 
     @property
     def journal(self) -> str | Path | None:
@@ -325,24 +319,12 @@ class Settings:
         A path in the file is relative to the folder of the file.
 
         Raises:
-            SettingsError: it is not text, or the table has other names.
+            SettingsError: the table cannot be used.
         """
-        table = self.table("runs")
-        for name in table:
-            if name != "journal":
-                hint = did_you_mean(near(name, ["journal"])) or "The table [runs] has journal."
-                raise SettingsError(f"{self.place}: [runs] has no setting {name!r}.", hint)
-        found = self._set.get("TOOLPLAN_JOURNAL") or table.get("journal")
-        if found is None or found == "":
-            return None
-        if not isinstance(found, str):
-            raise SettingsError(
-                f"{self.place}: journal in [runs] is not text.",
-                'The table [runs] has lines such as `journal = "runs.sqlite"`.',
-            )
-        if "TOOLPLAN_JOURNAL" in self._set or ":/" in found or self.path is None:
-            return found
-        return self.path.parent / Path(found).expanduser()
+        written, variable = self._read("runs", _Runs).journal, self._set.get("TOOLPLAN_JOURNAL")
+        if variable or ":/" in written or self.path is None or not written:
+            return variable or written or None
+        return self.path.parent / Path(written).expanduser()
 
     def toolbox(self, name: str) -> tuple[str, ...]:
         """Return what opens the tools of the toolbox `name`, of the table `[toolboxes.NAME]`.
@@ -350,26 +332,19 @@ class Settings:
         Raises:
             SettingsError: there is none, or it cannot be used.
         """
-        table, example = self.table("toolboxes"), 'tools = ["module:TOOLS", "mcp.json"]'
+        table = self.table("toolboxes")
+        line = f'[toolboxes.{name}] has a line with at least one text: `tools = ["module:TOOLS"]`.'
         if name not in table:
             known = ", ".join(map(repr, table)) or "none"
             raise SettingsError(
                 f"{self.place}: there is no toolbox {name!r}.",
-                did_you_mean(near(name, table))
-                or f"Known toolboxes: {known}. The table [toolboxes.{name}] has a line such as"
-                f" `{example}`.",
+                did_you_mean(near(name, table)) or f"Known toolboxes: {known}. {line}",
             )
-        found = table[name]
-        lines = cast("dict[str, object]", found) if isinstance(found, dict) else {}
-        specs = (
-            cast("list[object]", listed) if isinstance(listed := lines.get("tools"), list) else []
-        )
-        if specs and len(lines) == 1 and all(isinstance(each, str) and each for each in specs):
-            return tuple(map(str, specs))
-        raise SettingsError(
-            f"{self.place}: [toolboxes.{name}] cannot be used.",
-            f"It has one line, with at least one text: `{example}`.",
-        )
+        try:
+            return convert(table[name], _Toolbox).tools
+        except ValidationError as error:
+            reason = str(error)
+        raise SettingsError(f"{self.place}: [toolboxes.{name}] cannot be used: {reason}", line)
 
     @property
     def thresholds(self) -> Thresholds:
@@ -378,16 +353,12 @@ class Settings:
         Raises:
             SettingsError: a name is unknown, or its value means nothing.
         """
-        table, known = self.table("answer"), Thresholds.__struct_fields__
-        for name in table:
-            if name not in known:
-                names = ", ".join(known)
-                hint = did_you_mean(near(name, known)) or f"The table [answer] has {names}."
-                raise SettingsError(f"{self.place}: [answer] has no setting {name!r}.", hint)
-        try:
-            return Thresholds(**cast("dict[str, Any]", table))
-        except ToolplanError as error:
-            raise SettingsError(f"{self.place}: in [answer] {error}") from None
+        for name in self.table("answer"):
+            if name not in Thresholds.__struct_fields__:
+                raise SettingsError(
+                    f"{self.place}: [answer] has no setting {name!r}.", _HELP["answer"]
+                )
+        return self._read("answer", Thresholds)
 
     @cached_property
     def models(self) -> ModelSettings:
@@ -398,8 +369,8 @@ class Settings:
         """
         values: dict[str, Any] = {}
         wrong: list[str] = []
-        for name, setting in _SETTINGS.items():
-            variable = setting.variable
+        for each in fields(ModelSettings):
+            variable = each.encode_name
             if variable in self._set:
                 value, place = self._set[variable], "the environment"
             elif variable.lower() in self._document:
@@ -407,13 +378,31 @@ class Settings:
             else:
                 continue
             try:
-                values[name] = setting.read(value)
-            except _Bad as error:
-                wrong.append(f"{variable} in {place}: it {error}.")
+                values[each.name] = _converted(each.name, value, each.type)
+            except ValidationError as error:
+                wrong.append(f"{variable} in {place}: {error}.")
         # Raised outside of the clause above: what was caught there may hold a key.
         if wrong:
             raise SettingsError(" ".join(wrong), "Fix or unset these variables.")
         return ModelSettings(**values)
+
+
+def _converted(name: str, value: object, kind: object) -> object:
+    """Return the value of a field of `ModelSettings`."""
+    if isinstance(value, str) and name in ("models", "left_out"):
+        value = value.replace(",", " ").split()
+    elif isinstance(value, str) and name == "url_keys":
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            raise ValidationError("Expected a JSON object with a key for each address") from None
+    found: object = convert(value, cast("type[Any]", kind), strict=False)
+    if name == "zone":
+        try:
+            ZoneInfo(str(found))
+        except (LookupError, ValueError, OSError):
+            raise ValidationError(f"no time zone {value!r}; write one as Europe/Berlin") from None
+    return found
 
 
 def read_settings(
@@ -428,14 +417,23 @@ def read_settings(
         return Settings(environment=environment)
     path = folder / FILE
     try:
-        text = path.read_text("utf-8")
-        return Settings(tomllib.loads(text), path, environment)
+        document = tomllib.loads(path.read_text("utf-8"))
     except (FileNotFoundError, NotADirectoryError):
-        return Settings(path=path, environment=environment)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-    except tomllib.TOMLDecodeError as error:
-        reason = f"not valid TOML: {error}"
-    except UnicodeDecodeError as error:
-        reason = f"not UTF-8 text (byte {error.start})"
-    raise SettingsError(f"{path}: {reason}.", "Fix the file, or move it away.")
+        document = {}
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        reason = file_fault(error)
+        raise SettingsError(f"{path}: {reason}.", "Fix the file, or move it away.") from None
+    return Settings(document, path, environment)
+
+
+def file_fault(error: Exception) -> str:
+    """Return why a file cannot be read or written, as a clause."""
+    match error:
+        case OSError(strerror=reason):
+            return reason or type(error).__name__
+        case UnicodeDecodeError(start=start):
+            return f"not UTF-8 text (byte {start})"
+        case tomllib.TOMLDecodeError():
+            return f"not valid TOML: {error}"
+        case _:
+            return str(error)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -17,7 +17,6 @@ from toolplan.app._decisions import consents_of, day_of, decisions_of, metadata_
 from toolplan.app._kept import Kept
 from toolplan.app._loop import Setup
 from toolplan.app._runs import User, run_notes
-from toolplan.app._stranded import Stranded, stranded_texts
 from toolplan.app._toolset import ADVICE
 from toolplan.app.limits import Concurrency, LimitOptions
 from toolplan.app.notes import noted
@@ -37,10 +36,14 @@ from toolplan.errors import ToolplanError
 from toolplan.events import Event, Run, RunEnded, RunParked, RunState, RunWaiting, fold
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
+from toolplan.render.printable import count_text
+from toolplan.render.runs_view import SHORT
 from toolplan.storage.journal import JournalError, RunRecord, Slot, Store, follow, recover
 from toolplan.storage.journal.worker_runs import COUNTED, WorkerRuns
 from toolplan.threads import in_thread
 from toolplan.tools import Tool, Toolbox
+
+_MOST_NAMED: Final = 20
 
 
 class Worked(Struct, frozen=True):
@@ -147,18 +150,9 @@ class Workers:
     ) -> str:
         """Submit a checked plan to the workers, and return the name of its run.
 
-        Once it is returned, the run is kept and a worker will take it. A plan with effects that
-        nobody approves here waits: `approve` approves it, from anywhere.
-
-        Args:
-            plan: the `plan` of `App.check`, `App.plan` or `compile_plan`.
-            run_id: the name of the run; a new one by default.
-            today: the date that counts as today, for tools that ask for it.
-            yes: approve any plan.
-            approve: an approval of the plan, or its digest. With "values" or a `ValueApproval`
-                reads run first, and each call with effects waits with its values: see `decide`.
-            concurrency: as for `App.run`.
-            timeout: as for `App.run`.
+        Once it is returned, the run is kept and a worker will take it. The arguments are those of
+        `App.run`, without an approver: a plan with effects that is not approved here waits for
+        `approve`, and with "values" or a `ValueApproval` each call with effects for `decide`.
 
         Raises:
             CannotRun: it cannot be run with these tools.
@@ -176,8 +170,10 @@ class Workers:
         async for event in events:
             yield event
             pauses = isinstance(event, RunEnded | RunParked | RunWaiting)
-            if pauses and await in_thread(self._stands, run):
-                return
+            if pauses:
+                entry = await in_thread(self._kept.needed_journal().entry, run)
+                if entry.status is not RunState.RUNNING:  # it waits for a person
+                    return
 
     async def approve(self, run: str, digest: str, *, who: str = "") -> None:
         """Approve the plan of a run that waits, from anywhere; a worker then continues it.
@@ -272,16 +268,13 @@ class Workers:
         now = journal.load(run)
         if now.digest != digest:
             raise ApprovalRequired(now.digest)
-        if now.waiting:
-            raise JournalError(
-                "not-waiting",
-                f"Run {run!r} is approved call by call, with their values.",
-                f"`toolplan show {run}` shows the calls that wait.",
+        if now.waiting or now.approved_at is not None or now.status is not RunState.WAITING:
+            waits = (
+                "its calls wait with their values" if now.waiting else f"it is {now.status.value}"
             )
-        if now.approved_at is not None or now.status is not RunState.WAITING:
             raise JournalError(
                 "not-waiting",
-                f"Run {run!r} waits for no approval: it is {now.status.value}.",
+                f"Run {run!r} waits for no approval of its plan: {waits}.",
                 f"`toolplan show {run}` shows it.",
             )
         self.runs().send(run, "approve", digest, who)
@@ -296,24 +289,46 @@ class Workers:
         runs, events = self.runs(), self._kept.needed_journal().events(run)
         intents = recover(events).intents
         contents: list[tuple[str, Json]] = []
-        for slot, decided in decisions.items():
-            step, item = slot
-            if slot not in intents:
+        for (step, item), decided in decisions.items():
+            attempt = intents.get((step, item))
+            if attempt is None:
                 place = f"step {step!r}" if item is None else f"item {item} of step {step!r}"
                 raise no_call_in_doubt(place)
             contents.append(("decide", {
-                "step": step, "item": item, "attempt": intents[slot], "decision": decided.decision,
+                "step": step, "item": item, "attempt": attempt, "decision": decided.decision,
                 "output": decided.output,
             }))  # fmt: skip
         contents += [("consent", each) for each in _consented(fold(events), consents)]
-        for kind, content in contents:
+        for kind, content in contents or [("resume", None)]:
             runs.send(run, kind, content, who)
-        if not contents:
-            runs.send(run, "resume", None, who)
 
-    def _stands(self, run: str) -> bool:
-        """Return whether nothing happens to `run` until a person does something."""
-        return self._kept.needed_journal().entry(run).status is not RunState.RUNNING
+
+class Stranded(NamedTuple):
+    """The runs of one queue that has no worker: what is wrong, and what to do."""
+
+    text: str
+    help: str
+
+
+def stranded_texts(runs: Mapping[str, str], worked: Collection[str]) -> list[Stranded]:
+    """Return what to say of `runs`, given with their queues, where only `worked` have workers."""
+    found: list[Stranded] = []
+    for queue in sorted({*runs.values()}):
+        names = [run[:SHORT] for run in runs if runs[run] == queue]
+        more = f", and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        needs = "needs" if len(names) == 1 else "need"
+        toolbox = queue.partition("@")[0]
+        others = sorted({each for each in worked if each.partition("@")[0] == toolbox})
+        have = f" The workers for {' and '.join(others)} have other tools." if others else ""
+        found.append(
+            Stranded(
+                f"There is no worker for {queue}, which {count_text(len(names), 'run')} {needs}:"
+                f" {', '.join(names[:_MOST_NAMED])}{more}.{have}",
+                f"Start `toolplan worker {toolbox}` with the tools that they were planned for, or"
+                " end a run: `toolplan cancel RUN`.",
+            )
+        )
+    return found
 
 
 def not_shared(journal: Store) -> JournalError:
@@ -339,9 +354,6 @@ def _consented(run: Run, consents: Mapping[str, Consent]) -> list[Json]:
     """Return the messages of `consents`, which name the calls that are decided about.
 
     A call that waits later, with other values, is not one of them.
-
-    Raises:
-        CannotRun: no call of a step waits, or not the one that was shown.
     """
     found: list[Json] = []
     for step, consent in consents.items():

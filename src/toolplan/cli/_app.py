@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from toolplan import event_loop, own_code, threads
+from toolplan.app.settings import file_fault
 from toolplan.cli import _commands, terminal
 from toolplan.cli.terminal import Exit, note
 from toolplan.errors import ToolplanError, sentence
@@ -26,12 +27,14 @@ def main(arguments: list[str] | None = None) -> None:
     """
     words = sys.argv[1:] if arguments is None else [*arguments]
     as_json = "--json" in words
-    debug = "--debug" in _options(words)
+    options = words[: words.index("--")] if "--" in words else words
+    debug = "--debug" in options
     if debug:
         words.remove("--debug")
     terminal.prepare_streams()
     try:
-        code = _run(words, debug=debug)
+        with faults_reported(debug=debug, as_json=as_json):
+            code = _commands.run_words(words)
         sys.stdout.flush()
     except ToolplanError as error:
         code = terminal.report(error, as_json=as_json)
@@ -44,28 +47,12 @@ def main(arguments: list[str] | None = None) -> None:
         code = Exit.NO_READER
     except OSError as error:
         terminal.abandon_output()
-        reason = error.strerror or type(error).__name__
-        failed = ToolplanError("storage", f"The system reports: {reason}.")
+        failed = ToolplanError("storage", f"The system reports: {file_fault(error)}.")
         code = terminal.report(failed, as_json=as_json)
     status = code if isinstance(code, int) else 0
     if arguments is None:
         end_process(status)
     sys.exit(status)
-
-
-def _options(words: list[str]) -> list[str]:
-    """Return the words that may be options: those before `--`."""
-    return words[: words.index("--")] if "--" in words else words
-
-
-def _run(words: list[str], *, debug: bool) -> object:
-    """Run a command; return its exit code, or what else it returns.
-
-    Raises:
-        ToolplanError: the words of the call are wrong, or the command failed.
-    """
-    with faults_reported(debug=debug, as_json="--json" in words):
-        return _commands.run_words(words)
 
 
 _LAST_THREADS_S: Final = 5.0  # for threads that are no daemons, when calls were given up
@@ -136,7 +123,9 @@ def faults_reported(*, debug: bool, as_json: bool) -> Generator[None]:
     try:
         yield
     except ToolplanError as error:
-        cause = _cause(error)
+        cause: BaseException | None = error
+        while isinstance(cause, ToolplanError):
+            cause = cause.__cause__
         fault = None if cause is None or not debug else own_code.own_fault(cause)
         if fault is not None:
             note(_lines(fault), wrap=False)
@@ -146,14 +135,6 @@ def faults_reported(*, debug: bool, as_json: bool) -> Generator[None]:
         LOGGER.setLevel(level)
         if debug or not as_json:
             faults.report(debug=debug)
-
-
-def _cause(error: BaseException) -> BaseException | None:
-    """Return what is behind the errors of toolplan."""
-    cause: BaseException | None = error
-    while isinstance(cause, ToolplanError):
-        cause = cause.__cause__
-    return cause
 
 
 def _lines(fault: own_code.OwnFault) -> str:

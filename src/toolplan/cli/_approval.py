@@ -9,7 +9,7 @@ import sys
 import uuid
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import closing, contextmanager, redirect_stdout
-from typing import Final
+from typing import Final, cast
 
 from toolplan.app._approve import VALUES, Approve, ByPlan, DigestApprover
 from toolplan.app._runs import maker_of
@@ -25,12 +25,11 @@ from toolplan.approval import (
 )
 from toolplan.cli._display import Display
 from toolplan.cli.outcome import (
-    report_comparison,
-    report_forecast,
     report_usage,
     stopped_help,
 )
 from toolplan.cli.terminal import CommandError, discard_input, err, note, show_long
+from toolplan.compiler import Compiled
 from toolplan.consent import Answer, Denied, Effect, LeaveOut, ValueApproval, needs_values
 from toolplan.diagnostics import Diagnostic
 from toolplan.events import Event, Run
@@ -39,6 +38,7 @@ from toolplan.forecast import Forecast
 from toolplan.render import approval_view, effects_view
 from toolplan.render.diagnostics import DiagnosticView, Located
 from toolplan.render.printable import printable
+from toolplan.render.runs_view import compared_text, forecast_text
 from toolplan.storage.journal import JournalError, Store
 from toolplan.tools import Effects
 
@@ -65,9 +65,9 @@ class RunGuard:
         times: int | None = None,
     ) -> None:
         self.display = display
+        self.app: App = cast("App", None)  # set once it is open
         self.plan: ExecutionPlan | None = None
         self.run = run
-        self.app: App | None = None
         self.expected: Forecast | None = None
         self._digest = digest
         self._yes = yes
@@ -81,20 +81,24 @@ class RunGuard:
         self.run = uuid.uuid4().hex
         return self.run
 
+    def show_compiled(self, compiled: Compiled) -> None:
+        """Show a plan that is about to run, with what was found in it."""
+        if compiled.plan is not None:
+            self.show_plan(compiled.plan, compiled.diagnostics)
+
     def show_plan(self, plan: ExecutionPlan, found: Sequence[Diagnostic] = ()) -> None:
         """Show the plan that is about to run, and what was `found` in it.
 
         A forecast is shown where earlier calls allow one.
         """
         self.plan = plan
-        if self.app is None:
-            return
         self.display.show_plan(plan, self.app.tools)
         self.expected = self.app.forecast(plan)
         if self._may_ask:
             if found:
                 err().print(DiagnosticView(tuple(map(Located, found))))
-            report_forecast(self.expected)
+            if self.expected.p90_s > 0:  # earlier calls say something
+                note(f"Expected: {forecast_text(self.expected)}.")
         self.display.open(plan)
 
     def go_on(self, plan: ExecutionPlan, before: Sequence[Event]) -> None:
@@ -104,37 +108,32 @@ class RunGuard:
 
     def report_ended(self, run: Run | None) -> None:
         """Report what a run took, and what models have used, where more than JSON is wanted."""
-        if not self._may_ask or self.app is None:
+        if not self._may_ask:
             return
-        if run is not None:
-            report_comparison(self.expected, run)
+        expected, took_s = self.expected, None if run is None else run.took_s
+        if expected is not None and expected.p90_s > 0 and took_s is not None:
+            note(f"It {compared_text(expected, took_s)}.")
         report_usage(self.app.tracker)
 
     @property
     def approve(self) -> Approve | None:
         """Who approves, as `App` takes it: the plan of the digest, the person, or None."""
+        asks = self._can_ask()
+        by_values = ValueApproval(ValuesQuestion(self.display, _line, by_word=self._by_word))
         if self._digest == VALUES:
-            return self._by_values() if self._can_ask() else ValueApproval()
-        asks = self._can_ask() and not self._yes
+            return by_values if asks else ValueApproval()
+        known = self._ask
         if self._digest is not None:
             known = DigestApprover(self._digest, self._ask, self._times)
-            return ByPlan(self._who, known) if asks else known
-        if self._yes:
-            return self._ask
-        return ByPlan(self._who, self._ask) if asks else None
+        if self._yes or not asks:
+            return known if self._yes or self._digest is not None else None
 
-    def _who(self, plan: ExecutionPlan) -> Approver | ValueApproval:
-        """Return who approves `plan`: values that tools give are shown before a person decides."""
-        if needs_values(plan) and self._digest in (None, plan.digest):
-            return self._by_values()
-        return (
-            self._ask
-            if self._digest is None
-            else DigestApprover(self._digest, self._ask, self._times)
-        )
+        def choose(plan: ExecutionPlan) -> Approver | ValueApproval:
+            # values that tools give are shown before a person decides
+            wants_values = needs_values(plan) and self._digest in (None, plan.digest)
+            return by_values if wants_values else known
 
-    def _by_values(self) -> ValueApproval:
-        return ValueApproval(ValuesQuestion(self.display, _line, by_word=self._by_word))
+        return ByPlan(choose, known)
 
     @contextmanager
     def interruptions_reported(self) -> Generator[None]:
@@ -155,19 +154,14 @@ class RunGuard:
         except ApprovalRequired as required:
             raise self._missing(required) from None
         except RunStopped:
-            self.display.close()
-            raise RunStopped(
-                stopped_help(self.run) if self._is_kept() else "No run was kept."
-            ) from None
+            raise RunStopped(self._stopped_help()) from None
         except KeyboardInterrupt:
-            self.display.close()
-            kept = f"Interrupted. {stopped_help(self.run)}"
-            note(kept if self._is_kept() else "Interrupted; no run was kept.")
+            note(f"Interrupted. {self._stopped_help()}")
             raise
 
     def _report_uses(self) -> None:
         """Report how many runs the digest has approved, where it may approve several."""
-        journal = None if self.app is None else self.app.journal
+        journal = self.app.journal
         if self._times == 1 or self._digest is None or journal is None:
             return
         used = len(journal.users(self._digest))
@@ -183,19 +177,20 @@ class RunGuard:
             f" it; --approve {plan.digest} approves that plan."
         )
 
-    def _is_kept(self) -> bool:
-        """Return whether the journal has the run: not while its plan is still written."""
-        journal = None if self.app is None else self.app.journal
+    def _stopped_help(self) -> str:
+        """Return how to continue the run, if the journal has it: its plan may be incomplete."""
+        journal = self.app.journal
         try:
-            return journal is not None and bool(self.run) and bool(journal.find(self.run))
+            if journal is not None and self.run and journal.find(self.run):
+                return stopped_help(self.run)
         except JournalError:
-            return False
+            pass
+        return "No run was kept."
 
     def _steps(self, plan: ExecutionPlan | None) -> tuple[EffectStep, ...]:
-        return () if plan is None or self.app is None else effect_steps(plan, self.app.tools)
+        return () if plan is None else effect_steps(plan, self.app.tools)
 
     def _missing(self, required: ApprovalRequired) -> CommandError:
-        self.display.close()
         if self._refusal is not None:
             return self._refusal
         steps = self._steps(self.plan)
@@ -206,14 +201,18 @@ class RunGuard:
         other = f", not {self._digest}" if self._digest is not None else ""
         is_sure = approval_view.declares_effects(steps)
         changes = "changes something" if is_sure else "may change something"
+        undeclared = next((each.tool for each in steps if each.effects is Effects.UNKNOWN), None)
+        label = ""
+        if undeclared is not None:
+            label = (
+                f" If {undeclared} only reads, say so: --effects {undeclared}=read, or [effects]."
+            )
         return CommandError(
             "approval-required",
             f"The plan {changes} and was not run. Its digest is {required.digest}{other}.",
-            "Read the plan. --yes approves any plan; --approve DIGEST approves this plan and no"
-            f" other.{_labels(steps)}",
-            details=None
-            if self.plan is None
-            else approval_view.approval_json(steps, required.digest),
+            "Read the plan. --yes approves any plan; --approve DIGEST this plan and no other."
+            f"{label}",
+            details=approval_view.approval_json(steps, required.digest),
         )
 
     def _can_ask(self) -> bool:
@@ -236,10 +235,7 @@ class RunGuard:
             await asyncio.to_thread(show_long, err(), view)
         if self._may_ask or sys.stderr.isatty():
             err().print(view)
-        if not asks:
-            self.display.resume()
-            return approve(plan)
-        agreed = await _agreed(new_word() if self._by_word else "")
+        agreed = not asks or await agreed_to("run", new_word() if self._by_word else "")
         self.display.resume()
         if agreed:
             return approve(plan)
@@ -251,11 +247,12 @@ def _refused(message: str, help: str | None = None) -> CommandError:
     return CommandError("approval-required", message, help)
 
 
-async def _agreed(word: str = "") -> bool:
+async def agreed_to(action: str, word: str = "") -> bool:
     """Ask until the person says yes, or `word` if there is one, or no; nothing is a no."""
     while True:
         discard_input()
-        err().prompt(f"Type {word} to run it: " if word else "Run it? [y/N] ")
+        question = f"Type {word} to {action} it: " if word else f"{action.capitalize()} it? [y/N] "
+        err().prompt(question)
         said = (await _line()).strip()
         if said == word if word else said.lower() in ("y", "yes"):
             return True
@@ -278,14 +275,6 @@ async def _line() -> str:
     finally:
         loop.remove_reader(number)
     return os.read(number, 1_000).decode("utf-8", "replace")
-
-
-def _labels(steps: Sequence[EffectStep]) -> str:
-    """Return how a tool with undeclared effects is labelled as one that only reads."""
-    name = next((step.tool for step in steps if step.effects is Effects.UNKNOWN), None)
-    if name is None:
-        return ""
-    return f" If {name} only reads, say so: --effects {name}=read, or [effects] of the settings."
 
 
 class ValuesQuestion:
@@ -333,32 +322,23 @@ class ValuesQuestion:
 
 
 def _answer(said: str, calls: Sequence[Effect]) -> Answer:
-    """Return what `said` decides about `calls`.
-
-    Raises:
-        ValueError: it is no answer.
-    """
+    """Return what `said` decides about `calls`: y, y except 0, 2, or n and why."""
     word, _, reason = said.partition(" ")
-    if not word:
-        return None
-    if word.lower() in ("y", "yes"):
-        return True if not reason else _some(reason, {each.item for each in calls})
-    if word.lower().rstrip(",.:") in ("n", "no"):
-        return Denied(reason.strip())
+    rest = reason.replace(",", " ").split()
+    match word.lower():
+        case "":
+            return None
+        case "y" | "yes" if not rest:
+            return True
+        case "y" | "yes" if rest[0].lower() == "except" and len(rest) > 1:
+            known = {str(each.item) for each in calls if each.item is not None}
+            if known.issuperset(rest[1:]):
+                return LeaveOut(tuple(map(int, rest[1:])))
+        case no if no.rstrip(",.:") in ("n", "no"):
+            return Denied(reason.strip())
+        case _:
+            pass
     raise ValueError(said)
-
-
-def _some(said: str, items: set[int | None]) -> Answer:
-    """Return the answer of `except 0, 2`.
-
-    Raises:
-        ValueError: it cannot be read, or names a call that is not there.
-    """
-    word, *numbers = said.replace(",", " ").split()
-    known = {str(each) for each in items if each is not None}
-    if word.lower() != "except" or not numbers or not known.issuperset(numbers):
-        raise ValueError(said)
-    return LeaveOut(tuple(map(int, numbers)))
 
 
 _WORDS: Final = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "iris")

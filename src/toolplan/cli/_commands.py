@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from cyclopts import (
     App,
-    ArgumentCollection,
     CycloptsError,
     MissingArgumentError,
     Parameter,
-    UnknownOptionError,
     UnusedCliTokensError,
     ValidationError,
 )
@@ -65,7 +64,7 @@ BESIDE: Final = ("demo", "studio", "submit", "worker")
 SERVERS: Final = ("demo", "mcp", "studio", "worker")
 """Commands that serve until they are ended: they print nothing on standard output by themselves."""
 
-_MODULES: Final = {"uninstall": "install"}
+_MODULES: Final = {"cancel": "approve", "logout": "login", "uninstall": "install"}
 """Modules of commands that have another name."""
 
 _EXITS: Final = "Exit: 0 fine, 1 failed or no plan, 2 usage, 3 storage."
@@ -104,25 +103,20 @@ def commands(called: str = "") -> App:
     )
     offered = Extensions[Callable[..., object]]("toolplan.commands", _guarded)
     packages = {each.name: each for each in reversed(offered.entries())}
-    others = {
-        name: f"A command of the package {entry.package}."
-        for name, entry in packages.items()
-        if name not in COMMANDS
-    }
-    for name, summary in {**COMMANDS, **others}.items():
-        module = _MODULES.get(name, name)
-        command: str | Callable[..., object] = f"toolplan.cli.{module}:{name}_command"
-        if name in BESIDE or name in others:
-            if name == called:
-                if name not in offered:
-                    check_beside("command", name)
-                command = offered[name]
-            else:
-                command = packages[name].value if name in packages else _missing
+    for name in dict.fromkeys((*COMMANDS, *packages)):
+        command: str | Callable[..., object]
+        if name in COMMANDS and name not in BESIDE:
+            command = f"toolplan.cli.{_MODULES.get(name, name)}:{name}_command"
+        elif name != called:
+            command = packages[name].value if name in packages else _missing
+        else:
+            if name not in offered:
+                check_beside("command", name)
+            command = offered[name]
         app.command(
             command,
             name=name,
-            help=summary,
+            help=COMMANDS.get(name) or f"A command of the package {packages[name].package}.",
             help_epilogue=SERVER_EPILOGUE if name in SERVERS else EPILOGUE,
         )
     app.command(
@@ -136,11 +130,7 @@ def _missing() -> None:
 
 
 def _guarded(entry: EntryPoint, found: object) -> Callable[..., object]:
-    """Return the command that another package offers.
-
-    Raises:
-        ExtensionError: it is not a function.
-    """
+    """Return the command that another package offers."""
     if not callable(found):
         raise entry.wrong(f"is {described(found)}, not a function")
     return found
@@ -169,32 +159,20 @@ def _usage(error: CycloptsError, words: Sequence[str], app: App) -> ToolplanErro
         message = f"These words are too many: {unused!r}."
         if command in ("ask", "plan"):
             help_ = "Put the question in quotes."
-    elif isinstance(error, UnknownOptionError):
-        option = error.token.keyword or error.token.value
-        message = _unknown_option(option, error.argument_collection)
     elif isinstance(error, ValidationError) and error.app is not None:
-        option = str(error.exception_message)
+        option = str(error.exception_message).partition("=")[0]
         if option.startswith("-"):  # as `refuse_options` says
-            message = _unknown_option(option, error.app.assemble_argument_collection())
+            names = [
+                name for each in error.app.assemble_argument_collection() for name in each.names
+            ]
+            meant = near(option, names)
+            hint = f" Did you mean {' or '.join(meant)}?" if meant else ""
+            message = f"Unknown option: {option}.{hint}"
     elif isinstance(error, MissingArgumentError) and error.argument is not None:
-        message = f"{error.argument.name.removeprefix('--').upper()} is missing."
-        if error.argument.name == "--tools":
-            needed = (
-                "name the MCP configuration that has the server"
-                if command in ("login", "logout")
-                else "a plan needs the tools that it names"
-            )
-            message = f"--tools is missing: {needed}."
+        name, kind = error.argument.name, error.argument.field_info.kind
+        is_option = kind is inspect.Parameter.KEYWORD_ONLY
+        message = f"{name if is_option else name.removeprefix('--').upper()} is missing."
     return ToolplanError("usage", message, help_)
-
-
-def _unknown_option(word: str, known: ArgumentCollection) -> str:
-    """Return a sentence on an unknown option, with those of the command that are like it."""
-    option = word.partition("=")[0]
-    names = {name.lstrip("-"): name for each in known for name in each.names}
-    meant = [names[name] for name in near(option.lstrip("-"), names)]
-    hint = f" Did you mean {' or '.join(meant)}?" if meant else ""
-    return f"Unknown option: {option}.{hint}"
 
 
 Shell = Annotated[

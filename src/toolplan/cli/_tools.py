@@ -1,4 +1,4 @@
-"""The tools of commands that make no plan."""
+"""What commands open that make no plan: tools, the journal."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from toolplan.app._toolset import Toolset, open_tools
-from toolplan.app.home import home
+from toolplan.app.home import home, user_journal
 from toolplan.app.settings import read_settings
 from toolplan.cli.terminal import ask_claim, note
 from toolplan.providers import Model, ModelError
 from toolplan.render.printable import printable
+from toolplan.storage.journal import Store, open_journal
 
 
 def opened(
@@ -49,3 +50,15 @@ def opened_if_given(tools: Sequence[str], effects: Sequence[str] = ()) -> Genera
     else:
         with opened(tools, effects, for_plans=True) as toolset:
             yield toolset
+
+
+def opened_journal(place: str | None = None) -> Store:
+    """Open the journal at `place`, by default the user's own, and print its notes.
+
+    Raises:
+        ToolplanError: it cannot be opened.
+    """
+    journal = open_journal(user_journal(place))
+    for sentence in journal.notes:
+        note(printable(sentence))
+    return journal

@@ -1,4 +1,4 @@
-"""`toolplan approve RUN DIGEST`."""
+"""`toolplan approve RUN DIGEST` and `toolplan cancel RUN`."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from cyclopts import Parameter
 from toolplan.app.resume import plan_of
 from toolplan.app.wait import run_to_end
 from toolplan.approval import effect_steps
-from toolplan.cli._approval import approved_by_word, new_word
-from toolplan.cli._journal import opened_journal
+from toolplan.cli._approval import agreed_to, approved_by_word, new_word
+from toolplan.cli._tools import opened_journal
 from toolplan.cli.options import JournalOption, JsonFlag
-from toolplan.cli.placed import reached, report_placed, user_name
+from toolplan.cli.placed import placed, reached, report_placed, user_name
 from toolplan.cli.resume import RunArgument
-from toolplan.cli.terminal import CommandError, Exit, discard_input, err, note, print_json
+from toolplan.cli.terminal import CommandError, Exit, err, note, print_json
+from toolplan.engines import cancel
+from toolplan.events import RunState
 from toolplan.render.approval_view import ApprovalView
 from toolplan.render.runs_view import SHORT
 
 DigestArgument = Annotated[str, Parameter(help="The digest of its plan, as it was shown.")]
-UnaskedFlag = Annotated[bool, Parameter(name="--yes", help="Do not ask on the terminal.")]
+UnaskedFlag = Annotated[bool, Parameter(help="Do not ask on the terminal.")]
 
 
 def approve_command(
@@ -51,7 +53,8 @@ def approve_command(
                 )
             if not as_json:
                 err().print(view)
-            if sys.stdin.isatty() and not yes and not _is_said(word):
+            asks = sys.stdin.isatty() and not yes
+            if asks and not run_to_end(agreed_to("approve", word)):
                 raise CommandError("approval-required", "The plan was not approved.")
             run_to_end(app.workers.approve(name, digest, who=user_name()))
         if as_json:
@@ -62,8 +65,26 @@ def approve_command(
     return Exit.FINE.value
 
 
-def _is_said(word: str) -> bool:
-    discard_input()
-    err().prompt(f"Type {word} to approve it: " if word else "Approve it? [y/N] ")
-    said = sys.stdin.readline().strip()
-    return said == word if word else said.lower() in ("y", "yes")
+def cancel_command(
+    run: RunArgument, *, journal: JournalOption = None, as_json: JsonFlag = False
+) -> int:
+    """Cancel a run, whichever worker has it; one without a worker ends here.
+
+    `toolplan resume RUN` can still continue it.
+    """
+    with closing(opened_journal(journal)) as store:
+        name = store.find(run)
+        is_sent = placed(store, name) is not None
+        if is_sent:
+            with reached(store, name) as app:
+                run_to_end(app.workers.cancel(name, who=user_name()))
+        else:
+            run_to_end(cancel(name, journal=store))
+        status = store.entry(name).status.value
+    if as_json:
+        print_json({"run": name, "status": status})
+    elif is_sent and status != RunState.CANCELLED.value:
+        note(f"The worker of run {name[:SHORT]} cancels it.")
+    else:
+        note(f"Run {name[:SHORT]} is {status}.")
+    return Exit.FINE.value

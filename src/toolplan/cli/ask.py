@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -16,29 +16,23 @@ from toolplan.cli._approval import RunGuard
 from toolplan.cli._display import Display, thinking_shown
 from toolplan.cli.outcome import print_plan, print_run, report_no_plan
 from toolplan.cli.terminal import Exit, ask_claim, note
-from toolplan.compiler import Compiled
 from toolplan.deltas import Delta
 from toolplan.plan import Step
 from toolplan.render.printable import printable
 
-PlanOnly = Annotated[bool, Parameter(name="--plan-only", help="Show the plan, and run nothing.")]
+PlanOnly = Annotated[bool, Parameter(help="Show the plan, and run nothing.")]
 EagerFlag = Annotated[
-    bool,
-    Parameter(
-        name="--eager",
-        help="Start steps that only read while a model still writes the plan.",
-    ),
+    bool, Parameter(help="Start steps that only read while a model still writes the plan.")
 ]
 ReplanFlag = Annotated[
     bool,
     Parameter(
-        name="--replan",
-        help="After a failed run with effects continue with another plan; what is done stays done.",
+        help="After a failed run with effects continue with another plan; what is done stays done."
     ),
 ]
 SummaryOption = Annotated[
     Literal["plain", "markdown", "json"] | None,
-    Parameter(name="--summary", help="Let the model of --model put the answer into words."),
+    Parameter(help="Let the model of --model put the answer into words."),
 ]
 
 
@@ -86,8 +80,8 @@ def ask_command(
                     question, today=today, plan_only=plan_only, yes=yes, approve=guard.approve,
                     concurrency=concurrency, timeout=timeout, conversation=conversation,
                     eager=eager, replan=replan, summary=summary,
-                    on_step=None if as_json else _show_step, on_plan=_showing_plans(guard),
-                    on_delta=None if as_json else _showing_deltas(display),
+                    on_step=None if as_json else _show_step, on_plan=guard.show_compiled,
+                    on_delta=None if as_json else partial(_show_delta, display),
                     on_event=display.show_event,
                 ))  # fmt: skip
             if asked.unapproved is not None:
@@ -114,22 +108,9 @@ def _show_step(step: Step) -> None:
     note(f"  {printable(step.id)}: {printable(step.tool)}")
 
 
-def _showing_plans(guard: RunGuard) -> Callable[[Compiled], None]:
-    def show(compiled: Compiled) -> None:
-        if compiled.plan is not None:
-            guard.show_plan(compiled.plan, compiled.diagnostics)
-
-    return show
-
-
-def _showing_deltas(display: Display) -> Callable[[Delta], None]:
-    """Return what shows what a further plan keeps of the run before it."""
-
-    def show(change: Delta) -> None:
-        display.close()
-        parts = [("kept", [*change.kept, *change.partly]), ("new", change.added)]
-        parts.append(("removed", change.removed))
-        listed = "; ".join(f"{word}: {', '.join(names)}" for word, names in parts if names)
-        note(printable(f"Another plan. {listed}"))
-
-    return show
+def _show_delta(display: Display, change: Delta) -> None:
+    """Show what a further plan keeps of the run before it."""
+    display.close()
+    parts = {"kept": [*change.kept, *change.partly], "new": change.added, "removed": change.removed}
+    listed = "; ".join(f"{word}: {', '.join(names)}" for word, names in parts.items() if names)
+    note(printable(f"Another plan. {listed}"))

@@ -20,13 +20,13 @@ from toolplan.path import Json
 from toolplan.plan import Plan, step_refs
 from toolplan.release import own_version
 from toolplan.render.diagnostics import fix_texts, pointer_text, sarif
-from toolplan.render.printable import printable
+from toolplan.render.printable import count_text, printable
 from toolplan.rules import rule_pages
 from toolplan.tools import Toolbox
 
-FixFlag = Annotated[bool, Parameter(name="--fix", help="Save the safe fixes in the file.")]
+FixFlag = Annotated[bool, Parameter(help="Save the safe fixes in the file.")]
 FormatOption = Annotated[
-    Literal["text", "json", "sarif"], Parameter(name="--format", help="The form of the report.")
+    Literal["text", "json", "sarif"], Parameter(help="The form of the report.")
 ]
 
 _MOST_NAMED: Final = 20
@@ -105,7 +105,7 @@ def _saved(file: PlanFile, tools: Toolbox | None) -> PlanFile:
     found = [each for each in diagnostics if each.fixed and each.fix is not None]  # noise stays
     if not found:
         return file
-    many = "1 correction" if len(found) == 1 else f"{len(found):,} corrections"
+    many = count_text(len(found), "correction")
     text = fixed_text(file.text, file.dialect, tools)
     if text is None:
         note(
@@ -130,12 +130,7 @@ def _unchecked_text(count: int, plan: Plan, tools: Toolbox) -> str:
     names = dict.fromkeys(
         tool.name for tool in sources if tool and not tool.output and not tool.compute_output
     )
-    were = "1 reference was" if count == 1 else f"{count} references were"
-    reason = (
-        f"tool {', '.join(names)} declares no output schema"
-        if len(names) == 1
-        else f"tools {', '.join(names)} declare no output schemas"
-        if names
-        else "the schemas do not say what they select"
-    )
-    return f"{were} not type-checked: {reason}."
+    reason = "the schemas do not say what they select"
+    if names:
+        reason = f"no output schema is declared by {', '.join(names)}"
+    return f"Not type-checked: {count_text(count, 'reference')}, since {reason}."

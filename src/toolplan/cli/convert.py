@@ -15,7 +15,7 @@ from toolplan.dialects import DIALECTS, known_dialect
 
 _NAMES = ", ".join(DIALECTS)
 FromOption = Annotated[str, Parameter(name="--from", help=f"The dialect of the file: {_NAMES}.")]
-ToOption = Annotated[str, Parameter(name="--to", help="The dialect to write.")]
+ToOption = Annotated[str, Parameter(help="The dialect to write.")]
 
 
 def convert_command(

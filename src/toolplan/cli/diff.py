@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
-from pathlib import Path
 
 from msgspec import Struct
 
-from toolplan.app.home import existing_journal
 from toolplan.cli import options
-from toolplan.cli._tools import opened_if_given
-from toolplan.cli.plan_file import parsed_whole, read_plan
+from toolplan.cli._tools import opened_if_given, opened_journal
+from toolplan.cli.plan_file import parsed_whole, plan_or_run
 from toolplan.cli.terminal import CommandError, Exit, out, print_json
 from toolplan.comparison import compare_plans
 from toolplan.events import RunApproved, fold
@@ -20,7 +18,7 @@ from toolplan.plan import Plan
 from toolplan.plan_json import load
 from toolplan.render.comparison_view import ComparisonView
 from toolplan.render.plan_tree import effect_marks
-from toolplan.storage.journal import JournalError, Store
+from toolplan.storage.journal import Store
 from toolplan.tools import Tool, Toolbox
 
 
@@ -73,36 +71,12 @@ def diff_command(
 
 
 def _side(name: str, dialect: str, tools: Toolbox | None, journal: str | None) -> _Side:
-    """Return the plan of a file, or of a run.
-
-    Raises:
-        CommandError: there is neither, or the file is not a plan.
-    """
-    try:
-        file = read_plan(name, dialect)
-    except CommandError as error:
-        run = _run(name, tools, journal) if error.code == "unreadable-file" else None
-        if run is None:
-            raise
-        return run
-    return _Side(parsed_whole(file, tools), tools or {}, {"file": name})
-
-
-def _run(start: str, tools: Toolbox | None, place: str | None) -> _Side | None:
-    """Return the plan of the run whose name begins so; None if there is no such run."""
-    if not start or Path(start).name != start:
-        return None
-    journal = existing_journal(place)
-    if journal is None:
-        return None
-    with closing(journal):
-        try:
-            name = journal.find(start)
-        except JournalError as error:
-            if error.code != "unknown-run":
-                raise
-            return None
-        return _kept(journal, name, tools)
+    """Return the plan of a file, or of a run."""
+    found = plan_or_run(name, dialect, journal)
+    if isinstance(found, str):
+        with closing(opened_journal(journal)) as store:
+            return _kept(store, found, tools)
+    return _Side(parsed_whole(found, tools), tools or {}, {"file": name})
 
 
 def _kept(journal: Store, name: str, tools: Toolbox | None) -> _Side:

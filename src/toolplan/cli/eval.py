@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
-from cyclopts import Parameter
-from msgspec import Struct
+from cyclopts import Parameter, validators
 
 from toolplan.cli.options import JsonFlag, ModelOption, ToolsOption
+from toolplan.cli.plan_file import read_text, writing
 from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
-from toolplan.cli.test import Files, JunitOption, PlannerChoice, TimesOption, write_text
+from toolplan.cli.test import Files, JunitOption, PlannerChoice, TimesOption
 from toolplan.path import Json
 from toolplan.plan_tests.cases import Case, CaseFile, read_cases
 from toolplan.plan_tests.data import read_data
@@ -25,25 +25,24 @@ from toolplan.render.printable import printable
 InstructionsOption = Annotated[
     tuple[Path, ...],
     Parameter(
-        name="--instructions",
         help="A file with instructions for the model: the prompt with it is compared with the"
-        " prompt without. May be given many times.",
-        negative="",
+        " prompt without. May be given many times."
     ),
 ]
 DataOption = Annotated[
     tuple[Path, ...],
     Parameter(
-        name="--data",
         help="A data set: a JSON object with a question, its tools and its plan in each line. May"
-        " be given many times.",
-        negative="",
+        " be given many times."
     ),
 ]
 RowsOption = Annotated[
-    int, Parameter(name="--rows", help="How many rows of each data set, spread over its file.")
+    int,
+    Parameter(
+        help="How many rows of each data set, spread over its file.",
+        validator=validators.Number(gte=1),
+    ),
 ]
-_MOST_TIMES: Final = 1000
 _DAY: Final = "2025-01-01"
 """The day of questions of data sets that name none."""
 _LONGEST: Final = 100_000
@@ -58,31 +57,10 @@ _COUNTS: Final = {
     "invented": "invented",
 }
 """Numbers of questions by name, with their column."""
-_HEADS: Final = ("", *_COUNTS.values(), "calls", "tokens in", "cached", "out", "s", "$")
-
-
-class _Variant(Struct, frozen=True):
-    """A model with a prompt, and the results of its questions."""
-
-    name: str
-    model: str | None
-    instructions: str
-    results: tuple[tuple[Path, Measured], ...] = ()
-
-    @property
-    def figures(self) -> Figures:
-        return figures(each for _, each in self.results)
-
-    @property
-    def cases(self) -> list[tuple[Path, CaseResult]]:
-        """The results as those of plan tests, each file by the name of the variant."""
-        return [
-            (
-                Path(f"{self.name}: {path}"),
-                CaseResult(each.case, (each.problems,), None, each.seconds),
-            )
-            for path, each in self.results
-        ]
+_COLUMNS: Final = {
+    **_COUNTS, "calls": "calls", "tokens_in": "tokens in", "tokens_cached": "cached",
+    "tokens_out": "out",
+}  # fmt: skip
 
 
 def eval_command(
@@ -105,50 +83,46 @@ def eval_command(
     """
     if not files and not data:
         raise CommandError("usage", "FILE is missing.", "Name a file of plan tests, or --data.")
-    if rows < 1:
-        raise CommandError("usage", f"--rows {rows} is not 1 or more.")
-    if not 1 <= times <= _MOST_TIMES:
-        raise CommandError("usage", f"--times {times} is not from 1 to {_MOST_TIMES}.")
     read = [read_cases(path) for path in files]
     for file in read:
         _need_gold(file)
     read += [each for path in data for each in read_data(path, rows, _DAY, note)]
-    ended: list[_Variant] = []
-    for variant in _variants(read, model, instructions):
+    documents: list[dict[str, Json]] = []
+    cases: list[tuple[Path, CaseResult]] = []
+    for name, chosen, text in _variants(read, model, instructions):
         results: list[tuple[Path, Measured]] = []
         for file in read:
-            found = _asked(file, variant, tools=tools, planner=planner, times=times)
+            found = _asked(file, chosen, text, tools=tools, planner=planner, times=times)
             results += [(file.path, each) for each in found]
-        ended.append(_Variant(variant.name, variant.model, variant.instructions, tuple(results)))
-        note(f"{printable(variant.name)}: {len(results)} asked.")
+        documents.append(_document(name, chosen, text, results))
+        for path, each in results:
+            case = CaseResult(each.case, (each.problems,), None, each.seconds)
+            cases.append((Path(f"{name}: {path}"), case))
+        note(f"{printable(name)}: {len(results)} asked.")
     if junit_file is not None:
-        write_text(junit_file, junit([each for one in ended for each in one.cases]))
+        with writing(junit_file):
+            junit_file.write_text(junit(cases), "utf-8")
     if as_json:
-        print_json({"variants": [_to_json(each) for each in ended]})
+        print_json({"variants": [*documents]})
     else:
-        _print(ended)
+        _print(documents)
     return Exit.FINE.value
 
 
 def _variants(
     files: Sequence[CaseFile], models: Sequence[str], instructions: Sequence[Path]
-) -> list[_Variant]:
+) -> list[tuple[str, str | None, str]]:
+    """Return each model with each prompt: a name, the model, its instructions."""
     named = models or tuple(dict.fromkeys(each.model for each in files))
     texts = [("", ""), *((path.name, _text(path)) for path in instructions)]
     return [
-        _Variant(" + ".join(filter(None, (each or "no model", name))), each, text)
+        (" + ".join(filter(None, (each or "no model", name))), each, text)
         for each, (name, text) in product(named, texts)
     ]
 
 
 def _text(path: Path) -> str:
-    try:
-        text = path.read_text("utf-8").strip()
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise CommandError("unreadable-file", f"{path}: {reason}.") from None
-    except UnicodeDecodeError:
-        raise CommandError("unreadable-file", f"{path}: not UTF-8 text.") from None
+    text = read_text(path).strip()
     if not text or len(text) > _LONGEST:
         raise CommandError("usage", f"{path} has no text, or more than {_LONGEST:,} characters.")
     return text
@@ -166,16 +140,21 @@ def _need_gold(file: CaseFile) -> None:
 
 
 def _asked(
-    file: CaseFile, variant: _Variant, *, tools: Sequence[str], planner: str | None, times: int
+    file: CaseFile,
+    model: str | None,
+    instructions: str,
+    *,
+    tools: Sequence[str],
+    planner: str | None,
+    times: int,
 ) -> list[Measured]:
-    chosen = planner or (None if variant.model is None else "llm")
     recorded = Recorded(file.path)
     with open_for(
         file,
         tools=tools,
-        planner=chosen,
-        model=() if variant.model is None else (variant.model,),
-        instructions=variant.instructions,
+        planner=planner or (None if model is None else "llm"),
+        model=() if model is None else (model,),
+        instructions=instructions,
         on_note=note,
     ) as app:
 
@@ -186,52 +165,38 @@ def _asked(
         return asyncio.run(ask_all())
 
 
-def _print(variants: Sequence[_Variant]) -> None:
-    rows = [_HEADS, *(_row(each) for each in variants)]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(_HEADS))]
-    console = out()
-    for row in rows:
-        name, *numbers = (
-            text.rjust(width) if at else text.ljust(width)
-            for at, (text, width) in enumerate(zip(row, widths, strict=True))
-        )
-        console.print("  ".join((name, *numbers)).rstrip(), soft_wrap=True)
-    first, *others = variants
-    for other in others:
-        console.print(f"\n{first.name} -> {other.name}", style="bold")
-        pairs = zip(first.results, other.results, strict=True)
-        changed = [(one, two) for (_, one), (_, two) in pairs if one.outcome != two.outcome]
-        for one, two in changed:
-            console.print(f"  {one.outcome} -> {two.outcome}: {printable(one.case.question)}")
-        if not changed:
-            console.print("  No question has another outcome.")
-
-
-def _row(variant: _Variant) -> tuple[str, ...]:
-    f = variant.figures
-    counts = (getattr(f, name) for name in _COUNTS)
-    used = (f.usage.calls, f.usage.input_tokens, f.usage.cached_tokens, f.usage.output_tokens)
-    cost = "-" if f.usage.cost_usd is None else f"{f.usage.cost_usd:.4f}"
-    numbers = (f"{each:,}" for each in (*counts, *used))
-    return (printable(variant.name), *numbers, f"{f.seconds:.1f}", cost)
-
-
-def _to_json(variant: _Variant) -> Json:
-    f = variant.figures
+def _document(
+    name: str, model: str | None, instructions: str, results: Sequence[tuple[Path, Measured]]
+) -> dict[str, Json]:
+    """Return a model with a prompt, its figures, and the results of its questions."""
+    sums = figures(each for _, each in results)
+    questions: list[Json] = [
+        {
+            "file": str(path),
+            "question": each.case.question,
+            "today": each.case.today,
+            "outcome": each.outcome,
+            "problems": list(each.problems),
+            "drafts": each.drafts,
+            "invented": each.invented,
+            **_used(each),
+        }
+        for path, each in results
+    ]
     return {
-        "name": variant.name,
-        "model": variant.model,
-        "instructions": variant.instructions,
-        **{name: getattr(f, name) for name in _COUNTS},
-        **_used(f.seconds, f),
-        "questions": [_question(*each) for each in variant.results],
+        "name": name,
+        "model": model,
+        "instructions": instructions,
+        **{count: getattr(sums, count) for count in _COUNTS},
+        **_used(sums),
+        "questions": questions,
     }
 
 
-def _used(seconds: float, of: Figures | Measured) -> dict[str, Json]:
+def _used(of: Figures | Measured) -> dict[str, Json]:
     usage = of.usage
     return {
-        "seconds": seconds,
+        "seconds": of.seconds,
         "calls": usage.calls,
         "tokens_in": usage.input_tokens,
         "tokens_cached": usage.cached_tokens,
@@ -240,14 +205,24 @@ def _used(seconds: float, of: Figures | Measured) -> dict[str, Json]:
     }
 
 
-def _question(path: Path, each: Measured) -> Json:
-    return {
-        "file": str(path),
-        "question": each.case.question,
-        "today": each.case.today,
-        "outcome": each.outcome,
-        "problems": list(each.problems),
-        "drafts": each.drafts,
-        "invented": each.invented,
-        **_used(each.seconds, each),
-    }
+def _print(documents: Sequence[Any]) -> None:
+    """Print the figures of each model and prompt, and whose outcomes differ from the first."""
+    rows = [("", *_COLUMNS.values(), "s", "$")]
+    for each in documents:
+        cost = "-" if each["cost_usd"] is None else f"{each['cost_usd']:.4f}"
+        numbers = (f"{each[name]:,}" for name in _COLUMNS)
+        rows.append((printable(each["name"]), *numbers, f"{each['seconds']:.1f}", cost))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    console = out()
+    for name, *numbers in rows:
+        right = (text.rjust(width) for text, width in zip(numbers, widths[1:], strict=True))
+        console.print("  ".join((name.ljust(widths[0]), *right)), soft_wrap=True)
+    first, *others = documents
+    for other in others:
+        console.print(f"\n{first['name']} -> {other['name']}", style="bold")
+        pairs = zip(first["questions"], other["questions"], strict=True)
+        changed = [(one, two) for one, two in pairs if one["outcome"] != two["outcome"]]
+        for one, two in changed:
+            console.print(f"  {one['outcome']} -> {two['outcome']}: {printable(one['question'])}")
+        if not changed:
+            console.print("  No question has another outcome.")

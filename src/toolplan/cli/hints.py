@@ -8,7 +8,6 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from toolplan import providers
 from toolplan.app.home import home
 from toolplan.app.settings import read_settings
 from toolplan.cli._tools import opened
@@ -16,12 +15,13 @@ from toolplan.cli.options import BaseUrlOption, EffectsOption, JsonFlag, ModelOp
 from toolplan.cli.terminal import Exit, note, print_json
 from toolplan.event_loop import run_bounded
 from toolplan.path import Json
+from toolplan.providers import UsageTracker
 from toolplan.render.printable import printable
 from toolplan.tool_lint.hints import ProposedHint, propose_values, propose_words, with_hints
 from toolplan.tools import Toolbox
 
 OutputOption = Annotated[
-    str | None, Parameter(name="--output", help="The file to write; by default standard output.")
+    str | None, Parameter(help="The file to write; by default standard output.")
 ]
 
 
@@ -61,16 +61,8 @@ async def _proposed(tools: Toolbox, specs: tuple[str, ...]) -> list[ProposedHint
     for sentence in faults:
         note(printable(sentence))
     if specs:
-        known = read_settings(home()).models
-        opened_model = providers.open_model(
-            specs,
-            keys=known.keys,
-            addresses=known.addresses,
-            timeout_s=known.timeout_s,
-            max_calls=known.max_calls,
-            tracker=providers.UsageTracker(),
-        )
-        found += await propose_words(tools.values(), opened_model)
+        model = read_settings(home()).models.opened(specs, UsageTracker())
+        found += await propose_words(tools.values(), model)
     return found
 
 

@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from collections.abc import Mapping
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -13,80 +14,12 @@ from cyclopts import Parameter
 
 from toolplan.app.settings import FILE as SETTINGS
 from toolplan.cli.options import JsonFlag
+from toolplan.cli.plan_file import writing
 from toolplan.cli.terminal import CommandError, Exit, out, print_json
 
 TOOLS: Final = "books.py"
 SERVERS: Final = "mcp.json"
 TESTS: Final = "books.plans.yaml"
-
-_TOOLS: Final = '''\
-"""Tools of a small library: change them, or put your own in their place."""
-
-from dataclasses import dataclass
-from typing import Annotated
-
-from pydantic import Field
-
-import toolplan
-
-
-@dataclass
-class Book:
-    """A row of the results. Plans are checked against its fields before anything runs."""
-
-    title: str
-    author: str
-    year: int
-    lent_to: str | None = None
-
-
-BOOKS = [Book("Notes", "Ada", 1843), Book("Sketch", "Ada", 1842), Book("Compilers", "Grace", 1952)]
-Author = Annotated[str, Field(json_schema_extra={"x-cue": ["by"]})]  # as in "books by Ada"
-
-
-@toolplan.tool(effects="read", hints={"x-entity": "book", "x-verb": "list"})
-def books_list(author: Author | None = None) -> list[Book]:
-    """List books, all or those of one author."""
-    return [book for book in BOOKS if author in (None, book.author)]
-
-
-@toolplan.tool(effects="write")
-def lend_book(title: str, to: str) -> Book:
-    """Lend a book to a person. A plan that calls this is shown, and runs when it is approved."""
-    for book in BOOKS:
-        if book.title == title:
-            book.lent_to = to
-            return book
-    raise toolplan.ToolError(f"There is no book {title!r}.")
-'''
-_SETTINGS: Final = """\
-# Read where the variable TOOLPLAN_HOME names this folder; toolplan also keeps its runs there.
-
-# A model, for questions that need one. Without a model questions are planned from the tools' hints.
-# toolplan_model = ["ollama:mistral"]
-
-[limits]
-concurrency = 8  # the most calls at the same time
-timeout = 60  # the most seconds of each try of a call
-
-[retention]
-older_than = "30d"  # `toolplan runs --prune` removes older runs
-keep = 100
-"""
-_TESTS: Final = """\
-# toolplan test books.plans.yaml
-tools: books:*
-tests:
-  - question: List books by Ada
-    expect:
-      plan:
-        steps:
-          - {id: books, tool: books_list, args: {author: Ada}}
-  - question: List books
-    expect: {tools: [books_list], forbidden: [lend_book], max_calls: 1}
-  - question: Sing
-    expect: {no_plan: true}
-"""
 
 
 def first_files(command: list[str]) -> Mapping[str, str]:
@@ -94,7 +27,16 @@ def first_files(command: list[str]) -> Mapping[str, str]:
     program, *words = command
     server = {"command": program, "args": [*words, "demo", "--mcp"]}
     servers = json.dumps({"mcpServers": {"demo": server}}, indent=2)
-    return {TOOLS: _TOOLS, SETTINGS: _SETTINGS, SERVERS: f"{servers}\n", TESTS: _TESTS}
+    return {
+        TOOLS: _text("books.py.txt"),
+        SETTINGS: _text(SETTINGS),
+        SERVERS: f"{servers}\n",
+        TESTS: _text(TESTS),
+    }
+
+
+def _text(name: str) -> str:
+    return (files("toolplan.cli") / "first_files" / name).read_text("utf-8")
 
 
 FolderArgument = Annotated[
@@ -114,25 +56,19 @@ def init_command(folder: FolderArgument = Path(), /, *, as_json: JsonFlag = Fals
 
     Each works as it is written. No file is overwritten: where one exists, nothing is written.
     """
-    files = {folder / name: text for name, text in first_files(_program()).items()}
-    if there := [str(path) for path in files if path.exists() or path.is_symlink()]:
+    texts = {folder / name: text for name, text in first_files(_program()).items()}
+    if there := [str(path) for path in texts if path.exists() or path.is_symlink()]:
         raise CommandError(
             "file-exists",
             f"Nothing was written: there is already {', '.join(there)}.",
             "Move it away, or name another folder: toolplan init FOLDER.",
         )
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        for path, text in files.items():
+        for path, text in texts.items():
             with path.open("x", encoding="utf-8") as file:  # never over a file made meanwhile
                 file.write(text)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        place = error.filename or folder
-        raise CommandError(
-            "unwritable-file", f"{place}: {reason}.", "Name a folder that you may write to."
-        ) from None
-    _print(folder, list(files), as_json=as_json)
+    _print(folder, list(texts), as_json=as_json)
     return Exit.FINE.value
 
 

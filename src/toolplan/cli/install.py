@@ -20,10 +20,8 @@ FromOption = Annotated[
     tuple[str, ...],
     Parameter(name="--from", help="Another client, whose servers are read, too. Not changed."),
 ]
-ProjectFlag = Annotated[
-    bool, Parameter(name="--project", help="The client's file in this folder, not the user's.")
-]
-DryFlag = Annotated[bool, Parameter(name="--dry-run", help="Say what would change.")]
+ProjectFlag = Annotated[bool, Parameter(help="The client's file in this folder, not the user's.")]
+DryFlag = Annotated[bool, Parameter(help="Say what would change.")]
 
 
 def install_command(

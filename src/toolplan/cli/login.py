@@ -1,24 +1,31 @@
-"""`toolplan login`."""
+"""`toolplan login` and `toolplan logout`."""
 
 from __future__ import annotations
 
+import os
 import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from toolplan.cli._servers import ServerArgument, ServersOption, named_server
+from toolplan.app.home import home
 from toolplan.cli.options import JsonFlag
-from toolplan.cli.terminal import Exit, err, note, print_json
+from toolplan.cli.terminal import CommandError, Exit, err, note, print_json
+from toolplan.diagnostics import did_you_mean, near
 from toolplan.render.printable import printable
-from toolplan.sources.mcp.signing_in import sign_in
+from toolplan.sources.mcp.servers import Server, read_servers
+from toolplan.sources.mcp.sign_ins import SignIns
+from toolplan.sources.mcp.signing_in import sign_in, sign_out
+from toolplan.tools import ToolObjectError
 
+ServerArgument = Annotated[str, Parameter(help="The name of a server in the file.")]
+ServersOption = Annotated[
+    tuple[str, ...], Parameter(help="The MCP configuration that names the server. Repeatable.")
+]
 NoBrowserFlag = Annotated[
-    bool,
-    Parameter(
-        name="--no-browser",
-        help="Print the address, and open no browser. It comes back to this machine.",
-    ),
+    bool, Parameter(help="Print the address, and open no browser. It comes back to this machine.")
 ]
 
 
@@ -52,3 +59,48 @@ def login_command(
         where = signed_in.issuer or "its own address"
         note(printable(f"Signed in to {server} at {where}. Kept in {signed_in.kept_in}."))
     return Exit.FINE.value
+
+
+def logout_command(
+    server: ServerArgument, *, tools: ServersOption, as_json: JsonFlag = False
+) -> int:
+    """Sign out of the MCP server that the configuration calls SERVER.
+
+    The sign-in is deleted here, and revoked where the server offers that.
+    """
+    found, sign_ins = named_server(server, tools)
+    was_signed_in = sign_out(server, found, sign_ins)
+    if as_json:
+        print_json({"server": server, "was_signed_in": was_signed_in})
+    else:
+        note(f"Signed out of {server}." if was_signed_in else f"Nobody was signed in to {server}.")
+    return Exit.FINE.value
+
+
+def named_server(name: str, tools: Sequence[str]) -> tuple[Server, SignIns]:
+    """Return the server called `name` in the files `tools`, and the sign-ins of this user.
+
+    Raises:
+        CommandError: a file cannot be read, or not exactly one of them has such a server.
+    """
+    try:
+        found = {file: read_servers(Path(file), os.environ) for file in tools}
+    except ToolObjectError as error:
+        help_ = "Fix the configuration; docs/mcp.md says what it may hold."
+        raise CommandError("bad-tools", str(error), error.help or help_) from None
+    having = [file for file, servers in found.items() if name in servers]
+    if len(having) == 1:
+        return found[having[0]][name], SignIns(home(), having[0])
+    files = " and ".join(having or found)
+    if having:
+        raise CommandError(
+            "usage", f"{files} each have a server {name!r}.", "Name one of the files."
+        )
+    known = [server for servers in found.values() for server in servers]
+    raise CommandError(
+        "unknown-server",
+        f"No server {name!r} is in {files}."
+        if len(found) > 1
+        else f"{files} has no server {name!r}.",
+        did_you_mean(near(name, known)) or f"Known: {', '.join(known) or 'none'}.",
+    )

@@ -9,64 +9,45 @@ from cyclopts import Parameter
 
 from toolplan.app._open import open
 from toolplan.app.wait import run_to_end
-from toolplan.cli.options import (
-    ApproveValuesFlag,
-    BaseUrlOption,
-    ConcurrencyOption,
-    EffectsOption,
-    JournalOption,
-    ModelOption,
-    PlannerOption,
-    PolicyOption,
-    PortOption,
-    TimeoutOption,
-    ToolsOption,
-    WeeksOption,
-    known_port,
-)
+from toolplan.cli import options
 from toolplan.cli.terminal import CommandError, Exit, note
 from toolplan.http_server.guard import is_loopback
 from toolplan.mcp_server import DEFAULT_PORT, CannotServe, http_token, serve
 
 BEARER: Final = "TOOLPLAN_MCP_TOKEN"
 
-HttpFlag = Annotated[bool, Parameter(name="--http", help="Streamable HTTP instead of stdio.")]
+HttpFlag = Annotated[bool, Parameter(help="Streamable HTTP instead of stdio.")]
 HostOption = Annotated[
-    str,
-    Parameter(name="--host", help=f"The address to listen on; all but loopback need {BEARER}."),
+    str, Parameter(help=f"The address to listen on; all but loopback need {BEARER}.")
 ]
 ElicitFlag = Annotated[
     bool,
     Parameter(
-        name="--elicit",
-        help="Let clients ask their user for approvals. A client that lies can approve by itself.",
+        help="Let clients ask their user for approvals. A client that lies can approve by itself."
     ),
 ]
 StudioOption = Annotated[
     str,
-    Parameter(
-        name="--studio",
-        help="Where `toolplan studio` is: clients may open its page of a run that waits.",
-    ),
+    Parameter(help="Where `toolplan studio` is: clients may open its page of a run that waits."),
 ]
 
 
 def mcp_command(
     *,
-    tools: ToolsOption = (),
-    base_url: BaseUrlOption = None,
-    policy: PolicyOption = None,
-    journal: JournalOption = None,
-    effects: EffectsOption = (),
-    concurrency: ConcurrencyOption = (),
-    timeout: TimeoutOption = None,
-    planner: PlannerOption = "auto",
-    model: ModelOption = (),
-    weeks: WeeksOption = "rolling",
+    tools: options.ToolsOption = (),
+    base_url: options.BaseUrlOption = None,
+    policy: options.PolicyOption = None,
+    journal: options.JournalOption = None,
+    effects: options.EffectsOption = (),
+    concurrency: options.ConcurrencyOption = (),
+    timeout: options.TimeoutOption = None,
+    planner: options.PlannerOption = "auto",
+    model: options.ModelOption = (),
+    weeks: options.WeeksOption = "rolling",
     http: HttpFlag = False,
     host: HostOption = "127.0.0.1",
-    port: PortOption = DEFAULT_PORT,
-    approve_values: ApproveValuesFlag = False,
+    port: options.PortOption = DEFAULT_PORT,
+    approve_values: options.ApproveValuesFlag = False,
     elicit: ElicitFlag = False,
     studio: StudioOption = "http://127.0.0.1:8321",
 ) -> int:
@@ -79,32 +60,17 @@ def mcp_command(
     a token: that of the variable TOOLPLAN_MCP_TOKEN, or the one in mcp.token of the data folder.
     """
     with open(
-        tools or None,
-        model=model or None,
-        planner=planner,
-        base_url=base_url,
-        policy=policy,
-        journal=journal,
-        effects=effects,
-        weeks=weeks,
-        on_note=note,
-    ) as app:
+        tools or None, model=model or None, planner=planner, base_url=base_url, policy=policy,
+        journal=journal, effects=effects, weeks=weeks, on_note=note,
+    ) as app:  # fmt: skip
         try:
-            run_to_end(
-                serve(
-                    app,
-                    concurrency=concurrency,
-                    timeout=timeout,
-                    approve="values" if approve_values else None,
-                    elicit=elicit,
-                    studio=studio,
-                    transport="http" if http else "stdio",
-                    host=host,
-                    port=known_port(port),
-                    token=_token(host) if http else None,
-                    on_ready=lambda url: note(f"Listening: {url}"),
-                )
-            )
+            run_to_end(serve(
+                app, concurrency=concurrency, timeout=timeout, elicit=elicit, studio=studio,
+                approve="values" if approve_values else None,
+                transport="http" if http else "stdio", host=host, port=port,
+                token=_token(host) if http else None,
+                on_ready=lambda url: note(f"Listening: {url}"),
+            ))  # fmt: skip
         except CannotServe as error:
             help_ = f"{error.help or ''} A token is read from {BEARER}.".strip()
             raise CommandError(error.code, error.message, help_) from None

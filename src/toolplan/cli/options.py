@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Final, Literal, TypeAlias, TypedDict
+from typing import Annotated, Any, Final, Literal
 
-from cyclopts import Parameter, Token
+from cyclopts import Parameter, Token, validators
 
 from toolplan.app._approve import VALUES
 from toolplan.cli.terminal import CommandError
@@ -31,7 +31,7 @@ def refuse_options(_: object, value: str | tuple[str, ...] | None) -> None:
             raise ValueError(each)
 
 
-PlanFileArgument: TypeAlias = Annotated[
+PlanFileArgument = Annotated[
     str,
     Parameter(
         allow_leading_hyphen=True,
@@ -39,7 +39,7 @@ PlanFileArgument: TypeAlias = Annotated[
         help="The file of the plan; - is standard input.",
     ),
 ]
-FileOrRun: TypeAlias = Annotated[
+FileOrRun = Annotated[
     str,
     Parameter(
         allow_leading_hyphen=True,
@@ -47,137 +47,95 @@ FileOrRun: TypeAlias = Annotated[
         help="The file of a plan, - for standard input; or a run, or the beginning of its name.",
     ),
 ]
-JsonFlag: TypeAlias = Annotated[
-    bool, Parameter(name="--json", help="Print JSON on standard output.")
-]
-ToolsOption: TypeAlias = Annotated[tuple[str, ...], Parameter(name="--tools", help=_TOOLS_HELP)]
-DialectOption: TypeAlias = Annotated[
-    str, Parameter(name="--dialect", help=f"The form of the plan: {', '.join(DIALECTS)}.")
-]
-JournalOption: TypeAlias = Annotated[
+JsonFlag = Annotated[bool, Parameter(name="--json", help="Print JSON on standard output.")]
+ToolsOption = Annotated[tuple[str, ...], Parameter(help=_TOOLS_HELP)]
+DialectOption = Annotated[str, Parameter(help=f"The form of the plan: {', '.join(DIALECTS)}.")]
+JournalOption = Annotated[
     str | None,
     Parameter(
-        name="--journal",
-        help="Where runs are kept: a file, or postgres://USER@HOST/DATABASE; by default "
-        "runs.sqlite in the user's folder.",
+        help="Where runs are kept: a file, or postgres://USER@HOST/DATABASE; by default"
+        " runs.sqlite in the user's folder."
     ),
 ]
-TodayOption: TypeAlias = Annotated[
-    str | None, Parameter(name="--today", help="Treat this date as today: YYYY-MM-DD.")
-]
-WeeksOption: TypeAlias = Annotated[
+TodayOption = Annotated[str | None, Parameter(help="Treat this date as today: YYYY-MM-DD.")]
+WeeksOption = Annotated[
     Literal["rolling", "calendar"],
-    Parameter(name="--weeks", help="Whether 'last week' is the last 7 days, or Monday to Sunday."),
+    Parameter(help="Whether 'last week' is the last 7 days, or Monday to Sunday."),
 ]
-PlannerOption: TypeAlias = Annotated[
+PlannerOption = Annotated[
     str,
     Parameter(
-        name="--planner",
-        help="The planner: contract, offline, llm or an installed one; auto: the cheapest that "
-        "can plan the question, up to a model.",
+        help="The planner: contract, offline, llm or an installed one; auto: the cheapest that can"
+        " plan the question, up to a model."
     ),
 ]
-ContractsOption: TypeAlias = Annotated[
+ContractsOption = Annotated[
     tuple[str, ...],
     Parameter(
-        name="--contracts",
-        help="A file or folder of contracts: which agent does what, and needs what (repeatable).",
+        help="A file or folder of contracts: which agent does what, and needs what (repeatable)."
     ),
 ]
-StateOption: TypeAlias = Annotated[
+StateOption = Annotated[
     Path | None,
     Parameter(
-        name="--state",
-        help="A STATE in JSON (--contracts): its intent is planned, and the STATE is printed.",
+        help="A STATE in JSON (--contracts): its intent is planned, and the STATE is printed."
     ),
 ]
-ModelOption: TypeAlias = Annotated[
+ModelOption = Annotated[
     tuple[str, ...],
     Parameter(
-        name="--model",
-        help="A model: openai:MODEL, anthropic:MODEL, ollama:MODEL, URL#MODEL. Repeatable: the "
-        "next one is asked where one fails. The model is called only when it is needed.",
+        help="A model: openai:MODEL, anthropic:MODEL, ollama:MODEL, URL#MODEL. Repeatable: the"
+        " next one is asked where one fails. The model is called only when it is needed."
     ),
 ]
 
 
-class Planning(TypedDict):
-    """What `toolplan.open` is given to plan with."""
-
-    planner: str
-    model: tuple[str, ...] | None
-
-
-def for_given_plans(model: tuple[str, ...]) -> Planning:
+def for_given_plans(model: tuple[str, ...]) -> dict[str, Any]:
     """Return what an app is opened with that plans nothing: a model is for `extract` only."""
     return {"planner": "auto" if model else "offline", "model": model or None}
 
 
-ConversationOption: TypeAlias = Annotated[
+ConversationOption = Annotated[
     str | None,
     Parameter(
-        name="--conversation",
-        help="A conversation: earlier questions in it are known, as in 'the same for Munich'.",
+        help="A conversation: earlier questions in it are known, as in 'the same for Munich'."
     ),
 ]
-BaseUrlOption: TypeAlias = Annotated[
-    str | None,
-    Parameter(name="--base-url", help="The address of the service of an OpenAPI document."),
+BaseUrlOption = Annotated[
+    str | None, Parameter(help="The address of the service of an OpenAPI document.")
 ]
-PolicyOption: TypeAlias = Annotated[
+PolicyOption = Annotated[
     str | None,
     Parameter(
-        name="--policy",
-        help="The file that says where values may come from; by default toolplan.policy.toml "
-        "beside the settings.",
+        help="The file that says where values may come from; by default toolplan.policy.toml"
+        " beside the settings."
     ),
 ]
-YesFlag: TypeAlias = Annotated[
-    bool,
-    Parameter(name="--yes", help="Approve a plan with effects without asking."),
+YesFlag = Annotated[bool, Parameter(help="Approve a plan with effects without asking.")]
+StrictFlag = Annotated[
+    bool, Parameter(help="Exit 1 where the result may be over a part of a list.")
 ]
-StrictFlag: TypeAlias = Annotated[
-    bool,
-    Parameter(name="--strict", help="Exit 1 where the result may be over a part of a list."),
-]
-ApproveValuesFlag: TypeAlias = Annotated[
+ApproveValuesFlag = Annotated[
     bool,
     Parameter(
-        name="--approve-values",
-        help="Run what only reads first, then ask about each call with effects with its values.",
+        help="Run what only reads first, then ask about each call with effects with its values."
     ),
 ]
-ConcurrencyOption: TypeAlias = Annotated[
+ConcurrencyOption = Annotated[
     tuple[str, ...],
     Parameter(
-        name="--concurrency",
-        help="N: the most calls at the same time (32). NAME=N: of one tool, or of all tools of one "
-        "source (repeatable). When a limit is reached, steps on the critical path start first.",
+        help="N: the most calls at the same time (32). NAME=N: of one tool, or of all tools of one"
+        " source (repeatable). When a limit is reached, steps on the critical path start"
+        " first."
     ),
 ]
-TimeoutOption: TypeAlias = Annotated[
-    float | None,
-    Parameter(name="--timeout", help="The most seconds of each try of a call (60)."),
+TimeoutOption = Annotated[
+    float | None, Parameter(help="The most seconds of each try of a call (60).")
 ]
 
 
-def _check_digest(_: object, digest: str | None) -> None:
-    # usually a variable of the shell that is not set
-    if digest is not None and not digest.strip():
-        raise CommandError(
-            "usage",
-            "--approve has no digest.",
-            "Give the digest that the command prints when it needs an approval.",
-        )
-
-
-ApproveOption: TypeAlias = Annotated[
-    str | None,
-    Parameter(
-        name="--approve",
-        validator=_check_digest,
-        help="Approve the plan with effects that has this digest, for one run.",
-    ),
+ApproveOption = Annotated[
+    str | None, Parameter(help="Approve the plan with effects that has this digest, for one run.")
 ]
 
 
@@ -185,10 +143,9 @@ def _whole(_: object, tokens: Sequence[Token]) -> int:
     return int(tokens[0].value)  # without it 1.5 is 2
 
 
-TimesOption: TypeAlias = Annotated[
+TimesOption = Annotated[
     int | None,
     Parameter(
-        name="--times",
         converter=_whole,
         help="With --approve: how many runs the digest approves in all, with those before (1).",
     ),
@@ -213,7 +170,7 @@ def wanted(digest: str | None, values: bool, times: int | None = None) -> str | 
             "--approve approves a plan as it stands, --approve-values its calls one by one.",
             "Give one of them.",
         )
-    if digest and not is_digest(digest):
+    if digest is not None and not is_digest(digest):
         raise CommandError(
             "usage",
             f"--approve {digest!r:.200} is not the digest of a plan.",
@@ -222,28 +179,13 @@ def wanted(digest: str | None, values: bool, times: int | None = None) -> str | 
     return VALUES if values else digest
 
 
-EffectsOption: TypeAlias = Annotated[
+EffectsOption = Annotated[
     tuple[str, ...],
+    Parameter(help="TOOL=LABEL: what a tool may change, whatever its source says (repeatable)."),
+]
+PortOption = Annotated[
+    int,
     Parameter(
-        name="--effects",
-        help="TOOL=LABEL: what a tool may change, whatever its source says (repeatable).",
+        help="The port of HTTP; 0 takes a free one.", validator=validators.Number(gte=0, lte=65_535)
     ),
 ]
-PortOption: TypeAlias = Annotated[
-    int, Parameter(name="--port", help="The port of HTTP; 0 takes a free one.")
-]
-
-_LAST_PORT: Final = 65_535
-
-
-def known_port(port: int) -> int:
-    """Return `port`, if it is one.
-
-    Raises:
-        CommandError: it is not.
-    """
-    if not 0 <= port <= _LAST_PORT:
-        raise CommandError(
-            "usage", f"--port {port} is not a port.", f"Give a number from 0 to {_LAST_PORT}."
-        )
-    return port

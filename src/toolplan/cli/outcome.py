@@ -17,17 +17,15 @@ from toolplan.consent import effects_of
 from toolplan.diagnostics import to_json as diagnostic_to_json
 from toolplan.events import Run, to_json
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.forecast import Forecast
 from toolplan.path import Json
 from toolplan.plan import Plan
-from toolplan.planners import Clarification, Draft, Refusal
+from toolplan.planners import Clarification, Draft
 from toolplan.providers import UsageTracker
 from toolplan.render import effects_view, runs_view
 from toolplan.render.diagnostics import DiagnosticView, Located
 from toolplan.render.document import DocumentView
 from toolplan.render.plan_tree import plan_tree
-from toolplan.render.printable import fit_encoding, printable
-from toolplan.render.runs_view import compared_text, forecast_text
+from toolplan.render.printable import count_text, fit_encoding, printable
 from toolplan.summary import Summary, SummaryView
 from toolplan.tools import Toolbox
 
@@ -50,7 +48,13 @@ def print_run(
             "answer": None if answer is None else answer.to_json(),
         }
         if summary is not None:
-            document["summary"] = _summary_json(summary)
+            document["summary"] = {
+                "text": summary.text,
+                "format": summary.format,
+                "model": summary.model or None,
+                "reason": summary.reason or None,
+                "unsupported": [claim.text for claim in summary.unsupported],
+            }
         print_json(document)
     else:
         if answer is not None and summary is not None and summary.format != "plain":
@@ -61,9 +65,7 @@ def print_run(
             console.print(DocumentView(answer.document))
             if summary is not None:
                 _print_words(summary)
-        print_doubts(run)
-        if run.waiting:
-            print_waiting(run)
+        print_pending(run)
     return (Exit.FINE if run.succeeded and not refused else Exit.FAILED).value
 
 
@@ -76,31 +78,17 @@ def _print_words(summary: Summary) -> None:
         out().print(SummaryView(replace(summary, head=())))
 
 
-def _summary_json(summary: Summary) -> Json:
-    return {
-        "text": summary.text,
-        "format": summary.format,
-        "model": summary.model or None,
-        "reason": summary.reason or None,
-        "unsupported": [claim.text for claim in summary.unsupported],
-    }
-
-
 def stopped_help(run: str) -> str:
     """Return how to see and resume a run that has stopped."""
     short = run[: runs_view.SHORT]
     return f"`toolplan show {short}` shows the run, `toolplan resume {short}` resumes it."
 
 
-def print_doubts(run: Run) -> None:
-    """Print which calls a person has to decide about, what they are, and how to decide."""
+def print_pending(run: Run) -> None:
+    """Print the calls that a person has to decide about, and how to decide."""
     if any(step.doubts for step in run.steps.values()):
         for line in effects_view.doubt_lines(run):
             note(line)
-
-
-def print_waiting(run: Run) -> None:
-    """Print the calls that wait for a person, and how to decide."""
     effects = effects_of(run.waiting)
     if not effects:
         return
@@ -115,24 +103,12 @@ def print_waiting(run: Run) -> None:
             note(f"  leave one out, which is another plan: toolplan resume {short} {left}")
 
 
-def report_forecast(expected: Forecast) -> None:
-    """Print what a run is expected to take, where earlier calls say anything."""
-    if expected.p90_s > 0:
-        note(f"Expected: {forecast_text(expected)}.")
-
-
-def report_comparison(expected: Forecast | None, run: Run) -> None:
-    """Print what a run took beside what was expected, where anything was."""
-    if expected is not None and expected.p90_s > 0 and run.took_s is not None:
-        note(f"It {compared_text(expected, run.took_s)}.")
-
-
 def report_usage(tracker: UsageTracker) -> None:
     """Print what models have used, where any was asked."""
     usage = tracker.usage
     if not usage.calls:
         return
-    calls = f"{usage.calls} model call{'s' if usage.calls > 1 else ''}"
+    calls = count_text(usage.calls, "model call")
     cost = "" if usage.cost_usd is None else f", ${usage.cost_usd:.4f}"
     cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
     note(f"{calls}: {usage.input_tokens:,} tokens in{cached}, {usage.output_tokens:,} out{cost}.")
@@ -141,18 +117,14 @@ def report_usage(tracker: UsageTracker) -> None:
 def report_no_plan(asked: AskResult, *, as_json: bool) -> int:
     """Print why there is no plan, and return the exit code."""
     proposal = asked.proposal
-    document: Json
-    match proposal:
-        case Clarification():
-            document = clarification_json(proposal)
-        case Refusal(reason=reason):
-            document = {"refusal": {"reason": reason}}
-        case Draft():
-            _refuse_draft(asked)
-    if as_json:
-        print_json(document)
-        return Exit.FAILED.value
-    out().print(asked.reason)
+    if isinstance(proposal, Draft):
+        _refuse_draft(asked)
+    if not as_json:
+        out().print(asked.reason)
+    elif isinstance(proposal, Clarification):
+        print_json(clarification_json(proposal))
+    else:
+        print_json({"refusal": {"reason": proposal.reason}})
     return Exit.FAILED.value
 
 
@@ -173,14 +145,12 @@ def _refuse_draft(asked: AskResult) -> NoReturn:
     """Report the problems of the draft: a fault of the planner, not of the question."""
     diagnostics = () if asked.compiled is None else asked.compiled.diagnostics
     err().print(DiagnosticView(tuple(Located(each) for each in diagnostics)))
+    refused = "does not pass the check; nothing was run."
     if (fault := asked.fault) is not None:
-        said = f"{fault.message} Its best plan does not pass the check; nothing was run."
+        said = f"{fault.message} Its best plan {refused}"
         raise CommandError(fault.code, said, fault.help)
-    raise CommandError(
-        "bad-draft",
-        "The planner proposed a plan that does not pass the check; nothing was run.",
-        "Ask in other words.",
-    )
+    said = f"The planner proposed a plan that {refused}"
+    raise CommandError("bad-draft", said, "Ask in other words.")
 
 
 def print_plan(plan: Plan, tools: Toolbox | None, *, marks: Mapping[str, str]) -> None:

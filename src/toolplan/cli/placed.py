@@ -9,12 +9,12 @@ from contextlib import closing, contextmanager
 from typing import NamedTuple, cast
 
 from toolplan.app._open import open
-from toolplan.app._stranded import stranded_texts
 from toolplan.app.app import App
 from toolplan.app.home import home
 from toolplan.app.resume import recorded_tool
 from toolplan.app.wait import run_to_end
-from toolplan.cli._journal import opened_journal
+from toolplan.app.workers import stranded_texts
+from toolplan.cli._tools import opened_journal
 from toolplan.cli.terminal import CommandError, Exit, note, print_json
 from toolplan.path import Json
 from toolplan.render.runs_view import SHORT
@@ -58,36 +58,20 @@ def reached(journal: Store, run: str) -> Generator[App]:
         yield app
 
 
-def refuse_values(left_out: Sequence[str], *, asked: bool) -> None:
-    """Refuse what runs on this terminal only, where workers have the run.
+def send(
+    journal: Store, run: str, decisions: Decisions, digest: str | None, *, here: str, as_json: bool
+) -> int:
+    """Send decisions, or an approval, to a run that was given to workers.
 
     Raises:
-        CommandError: calls are to be left out, or values are to be asked for.
+        CommandError: `here`, an option that works on this terminal only, is given.
     """
-    if left_out:
+    if here:
         raise CommandError(
             "usage",
-            "--leave-out runs another plan on this machine, and workers have this run.",
+            f"{here} needs a run on this machine, and workers have this run.",
             "--allow and --deny decide about all calls of a step that wait.",
         )
-    if asked:
-        raise CommandError(
-            "usage",
-            "--approve-values asks on this terminal, and workers have this run.",
-            "`toolplan submit --approve-values` gives workers a run whose calls wait with their"
-            " values; --allow and --deny decide about them.",
-        )
-
-
-def send(
-    journal: Store,
-    run: str,
-    decisions: Decisions,
-    digest: str | None,
-    *,
-    as_json: bool,
-) -> int:
-    """Send decisions, or an approval, to a run that was given to workers."""
     with reached(journal, run) as app:
         if digest is not None:
             run_to_end(app.workers.approve(run, digest, who=user_name()))

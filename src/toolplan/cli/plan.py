@@ -13,7 +13,7 @@ from toolplan.app.wait import run_to_end
 from toolplan.cli import options
 from toolplan.cli._display import thinking_shown
 from toolplan.cli.outcome import clarification_json, print_plan, report_no_plan, report_usage
-from toolplan.cli.plan_file import plan_document
+from toolplan.cli.plan_file import plan_document, plan_text
 from toolplan.cli.terminal import CommandError, Exit, ask_claim, note, print_json
 from toolplan.dialects import known_dialect
 from toolplan.extensions import Extensions
@@ -56,17 +56,9 @@ def plan_command(
     if state is not None:
         return _print_state(state, contracts, as_json=as_json)
     with open(
-        tools or None,
-        model=model or None,
-        planner=planner,
-        base_url=base_url,
-        policy=policy,
-        effects=effects,
-        weeks=weeks,
-        contracts=contracts,
-        on_note=note,
-        on_claim=ask_claim,
-    ) as app:
+        tools or None, model=model or None, planner=planner, base_url=base_url, policy=policy,
+        effects=effects, weeks=weeks, contracts=contracts, on_note=note, on_claim=ask_claim,
+    ) as app:  # fmt: skip
         with thinking_shown(app.tracker, silent=as_json):
             asked = run_to_end(app.plan(question, today=today, conversation=conversation))
         if not as_json:
@@ -74,12 +66,10 @@ def plan_command(
         if asked.plan is None:
             return report_no_plan(asked, as_json=as_json)
         plan = asked.plan.plan
-        document = plan_document(plan, dialect, app.tools)
         if as_json:
-            sys.stdout.write(document)
+            sys.stdout.write(plan_document(plan, dialect, app.tools))
         elif dialect != "toolplan":
-            is_json = known_dialect(dialect).json
-            sys.stdout.write(document if is_json else json.loads(document)["text"])
+            sys.stdout.write(plan_text(plan, dialect, app.tools))
         else:
             print_plan(plan, app.tools, marks=effect_marks(plan, app.tools))
     return Exit.FINE.value

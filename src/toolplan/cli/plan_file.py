@@ -6,7 +6,8 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -14,6 +15,8 @@ from tempfile import NamedTemporaryFile
 from msgspec import Struct
 from msgspec.structs import replace
 
+from toolplan.app.home import journal_at, user_journal
+from toolplan.app.settings import file_fault
 from toolplan.cli.terminal import CommandError, err, note
 from toolplan.compiler import parse, to_text
 from toolplan.diagnostics import CannotExpress, Diagnostic, to_json
@@ -22,6 +25,7 @@ from toolplan.plan import Limits, Plan
 from toolplan.render.console import Output
 from toolplan.render.diagnostics import DiagnosticView, Located, located
 from toolplan.render.printable import harmless_json
+from toolplan.storage.journal import JournalError
 from toolplan.tools import Toolbox
 
 
@@ -42,7 +46,7 @@ def read_plan(name: str, dialect: str) -> PlanFile:
 
     Raises:
         ToolplanError: there is no such dialect.
-        CommandError: there is no such file, or it is larger than any plan may be.
+        CommandError: there is no such file. One that is larger than any plan is cut.
     """
     known_dialect(dialect)
     most = Limits().text_bytes + 1
@@ -53,10 +57,66 @@ def read_plan(name: str, dialect: str) -> PlanFile:
             with Path(name).open("rb") as file:
                 raw = file.read(most)
     except OSError as error:
-        reason = error.strerror or type(error).__name__
+        reason = file_fault(error)
         raise CommandError("unreadable-file", f"{name}: {reason}.", "Name a file, or -.") from None
     # bytes that are not UTF-8 become surrogates, which every dialect refuses with their place
     return PlanFile(name, raw.decode("utf-8", errors="surrogateescape"), dialect)
+
+
+def plan_or_run(name: str, dialect: str, journal: str | None) -> PlanFile | str:
+    """Read the file `name`; where there is none, return the run whose name begins so.
+
+    Raises:
+        CommandError: there is neither, or the journal cannot be used.
+    """
+    try:
+        return read_plan(name, dialect)
+    except CommandError as error:
+        if error.code != "unreadable-file":
+            raise
+        unreadable = str(error)
+    ways = "Name a file, or -, or a run that `toolplan runs` lists."
+    if name == "":
+        raise CommandError("usage", "The name of a file or a run is empty.", ways)
+    unknown = f"There is no run {name!r}."
+    if (store := journal_at(user_journal(journal))) is not None:
+        with closing(store):
+            try:
+                return store.find(name)
+            except JournalError as error:
+                if error.code != "unknown-run":
+                    raise
+                unknown = str(error)
+    if Path(name).name != name or "." in name:  # written like a file
+        raise CommandError("unreadable-file", unreadable, ways)
+    raise CommandError("unknown-run", f"{unknown} {unreadable}", ways)
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file.
+
+    Raises:
+        CommandError: it cannot be read, or is not UTF-8.
+    """
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError("unreadable-file", f"{path}: {file_fault(error)}.") from None
+
+
+@contextmanager
+def writing(name: str | Path) -> Generator[None]:
+    """Report that the file `name` cannot be written.
+
+    Raises:
+        CommandError: the block raised an error of the system.
+    """
+    try:
+        yield
+    except OSError as error:
+        place, reason = error.filename or name, file_fault(error)
+        help_ = "Name a place that you may write to."
+        raise CommandError("unwritable-file", f"{place}: {reason}.", help_) from None
 
 
 def write_plan(name: str, text: str) -> None:
@@ -71,31 +131,20 @@ def write_plan(name: str, text: str) -> None:
         sys.stdout.write(text)
         return
     path = Path(name).resolve()  # a link stays a link
-    try:
-        temporary = _written_beside(path, text.encode("utf-8", errors="surrogateescape"))
+    with (
+        writing(name),
+        NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file,
+    ):
+        temporary = Path(file.name)
         try:
+            file.write(text.encode("utf-8", errors="surrogateescape"))
+            file.flush()
+            os.fsync(file.fileno())
+            temporary.chmod(stat.S_IMODE(path.stat().st_mode))
             temporary.replace(path)
         except OSError:
             temporary.unlink(missing_ok=True)
             raise
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise CommandError("unwritable-file", f"{name}: {reason}.") from None
-
-
-def _written_beside(path: Path, raw: bytes) -> Path:
-    """Return a new file with `raw` beside `path`, with the mode of `path`."""
-    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        temporary = Path(file.name)
-        try:
-            file.write(raw)
-            file.flush()
-            os.fsync(file.fileno())
-            temporary.chmod(stat.S_IMODE(path.stat().st_mode))
-        except OSError:
-            temporary.unlink(missing_ok=True)
-            raise
-    return temporary
 
 
 def print_diagnostics(
@@ -106,18 +155,16 @@ def print_diagnostics(
     `advice` says what to do about errors with an auto-fix.
     """
     console.print(DiagnosticView(file.located(diagnostics), file.text, file.name, advice))
-    if any(each.blocks for each in diagnostics):
-        name = dialect_of(file.text, file.dialect)
-        if name == file.dialect:
-            return
-        other = known_dialect(name).parse(file.text, None, Limits())
-        if whole_plan(other.plan, other.diagnostics):
-            console.print(f"It reads well as a plan in the dialect {name!r}.")
+    if not _blocked(diagnostics):
+        return
+    name = dialect_of(file.text, file.dialect)
+    other = known_dialect(name).parse(file.text, None, Limits())
+    if name != file.dialect and other.plan is not None and not _blocked(other.diagnostics):
+        console.print(f"It reads well as a plan in the dialect {name!r}.")
 
 
-def whole_plan(plan: object, diagnostics: Sequence[Diagnostic]) -> bool:
-    """Return whether a plan was read, and no error is left."""
-    return plan is not None and not any(each.blocks for each in diagnostics)
+def _blocked(diagnostics: Sequence[Diagnostic]) -> bool:
+    return any(each.blocks for each in diagnostics)
 
 
 def parsed_whole(file: PlanFile, tools: Toolbox | None, option: str = "--dialect") -> Plan:
@@ -129,7 +176,7 @@ def parsed_whole(file: PlanFile, tools: Toolbox | None, option: str = "--dialect
     parsed = parse(file.text, file.dialect, tools)
     if parsed.diagnostics:
         print_diagnostics(err(), file, parsed.diagnostics)
-    if parsed.plan is None or not whole_plan(parsed.plan, parsed.diagnostics):
+    if parsed.plan is None or _blocked(parsed.diagnostics):
         raise CommandError(
             "unreadable-plan",
             f"{file.name} is not a complete plan in the dialect {file.dialect!r}.",
@@ -150,31 +197,20 @@ def plan_text(
         CommandError: the dialect cannot express the plan.
     """
     try:
-        text = _without_advice(plan, dialect, tools)
+        text = to_text(plan, dialect, tools)
     except CannotExpress as error:
-        # metadata is left out where that is all; it is no reason, and often not the user's
-        reasons = " ".join(
-            each.message for each in error.diagnostics if not _is_metadata(each.pointer)
-        )
-        raise CommandError(
-            "cannot-express",
-            f"The dialect {dialect!r} cannot express this plan: {reasons}",
-            f"The dialect `toolplan` can: {option} toolplan.",
-        ) from None
+        reasons = [each.message for each in error.diagnostics if not _is_metadata(each.pointer)]
+        if reasons:  # metadata is no reason, and often not the user's
+            raise CommandError(
+                "cannot-express",
+                f"The dialect {dialect!r} cannot express this plan: {' '.join(reasons)}",
+                f"The dialect `toolplan` can: {option} toolplan.",
+            ) from None
+        text = to_text(replace(plan, metadata={}), dialect, tools)
+        note(f"The dialect {dialect!r} cannot express metadata; it is left out.")
     if known_dialect(dialect).json:
         text = harmless_json(text)
     return text if text.endswith("\n") else text + "\n"
-
-
-def _without_advice(plan: Plan, dialect: str, tools: Toolbox | None) -> str:
-    try:
-        return to_text(plan, dialect, tools)
-    except CannotExpress as error:
-        if not all(_is_metadata(each.pointer) for each in error.diagnostics):
-            raise
-        text = to_text(replace(plan, metadata={}), dialect, tools)
-        note(f"The dialect {dialect!r} cannot express metadata; it is left out.")
-        return text
 
 
 def _is_metadata(pointer: str) -> bool:

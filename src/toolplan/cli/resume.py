@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import closing, contextmanager
-from typing import Annotated
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -16,63 +16,33 @@ from toolplan.app.wait import run_to_end
 from toolplan.cli import options
 from toolplan.cli._approval import RunGuard, approved_by_word
 from toolplan.cli._display import Display
-from toolplan.cli._journal import opened_journal
+from toolplan.cli._tools import opened_journal
 from toolplan.cli.outcome import print_run
-from toolplan.cli.placed import (
-    Decisions,
-    continue_after_failover,
-    placed,
-    refuse_values,
-    send,
-)
+from toolplan.cli.placed import Decisions, continue_after_failover, placed, send
 from toolplan.cli.terminal import CommandError, note
-from toolplan.engines import CannotRun
 from toolplan.path import Json
 from toolplan.render.runs_view import SHORT
 
 RunArgument = Annotated[str, Parameter(help="The run, or the beginning of its name.")]
-RetryOption = Annotated[
-    tuple[str, ...],
-    Parameter(name="--retry", help="STEP or STEP:ITEM: make the call again."),
-]
+RetryOption = Annotated[tuple[str, ...], Parameter(help="STEP or STEP:ITEM: make the call again.")]
 ResolveOption = Annotated[
     tuple[str, ...],
-    Parameter(
-        name="--resolve",
-        help="STEP=JSON or STEP:ITEM=JSON: the call succeeded, with this result.",
-    ),
+    Parameter(help="STEP=JSON or STEP:ITEM=JSON: the call succeeded, with this result."),
 ]
-AbortOption = Annotated[
-    tuple[str, ...],
-    Parameter(name="--abort", help="STEP or STEP:ITEM: the call failed."),
-]
+AbortOption = Annotated[tuple[str, ...], Parameter(help="STEP or STEP:ITEM: the call failed.")]
 
 AllowOption = Annotated[
-    tuple[str, ...],
-    Parameter(name="--allow", help="STEP: make its calls that wait, as shown."),
+    tuple[str, ...], Parameter(help="STEP: make its calls that wait, as shown.")
 ]
-DenyOption = Annotated[
-    tuple[str, ...],
-    Parameter(name="--deny", help="STEP: its calls that wait are not made."),
-]
+DenyOption = Annotated[tuple[str, ...], Parameter(help="STEP: its calls that wait are not made.")]
 LeaveOutOption = Annotated[
     tuple[str, ...],
-    Parameter(
-        name="--leave-out",
-        help="STEP:ITEM: leave this call out; another plan makes the others.",
-    ),
+    Parameter(help="STEP:ITEM: leave this call out; another plan makes the others."),
 ]
 AfterFailoverFlag = Annotated[
-    bool,
-    Parameter(
-        name="--after-failover",
-        negative=(),
-        help="After the database has moved, let workers continue RUN, or all runs.",
-    ),
+    bool, Parameter(help="After the database has moved, let workers continue RUN, or all runs.")
 ]
-ReasonOption = Annotated[
-    str, Parameter(name="--reason", help="Why they are not; it is kept with the run.")
-]
+ReasonOption = Annotated[str, Parameter(help="Why they are not; it is kept with the run.")]
 
 
 def resume_command(
@@ -105,8 +75,9 @@ def resume_command(
     of the calls that wait. `toolplan show RUN` shows both. A run of an MCP client asks for a word.
     """
     approve = options.wanted(approve, approve_values, times)
+    # a wrong decision is an error before anything is opened
     _ = decisions_of(retry, resolve, abort), consents_of(allow, deny, reason)
-    left_out_items(leave_out)  # a wrong one is an error before anything is opened
+    left_out_items(leave_out)
     if after_failover:
         return continue_after_failover(journal, run, as_json=as_json)
     if not run:
@@ -118,69 +89,38 @@ def resume_command(
         # a run that is approved by a word shows again what waits
         decided = Decisions(retry, resolve, abort, () if by_word else allow, deny, reason)
         if is_placed:
-            refuse_values(leave_out, asked=approve_values)
-            return send(store, name, decided, approve, as_json=as_json)
+            here = "--leave-out" if leave_out else "--approve-values" if approve_values else ""
+            return send(store, name, decided, approve, here=here, as_json=as_json)
         opening = _opening(store.record(name).plan, tools, effects, model)
-        guard = RunGuard(
-            display, yes=yes, digest=approve, may_ask=not as_json,
-            run=name, by_word=by_word, times=times,
-        )  # fmt: skip
-        with open(**opening, journal=store, on_note=note) as app, _reported(guard):
+        asks: dict[str, Any] = {"yes": yes, "digest": approve, "by_word": by_word, "times": times}
+        guard = RunGuard(display, **asks, may_ask=not as_json, run=name)
+        with open(**opening, journal=store, on_note=note) as app:
             guard.app, before = app, () if as_json else store.events(name)
-            ended = run_to_end(app.resume(
-                name, **decided._asdict(), leave_out=leave_out, yes=yes, approve=guard.approve,
-                concurrency=concurrency, timeout=timeout,
-                on_plan=lambda plan: guard.go_on(plan, before), on_event=display.show_event,
-            ))  # fmt: skip
+            with guard.interruptions_reported():
+                ended = run_to_end(app.resume(
+                    name, **decided._asdict(), leave_out=leave_out, yes=yes, approve=guard.approve,
+                    concurrency=concurrency, timeout=timeout,
+                    on_plan=lambda plan: guard.go_on(plan, before), on_event=display.show_event,
+                ))  # fmt: skip
     if leave_out:
-        note(_other_plan(name, ended))
+        _note_other(name, ended)
     return print_run(ended, ended.answer, as_json=as_json)
 
 
-@contextmanager
-def _reported(guard: RunGuard) -> Generator[None]:
-    try:
-        with guard.interruptions_reported():
-            yield
-    except CannotRun as error:
-        raise CommandError(
-            "cannot-run", str(error), f"`toolplan show {guard.run[:SHORT]}` shows the run."
-        ) from None
-
-
-def _other_plan(name: str, ended: RunResult) -> str:
-    return (
-        f"That was another plan, with digest {ended.digest} and run {ended.run[:SHORT]}."
-        f" Run {name[:SHORT]} is over."
-    )
-
-
-class _Opening(options.Planning):
-    """The arguments of `open` for a run."""
-
-    tools: Sequence[str]
-    effects: dict[str, str]
-    base_url: str | None
+def _note_other(name: str, ended: RunResult) -> None:
+    made = f"digest {ended.digest} and run {ended.run[:SHORT]}"
+    note(f"That was another plan, with {made}. Run {name[:SHORT]} is over.")
 
 
 def _opening(
     plan: Json, tools: Sequence[str], effects: Sequence[str], model: tuple[str, ...]
-) -> _Opening:
-    """Return what opens the app for a run; what is given comes before what was kept.
-
-    Raises:
-        CommandError: neither the command nor the run names tools.
-    """
+) -> dict[str, Any]:
+    """Return what opens the app for a run; what is given comes before what was kept."""
     spec, kept, base_url = reopening(plan)
-    named = tools or spec
-    if not named:
+    if not (tools or spec):
         raise CommandError(
             "usage", "--tools is missing: the run does not say where its tools came from."
         )
-    given = {tool: label.value for tool, label in effect_labels(effects).items()}
-    return {
-        **options.for_given_plans(model),
-        "tools": named,
-        "effects": {**kept, **given},
-        "base_url": base_url,
-    }
+    labels = {**kept, **{tool: label.value for tool, label in effect_labels(effects).items()}}
+    given = options.for_given_plans(model)
+    return {**given, "tools": tools or spec, "effects": labels, "base_url": base_url}

@@ -20,10 +20,7 @@ from toolplan.dry_run import dry_view
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.render.plan_tree import effect_marks, plan_tree
 
-DryFlag = Annotated[
-    bool,
-    Parameter(name="--dry-run", help="Call no tool; report what would go wrong."),
-]
+DryFlag = Annotated[bool, Parameter(help="Call no tool; report what would go wrong.")]
 
 
 def run_command(
@@ -64,18 +61,10 @@ def run_command(
             if dry_run:
                 return _dry_run(app, plan, as_json=as_json)
             with guard.interruptions_reported():
-                ended = run_to_end(
-                    app.run(
-                        plan,
-                        today=today,
-                        yes=yes,
-                        approve=guard.approve,
-                        concurrency=concurrency,
-                        timeout=timeout,
-                        on_plan=guard.show_plan,
-                        on_event=display.show_event,
-                    )
-                )
+                ended = run_to_end(app.run(
+                    plan, today=today, yes=yes, approve=guard.approve, concurrency=concurrency,
+                    timeout=timeout, on_plan=guard.show_plan, on_event=display.show_event,
+                ))  # fmt: skip
             guard.report_ended(ended)
     return print_run(ended, ended.answer, as_json=as_json, strict=strict)
 

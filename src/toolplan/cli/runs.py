@@ -11,46 +11,31 @@ from cyclopts import Parameter
 from rich.filesize import decimal
 
 from toolplan.app.home import home, user_journal
-from toolplan.app.retention import Retention, retention
 from toolplan.app.settings import read_settings
-from toolplan.cli._journal import opened_journal
+from toolplan.cli._tools import opened_journal
 from toolplan.cli.options import JournalOption, JsonFlag
 from toolplan.cli.placed import report_placed, without_worker
 from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
 from toolplan.path import Json
+from toolplan.render.printable import count_text
 from toolplan.render.runs_view import RunLine, RunsView
-from toolplan.storage.journal import Pruning, RunEntry
+from toolplan.storage.journal import RunEntry
 from toolplan.storage.journal import backup as back_up
 
-LimitOption = Annotated[int, Parameter(name="--limit", help="How many runs, the newest first.")]
-AfterOption = Annotated[
-    str, Parameter(name="--after", help="Only runs after this cursor: `next` of --json.")
-]
+LimitOption = Annotated[int, Parameter(help="How many runs, the newest first.")]
+AfterOption = Annotated[str, Parameter(help="Only runs after this cursor: `next` of --json.")]
 
 PruneFlag = Annotated[
-    bool,
-    Parameter(
-        name="--prune",
-        help="Remove older runs: show which, or remove them with --yes.",
-    ),
+    bool, Parameter(help="Remove older runs: show which, or remove them with --yes.")
 ]
 OlderThanOption = Annotated[
-    str | None,
-    Parameter(name="--older-than", help="With --prune: only runs older than this, as in 30d."),
+    str | None, Parameter(help="With --prune: only runs older than this, as in 30d.")
 ]
-KeepOption = Annotated[
-    int | None, Parameter(name="--keep", help="With --prune: not the latest N runs.")
-]
-ApplyFlag = Annotated[
-    bool,
-    Parameter(name=("--yes", "--apply"), help="With --prune: remove them."),
-]
+KeepOption = Annotated[int | None, Parameter(help="With --prune: not the latest N runs.")]
+ApplyFlag = Annotated[bool, Parameter(name=("--yes", "--apply"), help="With --prune: remove them.")]
 BackupOption = Annotated[
     str | None,
-    Parameter(
-        name="--backup",
-        help="Copy the journal to this file, and its large results to a folder beside it.",
-    ),
+    Parameter(help="Copy the journal to this file, and its large results to a folder beside it."),
 ]
 
 
@@ -73,16 +58,16 @@ def runs_command(
     doubt or was interrupted. Without --older-than and --keep the table
     [retention] of the settings says which, else 30d and 100.
     """
-    if limit < 1:
-        raise CommandError("usage", "--limit is less than 1.", "Give a number of runs.")
-    if backup is not None and not Path(backup).name:
-        raise CommandError("usage", "--backup names no file.", "Give the path of the copy.")
-    if backup is not None and prune:
-        raise CommandError("usage", "--backup and --prune exclude each other.", "Back up first.")
-    if not prune and (older_than is not None or keep is not None or yes):
-        raise CommandError(
-            "usage", "--older-than, --keep and --yes are for --prune.", "Add --prune."
-        )
+    wrong = {
+        "--limit is less than 1.": limit < 1,
+        "--backup names no file.": backup is not None and not Path(backup).name,
+        "--backup and --prune exclude each other.": backup is not None and prune,
+        "--older-than, --keep and --yes are for --prune.": not prune
+        and (older_than is not None or keep is not None or yes),
+    }
+    for message, applies in wrong.items():
+        if applies:
+            raise CommandError("usage", message, "See `toolplan runs --help`.")
     if backup is not None:
         return _backup(journal, Path(backup), as_json=as_json)
     if prune:
@@ -94,27 +79,27 @@ def runs_command(
         unworked = without_worker(store, left) if as_json else {}
         if not as_json:
             report_placed(store, left, others=True)
+    more = len(found) > limit
     if as_json:
-        listed: list[Json] = [_entry_json(each, unworked.get(each.run)) for each in entries]
-        print_json({"runs": listed, "next": entries[-1].cursor if len(found) > limit else None})
+        listed: list[Json] = [_to_json(each, unworked.get(each.run)) for each in entries]
+        print_json({"runs": listed, "next": entries[-1].cursor if more else None})
     elif entries:
-        lines = [
+        out().print(RunsView([
             RunLine(
                 each.run, each.created_at, each.status, each.question or each.tools, each.is_left
             )
             for each in entries
-        ]
-        out().print(RunsView(lines))
+        ]))  # fmt: skip
     elif after:
         note("There are no older runs.")
     else:
         note(f"No run yet; the journal is {store.place}.")
-    if len(found) > limit:
+    if more:
         note(f"There are older runs: --after {entries[-1].cursor} lists them.")
     return Exit.FINE.value
 
 
-def _entry_json(entry: RunEntry, without_worker: str | None) -> Json:
+def _to_json(entry: RunEntry, without_worker: str | None) -> Json:
     return {
         "run": entry.run,
         "created_at": datetime.fromtimestamp(entry.created_at, UTC).isoformat(),
@@ -130,30 +115,24 @@ def _entry_json(entry: RunEntry, without_worker: str | None) -> Json:
 def _prune(
     place: str | None, older_than: str | None, keep: int | None, *, apply: bool, as_json: bool
 ) -> int:
-    bounds = retention(read_settings(home()), older_than, keep)
-    pruning = _pruned(place, bounds, apply=apply)
-    if as_json:
-        print_json({**pruning._asdict(), "runs": [*pruning.runs], "removed": apply})
-    else:
-        for sentence in _sentences(pruning, apply=apply):
-            out().print(sentence, soft_wrap=True)
-    return Exit.FINE.value
-
-
-def _pruned(place: str | None, bounds: Retention, *, apply: bool) -> Pruning:
+    older_than_s, latest = read_settings(home()).retention(older_than, keep)
     if isinstance(user_journal(place), Path):
         _existing(place)
     with closing(opened_journal(place)) as store:
-        return store.prune(older_than_s=bounds.older_than_s, keep=bounds.keep, apply=apply)
-
-
-def _sentences(pruning: Pruning, *, apply: bool) -> tuple[str, ...]:
-    count = f"{len(pruning.runs)} run{'' if len(pruning.runs) == 1 else 's'}"
-    if not apply:
-        found = f"{count} would be removed, {pruning.kept} kept; {decimal(pruning.size)} now."
-        return (found, "--yes removes them.") if pruning.runs else (found,)
-    before, after = decimal(pruning.size), decimal(pruning.size_after)
-    return (f"{count} removed, {pruning.kept} kept; {before} before, {after} now.",)
+        pruning = store.prune(older_than_s=older_than_s, keep=latest, apply=apply)
+    count, before = count_text(len(pruning.runs), "run"), decimal(pruning.size)
+    if as_json:
+        print_json({**pruning._asdict(), "runs": [*pruning.runs], "removed": apply})
+    elif apply:
+        after = decimal(pruning.size_after)
+        said = f"{count} removed, {pruning.kept} kept; {before} before, {after} now."
+        out().print(said, soft_wrap=True)
+    else:
+        said = f"{count} would be removed, {pruning.kept} kept; {before} now."
+        out().print(said, soft_wrap=True)
+        if pruning.runs:
+            out().print("--yes removes them.")
+    return Exit.FINE.value
 
 
 def _backup(place: str | None, copy: Path, *, as_json: bool) -> int:
@@ -167,11 +146,7 @@ def _backup(place: str | None, copy: Path, *, as_json: bool) -> int:
 
 
 def _existing(place: str | None) -> Path:
-    """Return the path of the journal, after what the user should know about it.
-
-    Raises:
-        CommandError: there is none.
-    """
+    """Return the path of the journal, after what the user should know about it."""
     path = user_journal(place)
     if not isinstance(path, Path):
         raise CommandError(

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, TypeAlias
 
 from cyclopts import Parameter
-from msgspec import Struct
 
 from toolplan.answer import Answer, answer
 from toolplan.app._toolset import DEMO, Toolset, reopening
-from toolplan.app.home import existing_journal
 from toolplan.cli import options
-from toolplan.cli._journal import opened_journal
-from toolplan.cli._tools import opened_if_given
-from toolplan.cli.outcome import print_doubts, print_waiting
+from toolplan.cli._tools import opened_if_given, opened_journal
+from toolplan.cli.outcome import print_pending
 from toolplan.cli.placed import placed, report_placed, without_worker
-from toolplan.cli.plan_file import parsed_whole, read_plan
+from toolplan.cli.plan_file import parsed_whole, plan_or_run
 from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
 from toolplan.compiler import output_schemas
 from toolplan.events import CallIntended, Event, ItemEnded, Run, RunState, StepState, fold, to_json
@@ -34,30 +30,11 @@ from toolplan.render.plan_tree import effect_marks, plan_tree
 from toolplan.render.printable import printable
 from toolplan.render.run_progress import duration_text
 from toolplan.render.runs_view import SHORT, items_text, run_marks, status_text
-from toolplan.storage.journal import JournalError
 
-MermaidFlag = Annotated[bool, Parameter(name="--mermaid", help="Print a Mermaid flowchart.")]
-SvgFlag = Annotated[bool, Parameter(name="--svg", help="Print an SVG drawing.")]
+MermaidFlag = Annotated[bool, Parameter(help="Print a Mermaid flowchart.")]
+SvgFlag = Annotated[bool, Parameter(help="Print an SVG drawing.")]
 
-_Form: TypeAlias = Literal["text", "json", "mermaid", "svg"]
 _Items: TypeAlias = dict[str, dict[int, StepState]]
-_WAYS: Final = "Name a file, or -, or a run that `toolplan runs` lists."
-
-
-class _Shown(Struct, frozen=True):
-    """A run as the journal keeps it; `items` are those of steps with `for_each`.
-
-    `is_placed` says that it was given to workers, and `without_worker` is its queue, where they are
-    to continue it and there is none.
-    """
-
-    run: Run
-    plan: Plan | None
-    answer: Answer | None
-    items: _Items
-    is_left: bool
-    is_placed: bool
-    without_worker: str | None
 
 
 def show_command(
@@ -77,14 +54,11 @@ def show_command(
     --tools, steps that may change something are marked. A run is shown
     with the states, times and results of its steps, and its answer.
     """
-    try:
-        plan_file = read_plan(file, dialect)
-    except CommandError as error:
-        if error.code != "unreadable-file":
-            raise
-        name = _run_named(file, journal, error)
-        form = "json" if as_json else "mermaid" if mermaid else "svg" if svg else "text"
-        return _show_run(name, form, journal, tools, effects)
+    plan_file = plan_or_run(file, dialect, journal)
+    if isinstance(plan_file, str):
+        if (mermaid or svg) and not as_json:
+            return _draw_run(plan_file, as_mermaid if mermaid else as_svg, journal)
+        return _show_run(plan_file, journal, tools, effects, as_json=as_json)
     with opened_if_given(tools, effects) as opened:
         known = None if opened is None else opened.tools
         plan = parsed_whole(plan_file, known)
@@ -100,60 +74,53 @@ def show_command(
         return Exit.FINE.value
 
 
-def _run_named(start: str, place: str | None, unreadable: CommandError) -> str:
-    """Return the name of the run that begins with `start`, which is not a file that can be read.
-
-    Raises:
-        CommandError: there is no such run either, or the journal cannot be used.
-    """
-    if not start:
-        raise CommandError("usage", "The name of a file or a run is empty.", _WAYS)
-    journal = existing_journal(place)
-    unknown = f"There is no run {start!r}."
-    if journal is not None:
-        with closing(journal):
-            try:
-                return journal.find(start)
-            except JournalError as error:
-                if error.code != "unknown-run":
-                    raise
-                unknown = str(error)
-    if Path(start).name != start or "." in start:  # written like a file
-        raise CommandError(unreadable.code, str(unreadable), _WAYS)
-    raise CommandError("unknown-run", f"{unknown} {unreadable}", _WAYS)
+def _draw_run(name: str, draw: Callable[..., str], place: str | None) -> int:
+    with closing(opened_journal(place)) as journal:
+        run, plan = fold(journal.events(name)), load(journal.record(name).plan).plan
+    if plan is None:
+        raise CommandError("unreadable-plan", f"The plan of run {name[:SHORT]} cannot be read.")
+    states = {step: each.state for step, each in run.steps.items()}
+    sys.stdout.write(draw(plan, marks=run_marks(run), states=states))
+    return Exit.FINE.value
 
 
 def _show_run(
-    name: str, form: _Form, place: str | None, tools: tuple[str, ...], effects: tuple[str, ...]
+    name: str, place: str | None, tools: tuple[str, ...], effects: tuple[str, ...], *, as_json: bool
 ) -> int:
     with closing(opened_journal(place)) as journal:
-        events = journal.events(name)
-        entry = journal.entry(name)
+        events, entry, record = journal.events(name), journal.entry(name), journal.record(name).plan
         is_left = entry.is_left
-        record = journal.record(name).plan
         unworked = without_worker(journal, [name] if is_left else []).get(name)
         is_placed = is_left and placed(journal, name) is not None
         # a run that a worker has may wait for a place of a limit
-        if form == "text" and (is_left or entry.status is RunState.RUNNING):
+        if not as_json and (is_left or entry.status is RunState.RUNNING):
             report_placed(journal, [name])
-    run, plan = fold(events), load(record).plan
-    if form in ("mermaid", "svg"):
-        if plan is None:
-            raise CommandError("unreadable-plan", f"The plan of run {name[:SHORT]} cannot be read.")
-        draw = as_mermaid if form == "mermaid" else as_svg
-        states = {step: each.state for step, each in run.steps.items()}
-        sys.stdout.write(draw(plan, marks=run_marks(run), states=states))
-        return Exit.FINE.value
+    run, plan, items = fold(events), load(record).plan, _items(events)
     # tools are started only where they are named; the demo's start nothing
     kept = reopening(record)[0]
     named = tools or (kept if kept == (DEMO,) else ())
     with opened_if_given(named, effects) as opened:
         found = None if plan is None else _answer(plan, run, events, opened)
-    shown = _Shown(run, plan, found, _items(events), is_left, is_placed, unworked)
-    if form == "json":
-        _print_json(shown)
-    else:
-        _print_text(shown)
+    if as_json:
+        listed: dict[str, Json] = {
+            step: [{"item": item, "state": over[item].value} for item in sorted(over)]
+            for step, over in items.items()
+        }
+        document: dict[str, Json] = {
+            **to_json(run),
+            "items": listed,
+            "is_left": is_left,
+            "without_worker": unworked,
+            "plan": None if plan is None else dump(plan),
+            "answer": None if found is None else found.to_json(),
+        }
+        print_json(document)
+        return Exit.FINE.value
+    expected = None if plan is None else plan.metadata.get("estimated_duration_ms")
+    out().print(heading(run, is_left, expected))
+    _print_result(run, plan, found, items)
+    if is_left and not run.waiting:  # calls that wait have their own lines
+        _print_next(run, is_placed=is_placed, has_worker=unworked is None)
     return Exit.FINE.value
 
 
@@ -168,52 +135,29 @@ def _answer(plan: Plan, run: Run, events: Sequence[Event], opened: Toolset | Non
     return answer(plan, run, schemas=schemas, insights=opened.insights, effects=acted)
 
 
-def _print_json(shown: _Shown) -> None:
-    print_json(
-        {
-            **to_json(shown.run),
-            "items": {step: _items_to_json(over) for step, over in shown.items.items()},
-            "is_left": shown.is_left,
-            "without_worker": shown.without_worker,
-            "plan": None if shown.plan is None else dump(shown.plan),
-            "answer": None if shown.answer is None else shown.answer.to_json(),
-        }
-    )
-
-
-def _print_text(shown: _Shown) -> None:
-    run, plan = shown.run, shown.plan
-    expected = None if plan is None else plan.metadata.get("estimated_duration_ms")
-    out().print(heading(run, shown.is_left, expected))
+def _print_result(run: Run, plan: Plan | None, found: Answer | None, items: _Items) -> None:
     if plan is not None:
         out().print(plan_tree(plan, marks=run_marks(run)))
-    for step, over in shown.items.items():
+    for step, over in items.items():
         if run.steps[step].state is not StepState.SUCCEEDED:
             note(f"{printable(step)}: {items_text(over)}.")
-    if shown.answer is not None:
+    if found is not None:
         out().print()
-        out().print(DocumentView(shown.answer.document))
-    print_doubts(run)
-    print_waiting(run)
-    _print_left(shown)
+        out().print(DocumentView(found.document))
+    print_pending(run)
 
 
-def _print_left(shown: _Shown) -> None:
-    """Print how to continue a run without a worker; waiting calls have their own lines."""
-    run, name = shown.run, shown.run.run[:SHORT]
-    match run.status:
-        case RunState.WAITING if run.waiting or not shown.is_left:
-            pass
-        case RunState.WAITING if shown.is_placed:
-            note(f"It waits for an approval: `toolplan approve {name} {run.digest}` gives it.")
-        case RunState.WAITING:
-            note(f"It waits for an approval: `toolplan resume {name}` asks for it.")
-        case RunState.RUNNING if shown.is_left and not shown.is_placed:
-            note(f"It was interrupted: `toolplan resume {name}` resumes it.")
-        case RunState.RUNNING if shown.is_left and shown.without_worker is None:
-            note("No worker has it at this moment: one of them continues it.")
-        case _:
-            pass
+def _print_next(run: Run, *, is_placed: bool, has_worker: bool) -> None:
+    """Print how to continue a run that no process works on."""
+    name = run.run[:SHORT]
+    if run.status is RunState.WAITING and is_placed:
+        note(f"It waits for an approval: `toolplan approve {name} {run.digest}` gives it.")
+    elif run.status is RunState.WAITING:
+        note(f"It waits for an approval: `toolplan resume {name}` asks for it.")
+    elif run.status is RunState.RUNNING and not is_placed:
+        note(f"It was interrupted: `toolplan resume {name}` resumes it.")
+    elif run.status is RunState.RUNNING and has_worker:
+        note("No worker has it at this moment: one of them continues it.")
 
 
 def _items(events: Sequence[Event]) -> _Items:
@@ -224,10 +168,6 @@ def _items(events: Sequence[Event]) -> _Items:
             state = StepState.SUCCEEDED if event.failure is None else StepState.FAILED
             found.setdefault(event.step, {})[event.item] = state
     return found
-
-
-def _items_to_json(over: Mapping[int, StepState]) -> Json:
-    return [{"item": item, "state": over[item].value} for item in sorted(over)]
 
 
 def heading(run: Run, is_left: bool, expected_ms: Json) -> str:

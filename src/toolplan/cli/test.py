@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 
 from toolplan.app.app import App
 from toolplan.cli.options import ContractsOption, JsonFlag, ModelOption, ToolsOption
+from toolplan.cli.plan_file import writing
 from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
 from toolplan.path import Json
 from toolplan.plan_json import dump
@@ -24,23 +25,25 @@ Files = Annotated[
     Path, Parameter(name="FILE", help="Files of questions with their expected plans; YAML or JSON.")
 ]
 PlannerChoice = Annotated[
-    str | None,
-    Parameter(name="--planner", help="The planner, instead of the file's: as for `toolplan plan`."),
+    str | None, Parameter(help="The planner, instead of the file's: as for `toolplan plan`.")
 ]
 TimesOption = Annotated[
-    int, Parameter(name=("--times", "-n"), help="How many times each question is asked.")
+    int,
+    Parameter(
+        name=("--times", "-n"),
+        help="How many times each question is asked.",
+        validator=validators.Number(gte=1, lte=1_000),
+    ),
 ]
 RecordFlag = Annotated[
     bool,
     Parameter(
-        name="--record",
-        help="Record the plans of questions without `expect`, beside the file: FILE.plans.json.",
+        help="Record the plans of questions without `expect`, beside the file: FILE.plans.json."
     ),
 ]
 JunitOption = Annotated[
     Path | None, Parameter(name="--junit", help="Write the results to this file, as JUnit XML.")
 ]
-_MOST_TIMES: Final = 1000
 
 
 def test_command(
@@ -61,8 +64,6 @@ def test_command(
     """
     if not files:
         raise CommandError("usage", "FILE is missing.", "Name a file of plan tests.")
-    if not 1 <= times <= _MOST_TIMES:
-        raise CommandError("usage", f"--times {times} is not from 1 to {_MOST_TIMES}.")
     read = [read_cases(path) for path in files]
     results: list[tuple[Path, CaseResult]] = []
     for file in read:
@@ -75,7 +76,8 @@ def test_command(
             ended = asyncio.run(_tested(app, file, recorded, times, as_json=as_json))
         results += [(file.path, each) for each in ended]
     if junit_file is not None:
-        write_text(junit_file, junit(results))
+        with writing(junit_file):
+            junit_file.write_text(junit(results), "utf-8")
     failed = sum(not each.succeeded for _, each in results)
     if as_json:
         print_json({"failed": failed, "tests": [_to_json(*each) for each in results]})
@@ -130,16 +132,3 @@ def _to_json(path: Path, result: CaseResult) -> Json:
         "problems": [list(each) for each in result.problems],
         "plan": None if result.plan is None else dump(result.plan),
     }
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write `text` to the file at `path`.
-
-    Raises:
-        CommandError: `unwritable-file`.
-    """
-    try:
-        path.write_text(text, "utf-8")
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise CommandError("unwritable-file", f"{path}: {reason}.") from None

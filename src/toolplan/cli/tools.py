@@ -11,7 +11,7 @@ from toolplan.cli._tools import opened
 from toolplan.cli.options import BaseUrlOption, EffectsOption, JsonFlag, ToolsOption
 from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
 from toolplan.diagnostics import did_you_mean, near
-from toolplan.render.printable import printable
+from toolplan.render.printable import count_text, printable
 from toolplan.render.tools_view import ToolsView, ToolView
 from toolplan.sources._base import claim_lines
 from toolplan.tool_lint import Finding, finding_to_json, lint_tools
@@ -19,16 +19,9 @@ from toolplan.tool_search import search_tools
 from toolplan.tools import ToolObjectError
 
 AcceptFlag = Annotated[
-    bool,
-    Parameter(
-        name="--accept",
-        help="Accept the tools as they are now, all of them or the one named.",
-    ),
+    bool, Parameter(help="Accept the tools as they are now, all of them or the one named.")
 ]
-LintFlag = Annotated[
-    bool,
-    Parameter(name="--lint", help="Report what makes tools hard to plan with."),
-]
+LintFlag = Annotated[bool, Parameter(help="Report what makes tools hard to plan with.")]
 
 
 _LEFT_OUT: Final = "Correct it where the tool or its server is defined."
@@ -57,12 +50,11 @@ def tools_command(
         if lint:
             return _lint(toolset, as_json=as_json)
         _note_servers(toolset)
+    name = query if query is None or query in toolbox else toolbox.alias(query)
     if query is None:
         shown = list(toolbox.values())
-    elif query in toolbox:
-        shown = [toolbox[query]]
-    elif (alias := toolbox.alias(query)) is not None:
-        shown = [toolbox[alias]]
+    elif name is not None:
+        shown = [toolbox[name]]
     else:
         if (ambiguity := toolbox.ambiguity(query)) is not None:
             note(ambiguity)
@@ -71,11 +63,8 @@ def tools_command(
         if shown and meant is not None:
             note(f"There is no tool {query!r}. {meant}")
     if not shown:
-        raise CommandError(
-            "unknown-tool",
-            f"No tool matches {query!r}.",
-            did_you_mean(near(query or "", toolbox)),
-        )
+        meant = did_you_mean(near(query or "", toolbox))
+        raise CommandError("unknown-tool", f"No tool matches {query!r}.", meant)
     if as_json:
         print_json([tool.to_json() for tool in shown])
     elif query is not None and len(shown) == 1:
@@ -94,7 +83,7 @@ def _note_servers(toolset: Toolset) -> None:
 
 
 def _accept(toolset: Toolset, name: str | None) -> int:
-    if toolset.accept is None:
+    if toolset.pin is None:
         raise CommandError(
             "usage",
             "--accept is for the tools of MCP servers, which may change by themselves.",
@@ -102,7 +91,7 @@ def _accept(toolset: Toolset, name: str | None) -> int:
         )
     claims = [tool for tool in toolset.tools.values() if name in (None, tool.name)]
     try:
-        locks = toolset.accept(name)
+        locks = toolset.pin(name)
     except ToolObjectError as error:
         code = "unknown-tool" if error.help is None else "not-shown"
         raise CommandError(code, str(error), error.help) from None
@@ -123,5 +112,5 @@ def _lint(toolset: Toolset, *, as_json: bool) -> int:
             place = f"{finding.tool}{finding.pointer}: " if finding.tool else ""
             console.print(printable(f"{finding.code}  {place}{finding.message}"))
             console.print(f"  help: {printable(finding.help)}", style="dim")
-        note(f"{len(findings)} finding{'' if len(findings) == 1 else 's'}.")
+        note(f"{count_text(len(findings), 'finding')}.")
     return (Exit.FAILED if findings else Exit.FINE).value

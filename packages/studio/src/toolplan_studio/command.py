@@ -21,7 +21,6 @@ from toolplan.cli.options import (
     PortOption,
     ToolsOption,
     WeeksOption,
-    known_port,
 )
 from toolplan.cli.terminal import CommandError, Exit, note
 from toolplan.http_server.serving import CannotServe
@@ -99,7 +98,7 @@ def studio_command(
         serving = serve(
             app,
             host=host,
-            port=known_port(port),
+            port=port,
             token=os.environ.get(TOKEN) or None,
             origins=origin,
             user_header=user_header,
