@@ -199,7 +199,7 @@ async def summarised(
     withheld = _withheld(plan, Vouched(setup.policy, setup.tools))
     summariser = summaries.Summariser(model, format=form)
     written = await summariser.summarise(
-        asked.answer, asked.run, asked.question.text, plan=plan, withheld=withheld
+        asked.answer, asked.run, asked.question.text, withheld=withheld
     )
     return replace(asked, summary=written)
 
