@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from toolplan.path import EVERY, Every, Json, Path, Segment
 
@@ -180,7 +181,7 @@ def _shape_of_object(value: Row, hints: Hints, *, unwrapped: bool = False) -> Sh
             counted = count if count > len(listed) else counted
             del beside[name]
     rows = _rows(listed, hints.inner(key).inner(EVERY))
-    return Rows(rows.rows, rows.hints, beside, counted, plain=rows.plain)
+    return replace(rows, beside=beside, counted=counted)
 
 
 def _row_key(value: Row, hints: Hints) -> str | None:
@@ -220,22 +221,16 @@ def _rows_of_each(outputs: Sequence[Json], hints: Hints) -> Rows:
         one = hints.inner(EVERY)
     if given and all(isinstance(output, list) for output in given):
         flat = [row for output in given if isinstance(output, list) for row in output]
-        rows = _rows(flat, one.inner(EVERY))
-        return Rows(rows.rows, rows.hints, gaps=gaps, plain=rows.plain)
+        return replace(_rows(flat, one.inner(EVERY)), gaps=gaps)
     shapes = [shape_of(output, one) for output in given]
     lists = [shape for shape in shapes if isinstance(shape, Rows)]
     if given and len(lists) == len(shapes):
-        counted = sum(shape.counted or len(shape.rows) for shape in lists)
         joined = [row for shape in lists for row in shape.rows]
-        return Rows(
-            joined,
-            lists[0].hints,
-            counted=counted if counted > len(joined) else None,
-            gaps=gaps,
-            plain=any(shape.plain for shape in lists),
-        )
+        counted = sum(shape.counted or len(shape.rows) for shape in lists)
+        more = counted if counted > len(joined) else None
+        plain = any(shape.plain for shape in lists)
+        return Rows(joined, lists[0].hints, counted=more, gaps=gaps, plain=plain)
     records = [shape for shape in shapes if isinstance(shape, Record)]
     if given and len(records) == len(shapes):
         return Rows([shape.fields for shape in records], records[0].hints, gaps=gaps)
-    rows = _rows(given, one)
-    return Rows(rows.rows, rows.hints, gaps=gaps, plain=rows.plain)
+    return replace(_rows(given, one), gaps=gaps)
