@@ -12,7 +12,7 @@ from msgspec import Struct
 from toolplan.events import StepState
 from toolplan.plan import Plan, Step, needs, step_refs
 from toolplan.render.printable import text_width
-from toolplan.render.step_text import COLOURS, box_lines
+from toolplan.render.step_text import COLOURS, box_lines, layers
 
 MOST_WIDTH: Final = 1_200.0
 """The width of a drawing, if no box and not too many arrows need more."""
@@ -125,7 +125,7 @@ def _placed(plan: Plan, marks: Mapping[str, str]) -> _Drawing:
 
 def _rows(plan: Plan, marks: Mapping[str, str]) -> Iterator[list[tuple[Step, tuple[str, ...]]]]:
     """Yield rows of steps with their lines; a layer that is too wide takes several."""
-    for layer in _layers(plan):
+    for layer in layers(plan):
         row: list[tuple[Step, tuple[str, ...]]] = []
         used = 2 * _MARGIN
         for step in layer:
@@ -141,18 +141,6 @@ def _rows(plan: Plan, marks: Mapping[str, str]) -> Iterator[list[tuple[Step, tup
 
 def _width(lines: Sequence[str]) -> float:
     return max(map(text_width, lines)) * _CHARACTER + 24
-
-
-def _layers(plan: Plan) -> list[list[Step]]:
-    """Return the steps by the length of the longest chain before them; cycles come last."""
-    waiting = {step.id: step for step in plan.steps}
-    layers: list[list[Step]] = []
-    while waiting:
-        layer = [s for s in waiting.values() if not any(n in waiting for n in needs(s))]
-        layers.append(layer or list(waiting.values()))
-        for step in layers[-1]:
-            del waiting[step.id]
-    return layers
 
 
 def _arrows(boxes: Mapping[str, _Box]) -> Iterator[tuple[_Box, _Box]]:
