@@ -12,7 +12,6 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from functools import cache
 from itertools import accumulate
 from typing import Final, TypeAlias
 
@@ -31,6 +30,11 @@ _MOST_MARKS: Final = 3  # above and below one letter, in any language
 _DIGITS: Final = 4_000  # Python refuses to print integers of more digits
 
 _INVISIBLE_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
+# cannot be seen, whatever their category
+_INVISIBLE: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffc"
+    "\U00016fe4\U0001d159\U000e0000-\U000e0fff]"
+)
 _STACKED: Final = frozenset({"Mn", "Me"})
 # look like a sign of ASCII: hyphens, dots, slashes, colons, bars
 _SIGNS: Final = frozenset("‐‑−﹣․·‧∙⋅⁄∕⧸⼃∖⧵꞉∶ː˸։׃܃܄ǀ∣ǃ‚ʼʹˈ՚＇ʺ‛᜵꞊℮")
@@ -47,29 +51,6 @@ _LOOK_LATIN: Final = frozenset(
 
 Atom: TypeAlias = tuple[str, bool]
 """A piece of shown text that is not divided, and whether it stands inside a string."""
-
-
-@cache
-def _invisible() -> frozenset[str]:
-    """Return the characters that cannot be seen, whatever their category."""
-    return frozenset(
-        chr(code)
-        for first, last in (
-            (0x034F, 0x034F),
-            (0x115F, 0x1160),
-            (0x17B4, 0x17B5),
-            (0x180B, 0x180F),
-            (0x2800, 0x2800),
-            (0x3164, 0x3164),
-            (0xFE00, 0xFE0F),
-            (0xFFA0, 0xFFA0),
-            (0xFFFC, 0xFFFC),
-            (0x16FE4, 0x16FE4),
-            (0x1D159, 0x1D159),
-            (0xE0000, 0xE0FFF),
-        )
-        for code in range(first, last + 1)
-    )
 
 
 def exact_lines(value: Value | Json, first: int, rest: int, encoding: str = "utf-8") -> list[str]:
@@ -148,7 +129,7 @@ def _characters(text: str, encoding: str) -> Iterator[Atom]:
         marks = marks + 1 if unicodedata.category(char) in _STACKED else 0
         hidden = at in escaped or marks > _MOST_MARKS or _is_hidden(char, before)
         if hidden or not _fits(char, encoding):
-            yield json.dumps(char)[1:-1] if char < " " else _escape(char), True
+            yield _escape(char), True
             before = "\\"  # a mark would stand on the escape
         else:
             yield ("\\" + char if char in '"\\' else char), True
@@ -156,7 +137,7 @@ def _characters(text: str, encoding: str) -> Iterator[Atom]:
 
 
 def _escape(char: str) -> str:
-    if char > "\uffff":
+    if char < " " or char > "\uffff":
         return json.dumps(char)[1:-1]
     return f"\\u{ord(char):04x}"
 
@@ -176,7 +157,7 @@ def _is_hidden(char: str, before: str) -> bool:
     if " " <= char <= "~":
         return False
     category = unicodedata.category(char)
-    if char in _invisible() or char in _SIGNS or category in _INVISIBLE_CATEGORIES:
+    if _INVISIBLE.match(char) or char in _SIGNS or category in _INVISIBLE_CATEGORIES:
         return True
     if category[0] == "M":
         return (
