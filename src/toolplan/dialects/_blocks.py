@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from toolplan.source import LINE_TOKEN, TOKEN, Span
 
