@@ -7,7 +7,6 @@ over the text, whatever the text is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Final
 
 from msgspec import Struct
@@ -19,9 +18,6 @@ MOST_OPEN: Final = 1_000
 
 MOST_MARKS: Final = 500_000
 """Brackets, commas and colons of a segment; a plan as long as a text may be has half as many."""
-
-MOST_ASIDES: Final = 10_000
-"""A text with more bracketed asides than this is not looked through to its end, and refused."""
 
 _MOST_SEGMENTS: Final = 1_000
 """The most fences that are read; the text after them is one segment."""
@@ -125,13 +121,10 @@ def blocks(text: str, span: Span, *, by_line: bool) -> Blocks:
 
 def prose(text: str, parts: Segments, block: Span) -> bool:
     """Return whether anything but white space stands beside `block`, where nothing is cut away."""
-    return any(text[span.start : span.end].strip() for span in _beside(parts, block))
-
-
-def _beside(parts: Segments, block: Span) -> Iterator[Span]:
     for part in parts.segments:
+        said = text[part.span.start : part.span.end]
         if part.span.start <= block.start < part.span.end:
-            yield Span(part.span.start, block.start)
-            yield Span(block.end, part.span.end)
-        else:
-            yield part.span
+            said = text[part.span.start : block.start] + text[block.end : part.span.end]
+        if said.strip():
+            return True
+    return False
