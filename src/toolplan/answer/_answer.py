@@ -22,7 +22,7 @@ from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import EVERY, Json
 from toolplan.plan import Plan, Step
 from toolplan.render.document import Block, Bullets, Document, Lead, Note, document_text
-from toolplan.render.printable import cut, number_text, printable
+from toolplan.render.printable import count_text, cut, number_text, printable
 from toolplan.shown import Shown, short
 
 ROWS: Final = 10
@@ -33,6 +33,13 @@ _MESSAGE_WIDTH: Final = 300
 _OPEN: Final = frozenset({StepState.PENDING, StepState.RUNNING})
 
 _SQL: Final = "sql"
+_VERDICTS: Final = {
+    RunState.SUCCEEDED: "",
+    RunState.CANCELLED: "The run was cancelled; {done}.",
+    RunState.RUNNING: "The run is not over; {done} so far.",
+    RunState.WAITING: "The run is waiting; {done} so far.",
+    RunState.IN_DOUBT: "The run is in doubt, and a person must decide; {done}.",
+}
 
 
 class Problem(Struct, frozen=True):
@@ -187,41 +194,27 @@ def _headline(
     if len(parts) == 1 and not parts[0]:
         return "The plan has no results."
     if run.partial:
-        parts.append(f"Over a part only: {_parts_text(run.partial)}.")
+        texts = [cut(printable(each.text), _MESSAGE_WIDTH) for each in run.partial]
+        if more := len(texts) - _MOST_SUMMARIES:
+            texts[_MOST_SUMMARIES:] = [count_text(more, "more list")] if more > 0 else []
+        parts.append(f"Over a part only: {'; '.join(texts)}.")
     if zones:
         parts.append(f"Times, days and hours are those of {' and '.join(zones)}.")
     return " ".join(part for part in parts if part)
 
 
-def _parts_text(partial: Sequence[Partial]) -> str:
-    texts = [cut(printable(each.text), _MESSAGE_WIDTH) for each in partial[:_MOST_SUMMARIES]]
-    if more := len(partial) - len(texts):
-        texts.append(f"{number_text(more, grouped=True)} more lists")
-    return "; ".join(texts)
-
-
 def _verdict(run: Run, problems: Sequence[Problem]) -> str:
     """Return a sentence on how the run ended; empty if it succeeded."""
-    total = len(run.steps)
+    total = count_text(len(run.steps), "step")
     done = sum(step.state is StepState.SUCCEEDED for step in run.steps.values())
-    steps = f"{done} of {total} {'step' if total == 1 else 'steps'} succeeded"
-    match run.status:
-        case RunState.SUCCEEDED:
-            return ""
-        case RunState.FAILED:
-            failed = sum(problem.state is StepState.FAILED for problem in problems)
-            if run.error is not None and not failed:  # its output could not be given
-                return f"The run failed: {cut(printable(run.error.message), _MESSAGE_WIDTH)}"
-            which = f"{failed} of {total} {'step' if total == 1 else 'steps'} failed"
-            return f"The run failed: {which}." if failed else f"The run failed; {steps}."
-        case RunState.CANCELLED:
-            return f"The run was cancelled; {steps}."
-        case RunState.RUNNING:
-            return f"The run is not over; {steps} so far."
-        case RunState.WAITING:
-            return f"The run is waiting; {steps} so far."
-        case RunState.IN_DOUBT:
-            return f"The run is in doubt, and a person must decide; {steps}."
+    if run.status is not RunState.FAILED:
+        return _VERDICTS[run.status].format(done=f"{done} of {total} succeeded")
+    failed = sum(problem.state is StepState.FAILED for problem in problems)
+    if run.error is not None and not failed:  # its output could not be given
+        return f"The run failed: {cut(printable(run.error.message), _MESSAGE_WIDTH)}"
+    if failed:
+        return f"The run failed: {failed} of {total} failed."
+    return f"The run failed; {done} of {total} succeeded."
 
 
 def _problems(run: Run) -> tuple[Problem, ...]:

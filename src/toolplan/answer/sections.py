@@ -235,35 +235,25 @@ def _summary_of_rows(
 
 def _summary_of_calls(step: str, tool: str, shape: Rows, calls: int) -> str:
     """Return what calls that change something have done: they find nothing."""
+    tool = printable(tool)
     if not calls:
-        return f"{printable(tool)} was not called [{step}]."
+        return f"{tool} was not called [{step}]."
     times = "once" if calls == 1 else f"{number_text(calls, grouped=True)} times"
-    called = f"{printable(tool)} was called {times}"
-    if not shape.rows:
-        return f"{called} and returned no rows [{step}]."
-    return f"{called} and returned {_counted(len(shape.rows), shape.hints.entity)} [{step}]."
+    rows = _counted(len(shape.rows), shape.hints.entity) if shape.rows else "no rows"
+    return f"{tool} was called {times} and returned {rows} [{step}]."
 
 
 def _section_of_record(step: str, tool: str, shape: Record) -> Section:
-    entity = printable(shape.hints.entity)
-    names = list(shape.fields)
-    title = entity or printable(tool)
+    title = printable(shape.hints.entity) or printable(tool)
+    names = tuple(shape.fields)
     if not names:
         return Section(step, title, f"{title} is empty [{step}].", 1)
     simple = [n for n in names if not isinstance(shape.fields[n], list | dict | None)]
     summary = f"{title}: {_pairs(shape.fields, simple[:4] or names[:1])} [{step}]."
     if len(names) == 1:
         return Section(step, title, summary, 1)
-    return Section(
-        step,
-        title,
-        summary,
-        1,
-        columns=tuple(names[:_MOST_FIELDS]),
-        shown=(shape.fields,),
-        hidden=tuple(names[_MOST_FIELDS:]),
-        numeric=tuple(False for _ in names[:_MOST_FIELDS]),
-    )
+    shown, hidden = names[:_MOST_FIELDS], names[_MOST_FIELDS:]
+    return Section(step, title, summary, 1, shown, (shape.fields,), hidden)
 
 
 def _notes(step: str, shape: Rows) -> tuple[Insight, ...]:
