@@ -37,10 +37,10 @@ UNKNOWN = Diagnostic(
 
 
 def test_a_diagnostic_shows_its_place_underlined() -> None:
-    text = diagnostic_text(UNKNOWN, SOURCE, locate(SOURCE, UNKNOWN.pointer), name="plan.json")
+    text = diagnostic_text(UNKNOWN, SOURCE, locate(SOURCE, UNKNOWN.pointer))
     assert text.splitlines() == [
         "error[unknown-tool] steps[0].tool: There is no tool 'book_list'.",
-        " --> plan.json:3:25",
+        " --> plan:3:25",
         "  |",
         '3 |     {"id": "a", "tool": "book_list", "args": {"city": "[red]東京\\x1b"}}',
         "  |                         ^^^^^^^^^^^",

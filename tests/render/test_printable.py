@@ -11,7 +11,6 @@ from toolplan.path import EVERY, Json
 from toolplan.plan import Array, Literal, Object, Ref, Template
 from toolplan.render.printable import (
     cell,
-    compact_json,
     cut,
     fit_encoding,
     number_text,
@@ -112,7 +111,7 @@ def test_a_huge_value_is_not_written_out_to_be_cut() -> None:
         deep = [deep]
     assert cell(deep) == "[" * 39 + "…"
     row: Json = [*range(1000)]
-    assert compact_json([row, *row], 20) == "[[0, 1, 2, 3, 4, 5,…"
+    assert value_text([row, *row], 20) == "[[0, 1, 2, 3, 4, 5,…"
 
 
 def test_values_of_a_plan_show_references_as_they_are_written() -> None:

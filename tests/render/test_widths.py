@@ -61,8 +61,6 @@ from toolplan.render.run_progress import RunProgress
 from toolplan.render.runs_view import RunLine, RunsView
 from toolplan.render.tools_view import ToolsView, ToolView
 from toolplan.source import Span
-from toolplan.summary import Summary, SummaryView
-from toolplan.summary.claims import Claim, ClaimKind
 from toolplan.tools import Effects, Tool
 
 WIDTHS = (60, 80, 100, 200)
@@ -227,13 +225,6 @@ def runs(data: DRAW) -> View:
     )
 
 
-def words(text: str) -> Summary:
-    first = text.partition(" ")[0]
-    claims = (Claim(first, (0, len(first)), ClaimKind.NUMBER, None),)
-    notes = ("Not everything was found.",)
-    return Summary(text, claims, "plain", said=text, head=("A step failed.",), notes=notes)
-
-
 def tool(data: DRAW) -> Tool:
     properties: dict[str, Json] = {
         data.draw(IDS): {"type": "string", "enum": [*data.draw(st.lists(VALUES, min_size=1))]}
@@ -268,7 +259,6 @@ VIEWS: Mapping[type, Callable[[DRAW], View]] = {
     EffectsView: effects,
     FlowsView: flows,
     RunsView: runs,
-    SummaryView: lambda data: SummaryView(words(data.draw(SENTENCES))),
     ToolsView: lambda data: ToolsView([tool(data), tool(data)]),
     ToolView: lambda data: ToolView(tool(data)),
     ComparisonView: comparison,
@@ -304,7 +294,7 @@ def test_every_view_is_looked_at() -> None:
                 and value.__module__ == module.name
             ):
                 found.add(name)
-    assert found | {"SummaryView"} == {kind.__name__ for kind in VIEWS} | {"ProgressView", "View"}
+    assert found == {kind.__name__ for kind in VIEWS} | {"ProgressView", "View"}
 
 
 @pytest.mark.parametrize("kind", VIEWS)

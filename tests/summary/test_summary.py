@@ -24,11 +24,11 @@ from toolplan.events import (
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.plan import Literal, Plan, Ref, Step
-from toolplan.providers import Ended, ModelError, Restarted, Text, Usage
+from toolplan.providers import ModelError, Text
 from toolplan.render.document import Bullets, Fields, Heading, Lead, Note, Table
-from toolplan.summary.form import Format, document_markdown
+from toolplan.summary import Format, Summariser, Summary
+from toolplan.summary.form import document_markdown
 from toolplan.summary.prompt import Tone
-from toolplan.summary.summariser import Summariser, Summary
 from toolplan.testing.model import ModelReply, ScriptedModel
 
 QUESTION = "Which carriers have the highest contamination rates in the last 90 days?"
@@ -41,7 +41,7 @@ HONEST = "NordWaste has the highest contamination rate with 36.2 %. GreenHaul ha
 DISHONEST = "NordWaste leads with 42 %, followed by ACME-9. GreenHaul has 12.1 %."
 
 
-def ran(rows: list[Json] | None = None, *, failed: bool = False) -> tuple[Answer, Run, Plan]:
+def ran(rows: list[Json] | None = None, *, failed: bool = False) -> tuple[Answer, Run]:
     rows = ROWS if rows is None else rows
     steps = (Step("rates", "sql"), Step("notes", "notes_list"), Step("mail", "mail_send"))
     names = tuple(step.id for step in steps) if failed else ("rates",)
@@ -55,7 +55,7 @@ def ran(rows: list[Json] | None = None, *, failed: bool = False) -> tuple[Answer
     status = RunState.FAILED if failed else RunState.SUCCEEDED
     events.append(RunEnded(status, {"data": rows}, 2.0))
     run = fold(events)
-    return answer(execution, run), run, plan
+    return answer(execution, run), run
 
 
 def summarised(
@@ -63,15 +63,12 @@ def summarised(
     *,
     rows: list[Json] | None = None,
     failed: bool = False,
-    streamed: list[str] | None = None,
     question: str = QUESTION,
     **options: Any,
 ) -> Summary:
-    said, run, plan = ran(rows, failed=failed)
+    said, run = ran(rows, failed=failed)
     model = reply if reply is None or isinstance(reply, ScriptedModel) else ScriptedModel([reply])
-    writer = Summariser(model, **options)
-    on_text = None if streamed is None else streamed.append
-    return asyncio.run(writer.summarise(said, run, question, on_text, plan=plan))
+    return asyncio.run(Summariser(model, **options).summarise(said, run, question))
 
 
 def test_a_true_summary_is_shown_as_it_is_written() -> None:
@@ -105,15 +102,9 @@ def test_in_json_what_is_not_found_stands_in_a_field_of_its_own() -> None:
     document = json.loads(summary.text)
     assert document["summary"] == DISHONEST
     assert [each["text"] for each in document["unsupported"]] == ["42 %", "ACME-9"]
-    assert [each["kind"] for each in document["unsupported"]] == ["share", "identity"]
+    assert [each["found"] for each in document["claims"]] == [False, False, True]
     for each in document["claims"]:
         assert document["summary"][each["start"] : each["end"]] == each["text"]
-    found = document["claims"][-1]["where"]
-    assert found == {
-        "origin": "rows",
-        "step": "rates",
-        "pointer": "/data/2/contamination_rate",
-    }
     assert document["answer"]["sections"][0]["rows"] == ROWS
     assert document["status"] == "succeeded"
 
@@ -151,26 +142,19 @@ def test_where_the_model_fails_the_computed_answer_is_used_and_the_reason_is_sho
     code: str,
 ) -> None:
     """2.10: degradation that is really there."""
-    streamed: list[str] = []
-    summary = summarised(ModelError(code, "The model is away.", "Wait."), streamed=streamed)
+    summary = summarised(ModelError(code, "The model is away.", "Wait."))
     assert summary.text.startswith(ran()[0].text)
     assert f"Written without a model: The model is away. Wait [{code}]." in summary.text
-    assert "".join(streamed) == summary.text
 
 
-def test_a_model_that_fails_half_way_falls_back_to_the_computed_answer() -> None:
-    streamed: list[str] = []
-    reply = [Text("NordWaste leads. Then"), ModelError("llm-timeout", "It stalled.")]
-    summary = summarised(reply, streamed=streamed)
-    assert summary.said == ""
-    assert summary.text.startswith(ran()[0].text)
-    assert "".join(streamed).startswith("NordWaste leads.\n\n(It stalled [llm-timeout].)\n\n3 rows")
-
-
-def test_a_reply_that_never_ends_well_is_no_summary() -> None:
-    summary = summarised([Text("NordWaste leads.")])
+@pytest.mark.parametrize(
+    "more", [[], [ModelError("llm-stream-cut", "It stalled.")]], ids=["no end", "an error"]
+)
+def test_a_reply_that_is_not_whole_is_no_summary(more: list[ModelError]) -> None:
+    summary = summarised([Text("NordWaste leads. Then"), *more])
     assert "[llm-stream-cut]" in summary.reason
     assert summary.said == ""
+    assert summary.text.startswith(ran()[0].text)
 
 
 @pytest.mark.parametrize("reply", [" \n ", "\x1b[2J", "\u200b"])
@@ -182,7 +166,7 @@ def test_a_model_that_writes_nothing_falls_back_to_the_computed_answer(reply: st
 
 def test_a_run_without_results_is_not_given_to_a_model() -> None:
     model = ScriptedModel([HONEST])
-    _, run, _ = ran(failed=True)
+    _, run = ran(failed=True)
     summary = asyncio.run(Summariser(model).summarise(Answer("None.", (), (), ()), run, "?"))
     assert model.requests == []
     assert summary.text == "None."
@@ -202,37 +186,14 @@ def test_failed_steps_are_reported_by_the_run_whatever_the_model_says() -> None:
     assert markdown.startswith("- **State of the run: failed; 1 of 3 steps succeeded.**\n")
 
 
-@pytest.mark.parametrize("size", [1, 3, 7, 1000])
 @pytest.mark.parametrize("form", ["plain", "markdown"])
-def test_what_is_streamed_is_the_text_checked_sentence_by_sentence(size: int, form: str) -> None:
-    streamed: list[str] = []
+def test_claims_stand_where_they_say(form: str) -> None:
     reply = f"# Key Findings\r\n\n\n\n{DISHONEST}\n\n- BulkMovers: **36 %**\n  - more\n\n"
-    model = ScriptedModel([reply], piece_chars=size)
-    summary = summarised(model, streamed=streamed, format=form)
-    assert "".join(streamed) == summary.text
+    summary = summarised(reply, format=form)
     assert [claim.text for claim in summary.unsupported] == ["42 %", "ACME-9"]
-    assert len(streamed) > 3
-    assert summary == summarised(reply, format=form)
     for claim in summary.claims:
         assert summary.said[slice(*claim.span)] == claim.text
-
-
-def test_a_reply_that_begins_anew_counts_from_there() -> None:
-    streamed: list[str] = []
-    usage = Usage(2, 10, 5)
-    reply = [
-        Text("ACME-9 leads. So"),
-        Restarted("the line broke"),
-        Text("NordWaste leads."),
-        Ended("b:model", usage),
-    ]
-    summary = summarised(reply, streamed=streamed)
-    assert summary.text == "NordWaste leads."
-    assert (summary.model, summary.usage) == ("b:model", usage)
-    assert (
-        "".join(streamed)
-        == "ACME-9 [?] leads.\n\n(the line broke; started again.)\n\nNordWaste leads."
-    )
+    assert "\n\n\n" not in summary.text
 
 
 def test_the_length_counts_words_and_is_kept() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import unicodedata
@@ -10,15 +9,12 @@ import unicodedata
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rich.console import Console
 
 from tests.sizes import share_of
 from tests.summary.test_summary import HONEST, QUESTION, ROWS, ran, summarised
 from toolplan.path import Json
-from toolplan.render.console import Rendered
-from toolplan.summary import SummaryView
 from toolplan.summary.prompt import ROWS_BYTES, Style, summary_request
-from toolplan.summary.text import cleaned, pieces_of, without_links
+from toolplan.summary.text import cleaned, safe_text
 from toolplan.testing.model import ScriptedModel
 
 INJECTION = (
@@ -76,14 +72,13 @@ def test_an_address_from_the_rows_stays_as_words() -> None:
 
 
 @pytest.mark.parametrize("form", ["plain", "markdown", "json"])
-@pytest.mark.parametrize("size", [1, 5, 100])
-def test_steering_and_hidden_characters_never_reach_the_reader(form: str, size: int) -> None:
+def test_steering_and_hidden_characters_never_reach_the_reader(form: str) -> None:
     """L20, L21: ANSI, control, bidirectional, zero-width and tag characters."""
     dirty = (
         "\x1b[31mNord\u200bWaste\x1b[0m leads\x07 \x1b]8;;http://evil.example\x07by\x1b]8;;\x07 "
         "far.\u202e\n\x9b2JGreen\u00adHaul\u2066 has\x00 12.1 %.\U000e0041\ufeff\x7f\u2028End.\r"
     )
-    summary = summarised(ScriptedModel([dirty], piece_chars=size), format=form)
+    summary = summarised(dirty, format=form)
     assert summary.said.split() == CLEAN
     for char in summary.text:
         assert char == "\n" or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Zl")
@@ -116,7 +111,7 @@ def test_a_model_that_obeys_the_rows_gains_nothing() -> None:
 @pytest.mark.parametrize("count", [0, 3, 5_000])
 def test_rows_are_shown_within_their_budget(budget: int, count: int) -> None:
     rows: list[Json] = [{"carrier": f"C{n} ü" + "x" * 300, "n": n} for n in range(count)]
-    said, run, _ = ran(rows)
+    said, run = ran(rows)
     request = summary_request(said, run, QUESTION, Style(), rows_bytes=budget)
     text = request.messages[1].text
     shown = [line for line in text.splitlines() if '"row": {' in line]
@@ -130,20 +125,17 @@ def test_rows_are_shown_within_their_budget(budget: int, count: int) -> None:
 
 def test_what_a_model_is_asked_is_bounded_however_large_the_results() -> None:
     rows: list[Json] = [{f"column {n}": "y" * 10_000 for n in range(40)} for _ in range(200)]
-    said, run, _ = ran(rows)
+    said, run = ran(rows)
     request = summary_request(said, run, "q" * 100_000, Style())
     assert sum(len(message.text.encode()) for message in request.messages) < 64_000
 
 
 @pytest.mark.parametrize("line", ["a-" * 20_000, "[" * 20_000, "**a" * 9_000, "<!--" * 9_000])
-def test_a_line_without_end_is_looked_at_in_pieces(line: str) -> None:
+def test_a_line_without_end_takes_no_long_time(line: str) -> None:
     """L18."""
-    pieces, rest = pieces_of(f"One. {line}\nTwo.")
-    assert "".join(pieces) + rest == f"One. {line}\nTwo."
-    assert max(map(len, pieces)) <= 4_000
-    summary = summarised(f"NordWaste leads.\n{line}\n{line}", length=100)
+    summary = summarised(f"NordWaste leads.\n{line}\n{line}", length=1_500)
     assert summary.said.startswith("NordWaste leads.")
-    assert len(summary.said) < 10_000
+    assert len(summary.said) < 50_000
 
 
 @settings(max_examples=share_of(150), deadline=None)
@@ -162,34 +154,9 @@ PARTS = st.sampled_from([*PIECES.split(), " ", "\n"])
 @given(st.lists(PARTS, max_size=14).map("".join))
 def test_no_arrangement_of_pieces_makes_a_link(text: str) -> None:
     """L22."""
-    plain = without_links(text, lambda address: False).text
+    plain = safe_text(text, lambda address: False).text
     assert "](" not in plain
     assert not re.search(r"(?i)\bhttps?://\w|<[a-z/!]", plain)
-
-
-def shown(form: str, reply: str | None, encoding: str = "utf-8", *, failed: bool = False) -> str:
-    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    console = Console(file=stream, width=70, force_terminal=False)
-    console.print(Rendered(SummaryView(summarised(reply, format=form, failed=failed))))
-    stream.flush()
-    stream.seek(0)
-    return stream.read()
-
-
-def test_the_view_marks_what_is_not_found_and_begins_with_the_run() -> None:
-    text = shown("plain", "NordWaste leads with 42 %.", failed=True)
-    assert text.startswith("• State of the run: failed; 1 of 3 steps succeeded.\n")
-    assert "NordWaste leads with 42 % [?]." in text
-    assert "not found in the results: 42 %." in text
-
-
-def test_the_view_shows_the_computed_answer_where_no_model_wrote() -> None:
-    assert "NordWaste" in shown("plain", None)
-    assert "[bold]" in shown("plain", "NordWaste is [bold] here.")
-
-
-def test_the_view_needs_no_more_than_ascii() -> None:
-    assert "\\u" not in shown("plain", "NordWaste leads … 42 %.", encoding="ascii").replace("*", "")
 
 
 def markdown_kinds(text: str) -> set[str]:
@@ -212,23 +179,17 @@ FETCHING = {"link_open", "image", "html_inline", "html_block", "definition"}
     )
     .map("".join)
     .filter(str.strip),
-    st.integers(1, 30),
     st.sampled_from(["plain", "markdown", "json"]),
 )
-def test_whatever_a_model_writes_the_summary_holds_its_laws(
-    reply: str, size: int, form: str
-) -> None:
-    streamed: list[str] = []
-    model = ScriptedModel([reply], piece_chars=size)
-    summary = summarised(model, streamed=streamed, format=form, failed=True)
+def test_whatever_a_model_writes_the_summary_holds_its_laws(reply: str, form: str) -> None:
+    summary = summarised(reply, format=form, failed=True)
     for claim in summary.claims:
         assert summary.said[slice(*claim.span)] == claim.text
-    assert "\x1b" not in summary.text + "".join(streamed)
+    assert "\x1b" not in summary.text
     if form == "json":
         assert json.loads(summary.text)["status"] == "failed"
         return
     assert re.search("State of the run: failed|The run failed", summary.text)
-    assert "".join(streamed) == summary.text
     if form == "markdown":
         assert not markdown_kinds(summary.text) & FETCHING
 

@@ -10,18 +10,19 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from toolplan.answer.insights import InsightFunction
 from toolplan.answer.results import Result, result_steps, results_of
-from toolplan.answer.sections import Section, count_text, section_of
-from toolplan.answer.shape import Hints, hints, shape_of
+from toolplan.answer.sections import Section, section_of, size_text
+from toolplan.answer.shape import hints, shape_of
 from toolplan.answer.trend import DEFAULT, Thresholds
 from toolplan.events import Partial, Run, RunState, StepRun, StepState, part_to_json
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import EVERY, Json
 from toolplan.plan import Plan, Step
 from toolplan.render.document import Block, Bullets, Document, Lead, Note, document_text
-from toolplan.render.printable import cut, number_text, printable
+from toolplan.render.printable import count_text, cut, number_text, printable
 from toolplan.shown import Shown, short
 
 ROWS: Final = 10
@@ -32,6 +33,13 @@ _MESSAGE_WIDTH: Final = 300
 _OPEN: Final = frozenset({StepState.PENDING, StepState.RUNNING})
 
 _SQL: Final = "sql"
+_VERDICTS: Final = {
+    RunState.SUCCEEDED: "",
+    RunState.CANCELLED: "The run was cancelled; {done}.",
+    RunState.RUNNING: "The run is not over; {done} so far.",
+    RunState.WAITING: "The run is waiting; {done} so far.",
+    RunState.IN_DOUBT: "The run is in doubt, and a person must decide; {done}.",
+}
 
 
 class Problem(Struct, frozen=True):
@@ -50,13 +58,10 @@ class Problem(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The problem in a sentence."""
-        what = "failed, and the plan continued" if self._has_continued else self.state.value
-        what = what.replace("_", " ")
+        what = self.state.value.replace("_", " ")
+        if self.state is StepState.SUCCEEDED:
+            what = "failed, and the plan continued"
         return f"{self.step} {what}: {self.message}" if self.message else f"{self.step} {what}."
-
-    @property
-    def _has_continued(self) -> bool:
-        return self.state is StepState.SUCCEEDED
 
 
 class Answer(Shown, Struct, frozen=True):
@@ -116,14 +121,7 @@ class Answer(Shown, Struct, frozen=True):
             "headline": self.headline,
             "sections": [section.to_json() for section in self.sections],
             "problems": [
-                {
-                    "step": problem.step,
-                    "state": problem.state.value,
-                    "code": problem.code,
-                    "message": problem.message,
-                    "fatal": problem.fatal,
-                }
-                for problem in self.problems
+                {**asdict(problem), "state": problem.state.value} for problem in self.problems
             ],
             "on_the_way": list(self.on_the_way),
             **part_to_json(self.partial),
@@ -155,19 +153,11 @@ def answer(
     known = schemas or {}
     too_large = run.output is None and run.error is not None
     results = () if too_large else results_of(plan, run)
+    continued = {name for name, step in run.steps.items() if step.error and step.output is None}
     sections = tuple(
-        section_of(
-            result,
-            _hints(result, steps, known),
-            tool=_tool(result, steps),
-            each=_each(result, steps),
-            calls=_calls(result, steps, run) if result.step in effects else None,
-            insights=insights,
-            rows=rows,
-            thresholds=thresholds,
-        )
-        for result in results
-        if not _has_continued(run, result.step)
+        _section(each, steps, known, run, effects, insights, rows, thresholds)
+        for each in results
+        if each.step not in continued
     )
     problems = _problems(run)
     given = set(result_steps(plan))
@@ -181,7 +171,7 @@ def answer(
             if name not in given
             and name in run.steps
             and run.steps[name].state is StepState.SUCCEEDED
-            and not _has_continued(run, name)
+            and name not in continued
         ),
         partial=run.partial,
     )
@@ -204,41 +194,27 @@ def _headline(
     if len(parts) == 1 and not parts[0]:
         return "The plan has no results."
     if run.partial:
-        parts.append(f"Over a part only: {_parts_text(run.partial)}.")
+        texts = [cut(printable(each.text), _MESSAGE_WIDTH) for each in run.partial]
+        if more := len(texts) - _MOST_SUMMARIES:
+            texts[_MOST_SUMMARIES:] = [count_text(more, "more list")] if more > 0 else []
+        parts.append(f"Over a part only: {'; '.join(texts)}.")
     if zones:
         parts.append(f"Times, days and hours are those of {' and '.join(zones)}.")
     return " ".join(part for part in parts if part)
 
 
-def _parts_text(partial: Sequence[Partial]) -> str:
-    texts = [cut(printable(each.text), _MESSAGE_WIDTH) for each in partial[:_MOST_SUMMARIES]]
-    if more := len(partial) - len(texts):
-        texts.append(f"{number_text(more, grouped=True)} more lists")
-    return "; ".join(texts)
-
-
 def _verdict(run: Run, problems: Sequence[Problem]) -> str:
     """Return a sentence on how the run ended; empty if it succeeded."""
-    total = len(run.steps)
+    total = count_text(len(run.steps), "step")
     done = sum(step.state is StepState.SUCCEEDED for step in run.steps.values())
-    steps = f"{done} of {total} {'step' if total == 1 else 'steps'} succeeded"
-    match run.status:
-        case RunState.SUCCEEDED:
-            return ""
-        case RunState.FAILED:
-            failed = sum(problem.state is StepState.FAILED for problem in problems)
-            if run.error is not None and not failed:  # its output could not be given
-                return f"The run failed: {cut(printable(run.error.message), _MESSAGE_WIDTH)}"
-            which = f"{failed} of {total} {'step' if total == 1 else 'steps'} failed"
-            return f"The run failed: {which}." if failed else f"The run failed; {steps}."
-        case RunState.CANCELLED:
-            return f"The run was cancelled; {steps}."
-        case RunState.RUNNING:
-            return f"The run is not over; {steps} so far."
-        case RunState.WAITING:
-            return f"The run is waiting; {steps} so far."
-        case RunState.IN_DOUBT:
-            return f"The run is in doubt, and a person must decide; {steps}."
+    if run.status is not RunState.FAILED:
+        return _VERDICTS[run.status].format(done=f"{done} of {total} succeeded")
+    failed = sum(problem.state is StepState.FAILED for problem in problems)
+    if run.error is not None and not failed:  # its output could not be given
+        return f"The run failed: {cut(printable(run.error.message), _MESSAGE_WIDTH)}"
+    if failed:
+        return f"The run failed: {failed} of {total} failed."
+    return f"The run failed; {done} of {total} succeeded."
 
 
 def _problems(run: Run) -> tuple[Problem, ...]:
@@ -246,7 +222,7 @@ def _problems(run: Run) -> tuple[Problem, ...]:
     return tuple(
         _problem(name, step)
         for name, step in run.steps.items()
-        if (step.error is not None if step.state is StepState.SUCCEEDED else True)
+        if (step.state is not StepState.SUCCEEDED or step.error is not None)
         and (over or step.state not in _OPEN)
     )
 
@@ -258,41 +234,36 @@ def _problem(name: str, step: StepRun) -> Problem:
     return Problem(name, step.state, printable(code), message, fatal=not allowed)
 
 
-def _has_continued(run: Run, step: str) -> bool:
-    """Return whether the step failed and `on_error: continue` made its output null."""
-    return (
-        step in run.steps and run.steps[step].error is not None and run.steps[step].output is None
-    )
-
-
-def _hints(result: Result, steps: Mapping[str, Step], schemas: Mapping[str, Json]) -> Hints:
-    place = hints(schemas.get(result.step))
+def _section(
+    result: Result,
+    steps: Mapping[str, Step],
+    schemas: Mapping[str, Json],
+    run: Run,
+    effects: Collection[str],
+    insights: Sequence[InsightFunction],
+    rows: int,
+    thresholds: Thresholds,
+) -> Section:
     step = steps.get(result.step)
-    path = result.path
-    if step is not None and step.for_each is not None and path and not place.is_list:
+    repeats = step is not None and step.for_each is not None
+    place, path, calls = hints(schemas.get(result.step)), result.path, None
+    if repeats and path and not place.is_list:
         path = path[1:]  # the schema is that of one call: the first segment picks among calls
-    return place.at(path)
-
-
-def _tool(result: Result, steps: Mapping[str, Step]) -> str:
-    step = steps.get(result.step)
-    return "result" if step is None else step.tool
-
-
-def _each(result: Result, steps: Mapping[str, Step]) -> bool:
-    step = steps.get(result.step)
-    if step is None or step.for_each is None:
-        return False
-    return result.path in ((), (EVERY,))
-
-
-def _calls(result: Result, steps: Mapping[str, Step], run: Run) -> int:
-    """Return how many calls of a step have given its output."""
-    output = run.steps[result.step].output
-    step = steps.get(result.step)
-    return len(output) if step and step.for_each is not None and isinstance(output, list) else 1
+    if result.step in effects:
+        output = run.steps[result.step].output
+        calls = len(output) if repeats and isinstance(output, list) else 1
+    return section_of(
+        result,
+        place.at(path),
+        tool="result" if step is None else step.tool,
+        each=repeats and result.path in ((), (EVERY,)),
+        insights=insights,
+        rows=rows,
+        thresholds=thresholds,
+        calls=calls,
+    )
 
 
 def _size_text(step: Step, output: Json, schema: Json) -> str:
     shape = shape_of(output, hints(schema), each=step.for_each is not None)
-    return f"{printable(step.id)}: {count_text(shape, step.tool)}"
+    return f"{printable(step.id)}: {size_text(shape, step.tool)}"

@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
-from typing import Final, TypeAlias
+from enum import Enum, auto
+from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.answer.shape import Hints, Row
 from toolplan.path import Json
@@ -26,57 +28,43 @@ _MONTH = re.compile(r"\d{4}-\d{2}")
 _IDENTITY = re.compile(r"(?i:(?:.*[_-])?(?:ids?|uuid))|.*[a-z]Ids?")
 
 
-class Empty(Struct, frozen=True):
-    """No row has a value."""
+class Kind(Enum):
+    """What the values of a column are."""
 
-
-class Constant(Struct, frozen=True):
-    """Every row has this value."""
-
-    value: bool | int | float | str
-
-
-class Categories(Struct, frozen=True):
-    """Few values in many rows, with their counts, most frequent first."""
-
-    counts: tuple[tuple[bool | str, int], ...]
-    missing: int
-
-
-class Numbers(Struct, frozen=True):
-    """Finite numbers; `at` are the indexes of their rows."""
-
-    numbers: tuple[float, ...]
-    at: tuple[int, ...]
-
-
-class Dates(Struct, frozen=True):
-    """Calendar days, in the order of the rows."""
-
-    days: tuple[date, ...]
-
-
-class Identities(Struct, frozen=True):
-    """Identities, which are not counted."""
-
-    unique: bool
-
-
-class Free(Struct, frozen=True):
-    """Texts, nested values, mixtures."""
-
-    nested: bool
-
-
-Reading: TypeAlias = Empty | Constant | Categories | Numbers | Dates | Identities | Free
+    IDENTITIES = auto()  # which are not counted
+    NUMBERS = auto()
+    DATES = auto()
+    CATEGORIES = auto()  # few values in many rows
+    OTHER = auto()  # texts, mixtures
+    NESTED = auto()
+    CONSTANT = auto()
+    EMPTY = auto()
 
 
 class Column(Struct, frozen=True):
-    """A field over all rows."""
+    """A field over all rows.
+
+    Attributes:
+        name: its name.
+        kind: what its values are.
+        unit: of its numbers.
+        numbers: those of a column of numbers, which are finite.
+        days: those of a column of dates.
+        at: the indexes of the rows that have a value.
+        counts: how often each category occurs, most frequent first.
+        value: the value of all rows, of a constant.
+        is_unique: whether each row has an identity of its own.
+    """
 
     name: str
-    reading: Reading
+    kind: Kind
     unit: str = ""
+    numbers: tuple[float, ...] = ()
+    days: tuple[date, ...] = ()
+    at: tuple[int, ...] = ()
+    counts: tuple[tuple[bool | str, int], ...] = ()
+    value: Json = None
+    is_unique: bool = False
 
 
 def columns_of(rows: Sequence[Row], hints: Hints) -> tuple[Column, ...]:
@@ -106,68 +94,52 @@ def day_of(text: Json) -> date | None:
         return None
 
 
-def counts_of(values: Sequence[Json], order: Sequence[str] = ()) -> Mapping[bool | str, int]:
+def _column(name: str, values: Sequence[Json], hints: Hints) -> Column:
+    at = tuple(row for row, value in enumerate(values) if value is not None)
+    given = [values[row] for row in at]
+    column = Column(name, Kind.OTHER, hints.unit, at=at)
+    kinds = {type(value) for value in given}
+    if not given or kinds & {list, dict}:
+        return replace(column, kind=Kind.NESTED if given else Kind.EMPTY)
+    if len(kinds) == 1 and len(given) == len(values) > 1 and _are_equal(given):
+        return replace(column, kind=Kind.CONSTANT, value=given[0])
+    if kinds == {bool}:
+        return replace(column, kind=Kind.CATEGORIES, counts=_counts(given, ()))
+    if kinds <= {int, float} and not is_identity(name, hints):
+        numbers = {
+            row: value
+            for row, value in enumerate(values)
+            if isinstance(value, int | float) and abs(value) <= _LARGEST  # false for NaN, too
+        }
+        kind = Kind.NUMBERS if numbers else Kind.OTHER
+        return replace(column, kind=kind, numbers=tuple(numbers.values()), at=tuple(numbers))
+    days = [day for value in given if (day := day_of(value)) is not None]
+    if len(days) == len(given):
+        return replace(column, kind=Kind.DATES, days=tuple(days))
+    if not kinds <= {int, float} and kinds != {str}:
+        return column
+    distinct = {str(value) for value in given}
+    is_short = kinds == {str} and all(0 < len(text) <= _LONGEST_CATEGORY for text in distinct)
+    is_unique = len(distinct) == len(values)
+    is_few = len(distinct) <= min(_MOST_CATEGORIES, len(given) // 2)
+    if is_identity(name, hints):
+        return replace(column, kind=Kind.IDENTITIES, is_unique=is_unique)
+    if is_short and (is_few or (hints.values and len(given) > 2)):
+        return replace(column, kind=Kind.CATEGORIES, counts=_counts(given, hints.values))
+    if is_short and is_unique:
+        return replace(column, kind=Kind.IDENTITIES, is_unique=True)
+    return column
+
+
+def _are_equal(values: Sequence[Json]) -> bool:
+    first = values[0]
+    is_finite = not isinstance(first, float) or math.isfinite(first)
+    return is_finite and all(value == first for value in values)
+
+
+def _counts(values: Sequence[Json], order: Sequence[str]) -> tuple[tuple[bool | str, int], ...]:
     """Count texts and booleans, most frequent first; equal counts in `order`."""
     counted = Counter(value for value in values if isinstance(value, bool | str))
     places = {value: at for at, value in enumerate(order)}
     ranked = sorted(counted, key=lambda v: (-counted[v], places.get(str(v), len(places)), str(v)))
-    return {value: counted[value] for value in ranked}
-
-
-def _column(name: str, values: list[Json], hints: Hints) -> Column:
-    return Column(name, _read(name, values, hints), hints.unit)
-
-
-def _read(name: str, values: list[Json], hints: Hints) -> Reading:
-    given = [value for value in values if value is not None]
-    if not given:
-        return Empty()
-    kinds = {type(value) for value in given}
-    if kinds & {list, dict}:
-        return Free(nested=True)
-    if len(given) == len(values) and (constant := _constant(given, kinds)) is not None:
-        return constant
-    if kinds == {bool}:
-        return Categories(tuple(counts_of(given).items()), len(values) - len(given))
-    if kinds <= {int, float}:
-        return _read_numbers(name, values, hints)
-    return _read_texts(name, values, given, hints) if kinds == {str} else Free(nested=False)
-
-
-def _constant(given: Sequence[Json], kinds: set[type]) -> Constant | None:
-    first = given[0]
-    if len(given) < 2 or len(kinds) != 1 or not isinstance(first, bool | int | float | str):
-        return None
-    if isinstance(first, float) and not math.isfinite(first):
-        return None
-    return Constant(first) if all(value == first for value in given) else None
-
-
-def _read_numbers(name: str, values: list[Json], hints: Hints) -> Reading:
-    if is_identity(name, hints):
-        numbered = [value for value in values if value is not None]
-        return Identities(unique=len(set(map(repr, numbered))) == len(values))
-    at: list[int] = []
-    numbers: list[float] = []
-    for row, value in enumerate(values):
-        if isinstance(value, int | float) and abs(value) <= _LARGEST:  # false for NaN, too
-            at.append(row)
-            numbers.append(value)
-    return Numbers(tuple(numbers), tuple(at)) if numbers else Free(nested=False)
-
-
-def _read_texts(name: str, values: Sequence[Json], given: Sequence[Json], hints: Hints) -> Reading:
-    days = [day_of(value) for value in given] if day_of(given[0]) else []
-    if days and all(days):
-        return Dates(tuple(day for day in days if day is not None))
-    distinct = {value for value in given if isinstance(value, str)}
-    if is_identity(name, hints):
-        return Identities(unique=len(distinct) == len(values))
-    few = len(distinct) <= min(_MOST_CATEGORIES, len(given) // 2)
-    short = all(0 < len(value) <= _LONGEST_CATEGORY for value in distinct)
-    if short and (few or (hints.values and len(given) > 2)):
-        counted = counts_of(given, hints.values)
-        return Categories(tuple(counted.items()), len(values) - len(given))
-    if len(distinct) == len(values) and short:
-        return Identities(unique=True)
-    return Free(nested=False)
+    return tuple((value, counted[value]) for value in ranked)

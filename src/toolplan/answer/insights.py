@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import date
 from statistics import fmean, median, pstdev, quantiles
 from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from toolplan.answer.columns import (
-    Categories,
-    Column,
-    Constant,
-    Dates,
-    Identities,
-    Numbers,
-)
+from toolplan.answer.columns import Column, Kind
 from toolplan.answer.shape import Row
-from toolplan.answer.trend import DEFAULT, Direction, Thresholds, evenly_spaced, series, trend
+from toolplan.answer.trend import DEFAULT, Direction, Thresholds, evenly_spaced, trend
 from toolplan.path import Json
 from toolplan.render.printable import cell, number_text, printable
 
@@ -29,14 +21,20 @@ InsightFunction: TypeAlias = Callable[[str, list[dict[str, Json]]], Iterable[str
 MOST_INSIGHTS: Final = 8
 _MOST_SHARES: Final = 5
 _MOST_OUTLIERS: Final = 3
-_Z_SCORE_ALONE: Final = 3.0  # half of the values are equal, so quartiles are not used
 _MOST_CONSTANTS: Final = 5
+_MOST_RANKED: Final = 3
+_MOST_LEADERS: Final = 3
+_Z_SCORE_ALONE: Final = 3.0  # half of the values are equal, so quartiles are not used
 
 _AMOUNTS: Final = frozenset({"amount", "cost", "count", "n", "price", "quantity", "total", "sum"})
 _RATIO_WORDS: Final = frozenset(
     {"%", "avg", "average", "mean", "median", "percent", "percentage", "pct", "rate", "ratio"}
     | {"share", "score", "ppm", "ppb", "ppt", "degree", "degrees", "°c", "°f", "k", "per"}
 )
+
+
+_Sentence: TypeAlias = tuple[str, tuple[str, ...]]
+"""A sentence, and the columns that it is about."""
 
 
 class Insight(Struct, frozen=True):
@@ -48,19 +46,11 @@ class Insight(Struct, frozen=True):
 
 
 class Outlier(Struct, frozen=True):
-    """A number far from the others; `row` is its index."""
+    """A number far from the others; `at` is its index."""
 
     number: float
-    row: int
+    at: int
     z_score: float
-
-
-class _Sentence(Struct, frozen=True):
-    text: str
-    columns: tuple[str, ...]
-
-
-_Finder: TypeAlias = Callable[[Sequence[Column], Sequence[Row], Thresholds], Iterator[_Sentence]]
 
 
 def row_insights(
@@ -69,26 +59,58 @@ def row_insights(
     rows: Sequence[Row],
     *,
     whole: bool = True,
-    most: int = MOST_INSIGHTS,
     thresholds: Thresholds = DEFAULT,
 ) -> tuple[Insight, ...]:
-    """Return insights about `rows`, at most `most`, in a fixed order.
+    """Return insights about `rows`, at most `MOST_INSIGHTS`, in a fixed order.
 
     `whole` is False if rows are missing; there are no trends then.
     """
     if len(rows) < 2:
         return ()
-    finders: tuple[_Finder, ...] = (_constants, _spans, _trends, _shares, _outliers, _ranges)
-    found = [
-        (nth, rank, each)
-        for rank, find in enumerate(finders)
-        if whole or find is not _trends
-        for nth, each in enumerate(find(columns, rows, thresholds))
-    ]
+    label = next((column.name for column in columns if _is_label(column)), None)
+    kinds = (
+        _constants(columns, len(rows)),
+        _of_kind(columns, Kind.DATES, _span),
+        _trends(columns, len(rows), thresholds) if whole else (),
+        _of_kind(columns, Kind.CATEGORIES, lambda column: _shares(column, len(rows))),
+        _of_kind(columns, Kind.NUMBERS, lambda column: _outliers(column, label, rows, thresholds)),
+        _of_kind(columns, Kind.NUMBERS, lambda column: _range(column, label, rows)),
+    )
+    found = [(nth, rank, each) for rank, kind in enumerate(kinds) for nth, each in enumerate(kind)]
     # the first of each kind comes before the second of any kind
-    chosen = sorted(found, key=lambda one: one[:2])[:most]
+    chosen = sorted(found, key=lambda one: one[:2])[:MOST_INSIGHTS]
     chosen.sort(key=lambda one: (one[1], one[0]))
-    return tuple(Insight(each.text, step, each.columns) for _, _, each in chosen)
+    return tuple(Insight(text, step, about) for _, _, (text, about) in chosen)
+
+
+def ranking_insights(
+    step: str, columns: Sequence[Column], rows: Sequence[Row], thresholds: Thresholds = DEFAULT
+) -> tuple[Insight, ...]:
+    """Return the highest and lowest rows of each column of numbers, if a column names the rows."""
+    labels = label_columns(columns)
+    if len(rows) < 2 or not labels:
+        return ()
+    found: list[Insight] = []
+    # a query usually selects computed columns last
+    for column in [each for each in columns if len(each.numbers) > 1][: -_MOST_RANKED - 1 : -1]:
+        name, low, high = cell(column.name), min(column.numbers), max(column.numbers)
+        if low == high:
+            texts = [f"{name} is {_figure(low, column)} in all {len(column.numbers)} rows."]
+        else:
+            texts = [
+                f"Highest {name}: {_leaders(column, labels, rows, high)}.",
+                f"Lowest {name}: {_leaders(column, labels, rows, low)}.",
+            ]
+            if adds_up(column):
+                texts.append(f"{name} in all: {_figure(_total(column.numbers), column)}.")
+        found += (Insight(text, step, (*labels, column.name)) for text in texts)
+    trends = _trends(columns, len(rows), thresholds)
+    return (*found, *(Insight(text, step, about) for text, about in trends))
+
+
+def label_columns(columns: Sequence[Column]) -> tuple[str, ...]:
+    """Return the names of the columns that name the rows."""
+    return tuple(c.name for c in columns if c.kind not in (Kind.NUMBERS, Kind.CONSTANT))[:2]
 
 
 def share_text(count: int, total: int) -> str:
@@ -103,28 +125,27 @@ def share_text(count: int, total: int) -> str:
     return "> 99 %" if percent == 100 and count < total else f"{percent} %"
 
 
-def outliers_of(numbers: Numbers, thresholds: Thresholds = DEFAULT) -> tuple[Outlier, ...]:
+def outliers_of(numbers: Sequence[float], thresholds: Thresholds = DEFAULT) -> tuple[Outlier, ...]:
     """Return the outliers, farthest first.
 
     An outlier lies beyond 1.5 interquartile ranges from the quartiles and at least two standard
     deviations from the mean. Fewer than eight numbers have none. `thresholds` has other figures.
     """
-    values = numbers.numbers
-    if len(values) < thresholds.fewest:
+    if len(numbers) < thresholds.fewest:
         return ()
-    mean = fmean(values)
-    deviation = pstdev(values, mean)
+    mean = fmean(numbers)
+    deviation = pstdev(numbers, mean)
     if deviation == 0 or not math.isfinite(deviation):
         return ()
-    low, _, high = quantiles(values, n=4, method="inclusive")
+    low, _, high = quantiles(numbers, n=4, method="inclusive")
     fence = thresholds.fence * (high - low)
     least = thresholds.z_score if high > low else max(thresholds.z_score, _Z_SCORE_ALONE)
     found = [
-        Outlier(value, row, (value - mean) / deviation)
-        for value, row in zip(values, numbers.at, strict=True)
+        Outlier(value, at, (value - mean) / deviation)
+        for at, value in enumerate(numbers)
         if not low - fence <= value <= high + fence and abs(value - mean) >= least * deviation
     ]
-    return tuple(sorted(found, key=lambda each: (-abs(each.z_score), each.row)))
+    return tuple(sorted(found, key=lambda each: (-abs(each.z_score), each.at)))
 
 
 def adds_up(column: Column) -> bool:
@@ -135,175 +156,124 @@ def adds_up(column: Column) -> bool:
     return bool(column.unit) or bool(words & _AMOUNTS)
 
 
-def with_unit(text: str, column: Column) -> str:
-    """Return `text` with the unit of `column`, if it has one."""
-    return f"{text} {printable(column.unit)}" if column.unit else text
-
-
-def _constants(
-    columns: Sequence[Column], rows: Sequence[Row], _: Thresholds
+def _of_kind(
+    columns: Sequence[Column], kind: Kind, say: Callable[[Column], str]
 ) -> Iterator[_Sentence]:
-    same = [
-        (column.name, cell(column.reading.value))
-        for column in columns
-        if isinstance(column.reading, Constant)
-    ][:_MOST_CONSTANTS]
+    """Yield what is said of each column of `kind`, if anything is."""
+    for column in columns:
+        if column.kind is kind and (text := say(column)):
+            yield f"{cell(column.name)}: {text}.", (column.name,)
+
+
+def _constants(columns: Sequence[Column], total: int) -> Iterator[_Sentence]:
+    same = [column for column in columns if column.kind is Kind.CONSTANT][:_MOST_CONSTANTS]
     if same:
-        every = "Both" if len(rows) == 2 else f"All {_count(len(rows))}"
-        parts = "; ".join(f"{cell(name)} is {value}" for name, value in same)
-        yield _Sentence(f"{every}: {parts}.", tuple(name for name, _ in same))
+        every = "Both" if total == 2 else f"All {_count(total)}"
+        parts = "; ".join(f"{cell(column.name)} is {cell(column.value)}" for column in same)
+        yield f"{every}: {parts}.", tuple(column.name for column in same)
 
 
-def _spans(columns: Sequence[Column], rows: Sequence[Row], _: Thresholds) -> Iterator[_Sentence]:
-    del rows
-    for column in columns:
-        if isinstance(column.reading, Dates):
-            days = column.reading.days
-            first, last = min(days), max(days)
-            on = len(set(days))
-            which = f"on {on} different days" if on > 1 else "on one day"
-            reach = f"{first} to {last}, {which}" if first != last else f"{first}"
-            yield _Sentence(f"{cell(column.name)}: {reach}.", (column.name,))
+def _span(column: Column) -> str:
+    first, last, on = min(column.days), max(column.days), len(set(column.days))
+    return f"{first} to {last}, on {on} different days" if on > 1 else f"{first}"
 
 
-def _trends(
-    columns: Sequence[Column], rows: Sequence[Row], thresholds: Thresholds
-) -> Iterator[_Sentence]:
-    # of the first date column only
-    dated = next((column for column in columns if isinstance(column.reading, Dates)), None)
-    if dated is None or not isinstance(dated.reading, Dates):
-        return
-    days = dated.reading.days
-    if len(days) == len(rows) and evenly_spaced(days):
-        yield from _trends_of_numbers(dated, days, columns, thresholds)
-        return
-    counted = series(days)
-    found = None if counted is None else trend(counted.counts, thresholds)
-    if counted is None or found is None:
-        return
-    mean = number_text(_rounded(found.mean), grouped=True)
-    over = f"{mean} a {counted.period} on average over {len(counted.counts)} {counted.period}s"
-    if found.direction is Direction.STEADY:
-        text = f"no clear trend, {over}"
-    else:
-        slope = number_text(_rounded(abs(found.slope)), grouped=True)
-        sign = "+" if found.direction is Direction.RISING else "-"
-        text = f"{found.direction} by about {sign}{slope} a {counted.period}, {over}"
-    yield _Sentence(f"{cell(dated.name)}: {text}.", (dated.name,))
-
-
-def _trends_of_numbers(
-    dated: Column, days: Sequence[date], columns: Sequence[Column], thresholds: Thresholds
-) -> Iterator[_Sentence]:
+def _trends(columns: Sequence[Column], total: int, thresholds: Thresholds) -> Iterator[_Sentence]:
     """Yield the trends of numbers in rows that are a series: one row a day, or a month."""
-    order = sorted(range(len(days)), key=days.__getitem__)
-    for column in columns:
-        read = column.reading
-        if not isinstance(read, Numbers) or len(read.numbers) != len(days):
-            continue
-        points = [read.numbers[at] for at in order]
-        found = trend(points, thresholds)
-        if found is not None and found.direction is not Direction.STEADY:
-            first, last = (number_text(end, grouped=True) for end in (points[0], points[-1]))
-            ends = f"from {first} to {with_unit(last, column)}"
-            text = f"{cell(column.name)}: {found.direction} over {cell(dated.name)}, {ends}."
-            yield _Sentence(text, (dated.name, column.name))
-
-
-def _shares(columns: Sequence[Column], rows: Sequence[Row], _: Thresholds) -> Iterator[_Sentence]:
-    total = len(rows)
-    if total < 3:
+    dated = next((column for column in columns if column.kind is Kind.DATES), None)
+    if dated is None or len(dated.days) < total or not evenly_spaced(dated.days):
         return
+    order = sorted(range(total), key=dated.days.__getitem__)
     for column in columns:
-        if not isinstance(column.reading, Categories):
+        if len(column.numbers) < total:
             continue
-        counts = column.reading.counts
-        shown = counts if len(counts) <= _MOST_SHARES else counts[: _MOST_SHARES - 1]
-        parts = [(cell(value), count) for value, count in shown]
-        if rest := sum(count for _, count in counts) - sum(count for _, count in shown):
-            parts.append((f"{len(counts) - len(shown)} others", rest))
-        if column.reading.missing:
-            parts.append(("no value", column.reading.missing))
-        text = ", ".join(
-            f"{name} {_count(count)}"
-            + (f" of {_count(total)}" if at == 0 else "")
-            + f" ({share_text(count, total)})"
-            for at, (name, count) in enumerate(parts)
-        )
-        yield _Sentence(f"{cell(column.name)}: {text}.", (column.name,))
+        points = [column.numbers[at] for at in order]
+        # not only by the first or the last period, which is often a part of one
+        parts = (points, points[1:], points[:-1]) if total > 3 else (points,)
+        directions = {each.direction for part in parts if (each := trend(part, thresholds))}
+        if len(directions) == 1 and Direction.STEADY not in directions:
+            ends = f"from {number_text(points[0], grouped=True)} to {_figure(points[-1], column)}"
+            text = f"{cell(column.name)}: {directions.pop()} over {cell(dated.name)}, {ends}."
+            yield text, (dated.name, column.name)
+
+
+def _shares(column: Column, total: int) -> str:
+    if total < 3:
+        return ""
+    counts = column.counts
+    shown = counts if len(counts) <= _MOST_SHARES else counts[: _MOST_SHARES - 1]
+    parts = [(cell(value), count) for value, count in shown]
+    if rest := sum(count for _, count in counts[len(shown) :]):
+        parts.append((f"{len(counts) - len(shown)} others", rest))
+    if missing := total - len(column.at):
+        parts.append(("no value", missing))
+    return ", ".join(
+        f"{name} {_count(count)}{f' of {_count(total)}' if at == 0 else ''}"
+        f" ({share_text(count, total)})"
+        for at, (name, count) in enumerate(parts)
+    )
 
 
 def _outliers(
-    columns: Sequence[Column], rows: Sequence[Row], thresholds: Thresholds
-) -> Iterator[_Sentence]:
-    label = _label(columns)
-    for column in columns:
-        if not isinstance(column.reading, Numbers):
-            continue
-        found = outliers_of(column.reading, thresholds)
-        if not found:
-            continue
-        parts = [
-            with_unit(number_text(each.number, grouped=True), column)
-            + f" ({'' if label is None else cell(rows[each.row].get(label)) + ', '}"
-            + f"z-score {each.z_score:.1f})"
-            for each in found[:_MOST_OUTLIERS]
-        ]
-        more = len(found) - len(parts)
-        stand = "stands" if len(found) == 1 else "stand"
-        of = f"{_count(len(found))} of {_count(len(column.reading.numbers))} {stand} out"
-        text = f"{of}: {', '.join(parts)}{f' and {_count(more)} more' if more else ''}"
-        yield _Sentence(f"{cell(column.name)}: {text}.", (column.name,))
-
-
-def _ranges(columns: Sequence[Column], rows: Sequence[Row], _: Thresholds) -> Iterator[_Sentence]:
-    label = _label(columns)
-    for column in columns:
-        if not isinstance(column.reading, Numbers):
-            continue
-        numbers = column.reading.numbers
-        low, high = min(numbers), max(numbers)
-        if low == high:
-            continue
-        reach = " to ".join(
-            (
-                with_unit(number_text(end, grouped=True), column)
-                if end == high
-                else number_text(end, grouped=True)
-            )
-            + _holder(column.reading, end, label, rows)
-            for end in (low, high)
-        )
-        parts = [reach]
-        if len(numbers) > 2:
-            middle = number_text(_rounded(median(numbers)), grouped=True)
-            parts.append("median " + with_unit(middle, column))
-        if adds_up(column):
-            total = number_text(_total(numbers), grouped=True)
-            parts.append("sum " + with_unit(total, column))
-        if missing := len(rows) - len(numbers):
-            parts.append(f"{_count(missing)} without a value")
-        yield _Sentence(f"{cell(column.name)}: {', '.join(parts)}.", (column.name,))
-
-
-def _label(columns: Sequence[Column]) -> str | None:
-    """Return the name of the column that identifies rows, or None."""
-    for column in columns:
-        match column.reading:
-            case Identities(unique=True):
-                return column.name
-            case Dates(days) if evenly_spaced(days):
-                return column.name
-            case _:
-                continue
-    return None
-
-
-def _holder(numbers: Numbers, number: float, label: str | None, rows: Sequence[Row]) -> str:
-    """Return the name of the only row with `number`; empty if there are several."""
-    if label is None or numbers.numbers.count(number) != 1:
+    column: Column, label: str | None, rows: Sequence[Row], thresholds: Thresholds
+) -> str:
+    found = outliers_of(column.numbers, thresholds)
+    if not found:
         return ""
-    return f" ({cell(rows[numbers.at[numbers.numbers.index(number)]].get(label))})"
+    parts = [
+        f"{_figure(each.number, column)} ("
+        f"{f'{cell(rows[column.at[each.at]].get(label))}, ' if label is not None else ''}"
+        f"z-score {each.z_score:.1f})"
+        for each in found[:_MOST_OUTLIERS]
+    ]
+    more = f" and {_count(len(found) - len(parts))} more" if len(found) > len(parts) else ""
+    stand = "stands" if len(found) == 1 else "stand"
+    of = f"{_count(len(found))} of {_count(len(column.numbers))} {stand} out"
+    return f"{of}: {', '.join(parts)}{more}"
+
+
+def _range(column: Column, label: str | None, rows: Sequence[Row]) -> str:
+    numbers = column.numbers
+    low, high = min(numbers), max(numbers)
+    if low == high:
+        return ""
+    parts = [
+        f"{number_text(low, grouped=True)}{_holder(column, low, label, rows)}"
+        f" to {_figure(high, column)}{_holder(column, high, label, rows)}"
+    ]
+    if len(numbers) > 2:
+        parts.append(f"median {_figure(_rounded(median(numbers)), column)}")
+    if adds_up(column):
+        parts.append(f"sum {_figure(_total(numbers), column)}")
+    if missing := len(rows) - len(numbers):
+        parts.append(f"{_count(missing)} without a value")
+    return ", ".join(parts)
+
+
+def _leaders(column: Column, labels: Sequence[str], rows: Sequence[Row], number: float) -> str:
+    at = [row for row, value in zip(column.at, column.numbers, strict=True) if value == number]
+    if len(at) > _MOST_LEADERS:
+        return f"{_figure(number, column)} in {len(at)} rows"
+    names = [" / ".join(cell(rows[row].get(label)) for label in labels) for row in at]
+    return f"{' and '.join(names)} with {_figure(number, column)}"
+
+
+def _is_label(column: Column) -> bool:
+    """Return whether `column` identifies rows."""
+    return column.is_unique or (column.kind is Kind.DATES and evenly_spaced(column.days))
+
+
+def _holder(column: Column, number: float, label: str | None, rows: Sequence[Row]) -> str:
+    """Return the name of the only row with `number`; empty if there are several."""
+    if label is None or column.numbers.count(number) != 1:
+        return ""
+    return f" ({cell(rows[column.at[column.numbers.index(number)]].get(label))})"
+
+
+def _figure(number: float, column: Column) -> str:
+    """Return a number with the unit of its column, if it has one."""
+    unit = f" {printable(column.unit)}" if column.unit else ""
+    return number_text(number, grouped=True) + unit
 
 
 def _count(number: int) -> str:

@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.answer.columns import (
-    Column,
-    Constant,
-    Empty,
-    Free,
-    Identities,
-    Numbers,
-    columns_of,
-    day_of,
-)
+from toolplan.answer.columns import Column, Kind, columns_of
 from toolplan.answer.insights import (
-    MOST_INSIGHTS,
     Insight,
     InsightFunction,
-    adds_up,
+    label_columns,
+    ranking_insights,
     row_insights,
-    with_unit,
 )
 from toolplan.answer.results import Result
 from toolplan.answer.shape import Hints, Record, Row, Rows, Single, shape_of
-from toolplan.answer.trend import DEFAULT, Direction, Thresholds, trend
+from toolplan.answer.trend import DEFAULT, Thresholds
 from toolplan.path import Json, print_path
 from toolplan.render.document import (
-    WIDTH,
     Block,
     Bullets,
     Fields,
@@ -41,17 +29,14 @@ from toolplan.render.document import (
     Table,
     hidden_text,
 )
-from toolplan.render.printable import cell, cut, number_text, printable, text_width
+from toolplan.render.printable import cell, count_text, cut, number_text, printable
 
 _SMALL: Final = 24  # rows of a computed table that is shown in full: the hours of a day
 _MOST_COLUMNS: Final = 8
-_FEWEST_COLUMNS: Final = 4
 _MOST_HIDDEN: Final = 24
-_GAP: Final = 2  # between columns of a table
 _MOST_FIELDS: Final = 40
 _MOST_SAID: Final = 3
 _MOST_CALLER_INSIGHTS: Final = 12
-_FEWEST_INSIGHTS: Final = 5  # besides those of the caller's functions
 _FIELD_WIDTH: Final = 72
 _SENTENCE_WIDTH: Final = 300
 
@@ -164,14 +149,14 @@ def section_of(
         case Record():
             return _section_of_record(result.step, title, shape)
         case Single(value):
-            name = printable(result.name) or _last_key(result) or printable(tool)
-            said = value if isinstance(value, str) else None
-            text = cell(value) if said is None else cell(said, _SENTENCE_WIDTH)
+            last = print_path(result.path[-1:]).lstrip(".")
+            name = printable(result.name) or printable(last) or printable(tool)
+            text = cell(value, _SENTENCE_WIDTH)
             summary = f"{name}: {text} [{result.step}]." if text else f"{name} is empty."
             return Section(result.step, printable(title), summary, 1)
 
 
-def count_text(shape: Rows | Record | Single, tool: str) -> str:
+def size_text(shape: Rows | Record | Single, tool: str) -> str:
     """Return the size of `shape` in words, as `12 orders`."""
     if not isinstance(shape, Rows):
         return printable(shape.hints.entity) or f"1 result by {printable(tool)}"
@@ -210,20 +195,14 @@ def _section_of_rows(
     computed = not entity and not shape.plain and total <= _SMALL
     insights = _caller_insights(step, entity, shape, functions)
     ranked = ranking_insights(step, columns, shape.rows, thresholds) if computed else ()
-    most_insights = max(MOST_INSIGHTS - len(insights), _FEWEST_INSIGHTS)
     insights += ranked or row_insights(
-        step,
-        columns,
-        shape.rows,
-        whole=shape.counted is None,
-        most=most_insights,
-        thresholds=thresholds,
+        step, columns, shape.rows, whole=shape.counted is None, thresholds=thresholds
     )
     listed = shape.rows[: max(most, _SMALL if computed else 0)]
-    if total == 1:  # one row is shown as a list of fields
-        shown, hidden = tuple(columns[:_MOST_FIELDS]), tuple(columns[_MOST_FIELDS:])
-    else:
-        shown, hidden = _chosen(columns, listed, computed=computed)
+    # empty and constant columns are hidden first; one row is shown as a list of fields
+    by_worth = sorted(columns, key=lambda column: _worth(column, computed=computed))
+    kept = columns[:_MOST_FIELDS] if total == 1 else by_worth[:_MOST_COLUMNS]
+    shown = [column for column in columns if column in kept]
     return Section(
         step,
         title,
@@ -231,7 +210,7 @@ def _section_of_rows(
         total,
         columns=tuple(column.name for column in shown),
         shown=tuple(listed),
-        hidden=tuple(column.name for column in hidden),
+        hidden=tuple(column.name for column in columns if column not in kept),
         insights=(*notes, *insights),
         numeric=tuple(_is_numeric(column, shape.rows) for column in shown),
         is_complete=total == 1 and not entity and len(columns) <= _MOST_SAID,
@@ -256,51 +235,42 @@ def _summary_of_rows(
 
 def _summary_of_calls(step: str, tool: str, shape: Rows, calls: int) -> str:
     """Return what calls that change something have done: they find nothing."""
+    tool = printable(tool)
     if not calls:
-        return f"{printable(tool)} was not called [{step}]."
+        return f"{tool} was not called [{step}]."
     times = "once" if calls == 1 else f"{number_text(calls, grouped=True)} times"
-    called = f"{printable(tool)} was called {times}"
-    if not shape.rows:
-        return f"{called} and returned no rows [{step}]."
-    return f"{called} and returned {_counted(len(shape.rows), shape.hints.entity)} [{step}]."
+    rows = _counted(len(shape.rows), shape.hints.entity) if shape.rows else "no rows"
+    return f"{tool} was called {times} and returned {rows} [{step}]."
 
 
 def _section_of_record(step: str, tool: str, shape: Record) -> Section:
-    entity = printable(shape.hints.entity)
-    names = list(shape.fields)
-    title = entity or printable(tool)
+    title = printable(shape.hints.entity) or printable(tool)
+    names = tuple(shape.fields)
     if not names:
         return Section(step, title, f"{title} is empty [{step}].", 1)
     simple = [n for n in names if not isinstance(shape.fields[n], list | dict | None)]
     summary = f"{title}: {_pairs(shape.fields, simple[:4] or names[:1])} [{step}]."
     if len(names) == 1:
         return Section(step, title, summary, 1)
-    return Section(
-        step,
-        title,
-        summary,
-        1,
-        columns=tuple(names[:_MOST_FIELDS]),
-        shown=(shape.fields,),
-        hidden=tuple(names[_MOST_FIELDS:]),
-        numeric=tuple(False for _ in names[:_MOST_FIELDS]),
-    )
+    shown, hidden = names[:_MOST_FIELDS], names[_MOST_FIELDS:]
+    return Section(step, title, summary, 1, shown, (shape.fields,), hidden)
 
 
 def _notes(step: str, shape: Rows) -> tuple[Insight, ...]:
     """Return what is missing from a list, and the values beside it."""
-    texts: list[tuple[str, tuple[str, ...]]] = []
+    notes: list[Insight] = []
     if shape.counted is not None:
         listed = number_text(len(shape.rows), grouped=True)
         counted = number_text(shape.counted, grouped=True)
-        texts.append((f"The list has {listed} of the {counted} rows that the tool counts.", ()))
+        text = f"The list has {listed} of the {counted} rows that the tool counts."
+        notes.append(Insight(text, step))
     if shape.gaps:
-        calls = "call" if shape.gaps == 1 else "calls"
-        texts.append((f"{shape.gaps} {calls} returned nothing; their rows are missing here.", ()))
+        calls = count_text(shape.gaps, "call")
+        notes.append(Insight(f"{calls} returned nothing; their rows are missing here.", step))
     if shape.beside:
         names = tuple(shape.beside)[:4]
-        texts.append((f"{_pairs(shape.beside, names)}.", names))
-    return tuple(Insight(text, step, columns) for text, columns in texts)
+        notes.append(Insight(f"{_pairs(shape.beside, names)}.", step, names))
+    return tuple(notes)
 
 
 def _caller_insights(
@@ -317,47 +287,18 @@ def _caller_insights(
     return tuple(Insight(text, step) for text in kept)
 
 
-def _chosen(
-    columns: Sequence[Column], rows: Sequence[Row], *, computed: bool
-) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
-    """Split `columns` into those that a table of `rows` shows and the others."""
-    # empty and constant columns are hidden first
-    ranked = sorted(enumerate(columns), key=lambda one: (_worth(one[1], computed=computed), one[0]))
-    kept: set[str] = set()
-    room = WIDTH + _GAP
-    for _, column in ranked:
-        below = max((text_width(cell(row.get(column.name))) for row in rows), default=0)
-        width = max(below, text_width(cell(column.name))) + _GAP
-        if len(kept) == _MOST_COLUMNS or (len(kept) >= _FEWEST_COLUMNS and room < width):
-            break
-        room -= width
-        kept.add(column.name)
-    return (
-        tuple(column for column in columns if column.name in kept),
-        tuple(column for column in columns if column.name not in kept),
-    )
+_WORTH: Final = {Kind.OTHER: 2, Kind.NESTED: 3, Kind.CONSTANT: 4, Kind.EMPTY: 5}
 
 
 def _worth(column: Column, *, computed: bool) -> int:
-    match column.reading:
-        case Identities(unique=True):
-            return 0
-        case Numbers() if computed:
-            return 0
-        case Free(nested=True):
-            return 3
-        case Free():
-            return 2
-        case Constant():
-            return 4
-        case Empty():
-            return 5
-        case _:
-            return 1
+    """Return the rank of a column, lower for what is needed more."""
+    if column.is_unique or (computed and column.kind is Kind.NUMBERS):
+        return 0
+    return _WORTH.get(column.kind, 1)
 
 
 def _is_numeric(column: Column, rows: Sequence[Row]) -> bool:
-    if isinstance(column.reading, Numbers):
+    if column.kind is Kind.NUMBERS:
         return True
     first = rows[0].get(column.name) if rows else None
     return isinstance(first, int | float) and not isinstance(first, bool | None)
@@ -372,87 +313,3 @@ def _pairs(row: Row, names: Sequence[str]) -> str:
 def _counted(count: int, entity: str) -> str:
     entity = printable(entity) or "row"
     return f"{number_text(count, grouped=True)} {entity if count == 1 else plural(entity)}"
-
-
-def _last_key(result: Result) -> str:
-    return printable(print_path(result.path[-1:]).lstrip(".")) if result.path else ""
-
-
-_MOST_RANKED: Final = 3
-_MOST_LEADERS: Final = 3
-
-
-def ranking_insights(
-    step: str, columns: Sequence[Column], rows: Sequence[Row], thresholds: Thresholds = DEFAULT
-) -> tuple[Insight, ...]:
-    """Return the highest and lowest rows of each column of numbers, if a column names the rows."""
-    labels = label_columns(columns)
-    if len(rows) < 2 or not labels:
-        return ()
-    measures = [column for column in columns if isinstance(column.reading, Numbers)]
-    # a query usually selects computed columns last
-    return tuple(
-        Insight(text, step, (*labels, column.name))
-        for column in measures[-_MOST_RANKED:][::-1]
-        if isinstance(column.reading, Numbers)
-        for text in _texts(column, column.reading, labels, rows, thresholds)
-    )
-
-
-def label_columns(columns: Sequence[Column]) -> tuple[str, ...]:
-    """Return the names of the columns that name the rows."""
-    return tuple(c.name for c in columns if not isinstance(c.reading, Numbers | Constant))[:2]
-
-
-def _texts(
-    column: Column,
-    read: Numbers,
-    labels: Sequence[str],
-    rows: Sequence[Row],
-    thresholds: Thresholds,
-) -> Iterator[str]:
-    name = cell(column.name)
-    low, high = min(read.numbers), max(read.numbers)
-    if len(read.numbers) < 2:
-        return
-    if low == high:
-        yield f"{name} is {_figure(low, column)} in all {len(read.numbers)} rows."
-        return
-    yield f"Highest {name}: {_leaders(column, read, labels, rows, high)}."
-    yield f"Lowest {name}: {_leaders(column, read, labels, rows, low)}."
-    days = [day_of(rows[at].get(labels[0])) for at in read.at]
-    dated = [(day, number) for day, number in zip(days, read.numbers, strict=True) if day]
-    if len(dated) == len(days) == len({day for day, _ in dated}) > 2:
-        dated.sort()
-        numbers = [number for _, number in dated]
-        found = trend(numbers, thresholds)
-        if found is not None and _is_sure(numbers, found.direction, thresholds):
-            first, last = _figure(dated[0][1], column), _figure(dated[-1][1], column)
-            yield f"{name} is {found.direction} over time: {first} at first, {last} at last."
-    if adds_up(column):
-        whole = all(isinstance(number, int) for number in read.numbers)
-        total = sum(read.numbers) if whole else math.fsum(read.numbers)
-        yield f"{name} in all: {_figure(total, column)}."
-
-
-def _is_sure(numbers: Sequence[float], direction: Direction, thresholds: Thresholds) -> bool:
-    """Return whether a direction is not only that of the first or last period, often a part."""
-    if direction is Direction.STEADY:
-        return False
-    parts = (numbers[1:], numbers[:-1]) if len(numbers) > 3 else ()
-    found = [trend(part, thresholds) for part in parts]
-    return all(part is not None and part.direction is direction for part in found)
-
-
-def _leaders(
-    column: Column, read: Numbers, labels: Sequence[str], rows: Sequence[Row], number: float
-) -> str:
-    at = [row for row, value in zip(read.at, read.numbers, strict=True) if value == number]
-    if len(at) > _MOST_LEADERS:
-        return f"{_figure(number, column)} in {len(at)} rows"
-    names = [" / ".join(cell(rows[row].get(label)) for label in labels) for row in at]
-    return f"{' and '.join(names)} with {_figure(number, column)}"
-
-
-def _figure(number: float, column: Column) -> str:
-    return with_unit(number_text(number, grouped=True), column)

@@ -9,21 +9,18 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from toolplan.path import EVERY, Every, Json, Path, Segment
+from toolplan.schema import flat
 
-_MOST_HOPS: Final = 8
+Row: TypeAlias = dict[str, Json]
 
 
 class Hints(Struct, frozen=True):
-    """A place in a schema.
+    """What a schema says at a place; `node` has references and alternatives written out."""
 
-    `nodes` are the schema at the place and those that it refers to (`$ref` within `root`, the first
-    alternative that is not null), nearest first.
-    """
-
-    root: Json
-    nodes: tuple[dict[str, Json], ...]
+    node: Row
 
     @property
     def entity(self) -> str:
@@ -38,25 +35,27 @@ class Hints(Struct, frozen=True):
     @property
     def refers(self) -> bool:
         """Whether the value is the identity of something (`x-ref`)."""
-        return self._keyword("x-ref") is not None
+        return "x-ref" in self.node
 
     @property
     def values(self) -> tuple[str, ...]:
         """The allowed texts (`enum`) in declared order; empty if any is allowed."""
-        enum = self._keyword("enum")
+        enum = self.node.get("enum")
         return tuple(v for v in enum if isinstance(v, str)) if isinstance(enum, list) else ()
 
     @property
     def is_list(self) -> bool:
         """Whether a list is described."""
-        return self._keyword("items") is not None or self._keyword("type") == "array"
+        return "items" in self.node or self.node.get("type") == "array"
 
     def inner(self, segment: Segment) -> Hints:
         """Return the place of a field, or of the elements of a list."""
         if isinstance(segment, int | Every):
-            return hints(self._keyword("items"), self.root)
-        properties = self._keyword("properties")
-        return hints(properties.get(segment) if isinstance(properties, dict) else None, self.root)
+            node = self.node.get("items")
+        else:
+            properties = self.node.get("properties")
+            node = properties.get(segment) if isinstance(properties, dict) else None
+        return Hints(node) if isinstance(node, dict) else NO_HINTS
 
     def at(self, path: Path) -> Hints:
         """Return the place at `path`."""
@@ -65,45 +64,18 @@ class Hints(Struct, frozen=True):
             place = place.inner(segment)
         return place
 
-    def _keyword(self, name: str) -> Json:
-        return next((node[name] for node in self.nodes if name in node), None)
-
     def _text(self, name: str) -> str:
-        value = self._keyword(name)
+        value = self.node.get(name)
         return value if isinstance(value, str) else ""
 
 
-NO_HINTS: Final = Hints(None, ())
+NO_HINTS: Final = Hints({})
 
 
-def hints(schema: Json, root: Json = None) -> Hints:
-    """Return the hints of `schema`; its `$ref` point into `root`, by default itself."""
-    root = schema if root is None else root
-    nodes: list[dict[str, Json]] = []
-    node = schema
-    while isinstance(node, dict) and len(nodes) < _MOST_HOPS:
-        nodes.append(node)
-        node = _referred(node, root)
-    return Hints(root, tuple(nodes))
-
-
-def _referred(node: dict[str, Json], root: Json) -> Json:
-    reference = node.get("$ref")
-    if isinstance(reference, str) and reference.startswith("#/"):
-        place = root
-        for token in reference[2:].split("/"):
-            key = token.replace("~1", "/").replace("~0", "~")
-            place = place.get(key) if isinstance(place, dict) else None
-        return place
-    for name in ("anyOf", "oneOf", "allOf"):
-        alternatives = node.get(name)
-        if isinstance(alternatives, list):
-            return next((each for each in alternatives if not _is_null(each)), None)
-    return None
-
-
-def _is_null(schema: Json) -> bool:
-    return isinstance(schema, dict) and schema.get("type") == "null"
+def hints(schema: Json) -> Hints:
+    """Return the hints of `schema`."""
+    node = flat(schema)
+    return Hints(node) if isinstance(node, dict) else NO_HINTS
 
 
 ROW_KEYS: Final = ("data", "rows", "items", "results", "records")
@@ -115,8 +87,6 @@ _MOST_BESIDE: Final = 5  # fields of a wrapping: data, ok, count, message and th
 
 VALUE: Final = "value"
 """The column of rows that are not objects."""
-
-Row: TypeAlias = dict[str, Json]
 
 
 class Rows(Struct, frozen=True):
@@ -180,7 +150,7 @@ def _shape_of_object(value: Row, hints: Hints, *, unwrapped: bool = False) -> Sh
             counted = count if count > len(listed) else counted
             del beside[name]
     rows = _rows(listed, hints.inner(key).inner(EVERY))
-    return Rows(rows.rows, rows.hints, beside, counted, plain=rows.plain)
+    return replace(rows, beside=beside, counted=counted)
 
 
 def _row_key(value: Row, hints: Hints) -> str | None:
@@ -205,7 +175,7 @@ def _rows(values: Sequence[Json], hints: Hints) -> Rows:
         return Rows([value for value in values if isinstance(value, dict)], hints)
     if any(isinstance(value, dict) for value in values):
         return Rows([v if isinstance(v, dict) else {VALUE: v} for v in values], hints, plain=True)
-    column = Hints(None, ({"properties": {VALUE: hints.nodes[0]}},)) if hints.nodes else hints
+    column = Hints({"properties": {VALUE: hints.node}})
     return Rows([{VALUE: value} for value in values], column, plain=True)
 
 
@@ -220,22 +190,16 @@ def _rows_of_each(outputs: Sequence[Json], hints: Hints) -> Rows:
         one = hints.inner(EVERY)
     if given and all(isinstance(output, list) for output in given):
         flat = [row for output in given if isinstance(output, list) for row in output]
-        rows = _rows(flat, one.inner(EVERY))
-        return Rows(rows.rows, rows.hints, gaps=gaps, plain=rows.plain)
+        return replace(_rows(flat, one.inner(EVERY)), gaps=gaps)
     shapes = [shape_of(output, one) for output in given]
     lists = [shape for shape in shapes if isinstance(shape, Rows)]
     if given and len(lists) == len(shapes):
-        counted = sum(shape.counted or len(shape.rows) for shape in lists)
         joined = [row for shape in lists for row in shape.rows]
-        return Rows(
-            joined,
-            lists[0].hints,
-            counted=counted if counted > len(joined) else None,
-            gaps=gaps,
-            plain=any(shape.plain for shape in lists),
-        )
+        counted = sum(shape.counted or len(shape.rows) for shape in lists)
+        more = counted if counted > len(joined) else None
+        plain = any(shape.plain for shape in lists)
+        return Rows(joined, lists[0].hints, counted=more, gaps=gaps, plain=plain)
     records = [shape for shape in shapes if isinstance(shape, Record)]
     if given and len(records) == len(shapes):
         return Rows([shape.fields for shape in records], records[0].hints, gaps=gaps)
-    rows = _rows(given, one)
-    return Rows(rows.rows, rows.hints, gaps=gaps, plain=rows.plain)
+    return replace(_rows(given, one), gaps=gaps)

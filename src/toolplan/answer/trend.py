@@ -17,6 +17,7 @@ from toolplan.errors import ToolplanError
 
 _LEAST: Final = {"fewest": 3}
 _MOST: Final = {"correlation": 1.0}
+_SHORTEST_MONTH: Final = 28
 
 
 class Thresholds(Struct, frozen=True):
@@ -58,12 +59,6 @@ class Thresholds(Struct, frozen=True):
 DEFAULT: Final = Thresholds()
 
 
-FEWEST_POINTS: Final = 5
-_SHORTEST_MONTH: Final = 28
-_DAILY: Final = 31
-_WEEKLY: Final = 182
-
-
 class Direction(StrEnum):
     """The direction of a series."""
 
@@ -88,17 +83,6 @@ class Trend(Struct, frozen=True):
     fit: float = 1.0
 
 
-class Series(Struct, frozen=True):
-    """The number of dates in each period.
-
-    A period is a `day`, a `week` (7 days) or a `month` (30 days), counted from the first date,
-    without an incomplete last one.
-    """
-
-    period: str
-    counts: tuple[int, ...]
-
-
 def trend(points: Sequence[float], thresholds: Thresholds = DEFAULT) -> Trend | None:
     """Return the trend of equidistant `points`; None if there are fewer than two."""
     if len(points) < 2:
@@ -106,15 +90,14 @@ def trend(points: Sequence[float], thresholds: Thresholds = DEFAULT) -> Trend | 
     mean = fmean(points)
     deviation = math.fsum((point - mean) ** 2 for point in points)
     slope = linear_regression(range(len(points)), points).slope
-    change = abs(slope) * (len(points) - 1)
     if deviation == 0:
         return Trend(Direction.STEADY, slope, mean)
     spread = math.fsum((at - (len(points) - 1) / 2) ** 2 for at in range(len(points)))
     correlation = min(1.0, abs(slope) * math.sqrt(spread / deviation))
-    is_notable = slope != 0 and change >= thresholds.change * abs(mean)
-    direction = Direction.STEADY
-    if is_notable and correlation >= thresholds.correlation:
-        direction = Direction.RISING if slope > 0 else Direction.FALLING
+    direction = Direction.RISING if slope > 0 else Direction.FALLING
+    is_notable = abs(slope) * (len(points) - 1) >= thresholds.change * abs(mean)
+    if slope == 0 or not is_notable or correlation < thresholds.correlation:
+        direction = Direction.STEADY
     return Trend(direction, slope, mean, correlation**2)
 
 
@@ -122,23 +105,5 @@ def evenly_spaced(days: Sequence[date]) -> bool:
     """Return whether `days` are a series: different and equidistant, or months or quarters."""
     if len(days) < 3 or len(set(days)) < len(days):
         return False
-    ordered = sorted(days)
-    gaps = [(after - before).days for before, after in pairwise(ordered)]
+    gaps = [(after - before).days for before, after in pairwise(sorted(days))]
     return min(gaps) == max(gaps) or (min(gaps) >= _SHORTEST_MONTH and max(gaps) - min(gaps) <= 3)
-
-
-def series(days: Sequence[date]) -> Series | None:
-    """Return the counts of `days` over time; None if there are too few periods."""
-    if len(set(days)) < FEWEST_POINTS:
-        return None
-    first = min(days)
-    span = (max(days) - first).days + 1
-    period, size = ("day", 1) if span <= _DAILY else ("week", 7)
-    if span > _WEEKLY:
-        period, size = "month", 30
-    counts = [0] * (span // size)
-    for day in days:
-        at = (day - first).days // size
-        if at < len(counts):
-            counts[at] += 1
-    return Series(period, tuple(counts)) if len(counts) >= FEWEST_POINTS else None

@@ -193,15 +193,12 @@ async def summarised(
     """
     if form is None or asked.run is None or asked.answer is None:
         return asked
-    plan, vouched = (
-        None if asked.plan is None else asked.plan.plan,
-        Vouched(setup.policy, setup.tools),
-    )
-    called = () if plan is None else sorted({step.tool for step in plan.steps})
+    steps, vouched = asked.plan.plan.steps if asked.plan else (), Vouched(setup.policy, setup.tools)
+    called = sorted({step.tool for step in steps})
     secret = ", ".join(name for name in called if vouched.outputs(name).secrets)
     withheld = f"results of {secret} are secret, and whoever runs the model would read them"
     summariser = summaries.Summariser(model, format=form)
     written = await summariser.summarise(
-        asked.answer, asked.run, asked.question.text, plan=plan, withheld=withheld if secret else ""
+        asked.answer, asked.run, asked.question.text, withheld=withheld if secret else ""
     )
     return replace(asked, summary=written)

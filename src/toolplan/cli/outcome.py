@@ -6,8 +6,6 @@ import sys
 from collections.abc import Mapping
 from typing import NoReturn
 
-from msgspec.structs import replace
-
 from toolplan.answer import Answer
 from toolplan.app.app import App
 from toolplan.app.results import AskResult
@@ -22,11 +20,12 @@ from toolplan.plan import Plan
 from toolplan.planners import Clarification, Draft
 from toolplan.providers import UsageTracker
 from toolplan.render import effects_view, runs_view
+from toolplan.render._lines import Prose
 from toolplan.render.diagnostics import DiagnosticView, Located
 from toolplan.render.document import DocumentView
 from toolplan.render.plan_tree import plan_tree
 from toolplan.render.printable import count_text, fit_encoding, printable
-from toolplan.summary import Summary, SummaryView
+from toolplan.summary import Summary
 from toolplan.tools import Toolbox
 
 
@@ -75,7 +74,7 @@ def _print_words(summary: Summary) -> None:
         note(printable(summary.no_words))
     elif summary.said:
         out().print(f"\nIn the words of {printable(summary.model)}:", soft_wrap=True)
-        out().print(SummaryView(replace(summary, head=())))
+        out().print(Prose(summary.words))
 
 
 def stopped_help(run: str) -> str:

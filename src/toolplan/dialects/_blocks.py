@@ -7,10 +7,9 @@ over the text, whatever the text is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Final
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from toolplan.source import LINE_TOKEN, TOKEN, Span
 
@@ -19,9 +18,6 @@ MOST_OPEN: Final = 1_000
 
 MOST_MARKS: Final = 500_000
 """Brackets, commas and colons of a segment; a plan as long as a text may be has half as many."""
-
-MOST_ASIDES: Final = 10_000
-"""A text with more bracketed asides than this is not looked through to its end, and refused."""
 
 _MOST_SEGMENTS: Final = 1_000
 """The most fences that are read; the text after them is one segment."""
@@ -32,13 +28,10 @@ _CUT = re.compile(
     re.MULTILINE,
 )
 _CLOSE_THINK = re.compile(r"</think(?:ing)?>")
-# up to the next bracket that may be more than an aside such as [1] or {name}
-_PROSE = re.compile(
-    r"""[^\[{]*+(?:(?:\{[^\[\]{}"'/#]*+\}|\[[^\[\]{}"'/#]*+\])[^\[{]*+)*+""",
+# a bracket that opens JSON: in prose, other things follow
+_OPENING = re.compile(
+    r"""\{\s*+(?:["']|[A-Za-z_]\w*+\s*+:|//|/\*|\#|\Z)|\[\s*+(?:[{"'\[]|//|/\*|\#|\Z)"""
 )
-# what follows a bracket that opens JSON: in prose, other things do
-_JSON_OBJECT = re.compile(r"""\{\s*+(?:["']|[A-Za-z_]\w*+\s*+:|//|/\*|\#|\Z)""")
-_JSON_LIST = re.compile(r"""\[\s*+(?:[{"'\[]|//|/\*|\#|\Z)""")
 
 
 class Segment(Struct, frozen=True):
@@ -67,15 +60,6 @@ class Blocks(Struct, frozen=True):
     cut_off: int | None = None
     too_deep: bool = False
     is_spoilt: bool = False
-
-
-class _Open(Struct):
-    """An open bracket, and the blocks that have ended inside of it."""
-
-    mark: str
-    start: int
-    inside: list[Span] = field(default_factory=list[Span])
-    is_sound: bool = True
 
 
 def segments(text: str) -> Segments:
@@ -114,93 +98,33 @@ def blocks(text: str, span: Span, *, by_line: bool) -> Blocks:
     does not swallow the plan.
     """
     tokens = LINE_TOKEN if by_line else TOKEN
-    stack = _Stack(text, span)
-    at = span.start
-    for _ in range(MOST_ASIDES):
-        aside = _PROSE.match(text, at, span.end)
-        at = span.end if aside is None else aside.end()
-        if at == span.end:
-            break
+    found: list[Span] = []
+    at, marks, is_spoilt = span.start, 0, False
+    while opening := _OPENING.search(text, at, span.end):
+        at, depth = opening.start(), 0
         for token in tokens.finditer(text, at, span.end):
-            at = token.end()
-            if token.lastgroup == "mark":
-                stack.take(token[0], token.start())
-                if len(stack.open) > MOST_OPEN:
-                    return Blocks((), too_deep=True)
-                if stack.marks > MOST_MARKS:
-                    return Blocks(())
-                if len(stack.open) == 1:
-                    break  # back in prose, where quotes mean nothing
-            elif token.lastgroup in ("double", "single") and not (token["dq"] or token["sq"]):
-                stack.is_spoilt = True
+            if token.lastgroup in ("double", "single") and not (token["dq"] or token["sq"]):
+                is_spoilt = True
+            elif token.lastgroup == "mark":
+                marks += 1
+                depth += (token[0] in "[{") - (token[0] in "]}")
+                if depth > MOST_OPEN or marks > MOST_MARKS:
+                    return Blocks((), too_deep=depth > MOST_OPEN)
+                if depth == 0:
+                    found.append(Span(at, token.end()))
+                    at = token.end()
+                    break
         else:
-            break
-    else:
-        return Blocks(())
-    return stack.left()
-
-
-class _Stack:
-    """The open brackets, the outermost (the segment itself, not a bracket) first."""
-
-    def __init__(self, text: str, span: Span) -> None:
-        self.text = text
-        self.end = span.end
-        self.open = [_Open("", span.start)]
-        self.count = {"{": 0, "[": 0}
-        self.marks = 0
-        self.is_spoilt = False
-
-    def take(self, mark: str, at: int) -> None:
-        """Read the next mark of the segment."""
-        self.marks += 1
-        if mark in "[{":
-            self.open.append(_Open(mark, at))
-            self.count[mark] += 1
-        elif mark in "]}":
-            self._close("[" if mark == "]" else "{", at)
-
-    def left(self) -> Blocks:
-        """Return what was found, at the end of the segment."""
-        found: list[Span] = []
-        for each in self.open:
-            if each.mark and self._opens_json(each):
-                return Blocks(tuple(found), each.start, is_spoilt=self.is_spoilt)
-            found += each.inside
-        return Blocks(tuple(found), is_spoilt=self.is_spoilt)
-
-    def _close(self, mark: str, at: int) -> None:
-        if not self.count[mark]:
-            self.open[-1].is_sound = False
-            return
-        while self.open[-1].mark != mark:
-            self._end(at)
-            self.open[-1].is_sound = False
-        self._end(at + 1)
-
-    def _end(self, end: int) -> None:
-        done = self.open.pop()
-        self.count[done.mark] -= 1
-        around = self.open[-1].inside
-        if done.is_sound and self.text[end - 1] in "]}" and self._opens_json(done):
-            around.append(Span(done.start, end))
-        else:
-            around += done.inside
-
-    def _opens_json(self, each: _Open) -> bool:
-        pattern = _JSON_OBJECT if each.mark == "{" else _JSON_LIST
-        return pattern.match(self.text, each.start, self.end) is not None
+            return Blocks(tuple(found), at, is_spoilt=is_spoilt)
+    return Blocks(tuple(found), is_spoilt=is_spoilt)
 
 
 def prose(text: str, parts: Segments, block: Span) -> bool:
     """Return whether anything but white space stands beside `block`, where nothing is cut away."""
-    return any(text[span.start : span.end].strip() for span in _beside(parts, block))
-
-
-def _beside(parts: Segments, block: Span) -> Iterator[Span]:
     for part in parts.segments:
+        said = text[part.span.start : part.span.end]
         if part.span.start <= block.start < part.span.end:
-            yield Span(part.span.start, block.start)
-            yield Span(block.end, part.span.end)
-        else:
-            yield part.span
+            said = text[part.span.start : block.start] + text[block.end : part.span.end]
+        if said.strip():
+            return True
+    return False

@@ -1,23 +1,25 @@
-"""Plans that number their calls, a call on a line of its own: where the lines are.
+"""Plans that number their calls, a call on a line of its own.
 
-One pass over the text, outside of the calls: what stands inside of a call is never taken for a line
-of the plan. Nothing is read of the arguments here but where they end.
+The lines are found in one pass over the text, outside of the calls: what stands inside of a call is
+never taken for a line of the plan.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
 from toolplan.diagnostics import Diagnostic
-from toolplan.dialects._numbered import Steps
-from toolplan.dialects.characters import syntax
-from toolplan.dialects.form import cannot
-from toolplan.plan import Limits, Plan, split_pointer
-from toolplan.plan_json import Report, shown
+from toolplan.dialects import form
+from toolplan.dialects._literals import ArgumentReader
+from toolplan.dialects._numbered import Marks, References
+from toolplan.dialects.characters import checked, syntax
+from toolplan.dialects.form import Signatures, cannot
+from toolplan.plan import Limits, Plan, Step, Value, split_pointer
+from toolplan.plan_json import DEEPEST, Parsed, Report, shown
 from toolplan.source import ELLIPSIS, Span, begins_with_ellipsis
 
 TOOL_NAME: Final = re.compile(r"[^\W\d][\w.:/-]*+")
@@ -26,6 +28,7 @@ TOOL_NAME: Final = re.compile(r"[^\W\d][\w.:/-]*+")
 MOST_FAULTS: Final = 100
 """The most lines that are reported as not being a call."""
 
+_AROUND_VALUES: Final = 4  # the plan, its steps, a step and its arguments
 _CLOSE_THINK = re.compile(r"</think(?:ing)?>")
 _LINE_REST = re.compile(r"[^\n]*+")
 
@@ -39,15 +42,21 @@ class Syntax(Struct, frozen=True):
     `think`, `orphan` (the end of thinking that has no beginning) or `fence`. `call_line` finds the
     next line that bounds a call which does not end. `call_end(text, start, end)` gives the bracket
     that closes a call, `behind` what may follow it on its line. `closer` is the tool that ends the
-    plan. `form` is a call, as messages show it.
+    plan. `form` is a call, as messages show it; `thought` begins a thought, `sample` is a plan of
+    one call. `arguments` reads what stands between the brackets of a call.
     """
 
+    title: str
     line: re.Pattern[str]
     call_line: re.Pattern[str]
     call_end: Callable[[str, int, int], int | None]
     behind: re.Pattern[str]
     closer: str | None
     form: str
+    thought: str
+    sample: str
+    marks: Marks
+    arguments: Callable[[Reading, Span, str, int], dict[str, Value]]
 
 
 class Call(Struct, frozen=True):
@@ -64,51 +73,158 @@ class Call(Struct, frozen=True):
     fault: int | None = None
 
     @property
-    def end(self) -> int:
-        """Where the call ends, as far as it does."""
-        return self.tool.end if self.args is None else self.args.end + 1
+    def span(self) -> Span:
+        """The call, as far as it goes."""
+        return Span(self.start, self.tool.end if self.args is None else self.args.end + 1)
 
 
-class Fault(NamedTuple):
-    """A place where the text is not a plan, and the reason."""
+class Reading(Struct):
+    """A text, and all that reading its calls needs to know."""
 
-    message: str
-    offset: int
-    code: str = "syntax"
+    text: str
+    syntax: Syntax
+    report: Report
+    references: References
+    signatures: Signatures | None
+    limits: Limits
+    noise: dict[str, None]
+
+    def step(self, call: Call, at: int) -> Step:
+        """Return the step that `call`, the one at position `at`, says."""
+        what, offset = "", call.start
+        if call.args is None:
+            what = f"Call {call.number} does not end: a bracket or a quote is still open"
+        elif call.fault is not None:
+            what, offset = f"Call {call.number} has ended, but its line continues", call.fault
+        if what:
+            self.report.add(syntax(self.text, offset, what, f"/steps/{at}", f"s{at}"))
+        tool = self.text[call.tool.start : call.tool.end]
+        args = {} if call.args is None else self.syntax.arguments(self, call.args, tool, at)
+        return Step(f"s{at}", tool, args, thought=call.thought)
+
+    def reader(self, text: str, span: Span, at: int, report: Report) -> ArgumentReader:
+        """Return a reader of the arguments of step `at`, which stand at `span` of `text`."""
+        return ArgumentReader(
+            text=text,
+            at=span.start,
+            end=span.end,
+            report=report,
+            step=f"s{at}",
+            way=["steps", at, "args"],
+            most=max(min(self.limits.depth, DEEPEST) - _AROUND_VALUES, 0),
+            references=self.references,
+            noise=self.noise,
+        )
+
+    def names(self, tool: str) -> tuple[str, ...] | None:
+        """Return the names of the arguments of `tool`, None where it is not known."""
+        signature = None if self.signatures is None else self.signatures.get(tool)
+        return None if signature is None else signature.inputs
+
+    def report_nameless(self, tool: str, at: int, otherwise: str) -> None:
+        """Report arguments of step `at` that have no name; `otherwise` is how to do without."""
+        names = self.names(tool)
+        if names is not None:
+            code, help_ = "unknown-argument", otherwise[0].upper() + otherwise[1:]
+            what = f"{shown(tool)} takes {len(names)} argument(s); more are given."
+        else:
+            code, help_ = "needs-tools", f"Give the tools, or {otherwise}"
+            why = "the tools are not given" if self.signatures is None else "no such tool is known"
+            what = f"Arguments of {shown(tool)} have no names in the text, and {why}."
+        self.report.error(code, what, f"/steps/{at}/args", f"s{at}", help_)
 
 
-class Outline(Struct, frozen=True):
-    """The calls of a plan, and what stands beside them.
+def read(written: Syntax, text: str, signatures: Signatures | None, limits: Limits) -> Parsed:
+    """Return the plan in `text`, and all that is wrong."""
+    report = Report()
+    clean = checked(text, limits, report)
+    lines = None if clean is None else read_lines(clean, written, limits, report)
+    if clean is None or lines is None:
+        return Parsed(None, report.diagnostics)
+    references = _references(lines, report)
+    reading = Reading(clean, written, report, references, signatures, limits, lines.noise)
+    try:
+        plan = Plan(tuple(reading.step(call, at) for at, call in enumerate(lines.calls)))
+    except RecursionError:
+        plan = None
+        report.error("too-deep", f"Lists and objects are nested deeper than {limits.depth}.")
+    if lines.noise:
+        report.warning(
+            "noise",
+            f"The plan was read without what does not belong to it: {', '.join(lines.noise)}.",
+            help="Write the plan alone, a call a line.",
+        )
+    return Parsed(plan, report.diagnostics)
 
-    `closers` are the numbers of calls that are not steps. `cut_off` is where something begins that
-    the text does not end; None where all of it ends.
+
+def find(
+    written: Syntax,
+    text: str,
+    pointer: str,
+    inside: Callable[[str, Call, Sequence[str]], Span | None] = lambda text, call, rest: None,
+) -> Span | None:
+    """Return the place of what the canonical `pointer` names, None where there is no plan.
+
+    `inside` finds the rest of the pointer in a call, where the dialect can say more than the call,
+    its tool and its arguments.
     """
+    clean = checked(text, form.NO_LIMITS, Report())
+    calls = [] if clean is None else outline(clean, written).calls
+    if clean is None or not calls:
+        return None
+    match split_pointer(pointer):
+        case ["steps", position, *rest] if position.isdigit() and int(position) < len(calls):
+            call = calls[int(position)]
+        case _:
+            return Span(calls[0].start, calls[-1].span.end)
+    found = inside(clean, call, rest)
+    if found is None and rest == ["tool"]:
+        found = call.tool
+    elif found is None and rest[:1] == ["args"]:
+        found = call.args
+    return found or call.span
 
-    calls: tuple[Call, ...]
-    closers: frozenset[int]
-    noise: tuple[str, ...]
-    faults: tuple[Fault, ...]
-    cut_off: Fault | None
+
+def write(plan: Plan, written: Syntax, call: Callable[[int, Step, Mapping[str, int]], str]) -> str:
+    """Return the lines of `plan`; `call` writes one by its number, given those of all steps."""
+    numbers = {step.id: at for at, step in enumerate(plan.steps, start=1)}
+    lines: list[str] = []
+    for at, step in enumerate(plan.steps, start=1):
+        if step.thought is not None:
+            lines.append(f"{written.thought} {step.thought}")
+        lines.append(call(at, step, numbers))
+    return "\n".join(lines) + "\n"
 
 
-def outline(text: str, written: Syntax, most: int = Limits().steps) -> Outline:
-    """Return the lines of the plan in `text`. Never fails, and is linear in the length of `text`.
+def unsaid(plan: Plan, written: Syntax) -> Iterator[Diagnostic]:
+    """Yield one diagnostic for each thing in `plan` that numbered calls have no word for.
 
-    Where there are more than `most` calls, it gives one more than that, and looks no further.
+    They have tools, arguments and thoughts, and the order that references show; no more.
     """
-    last_close = max(text.rfind("</think>"), text.rfind("</thinking>"))
-    lines = _Lines(text, written, len(text.rstrip()), last_close)
-    at = 0
-    while found := written.line.search(text, at):
-        lines.between(at, found.start())
-        at = lines.take(found)
-        if len(lines.calls) > most:
-            return lines.outline()
-    lines.between(at, len(text))
-    return lines.outline()
+    title = written.title
+    says = form.Says(title, frozenset({"thought"}))
+    yield from form.unsaid(plan, says, None, [step.id for step in plan.steps])
+    if not plan.steps:
+        yield cannot(f"{title} has no plan without steps.", "/steps")
+    known: set[str] = set()
+    for at, step in enumerate(plan.steps):
+        if step.id in known:
+            yield cannot(f"Two steps have the id {step.id!r}.", f"/steps/{at}/id", step.id)
+        known.add(step.id)
+        if not TOOL_NAME.fullmatch(step.tool) or step.tool == written.closer:
+            what = f"{title} cannot write {shown(step.tool)} as the name of a tool."
+            yield cannot(what, f"/steps/{at}/tool", step.id)
+        if step.thought is not None and not _is_thought(step.thought, written):
+            what = f"{title} has no thought that is empty or looks like a line of the plan."
+            yield cannot(what, f"/steps/{at}/thought", step.id)
 
 
-def read_outline(text: str, written: Syntax, limits: Limits, report: Report) -> Outline | None:
+def _is_thought(thought: str, written: Syntax) -> bool:
+    lines = outline(f"{written.thought} {thought}\n{written.sample}", written)
+    return [call.thought for call in lines.calls] == [thought] and not lines.noise
+
+
+def read_lines(text: str, written: Syntax, limits: Limits, report: Report) -> Outline | None:
     """Return the lines of the plan in `text`, None where there is none that can be read.
 
     What is wrong with them is reported.
@@ -124,12 +240,17 @@ def read_outline(text: str, written: Syntax, limits: Limits, report: Report) -> 
         report.add(syntax(text, lines.cut_off.offset, lines.cut_off.message))
         return None
     if not lines.calls and not lines.faults:
-        _report_no_calls(text, lines, written, report)
+        if lines.closers:
+            report.error("empty-plan", "The plan has no step.", "/steps")
+        else:
+            start = len(text) - len(text.lstrip())
+            help_ = f"A call is written `{written.form}`, on a line of its own."
+            report.add(syntax(text, start, "The text holds no numbered call", help=help_))
     return lines if lines.calls else None
 
 
-def steps_of(lines: Outline, report: Report) -> Steps:
-    """Return the id of each step by its number, and report each number that is taken twice."""
+def _references(lines: Outline, report: Report) -> References:
+    """Return how references are read, and report each number that is taken twice."""
     ids: dict[int, str] = {}
     for at, call in enumerate(lines.calls):
         if call.number in ids:
@@ -138,66 +259,44 @@ def steps_of(lines: Outline, report: Report) -> Steps:
             report.error("duplicate-id", taken, f"/steps/{at}/id", f"s{at}", help_)
         else:
             ids[call.number] = f"s{at}"
-    return Steps(ids, lines.closers - ids.keys())
+    return References(lines.written.marks, ids, frozenset(lines.closers - ids.keys()))
 
 
-def report_call(text: str, call: Call, at: int, report: Report) -> None:
-    """Report what is wrong with the line of `call`, which is step `at`."""
-    if call.args is None:
-        what = f"Call {call.number} does not end: a bracket or a quote is still open"
-        report.add(syntax(text, call.start, what, f"/steps/{at}", f"s{at}"))
-    elif call.fault is not None:
-        what = f"Call {call.number} has ended, but its line continues"
-        report.add(syntax(text, call.fault, what, f"/steps/{at}", f"s{at}"))
+class Fault(NamedTuple):
+    """A place where the text is not a plan, and the reason."""
+
+    message: str
+    offset: int
+    code: str = "syntax"
 
 
-def find_call(
-    text: str, written: Syntax, pointer: str, place: Callable[[Call, list[str]], Span]
-) -> Span | None:
-    """Return the place of what the canonical `pointer` names, None where there is no plan.
+def outline(text: str, written: Syntax, most: int = Limits().steps) -> Outline:
+    """Return the lines of the plan in `text`. Never fails, and is linear in the length of `text`.
 
-    `place` finds the rest of the pointer inside of a call.
+    Where there are more than `most` calls, it gives one more than that, and looks no further.
     """
-    calls = outline(text, written).calls
-    match split_pointer(pointer):
-        case ["steps", position, *rest] if position.isdigit() and int(position) < len(calls):
-            return place(calls[int(position)], rest)
-        case _:
-            return Span(calls[0].start, calls[-1].end) if calls else None
+    last_close = max(map(text.rfind, ("</think>", "</thinking>")))
+    lines = Outline(text, written, len(text.rstrip()), last_close)
+    at = 0
+    while found := written.line.search(text, at):
+        lines.between(at, found.start())
+        at = lines.take(found)
+        if len(lines.calls) > most:
+            return lines
+    lines.between(at, len(text))
+    if lines.thought_at is not None and not lines.is_closed and lines.cut_off is None:
+        what = "The text ends with a thought, and the step for it is missing"
+        lines.cut_off = Fault(what, lines.thought_at)
+    return lines
 
 
-def unsaid_lines(plan: Plan, title: str, is_thought: Callable[[str], bool]) -> Iterator[Diagnostic]:
-    """Yield one diagnostic for each tool name and each thought that no line can hold."""
-    for at, step in enumerate(plan.steps):
-        if not TOOL_NAME.fullmatch(step.tool):
-            what = f"{title} cannot write {shown(step.tool)} as the name of a tool."
-            yield cannot(what, f"/steps/{at}/tool", step.id)
-        if step.thought is not None and not is_thought(step.thought):
-            what = f"{title} has no thought that is empty or looks like a line of the plan."
-            yield cannot(what, f"/steps/{at}/thought", step.id)
+class Outline(Struct):
+    """The calls of a plan, and what stands beside them.
 
-
-def report_noise(noise: dict[str, None], report: Report) -> None:
-    """Report what was passed over, if anything was."""
-    if noise:
-        report.warning(
-            "noise",
-            f"The plan was read without what does not belong to it: {', '.join(noise)}.",
-            help="Write the plan alone, a call a line.",
-        )
-
-
-def _report_no_calls(text: str, lines: Outline, written: Syntax, report: Report) -> None:
-    if lines.closers:
-        report.error("empty-plan", "The plan has no step.", "/steps")
-        return
-    start = len(text) - len(text.lstrip())
-    help_ = f"A call is written `{written.form}`, on a line of its own."
-    report.add(syntax(text, start, "The text holds no numbered call", help=help_))
-
-
-class _Lines(Struct):
-    """What was found so far. `in_thought` says that what comes next belongs to a thought."""
+    `closers` are the numbers of calls that are not steps. `cut_off` is where something begins that
+    the text does not end; None where all of it ends. `thoughts` wait for their step; the first one
+    is at `thought_at`, and `in_thought` says that what comes next belongs to one.
+    """
 
     text: str
     written: Syntax
@@ -209,25 +308,20 @@ class _Lines(Struct):
     faults: list[Fault] = field(default_factory=list[Fault])
     cut_off: Fault | None = None
     thoughts: list[str] = field(default_factory=list[str])
-    thought_at: int = 0
+    thought_at: int | None = None
     in_thought: bool = False
-    has_thought: bool = False  # whether one waits for its step
     is_closed: bool = False
     next_call: int = -1
 
     def between(self, start: int, end: int) -> None:
         """Read what stands between two lines of the plan: the rest of a thought, or prose."""
         said = self.text[start:end].strip()
-        if self.in_thought:
-            if said:
-                self.thoughts.append(said)
+        if said and self.in_thought:
+            self.thoughts.append(said)
         elif said:
             self.noise["prose"] = None
-            if (
-                self.calls
-                and not self.is_closed
-                and any(map(begins_with_ellipsis, said.split("\n")))
-            ):
+            is_inside = self.calls and not self.is_closed
+            if is_inside and any(map(begins_with_ellipsis, said.split("\n"))):
                 self.faults.append(Fault(ELLIPSIS, self.text.index(said, start), "ellipsis"))
         self.in_thought = False
 
@@ -236,86 +330,67 @@ class _Lines(Struct):
         match found.lastgroup:
             case "call":
                 return self._call(found)
-            case "think" | "orphan":
-                return self._thinking(found)
+            case "think":
+                return self._think(found)
+            case "orphan":  # the tag that opened it was cut: all before is thinking
+                for each in (self.calls, self.faults, self.closers, self.thoughts):
+                    each.clear()
+                self.thought_at, self.is_closed = None, False
+                self.noise["a <think> block"] = None
             case "fence":
                 self.noise["a code fence"] = None
             case "thought" if not self.is_closed:
-                self.thought_at = self.thought_at if self.has_thought else found.start("thought")
-                self.in_thought = self.has_thought = True
-            case "stray":
+                if self.thought_at is None:
+                    self.thought_at = found.start("thought")
+                self.in_thought = True
+            case "stray" if self.calls and not self.is_closed:
                 self._stray(found)
-            case "begun" if not self.is_closed and self.calls:
-                self.cut_off = Fault(
-                    "The text ends where a line of the plan begins", found.start("begun")
-                )
+            case "begun" if self.calls and not self.is_closed:
+                what = "The text ends where a line of the plan begins"
+                self.cut_off = Fault(what, found.start("begun"))
             case "end":
                 self._close()
             case _:
                 self.noise["prose"] = None
         return found.end()
 
-    def outline(self) -> Outline:
-        """Return all that was found, at the end of the text."""
-        if self.has_thought and not self.is_closed and self.cut_off is None:
-            what = "The text ends with a thought, and the step for it is missing"
-            self.cut_off = Fault(what, self.thought_at)
-        return Outline(
-            tuple(self.calls),
-            frozenset(self.closers),
-            tuple(self.noise),
-            tuple(self.faults),
-            self.cut_off,
-        )
-
     def _call(self, found: re.Match[str]) -> int:
-        number, start = int(found["number"]), found.start("start")
-        limit = self._limit(found.end())
-        end = self.written.call_end(self.text, found.end(), limit)
+        number, start, opened = int(found["number"]), found.start("start"), found.end()
+        if self.next_call < opened:  # where a call ends at the latest
+            bound = self.written.call_line.search(self.text, opened)
+            self.next_call = len(self.text) if bound is None else bound.start()
+        limit = self.next_call
         if self.is_closed:
             again = bool(self.calls) and number == self.calls[0].number
             what = "The text holds a second plan" if again else "The text continues after the plan"
             if not self.faults:
                 self.faults.append(Fault(what, start))
             return limit
-        if found["tool"] == self.written.closer and end is not None:
-            self.closers.add(number)
-            self._close()
-            return self._behind(end + 1)
-        args = None if end is None else Span(found.end(), end)
-        behind = limit if end is None else self._behind(end + 1)
-        fault = None
-        if end is not None and behind == end + 1 and not self._is_line_end(behind):
-            fault = behind
-            behind = _end_of_line(self.text, behind)
-        elif end is None and limit == len(self.text):
+        end = self.written.call_end(self.text, opened, limit)
+        fault, behind = None, limit
+        if end is not None:
+            rest = self.written.behind.match(self.text, end + 1)
+            if rest is None:
+                fault = behind = end + 1
+            else:
+                behind = rest.end()
+                if rest[0].strip():
+                    self.noise["a comment"] = None
+            if found["tool"] == self.written.closer:
+                self.closers.add(number)
+                self._close()
+                return behind
+        elif limit == len(self.text):
             what = f"The text ends inside of call {number}: a bracket or a quote is still open"
             self.cut_off = Fault(what, start)
+        if fault is not None and (line := _LINE_REST.match(self.text, fault)):
+            behind = line.end()
         thought = "\n".join(self.thoughts) or None
         self.thoughts.clear()
-        self.has_thought = False
-        span = Span(found.start("tool"), found.end("tool"))
-        self.calls.append(Call(number, start, span, args, thought, fault))
+        self.thought_at = None
+        args = None if end is None else Span(opened, end)
+        self.calls.append(Call(number, start, Span(*found.span("tool")), args, thought, fault))
         return behind
-
-    def _limit(self, start: int) -> int:
-        """Return where the next call begins, the end of the text where none does."""
-        if self.next_call < start:
-            found = self.written.call_line.search(self.text, start)
-            self.next_call = len(self.text) if found is None else found.start()
-        return self.next_call
-
-    def _behind(self, end: int) -> int:
-        """Return the end of the line on which a call ends at `end`; `end` where more follows."""
-        found = self.written.behind.match(self.text, end)
-        if found is None:
-            return end
-        if found[0].strip():
-            self.noise["a comment"] = None
-        return found.end()
-
-    def _is_line_end(self, at: int) -> bool:
-        return self.written.behind.match(self.text, at) is not None
 
     def _close(self) -> None:
         self.is_closed = True
@@ -323,41 +398,20 @@ class _Lines(Struct):
             self.noise["a closing thought"] = None
             self.thoughts.clear()
 
-    def _thinking(self, found: re.Match[str]) -> int:
-        if found.lastgroup == "orphan":  # the tag that opened it was cut: all before is thinking
-            self.calls.clear()
-            self.faults.clear()
-            self.closers.clear()
-            self.thoughts.clear()
-            self.has_thought = self.is_closed = False
-            self.noise["a <think> block"] = None
-            return found.end()
+    def _think(self, found: re.Match[str]) -> int:
         is_open = found.end() > self.last_close
         close = None if is_open else _CLOSE_THINK.search(self.text, found.end())
-        if close is None:
-            self.noise["prose"] = None  # a tag that nothing closes
-            return found.end()
-        self.noise["a <think> block"] = None
-        return close.end()
+        # a tag that nothing closes is prose
+        self.noise["prose" if close is None else "a <think> block"] = None
+        return found.end() if close is None else close.end()
 
     def _stray(self, found: re.Match[str]) -> None:
-        """Read a line that begins with a number and is not a call.
-
-        Before the plan and behind it that is prose. Within it a call was meant, or it was cut off.
-        """
+        """Read a line of the plan that begins as a call: one was meant, or it was cut off."""
         start, digits = found.start("stray"), found["digits"]
-        if not self.calls or self.is_closed:
-            self.noise["prose"] = None
-        elif found.end() >= self.text_end:
+        if found.end() >= self.text_end:
             self.cut_off = Fault("The text ends with a call that has not begun well", start)
-        elif digits and int(digits) > self.calls[-1].number:
-            what = f"A line begins as a call does, and is none (`{self.written.form}`)"
-            if len(self.faults) < MOST_FAULTS:
-                self.faults.append(Fault(what, start))
-        else:
+        elif not digits or int(digits) <= self.calls[-1].number:
             self.noise["prose"] = None
-
-
-def _end_of_line(text: str, at: int) -> int:
-    found = _LINE_REST.match(text, at)
-    return at if found is None else found.end()
+        elif len(self.faults) < MOST_FAULTS:
+            what = f"A line begins as a call does, and is none (`{self.written.form}`)"
+            self.faults.append(Fault(what, start))

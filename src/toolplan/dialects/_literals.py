@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from toolplan.dialects import _numbered
+from toolplan.diagnostics import Diagnostic
+from toolplan.dialects._numbered import References
 from toolplan.dialects.characters import not_text, replaced
 from toolplan.path import Json
 from toolplan.plan import Literal, Value, array, escape_pointer, object_
@@ -78,29 +79,6 @@ class LiteralError(ValueError):
         self.code = code
 
 
-class Argument(NamedTuple):
-    """One argument of a call: its name, None where it is given by position."""
-
-    name: str | None
-    value: Value
-
-
-class Search(Struct):
-    """Looks for the place of the value that `wanted` leads to, while the text is read again.
-
-    `found` is the place of the deepest value on the path, `depth` how deep that is.
-    """
-
-    wanted: Way
-    depth: int = 0
-    found: Span | None = None
-
-    def see(self, way: Way, span: Span) -> None:
-        """Record the value at `way`."""
-        if self.depth < len(way) <= len(self.wanted) and way == self.wanted[: len(way)]:
-            self.depth, self.found = len(way), span
-
-
 def call_end(text: str, start: int, end: int) -> int | None:
     """Return the offset of the bracket that closes the one before `start`.
 
@@ -144,9 +122,10 @@ def print_literal(value: Json, print_string: Callable[[str], str] = print_quoted
 class ArgumentReader(Struct):
     """Reads the arguments of one call: `text` from `at` to `end`.
 
-    References to `steps` stand in quoted texts as `marks` says and, where it has a pattern `bare`,
-    without quotes. `noise` collects what was spelled loosely. `most` lists, tuples and dicts may
-    stand in one another.
+    `named` are those that were read, `nameless` counts those by position that have no name.
+    References stand in quoted texts and, where they have a pattern `bare`, without quotes. `noise`
+    collects what was spelled loosely. `most` lists, tuples and dicts may stand in one another.
+    `spans` collects the place of each value, where it is asked for.
     """
 
     text: str
@@ -156,18 +135,15 @@ class ArgumentReader(Struct):
     step: str
     way: Way
     most: int
-    marks: _numbered.Marks
-    steps: _numbered.Steps
+    references: References
     noise: dict[str, None]
-    search: Search | None = None
+    spans: dict[tuple[str | int, ...], Span] | None = None
+    named: dict[str, Value] = field(default_factory=dict[str, Value])
+    nameless: int = 0
     depth: int = 0
 
-    def pointer(self) -> str:
-        """Return the JSON pointer of the value that is being read."""
-        return "".join(f"/{escape_pointer(str(token))}" for token in self.way)
-
-    def arguments(self, arguments: list[Argument], names: tuple[str, ...]) -> None:
-        """Read all arguments into `arguments`; those given by position have `names` in order.
+    def read(self, names: Sequence[str]) -> None:
+        """Read all arguments; those given by position have `names` in order.
 
         Raises:
             LiteralError: the text at its offset is not an argument. What was read before is kept.
@@ -177,43 +153,49 @@ class ArgumentReader(Struct):
         while self._next():
             if self.text.startswith("**", self.at, self.end):
                 has_names = True
-                self._unpacked(arguments)
+                self.at += 2
+                self._expect("{")
+                self._members(self._argument)
             elif keyword := _KEYWORD.match(self.text, self.at, self.end):
                 has_names = True
                 self.at = keyword.end()
-                arguments.append(Argument(keyword["name"], self._inner(keyword["name"])))
+                self._argument(keyword["name"])
             elif has_names:
                 what = "An argument without a name stands behind one with a name"
                 raise LiteralError(what, self.at)
-            else:
-                name = names[position] if position < len(names) else None
-                value = self._value() if name is None else self._inner(name)
-                arguments.append(Argument(name, value))
+            elif position < len(names):
+                self._argument(names[position])
                 position += 1
+            else:
+                self._value()
+                self.nameless += 1
             if self._next():
                 self._expect(",", "',' or ')'")
 
-    def _unpacked(self, arguments: list[Argument]) -> None:
-        self.at += 2
-        self._expect("{")
-        while self._next() != "}":
-            key = self._key()
-            arguments.append(Argument(key, self._inner(key)))
-            if not self._goes_on("}"):
-                return
-        self.at += 1
+    def _argument(self, name: str) -> None:
+        value = self._inner(name)
+        if name in self.named:
+            self._twice(name, f"The argument {shown(name)} is given twice.")
+        else:
+            self.named[name] = value
 
-    def _inner(self, label: str) -> Value:
+    def _twice(self, key: str, message: str) -> None:
+        if not self.report.is_full():
+            pointer = f"{self._pointer()}/{escape_pointer(key)}"
+            help_ = "Keep one of the two."
+            self.report.error("duplicate-key", message, pointer, self.step, help_)
+
+    def _pointer(self) -> str:
+        return "".join(f"/{escape_pointer(str(token))}" for token in self.way)
+
+    def _inner(self, label: str | int) -> Value:
         self.way.append(label)
-        value = self._value() if self.search is None else self._sought_value(self.search)
-        self.way.pop()
-        return value
-
-    def _sought_value(self, search: Search) -> Value:
         self._next()
         start = self.at
         value = self._value()
-        search.see(self.way, Span(start, self.at))
+        if self.spans is not None:
+            self.spans.setdefault(tuple(self.way), Span(start, self.at))
+        self.way.pop()
         return value
 
     def _value(self) -> Value:
@@ -221,25 +203,15 @@ class ArgumentReader(Struct):
         if char in _CLOSERS:
             return self._nested(char)
         if char in _TEXT_STARTS and _TEXT_START.match(self.text, self.at, self.end):
-            marked = _numbered.parse_text(self._string(), self.marks, self.steps)
-            for problem in marked.problems:
-                self._report_problem(problem)
-            return marked.value
-        bare = self._bare() if char == self.marks.mark else None
-        return Literal(self._scalar()) if bare is None else bare
-
-    def _bare(self) -> Value | None:
-        """Return the reference that stands here without quotes, None where there is none."""
-        at = self.at
-        if self.marks.bare is None or not self.marks.bare.match(self.text, at, self.end):
-            return None
-        read = _numbered.read_mention(self.text, at + 1, self.marks, self.steps, is_bare=True)
-        if read.problem is not None:
-            self._report_problem(read.problem)
-        if read.end == at + 1 or read.end > self.end:
-            return None
-        self.at = read.end
-        return Literal(self.text[at : read.end]) if read.value is None else read.value
+            return self.references.read(self._string(), self.complain)
+        marks = self.references.marks
+        if char == marks.mark and marks.bare and marks.bare.match(self.text, self.at, self.end):
+            at = self.at
+            ref, end = self.references.mention(self.text, at + 1, self.complain, is_bare=True)
+            if at + 1 < end <= self.end:
+                self.at = end
+                return Literal(self.text[at:end]) if ref is None else ref
+        return Literal(self._scalar())
 
     def _nested(self, opening: str) -> Value:
         if self.depth >= self.most:
@@ -253,15 +225,12 @@ class ArgumentReader(Struct):
     def _list(self, opening: str) -> Value:
         closing = _CLOSERS[opening]
         items: list[Value] = []
-        self.way.append(0)
         goes_on = True
         while goes_on and self._next() != closing:
-            self.way[-1] = len(items)
-            items.append(self._value() if self.search is None else self._sought_value(self.search))
+            items.append(self._inner(len(items)))
             goes_on = self._goes_on(closing)
         if goes_on:
             self.at += 1
-        self.way.pop()
         if opening == "(":
             if len(items) == 1 and not goes_on:
                 return items[0]  # as in Python: brackets round a value, no tuple
@@ -270,16 +239,22 @@ class ArgumentReader(Struct):
 
     def _dict(self) -> Value:
         fields: dict[str, Value] = {}
-        while self._next() != "}":
-            key = self._key()
-            if key in fields and not self.report.is_full():
-                self._complain("duplicate-key", f"The key {shown(key)} stands twice.", key)
+
+        def add(key: str) -> None:
+            if key in fields:
+                self._twice(key, f"The key {shown(key)} stands twice.")
             fields[key] = self._inner(key)
-            if not self._goes_on("}"):
-                break
-        else:
-            self.at += 1
+
+        self._members(add)
         return object_(tuple(fields.items()))
+
+    def _members(self, add: Callable[[str], None]) -> None:
+        """Read the members of a dict up to its end; `add` reads the value of a key."""
+        while self._next() != "}":
+            add(self._key())
+            if not self._goes_on("}"):
+                return
+        self.at += 1
 
     def _key(self) -> str:
         """Read a key and the colon behind it; keys are what they say, never references."""
@@ -360,17 +335,16 @@ class ArgumentReader(Struct):
         )
         return 0.0
 
-    def _complain(
-        self, code: str, message: str, key: str | None = None, help: str | None = None
-    ) -> None:
-        if self.report.is_full():
-            return
-        pointer = self.pointer() if key is None else f"{self.pointer()}/{escape_pointer(key)}"
-        self.report.error(code, message, pointer, self.step, help)
+    def _complain(self, code: str, message: str, help: str | None = None) -> None:
+        self.complain(TextProblem(code, message, help))
 
-    def _report_problem(self, problem: TextProblem) -> None:
+    def complain(self, problem: TextProblem) -> None:
+        """Report a problem of the value that is being read."""
         if not self.report.is_full(problem.severity):
-            self.report.add(_numbered.found_in(problem, self.step, self.pointer()))
+            severity, said, place = problem.severity, problem.message, self._pointer()
+            self.report.add(
+                Diagnostic(problem.code, severity, said, self.step, place, problem.help)
+            )
 
     def _next(self) -> str:
         """Move to the next token; return its first character, "" at the end."""

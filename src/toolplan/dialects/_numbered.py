@@ -8,17 +8,15 @@ step 10 and never step 1 with a `0` behind it. Text is parsed here once and neve
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from msgspec import Struct
 
-from toolplan.diagnostics import Diagnostic, Severity
-from toolplan.dialects import form
-from toolplan.dialects.form import cannot
+from toolplan.diagnostics import Severity
 from toolplan.path import Path, PathSyntaxError
-from toolplan.plan import Literal, Plan, Ref, Template, template
-from toolplan.plan_json import MOST_PROBLEMS, ParsedText, ReferenceSyntaxError, TextProblem
+from toolplan.plan import Literal, Ref, Template, Value, template
+from toolplan.plan_json import ReferenceSyntaxError, TextProblem
 
 NUMBER: Final = re.compile(r"[0-9]++")
 """The number of a step. `number_of` says which of them are none."""
@@ -57,14 +55,79 @@ class Marks(Struct, frozen=True):
     bare: re.Pattern[str] | None = None
 
 
-class Steps(Struct, frozen=True):
-    """The steps that a plan numbers: the id of each by its number.
+class References(Struct, frozen=True):
+    """Reads the references of a plan whose steps have `ids` by their numbers.
 
-    `closers` are numbers that stand in the plan, and are not steps.
+    `closers` are numbers that stand in the plan, and are not steps. A bad reference is given to
+    `complain`, and is text.
     """
 
+    marks: Marks
     ids: Mapping[int, str]
     closers: frozenset[int] = frozenset()
+
+    def read(self, text: str, complain: Callable[[TextProblem], None]) -> Value:
+        """Return what `text` says."""
+        mark = self.marks.mark
+        if mark not in text:
+            return Literal(text)
+        parts: list[str | Ref] = []
+        literal: list[str] = []  # joined once: a text may be one long row of escapes
+        at = 0
+        while opening := self.marks.opening.search(text, at):
+            run = len(opening[0])
+            literal.append(text[at : opening.start()] + mark * (run // 2))
+            at = opening.end()
+            if run % 2 == 0:
+                continue
+            ref, end = self.mention(text, at, complain)
+            if ref is not None:
+                parts += ("".join(literal), ref)
+                literal.clear()
+            else:
+                literal.append(text[at - 1 : end])
+            at = end
+        return template((*parts, "".join(literal) + text[at:]))
+
+    def mention(
+        self,
+        text: str,
+        at: int,
+        complain: Callable[[TextProblem], None],
+        *,
+        is_bare: bool = False,
+    ) -> tuple[Ref | None, int]:
+        """Read what follows the mark that ends at `at`, and return where that ends.
+
+        It is None where it is text; `is_bare` where no text can stand.
+        """
+        help_ = self.marks.help
+        try:
+            mention = self.marks.read(text, at)
+        except (ReferenceSyntaxError, PathSyntaxError) as error:
+            shown = text[at - 1 : at + 40].partition("\n")[0]
+            said = f"The reference {shown!r} cannot be read: {error}."
+            complain(TextProblem("reference-syntax", said, help_))
+            return None, at
+        if mention is None:
+            return None, at
+        number = mention.number
+        if number in self.ids:
+            return Ref(self.ids[number], mention.path), mention.end
+        written = text[at - 1 : mention.end]
+        severity = Severity.ERROR
+        if number in self.closers:
+            said = f"{written!r} refers to the call that ends the plan, which gives nothing."
+        elif mention.is_sure or is_bare or written == text:
+            said = f"There is no step {number} for {written!r} to refer to."
+            first, last = min(self.ids, default=number), max(self.ids, default=number)
+            help_ = f"The steps are {first} to {last}. {help_}"
+        else:  # a price inside of a text; one that is all of an argument has no sign
+            severity = Severity.WARNING
+            said = f"There is no step {number}, so {written!r} is text."
+            help_ = f"Where text is meant, `{self.marks.mark}{written}` says so for certain."
+        complain(TextProblem("unknown-step", said, help_, severity))
+        return None, mention.end
 
 
 def number_of(digits: str) -> int | None:
@@ -74,72 +137,8 @@ def number_of(digits: str) -> int | None:
     return int(digits)
 
 
-def parse_text(text: str, marks: Marks, steps: Steps) -> ParsedText:
-    """Return what `text` says: a Literal, a bare Ref, or a Template.
-
-    Never raises. A bad reference is a problem and is kept as text.
-    """
-    if marks.mark not in text:
-        return ParsedText(Literal(text))
-    parts: list[str | Ref] = []
-    literal: list[str] = []  # joined once: a text may be one long row of escapes
-    problems: list[TextProblem] = []
-    at = 0
-    while opening := marks.opening.search(text, at):
-        run = len(opening[0])
-        literal.append(text[at : opening.start()] + marks.mark * (run // 2))
-        at = opening.end()
-        if run % 2 == 0:
-            continue
-        read = read_mention(text, at, marks, steps)
-        if isinstance(read.value, Ref):
-            parts += ("".join(literal), read.value)
-            literal.clear()
-        else:
-            literal.append(text[at - 1 : read.end])
-        at = read.end
-        if read.problem is not None and len(problems) < MOST_PROBLEMS:
-            problems.append(read.problem)
-    return ParsedText(template((*parts, "".join(literal) + text[at:])), tuple(problems))
-
-
-class ReadMention(Struct, frozen=True):
-    """What stands behind a mark: a Ref, or None where it is text; where it ends."""
-
-    value: Ref | None
-    end: int
-    problem: TextProblem | None = None
-
-
-def read_mention(
-    text: str, at: int, marks: Marks, steps: Steps, *, is_bare: bool = False
-) -> ReadMention:
-    """Read what follows the mark that ends at `at`; `is_bare` where no text can stand."""
-    try:
-        mention = marks.read(text, at)
-    except (ReferenceSyntaxError, PathSyntaxError) as error:
-        shown = text[at - 1 : at + 40].partition("\n")[0]
-        said = f"The reference {shown!r} cannot be read: {error}."
-        problem = TextProblem("reference-syntax", said, marks.help)
-        return ReadMention(None, at, problem)
-    if mention is None:
-        return ReadMention(None, at)
-    name = steps.ids.get(mention.number)
-    if name is not None:
-        return ReadMention(Ref(name, mention.path), mention.end)
-    said = text[at - 1 : mention.end]
-    is_alone = is_bare or said == text  # a price that is all of an argument has no sign
-    is_sure = is_alone or mention.is_sure or mention.number in steps.closers
-    return ReadMention(None, mention.end, _no_step(mention.number, said, is_sure, marks, steps))
-
-
-def found_in(problem: TextProblem, step: str, pointer: str) -> Diagnostic:
-    """Return the diagnostic of a problem of the text at `pointer`."""
-    return Diagnostic(problem.code, problem.severity, problem.message, step, pointer, problem.help)
-
-
 def print_text(value: Literal | Ref | Template, marks: Marks, numbers: Mapping[str, int]) -> str:
-    """Return the text that `parse_text` reads as `value`; a Literal must be a string.
+    """Return the text that is read as `value`; a Literal must be a string.
 
     `numbers` are those of all steps that `value` refers to.
     """
@@ -152,44 +151,6 @@ def print_text(value: Literal | Ref | Template, marks: Marks, numbers: Mapping[s
             return marks.write(numbers[value.step], value.path, "")
         case Template(parts):
             return "".join(_part(parts, at, marks, numbers) for at in range(len(parts)))
-
-
-def unsaid(plan: Plan, title: str) -> Iterator[Diagnostic]:
-    """Yield one diagnostic for each thing in `plan` that numbered calls have no word for.
-
-    They have tools, arguments and thoughts, and the order that references show; no more.
-    """
-    says = form.Says(title, frozenset({"thought"}))
-    yield from form.unsaid(plan, says, None, [step.id for step in plan.steps])
-    if not plan.steps:
-        yield cannot(f"{title} has no plan without steps.", "/steps")
-    known: set[str] = set()
-    for at, step in enumerate(plan.steps):
-        if step.id in known:
-            yield cannot(f"Two steps have the id {step.id!r}.", f"/steps/{at}/id", step.id)
-        known.add(step.id)
-
-
-def _no_step(number: int, said: str, is_sure: bool, marks: Marks, steps: Steps) -> TextProblem:
-    if number in steps.closers:
-        return TextProblem(
-            "unknown-step",
-            f"{said!r} refers to the call that ends the plan, which gives nothing.",
-            marks.help,
-        )
-    if not is_sure:
-        return TextProblem(
-            "unknown-step",
-            f"There is no step {number}, so {said!r} is text.",
-            f"Where text is meant, `{marks.mark}{said}` says so for certain.",
-            Severity.WARNING,
-        )
-    last = max(steps.ids, default=number)
-    return TextProblem(
-        "unknown-step",
-        f"There is no step {number} for {said!r} to refer to.",
-        f"The steps are {min(steps.ids, default=number)} to {last}. {marks.help}",
-    )
 
 
 def _part(parts: tuple[str | Ref, ...], at: int, marks: Marks, numbers: Mapping[str, int]) -> str:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable
 from typing import Final, NoReturn, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from toolplan import source
@@ -72,36 +72,29 @@ class _Irregular(Exception):
 
 
 class _Decoded(Struct, frozen=True):
+    """A block as it was decoded; pointers are looked up in the text `strict`."""
+
     document: Json
-    strict: str  # the text that was decoded in the end: pointers are looked up in it
-    is_irregular: bool
+    strict: str
+    is_irregular: bool = False
     noise: tuple[str, ...] = ()
+    span: source.Span = source.Span(0, 0)
+    is_fenced: bool = False
 
 
-class _Candidate(Struct, frozen=True):
-    decoded: _Decoded
-    span: source.Span
-    is_fenced: bool
-
-
-class _BrokenBlock(Struct, frozen=True):
-    """A block that cannot be read, and the place of the reason in the whole text."""
-
-    span: source.Span
-    broken: source.Broken
-
-
-class _Search(Struct, frozen=True):
-    """What a search for blocks found.
+class _Search(Struct):
+    """What a search for blocks found: those that can be read, and why the others cannot.
 
     `cut_off` is where a value begins that does not end; `is_spoilt`, that some string did not end.
     """
 
-    candidates: tuple[_Candidate, ...]
-    broken: tuple[_BrokenBlock, ...]
-    cut_off: int | None
-    too_deep: bool
-    is_spoilt: bool
+    blocks: list[_Decoded] = field(default_factory=list[_Decoded])
+    broken: list[tuple[source.Span, source.Broken]] = field(
+        default_factory=list[tuple[source.Span, source.Broken]]
+    )
+    cut_off: int | None = None
+    too_deep: bool = False
+    is_spoilt: bool = False
 
 
 def read(text: str, is_plan: IsPlan, limits: Limits | None = None) -> JsonText:
@@ -137,9 +130,7 @@ def _read(
         found = _look(text, is_plan, error, limits, report)
         if found is None:
             return None
-        decoded, span = found.decoded, found.span
-    else:
-        span = source.Span(0, len(text))
+        decoded = found
     if decoded.is_irregular:
         _report_irregular(decoded.strict, report)
     document = decoded.document
@@ -150,12 +141,12 @@ def _read(
         document = _cleaned(document, "", report)
         if is_suspect and len(report.diagnostics) == before:
             report.error("bad-encoding", "The text holds half a character (a lone surrogate).")
-    return Block(document, span)
+    return Block(document, decoded.span)
 
 
 def _look(
     text: str, is_plan: IsPlan, error: json.JSONDecodeError, limits: Limits, report: Report
-) -> _Candidate | None:
+) -> _Decoded | None:
     """Find the plan in text that is not strict JSON, or report why there is none."""
     if report.diagnostics:  # not even text, which is reported
         return None
@@ -188,24 +179,20 @@ def _look(
 
 
 def _search(text: str, parts: Segments, is_plan: IsPlan, *, by_line: bool) -> _Search:
-    candidates: list[_Candidate] = []
-    unread: list[_BrokenBlock] = []
-    cut_off: int | None = None
-    too_deep = is_spoilt = False
+    search = _Search()
     for part in parts.segments:
         found = _blocks.blocks(text, part.span, by_line=by_line)
-        too_deep = too_deep or found.too_deep
-        is_spoilt = is_spoilt or found.is_spoilt
-        if found.cut_off is not None and cut_off is None:
-            cut_off = found.cut_off
+        search.too_deep |= found.too_deep
+        search.is_spoilt |= found.is_spoilt
+        if search.cut_off is None:
+            search.cut_off = found.cut_off
         for span in sorted(heapq.nlargest(MOST_BLOCKS, found.spans, key=_length)):
             decoded = _decoded_block(text[span.start : span.end])
             if isinstance(decoded, source.Broken):
-                place = replace(decoded, at=span.start + decoded.at)
-                unread.append(_BrokenBlock(span, place))
+                search.broken.append((span, replace(decoded, at=span.start + decoded.at)))
             else:
-                candidates.append(_Candidate(decoded, span, part.is_fenced))
-    return _Search(tuple(candidates), tuple(unread), cut_off, too_deep, is_spoilt)
+                search.blocks.append(replace(decoded, span=span, is_fenced=part.is_fenced))
+    return search
 
 
 def _decoded_block(block: str) -> _Decoded | source.Broken:
@@ -220,35 +207,30 @@ def _decoded_block(block: str) -> _Decoded | source.Broken:
     return replace(_decoded(strict.text), noise=strict.noise)
 
 
-def _broken_plan(text: str, search: _Search, chosen: list[_Candidate]) -> source.Broken | None:
+def _broken_plan(text: str, search: _Search, chosen: list[_Decoded]) -> source.Broken | None:
     """Return why a block cannot be read that may be the plan, or a part of it."""
     if not chosen:
-        largest = max(search.broken, key=lambda each: _length(each.span), default=None)
-        return largest and largest.broken
-    keys = _step_keys(chosen[0].decoded.document)
-    for each in search.broken:
-        block = text[each.span.start : each.span.end]
+        largest = max(search.broken, key=lambda each: _length(each[0]), default=None)
+        return largest and largest[1]
+    # the keys of the objects in the lists of the plan: of its steps, in every dialect
+    plan = chosen[0].document
+    lists = list(plan.values()) if isinstance(plan, dict) else [plan]
+    steps = [step for each in lists if isinstance(each, list) for step in each]
+    keys = {key for step in steps if isinstance(step, dict) for key in step}
+    for span, broken in search.broken:
+        block = text[span.start : span.end]
         if any(found[1] in keys for found in _KEY.finditer(block)):
-            return each.broken
+            return broken
     return None
 
 
-def _step_keys(plan: Json) -> frozenset[str]:
-    """Return the keys of the objects in the lists of `plan`: of its steps, in every dialect."""
-    lists = list(plan.values()) if isinstance(plan, dict) else [plan]
-    steps = (step for each in lists if isinstance(each, list) for step in each)
-    return frozenset(key for step in steps if isinstance(step, dict) for key in step)
-
-
-def _chosen(search: _Search, is_plan: IsPlan) -> list[_Candidate]:
+def _chosen(search: _Search, is_plan: IsPlan) -> list[_Decoded]:
     """Return the blocks that are the plan: one, if all is well; the same plan twice is one."""
-    plans = [each for each in search.candidates if is_plan(each.decoded.document)]
+    plans = [each for each in search.blocks if is_plan(each.document)]
     if plans:
-        first = plans[0]
-        others = [e for e in plans[1:] if e.decoded.document != first.decoded.document]
-        return [first, *others]
-    objects = [e for e in search.candidates if isinstance(e.decoded.document, dict)]
-    candidates = objects or list(search.candidates)
+        return [plans[0], *(e for e in plans[1:] if e.document != plans[0].document)]
+    objects = [e for e in search.blocks if isinstance(e.document, dict)]
+    candidates = objects or search.blocks
     return candidates if len(candidates) == 1 else []
 
 
@@ -265,10 +247,11 @@ def _goes_on(text: str) -> bool:
 
 
 def _decoded(text: str) -> _Decoded:
+    span = source.Span(0, len(text))
     try:
-        return _Decoded(_STRICT.decode(text), text, False)
+        return _Decoded(_STRICT.decode(text), text, span=span)
     except _Irregular:
-        return _Decoded(_TOLERANT.decode(text), text, True)
+        return _Decoded(_TOLERANT.decode(text), text, is_irregular=True, span=span)
 
 
 def _report_irregular(text: str, report: Report) -> None:
@@ -290,8 +273,8 @@ def _report_irregular(text: str, report: Report) -> None:
         )
 
 
-def _report_noise(text: str, parts: Segments, chosen: _Candidate, report: Report) -> None:
-    noise = [*parts.noise, *chosen.decoded.noise]
+def _report_noise(text: str, parts: Segments, chosen: _Decoded, report: Report) -> None:
+    noise = [*parts.noise, *chosen.noise]
     if _blocks.prose(text, parts, chosen.span):
         noise.insert(0, "prose")
     report.warning(

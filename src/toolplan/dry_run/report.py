@@ -141,7 +141,8 @@ def _faults(dry: DryRun) -> Iterator[Block]:
     count = len(dry.faults)
     if count:
         yield Lead(f"The dry run found {count_text(count, 'fault')}; no tool was called.", bad=True)
-        yield Bullets(_few([_fault_line(fault) for fault in dry.faults]), bad=True)
+        lines = [f"{_where(fault)}: {_what(fault)}" for fault in dry.faults]
+        yield Bullets(_few(lines), bad=True)
         return
     parts = ["The dry run found no fault"]
     if dry.may_fail:
@@ -149,10 +150,6 @@ def _faults(dry: DryRun) -> Iterator[Block]:
     if dry.unchecked:
         parts.append(f"{count_text(len(dry.unchecked), 'step')} unchecked")
     yield Lead(f"{', '.join(parts)}; no tool was called.")
-
-
-def _fault_line(fault: Fault) -> str:
-    return f"{_where(fault)}: {_what(fault)}"
 
 
 def _risks(dry: DryRun) -> Iterator[Block]:

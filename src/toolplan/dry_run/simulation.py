@@ -31,15 +31,13 @@ from toolplan.engines.local import run
 from toolplan.events import Failure, Run, RunState, StepRun, StepState
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json, NotThere, select
-from toolplan.plan import Array, Limits, Literal, Ref, Step, When, located_refs, refs, step_refs
+from toolplan.plan import Array, Limits, Literal, Ref, Step, When, located_refs, step_refs
 from toolplan.schema import Absent, Schema
 from toolplan.tools import Arguments, Call, Effects, Tool, Toolbox, current_call
 
 MAX_SCENARIOS: Final = 32
 MAX_SIMULATED_STEPS: Final = 100_000
 """The most steps of all scenarios together; at least two scenarios and one with recordings run."""
-MAX_BEYOND: Final = 4
-"""The most scenarios that continue after steps which fail only with recordings."""
 
 _LIMITS: Final = Limits()
 _NO_RECORDINGS: Final[Mapping[str, Sequence[Json]]] = MappingProxyType({})
@@ -76,8 +74,8 @@ async def simulate(
     simulation = _Simulation(plan, known, samples, limits, total)
     await simulation.simulate_all()
     return DryRun(
-        faults=simulation.faults,
-        may_fail=simulation.may_fail,
+        faults=tuple(simulation.faults.values()),
+        may_fail=tuple(simulation.may_fail.values()),
         scenarios=tuple(simulation.scenarios),
         calls=calls,
         total=total,
@@ -92,16 +90,14 @@ async def simulate(
 
 
 class _Case(Struct, frozen=True):
-    """What a scenario assumes.
+    """What a scenario assumes: the conditions of the steps in `closed` are false.
 
-    The conditions of the steps in `closed` are false; the steps in `beyond` succeed whatever they
-    read. `turn` selects recordings; None uses sample values.
+    `turn` selects recordings; None uses sample values.
     """
 
     description: str
     closed: frozenset[str] = frozenset()
     turn: int | None = None
-    beyond: frozenset[str] = frozenset()
 
 
 class _Simulation:
@@ -125,37 +121,14 @@ class _Simulation:
         self.scenarios: list[Scenario] = []
         self._unsure: dict[str, str] = {}
         self._succeeded: set[str] = set()
-        self._faults: dict[tuple[str, str, str], Fault] = {}
-        self._may_fail: dict[tuple[str, str, str], MayFail] = {}
-
-    @property
-    def faults(self) -> tuple[Fault, ...]:
-        """The faults, each once."""
-        return tuple(self._faults.values())
-
-    @property
-    def may_fail(self) -> tuple[MayFail, ...]:
-        """The failures with recordings alone, each once."""
-        return tuple(self._may_fail.values())
+        self.faults: dict[tuple[str, str, str], Fault] = {}
+        self.may_fail: dict[tuple[str, str, str], MayFail] = {}
 
     async def simulate_all(self) -> None:
-        """Simulate all scenarios, and some beyond steps that fail only with recordings."""
+        """Simulate all scenarios."""
         included = self._included()
-        cases = self._cases(included)
-        for case in cases:
+        for case in self._cases(included):
             await self._simulate(included, case)
-        read = {name for needs in included.needs.values() for name in needs}
-        if included.plan.output is not None:
-            read |= {ref.step for ref in refs(included.plan.output)}
-        beyond: frozenset[str] = frozenset()
-        for _ in range(MAX_BEYOND):
-            stuck = {each.step for each in self.may_fail} & read - self._succeeded - beyond
-            if not stuck:
-                return
-            beyond |= stuck
-            await self._simulate(
-                included, _beyond(cases[0], [n for n in included.order if n in beyond])
-            )
 
     def unchecked(self) -> tuple[Unchecked, ...]:
         """Return the steps without known results, with the reasons."""
@@ -165,7 +138,7 @@ class _Simulation:
             for name, state in scenario.states.items()
             if state in (StepState.SUCCEEDED, StepState.FAILED)
         }
-        faulty = {each.step for each in (*self.faults, *self.may_fail)}
+        faulty = {step for step, _, _ in (*self.faults, *self.may_fail)}
         unsure = {n: why for n, why in self._unsure.items() if n not in self._succeeded}
         found = {**unsure, **self._excluded}
         for name in self._plan.order:
@@ -188,13 +161,14 @@ class _Simulation:
 
     def _included(self) -> ExecutionPlan:
         """Return the plan without the steps that cannot be simulated, and without effects."""
-        # stand-ins need neither timeouts nor retries
+        # stand-ins need neither timeouts nor retries, and make no pages
         steps = tuple(
             replace(
                 step,
                 after=tuple(name for name in step.after if name not in self._excluded),
                 timeout_s=None,
                 retries=0,
+                pages=None,
             )
             for step in self._plan.plan.steps
             if step.id not in self._excluded
@@ -223,10 +197,7 @@ class _Simulation:
         return found
 
     async def _simulate(self, included: ExecutionPlan, case: _Case) -> None:
-        steps = tuple(
-            _certain(step) if step.id in case.beyond else _decided(step, step.id not in case.closed)
-            for step in included.plan.steps
-        )
+        steps = tuple(_decided(step, step.id not in case.closed) for step in included.plan.steps)
         ended = await run(
             replace(included, plan=replace(included.plan, steps=steps)),
             self._stand_ins(case.turn),
@@ -240,18 +211,15 @@ class _Simulation:
                 self._note(self._steps[name], step.error, case, ended)
         for failure, tool in self._missing_output(ended, case.turn):
             self._report("", failure, case, () if tool is None else (tool,))
-        self._succeeded |= {n for n, step in ended.steps.items() if _succeeded(step)} - case.beyond
+        self._succeeded |= {n for n, step in ended.steps.items() if _succeeded(step)}
 
     def _stand_ins(self, turn: int | None) -> dict[str, Tool]:
         async def call(args: Arguments) -> Json:
             asked = current_call()
             return None if asked is None else self._samples.value(asked.step, turn, asked.item or 0)
 
-        found: dict[str, Tool] = {}
-        for name in {step.tool for step in self._steps.values()}:
-            found[name] = _stand_in(self._tools[name], call, self._samples)
-            found[_lenient_name(name)] = replace(found[name], raw_input={"type": "object"})
-        return found
+        names = {step.tool for step in self._steps.values()}
+        return {name: _stand_in(self._tools[name], call, self._samples) for name in names}
 
     def _note(self, step: Step, failure: Failure, case: _Case, ended: Run) -> None:
         """Report the failure of `step` as what it shows of the plan."""
@@ -278,9 +246,9 @@ class _Simulation:
         key = (name, code, pointer)
         if tools:
             may_fail = MayFail(name, code, message, pointer, case.description, tools)
-            self._may_fail.setdefault(key, may_fail)
+            self.may_fail.setdefault(key, may_fail)
         else:
-            self._faults.setdefault(key, Fault(name, code, message, pointer, case.description))
+            self.faults.setdefault(key, Fault(name, code, message, pointer, case.description))
 
     def _missing_output(self, ended: Run, turn: int | None) -> Iterator[tuple[Failure, str | None]]:
         """Yield the parts of the plan's output that steps which succeeded do not have.
@@ -319,16 +287,6 @@ def _all_but(names: Sequence[str]) -> str:
     return f"every condition but those from {names[0]!r} to {names[-1]!r} holds"
 
 
-def _beyond(case: _Case, names: Sequence[str]) -> _Case:
-    """Return `case` with the steps of these names assumed to succeed."""
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    return replace(
-        case,
-        description=f"{case.description}, beyond step {names[0]!r}{more}",
-        beyond=frozenset(names),
-    )
-
-
 def _succeeded(step: StepRun) -> bool:
     return step.state is StepState.SUCCEEDED and step.error is None
 
@@ -351,28 +309,8 @@ def _stand_in(tool: Tool, call: Call, samples: SampleValues) -> Tool:
     )
 
 
-def _certain(step: Step) -> Step:
-    """Return `step` as one that reads nothing and cannot fail."""
-    once = None if step.for_each is None else Literal([None])
-    return replace(
-        step,
-        tool=_lenient_name(step.tool),
-        args={},
-        when=None,
-        for_each=once,
-        max_items=1,
-        pages=None,
-    )
-
-
-def _lenient_name(tool: str) -> str:
-    return f"{tool} with any arguments"
-
-
 def _decided(step: Step, holds: bool) -> Step:
     """Return `step` with its condition decided; its value is still read."""
-    if step.pages is not None:  # sample values make no pages: the calls are bounded elsewhere
-        step = replace(step, pages=None)
     return step if step.when is None else replace(step, when=When(step.when.value, holds))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import accumulate
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -18,7 +18,7 @@ from toolplan.render.printable import fit_encoding, padded, text_width
 WIDTH: Final = 100
 """The columns of tables and trees where there is no terminal."""
 
-_SPACES: Final = re.compile(r"( +)")
+_WORD: Final = re.compile(r" *(?P<word>[^ ]+)")
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d,?")
 _CURRENCIES: Final = "€$£¥"
 _UNIT_WIDTH: Final = 8
@@ -96,20 +96,19 @@ def wrapped(
     if width is None:
         yield (*_guide(guide, style), *line)
         return
-    row: list[Piece] = [*_guide(guide, style)]
-    used = text_width(guide)
-    for gap, chunk in _chunks(line, width):
-        size = line_width(chunk)
-        wide = text_width(gap.text)
-        if used + wide + size > width and used:
-            yield _merged(row)
-            kept = below[: max(width - size, 0)]
-            row, used, wide = [*_guide(kept, style)], text_width(kept), 0
-        if wide:
-            row.append(gap)
-        row += chunk
-        used += wide + size
-    yield _merged(row)
+    columns = [0, *accumulate(map(text_width, _text(line)))]  # before each character
+    start = end = 0
+    head, used = guide, text_width(guide)
+    for gap, first, last in _chunks(_text(line), columns, width):
+        size = columns[last] - columns[first]
+        if used and used + columns[last] - columns[gap] > width:
+            yield (*_guide(head, style), *_part(line, start, end))
+            head = below[: max(width - size, 0)]
+            start, used = first, text_width(head) + size
+        else:
+            used += columns[last] - columns[gap]
+        end = last
+    yield (*_guide(head, style), *_part(line, start, end))
 
 
 def shown_lines(lines: Iterable[Line], screen: Screen) -> Iterator[Line]:
@@ -121,54 +120,35 @@ def shown_lines(lines: Iterable[Line], screen: Screen) -> Iterator[Line]:
         yield from wrapped(fitting, screen.prose, below=indent + "  ")
 
 
-def _merged(row: Iterable[Piece]) -> Line:
-    """Return pieces with neighbours of one style as one: a console colours each by itself."""
-    return tuple(
-        Piece("".join(piece.text for piece in pieces), style)
-        for style, pieces in groupby(row, key=lambda piece: piece.style)
-    )
-
-
 def _guide(text: str, style: str) -> Line:
     return (Piece(text, style),) if text else ()
 
 
-def _chunks(line: Line, width: int) -> Iterator[tuple[Piece, list[Piece]]]:
-    """Yield what is not broken, each with the space before it: words, amounts with units."""
-    gathered: list[tuple[Piece, list[Piece]]] = []
-    size = 0
-    for gap, word in _words(line):
-        added = text_width(gap.text) + line_width(word)
-        if gathered and _belong(_text(gathered[-1][1]), _text(word)) and size + added <= width:
-            gathered.append((gap, word))
-            size += added
-            continue
-        if gathered:
-            yield _joined(gathered)
-        gathered, size = [(gap, word)], line_width(word)
-    if gathered:
-        yield _joined(gathered)
+def _part(line: Line, start: int, end: int) -> Iterator[Piece]:
+    """Yield the characters of `line` from `start` to `end`."""
+    for text, style in line:
+        if part := text[max(start, 0) : max(end, 0)]:
+            yield Piece(part, style)
+        start, end = start - len(text), end - len(text)
 
 
-def _joined(words: list[tuple[Piece, list[Piece]]]) -> tuple[Piece, list[Piece]]:
-    (gap, first), *others = words
-    return gap, [*first, *(piece for between, word in others for piece in (between, *word))]
+def _chunks(text: str, columns: Sequence[int], width: int) -> Iterator[tuple[int, int, int]]:
+    """Yield what is not broken: where the space before it begins, where it begins, where it ends.
 
-
-def _words(line: Line) -> Iterator[tuple[Piece, list[Piece]]]:
-    """Yield the words of `line`, which may have several pieces, each with the space before it."""
-    gap, word = Piece(""), list[Piece]()
-    for piece in line:
-        for at, part in enumerate(_SPACES.split(piece.text)):
-            if at % 2 == 0:
-                word += [Piece(part, piece.style)] if part else []
-                continue
-            if word:
-                yield gap, word
-                gap, word = Piece(""), []
-            gap = Piece(gap.text + part, piece.style)
-    if word:
-        yield gap, word
+    That is a word, or an amount with its unit where they have room on one line.
+    """
+    gap = start = end = 0
+    before = ""
+    for found in _WORD.finditer(text):
+        first, last = found.span("word")
+        fits = columns[last] - columns[start] <= width
+        if not (before and fits and _belong(before, found["word"])):
+            if before:
+                yield gap, start, end
+            gap, start = found.start(), first
+        end, before = last, found["word"]
+    if before:
+        yield gap, start, end
 
 
 def _text(word: Iterable[Piece]) -> str:

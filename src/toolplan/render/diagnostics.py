@@ -64,9 +64,9 @@ def located(diagnostics: Sequence[Diagnostic], locate: Locate) -> tuple[Located,
 
 
 class DiagnosticView(Struct, frozen=True):
-    """Diagnostics, as they are printed: the same words as `diagnostics_text` gives.
+    """Diagnostics, as they are printed, each with its place in `source_text`, and their number.
 
-    `advice` says what to do about errors with an auto-fix.
+    `name` is that of the source; `advice` says what to do about errors with an auto-fix.
     """
 
     located: tuple[Located, ...]
@@ -77,33 +77,31 @@ class DiagnosticView(Struct, frozen=True):
     def lines(self, screen: Screen) -> Iterator[Line]:
         """Yield what is shown on `screen`."""
         screen = replace(screen, width=min(screen.width, WIDTH))
-        yield from _all_lines(self.located, self.source_text, self.name, screen, self.advice)
+        shown = self.located
+        if len(shown) > MOST_SHOWN:  # what keeps the plan from running comes first
+            shown = tuple(sorted(shown, key=lambda each: not each.diagnostic.blocks)[:MOST_SHOWN])
+        for each in shown:
+            yield from _lines(each, self.source_text, self.name, screen)
+            yield ()
+        if more := len(self.located) - len(shown):
+            yield (Piece(f"… and {number_text(more, grouped=True)} more."),)
+            yield ()
+        text = count_text([each.diagnostic for each in self.located])
+        if self.advice and any(each.diagnostic.fixed for each in self.located):
+            text += f"; {self.advice}"
+        yield from wrapped((Piece(f"{text}.", "bold"),), screen.prose, below="")
 
 
 def diagnostic_text(
-    diagnostic: Diagnostic,
-    source_text: str | None = None,
-    span: Span | None = None,
-    *,
-    name: str = "plan",
-    width: int = WIDTH,
+    diagnostic: Diagnostic, source_text: str | None = None, span: Span | None = None
 ) -> str:
-    """Return `diagnostic` as lines of plain text, with the place in the source underlined.
-
-    `name` is the name of the source; its lines are cut to `width` columns around the place.
-    """
-    return plain(_lines(Located(diagnostic, span), source_text, name, Screen(width)))
+    """Return `diagnostic` as lines of plain text, with the place in the source underlined."""
+    return plain(_lines(Located(diagnostic, span), source_text, "plan", Screen()))
 
 
-def diagnostics_text(
-    located: Iterable[Located],
-    source_text: str | None = None,
-    *,
-    name: str = "plan",
-    width: int = WIDTH,
-) -> str:
-    """Return all diagnostics, one after another, and a line that counts them."""
-    return plain(_all_lines(tuple(located), source_text, name, Screen(width)))
+def diagnostics_text(located: Iterable[Located], source_text: str | None = None) -> str:
+    """Return all diagnostics as plain text, one after another, and a line that counts them."""
+    return plain(DiagnosticView(tuple(located), source_text).lines(Screen()))
 
 
 def count_text(diagnostics: Sequence[Diagnostic]) -> str:
@@ -137,28 +135,6 @@ def pointer_text(pointer: str) -> str:
         for token in split_pointer(pointer)
     )
     return printable(print_path(path)).removeprefix(".")
-
-
-def _all_lines(
-    located: Sequence[Located],
-    source_text: str | None,
-    name: str,
-    screen: Screen,
-    advice: str = "",
-) -> Iterator[Line]:
-    shown = located
-    if len(located) > MOST_SHOWN:  # what keeps the plan from running comes first
-        shown = sorted(located, key=lambda each: not each.diagnostic.blocks)[:MOST_SHOWN]
-    for each in shown:
-        yield from _lines(each, source_text, name, screen)
-        yield ()
-    if len(shown) < len(located):
-        yield (Piece(f"… and {number_text(len(located) - len(shown), grouped=True)} more."),)
-        yield ()
-    advised = advice if any(each.diagnostic.fixed for each in located) else ""
-    count = count_text([each.diagnostic for each in located])
-    line = (Piece(f"{count}{advised and '; '}{advised}.", "bold"),)
-    yield from wrapped(line, screen.prose, below="")
 
 
 def _lines(located: Located, source_text: str | None, name: str, screen: Screen) -> Iterator[Line]:
@@ -279,9 +255,6 @@ def _first(text: str, width: int, marked: int) -> str:
     return text[: begins if begins > marked + 1 else at]
 
 
-_LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning"}
-
-
 def sarif(
     located: Iterable[Located],
     text: str,
@@ -296,8 +269,25 @@ def sarif(
     """
     found = list(located)
     codes = list(dict.fromkeys(each.diagnostic.code for each in found))
-    rules: list[Json] = [_rule(code, pages.get(code, code)) for code in codes]
-    results: list[Json] = [_result(each, text, file, codes) for each in found]
+    rules: list[Json] = [
+        {
+            "id": code,
+            "shortDescription": {"text": pages.get(code, code).partition("\n")[0]},
+            "fullDescription": {"text": pages.get(code, code)},
+        }
+        for code in codes
+    ]
+    results: list[Json] = [
+        {
+            "ruleId": each.code,
+            "ruleIndex": codes.index(each.code),
+            "level": each.severity.value,
+            "message": {"text": f"{each.message} {each.help or ''}".rstrip()},
+            "locations": [{"physicalLocation": _place(text, file, span)}],
+            "properties": {"pointer": each.pointer, "fixed": each.fixed},
+        }
+        for each, span in found
+    ]
     driver: dict[str, Json] = {"name": "toolplan", "version": version, "rules": rules}
     return {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -308,32 +298,11 @@ def sarif(
     }
 
 
-def _rule(code: str, page: str) -> Json:
-    return {
-        "id": code,
-        "shortDescription": {"text": page.partition("\n")[0]},
-        "fullDescription": {"text": page},
-    }
-
-
-def _result(located: Located, text: str, file: str, codes: list[str]) -> Json:
-    diagnostic, span = located
-    texts = [diagnostic.message, diagnostic.help] if diagnostic.help else [diagnostic.message]
+def _place(text: str, file: str, span: Span | None) -> dict[str, Json]:
     place: dict[str, Json] = {"artifactLocation": {"uri": file}}
     if span is not None:
         line, column = line_and_column(text, span.start)
         end_line, end_column = line_and_column(text, span.end)
-        place["region"] = {
-            "startLine": line,
-            "startColumn": column,
-            "endLine": end_line,
-            "endColumn": end_column,
-        }
-    return {
-        "ruleId": diagnostic.code,
-        "ruleIndex": codes.index(diagnostic.code),
-        "level": _LEVELS[diagnostic.severity],
-        "message": {"text": " ".join(texts)},
-        "locations": [{"physicalLocation": place}],
-        "properties": {"pointer": diagnostic.pointer, "fixed": diagnostic.fixed},
-    }
+        start: dict[str, Json] = {"startLine": line, "startColumn": column}
+        place["region"] = {**start, "endLine": end_line, "endColumn": end_column}
+    return place

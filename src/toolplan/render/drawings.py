@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from toolplan.events import StepState
 from toolplan.plan import Plan, Step, needs, step_refs
 from toolplan.render.printable import text_width
-from toolplan.render.step_text import COLOURS, box_lines
+from toolplan.render.step_text import COLOURS, box_lines, layers
 
 MOST_WIDTH: Final = 1_200.0
 """The width of a drawing, if no box and not too many arrows need more."""
@@ -51,21 +51,21 @@ class _Box(Struct, frozen=True):
         return self.x + self.width / 2
 
 
-class _Row(Struct, frozen=True):
-    """A row of boxes; `bottom` is that of its tallest."""
+class _Drawing(Struct):
+    """Boxes by their steps, and the top and bottom of each row of them."""
 
-    top: float
-    bottom: float
-
-
-class _Drawing(Struct, frozen=True):
-    boxes: Mapping[str, _Box]
-    rows: Sequence[_Row]
+    boxes: dict[str, _Box] = field(default_factory=dict[str, _Box])
+    rows: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
 
     @property
     def right(self) -> float:
         """Where the boxes end; beyond it are lanes for arrows that pass other rows."""
         return max((box.x + box.width for box in self.boxes.values()), default=0)
+
+    @property
+    def bottom(self) -> float:
+        """Where the last row ends."""
+        return self.rows[-1][1] if self.rows else 0
 
 
 def svg(
@@ -84,11 +84,12 @@ def svg(
     drawing = _placed(plan, words)
     lanes = _lanes(drawing)
     width = drawing.right + _MARGIN + _LANE * len(set(lanes.values()))
-    height = (drawing.rows[-1].bottom if drawing.rows else 0) + _MARGIN
+    height = drawing.bottom + _MARGIN
+    colours = (f".{state.value}{{fill:{a};stroke:{b}}}" for state, (a, b) in COLOURS.items())
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" role="img">',
-        f"<style>{_STYLE}{''.join(_state_styles())}</style>",
+        f"<style>{_STYLE}{''.join(colours)}</style>",
     ]
     for above, below in _arrows(drawing.boxes):
         shown = {ref.step for _, ref in step_refs(below.step)}
@@ -102,57 +103,25 @@ def svg(
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def _state_styles() -> Iterator[str]:
-    for state, (fill, stroke) in COLOURS.items():
-        yield f".{state.value}{{fill:{fill};stroke:{stroke}}}"
-
-
 def _placed(plan: Plan, marks: Mapping[str, str]) -> _Drawing:
-    boxes: dict[str, _Box] = {}
-    rows: list[_Row] = []
-    top = _MARGIN
-    for row in _rows(plan, marks):
-        left, tallest = _MARGIN, 0.0
-        for step, lines in row:
-            height = len(lines) * _LINE + 16
-            boxes[step.id] = _Box(step, lines, len(rows), left, top, _width(lines), height)
-            left += _width(lines) + _GAP
-            tallest = max(tallest, height)
-        rows.append(_Row(top, top + tallest))
-        top += tallest + _BETWEEN
-    return _Drawing(boxes, rows)
-
-
-def _rows(plan: Plan, marks: Mapping[str, str]) -> Iterator[list[tuple[Step, tuple[str, ...]]]]:
-    """Yield rows of steps with their lines; a layer that is too wide takes several."""
-    for layer in _layers(plan):
-        row: list[tuple[Step, tuple[str, ...]]] = []
-        used = 2 * _MARGIN
+    """Place the layers of steps below one another; one that is too wide takes several rows."""
+    drawing = _Drawing()
+    for layer in layers(plan):
+        left = MOST_WIDTH
         for step in layer:
             lines = tuple(box_lines(step, marks.get(step.id, ""), _COLUMNS, _LONGEST))
-            if row and used + _width(lines) > MOST_WIDTH:
-                yield row
-                row, used = [], 2 * _MARGIN
-            row.append((step, lines))
-            used += _width(lines) + _GAP
-        if row:
-            yield row
-
-
-def _width(lines: Sequence[str]) -> float:
-    return max(map(text_width, lines)) * _CHARACTER + 24
-
-
-def _layers(plan: Plan) -> list[list[Step]]:
-    """Return the steps by the length of the longest chain before them; cycles come last."""
-    waiting = {step.id: step for step in plan.steps}
-    layers: list[list[Step]] = []
-    while waiting:
-        layer = [s for s in waiting.values() if not any(n in waiting for n in needs(s))]
-        layers.append(layer or list(waiting.values()))
-        for step in layers[-1]:
-            del waiting[step.id]
-    return layers
+            width = max(map(text_width, lines)) * _CHARACTER + 24
+            height = len(lines) * _LINE + 16
+            if step is layer[0] or left + width + _MARGIN > MOST_WIDTH:
+                top = drawing.bottom + _BETWEEN if drawing.rows else _MARGIN
+                drawing.rows.append((top, top))
+                left = _MARGIN
+            top, bottom = drawing.rows[-1]
+            drawing.rows[-1] = (top, max(bottom, top + height))
+            row = len(drawing.rows) - 1
+            drawing.boxes[step.id] = _Box(step, lines, row, left, top, width, height)
+            left += width + _GAP
+    return drawing
 
 
 def _arrows(boxes: Mapping[str, _Box]) -> Iterator[tuple[_Box, _Box]]:
@@ -185,7 +154,7 @@ def _arrow(drawing: _Drawing, above: _Box, below: _Box, lane: int | None, kind: 
     x, y = above.middle, above.y + above.height
     to_x, to_y = below.middle, below.y - _HEAD
     if lane is None:
-        start = drawing.rows[above.row].bottom  # below what is beside the box
+        start = drawing.rows[above.row][1]  # below what is beside the box
         bend = (to_y - start) / 2
         way = f"M{x:.1f},{y:.1f} V{start:.1f} "
         way += f"C{x:.1f},{start + bend:.1f} {to_x:.1f},{to_y - bend:.1f} "
@@ -193,8 +162,8 @@ def _arrow(drawing: _Drawing, above: _Box, below: _Box, lane: int | None, kind: 
     else:
         beside = drawing.right + _LANE * (lane + 1)
         shift = _LANE * (lane % 6)  # arrows of several lanes do not lie on one another
-        under = drawing.rows[above.row].bottom + 8 + shift
-        over = drawing.rows[below.row].top - 14 - shift / 2
+        under = drawing.rows[above.row][1] + 8 + shift
+        over = drawing.rows[below.row][0] - 14 - shift / 2
         way = f"M{x:.1f},{y:.1f} V{under:.1f} H{beside:.1f} V{over:.1f} H{to_x:.1f} V{to_y:.1f}"
     half = _HEAD / 2
     corners = f"{to_x - half:.1f},{to_y:.1f} {to_x + half:.1f},{to_y:.1f} {to_x:.1f},{below.y:.1f}"
@@ -225,29 +194,26 @@ def mermaid(
     Solid arrows are references, dotted ones only order. `marks` are labels of steps, by id;
     `states` colour the steps of a run.
     """
-    return "".join(f"{line}\n" for line in _chart_lines(plan, marks or {}, states or {}))
-
-
-def _chart_lines(
-    plan: Plan, marks: Mapping[str, str], states: Mapping[str, StepState]
-) -> Iterator[str]:
-    yield "flowchart TD"
+    lines = ["flowchart TD"]
     names = {step.id: f"s{position}" for position, step in enumerate(plan.steps)}
     for step in plan.steps:
-        label = box_lines(step, marks.get(step.id, ""), _LABEL_WIDTH, _LONGEST_IN_LABEL)
-        yield f'    {names[step.id]}["{"<br/>".join(map(_escaped, label))}"]'
+        label = box_lines(step, (marks or {}).get(step.id, ""), _LABEL_WIDTH, _LONGEST_IN_LABEL)
+        lines.append(f'    {names[step.id]}["{"<br/>".join(map(_escaped, label))}"]')
     for step in plan.steps:
         shown = {ref.step for _, ref in step_refs(step)}
         for needed in needs(step):
             if needed in names:
                 arrow = "-->" if needed in shown else "-.->"
-                yield f"    {names[needed]} {arrow} {names[step.id]}"
-    for state in dict.fromkeys(states.values()):
-        these = [names[step] for step, its in states.items() if its is state and step in names]
+                lines.append(f"    {names[needed]} {arrow} {names[step.id]}")
+    for state in dict.fromkeys((states or {}).values()):
+        these = [
+            names[step] for step, its in (states or {}).items() if its is state and step in names
+        ]
         if these and (colours := COLOURS.get(state)) is not None:
             fill, stroke = colours
-            yield f"    classDef {state.value} fill:{fill},stroke:{stroke}"
-            yield f"    class {','.join(these)} {state.value}"
+            lines.append(f"    classDef {state.value} fill:{fill},stroke:{stroke}")
+            lines.append(f"    class {','.join(these)} {state.value}")
+    return "\n".join(lines) + "\n"
 
 
 def _escaped(text: str) -> str:

@@ -11,14 +11,14 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import Final, TypeAlias
 
 from toolplan.path import Json
-from toolplan.plan import Array, Literal, Object, Ref, Template, Value
+from toolplan.plan import Ref, Value
 from toolplan.render.printable import ref_text, text_width
+from toolplan.render.tokens import Mark, Text, tokens
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.:/-]+")
 _PIECE: Final = re.compile(r"[^\s\"'<>(),;]+")
@@ -30,6 +30,11 @@ _MOST_MARKS: Final = 3  # above and below one letter, in any language
 _DIGITS: Final = 4_000  # Python refuses to print integers of more digits
 
 _INVISIBLE_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
+# cannot be seen, whatever their category
+_INVISIBLE: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffc"
+    "\U00016fe4\U0001d159\U000e0000-\U000e0fff]"
+)
 _STACKED: Final = frozenset({"Mn", "Me"})
 # look like a sign of ASCII: hyphens, dots, slashes, colons, bars
 _SIGNS: Final = frozenset("‐‑−﹣․·‧∙⋅⁄∕⧸⼃∖⧵꞉∶ː˸։׃܃܄ǀ∣ǃ‚ʼʹˈ՚＇ʺ‛᜵꞊℮")
@@ -46,31 +51,6 @@ _LOOK_LATIN: Final = frozenset(
 
 Atom: TypeAlias = tuple[str, bool]
 """A piece of shown text that is not divided, and whether it stands inside a string."""
-
-_Part: TypeAlias = "Callable[[], Iterable[Atom]] | Value | Json"
-
-
-@cache
-def _invisible() -> frozenset[str]:
-    """Return the characters that cannot be seen, whatever their category."""
-    return frozenset(
-        chr(code)
-        for first, last in (
-            (0x034F, 0x034F),
-            (0x115F, 0x1160),
-            (0x17B4, 0x17B5),
-            (0x180B, 0x180F),
-            (0x2800, 0x2800),
-            (0x3164, 0x3164),
-            (0xFE00, 0xFE0F),
-            (0xFFA0, 0xFFA0),
-            (0xFFFC, 0xFFFC),
-            (0x16FE4, 0x16FE4),
-            (0x1D159, 0x1D159),
-            (0xE0000, 0xE0FFF),
-        )
-        for code in range(first, last + 1)
-    )
 
 
 def exact_lines(value: Value | Json, first: int, rest: int, encoding: str = "utf-8") -> list[str]:
@@ -98,75 +78,29 @@ def exact_name(name: str, encoding: str = "utf-8") -> str:
 def mixed_scripts(value: Value | Json) -> dict[str, str]:
     """Return the letters in `value` that look like those of another script, with their names."""
     found: dict[str, str] = {}
-    for text in _texts(value):
+    for token in tokens(value):
+        text = ref_text(token) if isinstance(token, Ref) else ""
+        text = token.text if isinstance(token, Text) else text
         for at in sorted(_disguised(text)):
             found.setdefault(text[at], unicodedata.name(text[at], "a character without a name"))
     return found
 
 
 def _atoms(value: Value | Json, encoding: str) -> Iterator[Atom]:
-    """Yield the pieces of `value`; without recursion, since values may be deep."""
-    left: list[_Part] = [value]
-    # inside a value with references, text that looks like one is written with a doubled dollar
-    doubled = isinstance(value, Template | Array | Object)
-    while left:
-        part = left.pop()
-        match part:
-            case Literal(inner):
-                left.append(inner)
+    """Yield the pieces of `value`."""
+    is_inside = False
+    for each in tokens(value):
+        match each:
+            case Mark():
+                is_inside = is_inside != (each == '"')
+                yield each, False
+            case Text(text=text):
+                yield from _characters(text, encoding)
             case Ref():
-                yield _reference(part, encoding), False
-            case Template() | str():
-                yield from _string(part, encoding, doubled=doubled)
-            case list() | Array():
-                left.extend(reversed(_list_parts(part)))
-            case dict() | Object():
-                left.extend(reversed(_object_parts(part, encoding)))
-            case bool() | None | int() | float():
-                yield from ((piece, False) for piece in _scalar(part))
-            case _:
-                yield from part()
-
-
-def _string(text: str | Template, encoding: str, *, doubled: bool) -> Iterator[Atom]:
-    yield '"', False
-    for part in text.parts if isinstance(text, Template) else (text,):
-        if isinstance(part, Ref):
-            yield _reference(part, encoding), True
-        else:
-            yield from _characters(part, encoding, doubled=doubled)
-    yield '"', False
-
-
-def _list_parts(items: Array | list[Json]) -> list[_Part]:
-    parts: list[_Part] = [_just("[")]
-    for at, item in enumerate(items.items if isinstance(items, Array) else items):
-        parts += [_just(", "), item] if at else [item]
-    return [*parts, _just("]")]
-
-
-def _object_parts(fields: Object | dict[str, Json], encoding: str) -> list[_Part]:
-    parts: list[_Part] = [_just("{")]
-    pairs = fields.fields if isinstance(fields, Object) else fields.items()
-    for at, (key, inner) in enumerate(pairs):
-        parts += [_just(", ")] if at else []
-        parts += [_key(key, encoding), _just(": "), inner]
-    return [*parts, _just("}")]
-
-
-def _just(text: str) -> Callable[[], Iterable[Atom]]:
-    return lambda: ((text, False),)
-
-
-def _key(key: str, encoding: str) -> Callable[[], Iterable[Atom]]:
-    return lambda: _string(key, encoding, doubled=False)
-
-
-def _scalar(value: bool | float | None) -> Iterator[str]:
-    if value is None or isinstance(value, bool):
-        yield json.dumps(value)
-    else:  # digit by digit: a number is broken only where it is wider than a line
-        yield from _digits(value) if isinstance(value, int) else json.dumps(value)
+                yield _reference(each, encoding), is_inside
+            case _:  # digit by digit: a number is broken only where it is wider than a line
+                digits = _digits(each) if isinstance(each, int) else json.dumps(each)
+                yield from ((digit, False) for digit in digits)
 
 
 def _digits(number: int) -> str:
@@ -181,13 +115,8 @@ def _digits(number: int) -> str:
     return ("-" if number < 0 else "") + "".join(reversed(parts)).lstrip("0")
 
 
-def _characters(text: str, encoding: str, *, doubled: bool) -> Iterator[Atom]:
-    """Yield the characters of `text` as they stand in a JSON string.
-
-    `doubled` writes `${` as `$${`, so that it is not taken for a reference.
-    """
-    if doubled:
-        text = text.replace("${", "$${")
+def _characters(text: str, encoding: str) -> Iterator[Atom]:
+    """Yield the characters of `text` as they stand in a JSON string."""
     if text.isascii() and text.isprintable() and "  " not in text:
         for char in text:
             yield ("\\" + char if char in '"\\' else char), True
@@ -200,7 +129,7 @@ def _characters(text: str, encoding: str, *, doubled: bool) -> Iterator[Atom]:
         marks = marks + 1 if unicodedata.category(char) in _STACKED else 0
         hidden = at in escaped or marks > _MOST_MARKS or _is_hidden(char, before)
         if hidden or not _fits(char, encoding):
-            yield json.dumps(char)[1:-1] if char < " " else _escape(char), True
+            yield _escape(char), True
             before = "\\"  # a mark would stand on the escape
         else:
             yield ("\\" + char if char in '"\\' else char), True
@@ -208,7 +137,7 @@ def _characters(text: str, encoding: str, *, doubled: bool) -> Iterator[Atom]:
 
 
 def _escape(char: str) -> str:
-    if char > "\uffff":
+    if char < " " or char > "\uffff":
         return json.dumps(char)[1:-1]
     return f"\\u{ord(char):04x}"
 
@@ -228,7 +157,7 @@ def _is_hidden(char: str, before: str) -> bool:
     if " " <= char <= "~":
         return False
     category = unicodedata.category(char)
-    if char in _invisible() or char in _SIGNS or category in _INVISIBLE_CATEGORIES:
+    if _INVISIBLE.match(char) or char in _SIGNS or category in _INVISIBLE_CATEGORIES:
         return True
     if category[0] == "M":
         return (
@@ -297,29 +226,6 @@ def _reference(ref: Ref, encoding: str) -> str:
         _escape(char) if at in hidden or _is_hidden(char, "") or not _fits(char, encoding) else char
         for at, char in enumerate(text)
     )
-
-
-def _texts(value: Value | Json) -> Iterator[str]:
-    left: list[Value | Json] = [value]
-    while left:
-        part = left.pop()
-        match part:
-            case Literal(inner):
-                left.append(inner)
-            case str():
-                yield part
-            case Ref():
-                yield ref_text(part)
-            case Template(parts):
-                left.extend(parts)
-            case list() | Array():
-                left.extend(part.items if isinstance(part, Array) else part)
-            case dict() | Object():
-                fields = part.fields if isinstance(part, Object) else tuple(part.items())
-                for key, inner in fields:
-                    left.extend((key, inner))
-            case _:
-                pass
 
 
 def _wrapped(atoms: Iterable[Atom], first: int, rest: int) -> list[str]:

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from toolplan.path import Json, print_path
-from toolplan.plan import Array, Literal, Object, Ref, Template, Value
+from toolplan.plan import Ref, Value
+from toolplan.render.tokens import Mark, Text, tokens
 
 NOTHING: Final = "–"
 """Shown for a value that is null, missing or not a finite number."""
@@ -169,21 +170,16 @@ def cell(value: Json, width: int = CELL_WIDTH) -> str:
         case list():
             pieces = _joined(value)
         case dict():
-            pieces = _compact(value)
+            pieces = _written(value)
     return cut_whole(_take(pieces, width), width)
 
 
-def compact_json(value: Json, width: int) -> str:
-    """Return `value` as compact JSON in one line of `width` columns, or one word."""
-    return cut_whole(_take(_compact(value), width), width)
-
-
-def value_text(value: Value, width: int) -> str:
-    """Return a plan's value as its canonical JSON would show it, in `width` columns or one word.
+def value_text(value: Value | Json, width: int) -> str:
+    """Return a value as compact JSON in one line of `width` columns, or one word.
 
     A bare reference stands without quotes: `${s0.data[*].id}`.
     """
-    return cut_whole(_take(_value_pieces(value), width), width)
+    return cut_whole(_take(_written(value), width), width)
 
 
 def ref_text(ref: Ref) -> str:
@@ -223,66 +219,25 @@ def _take(pieces: Iterator[str], width: int) -> str:
 
 def _joined(items: list[Json]) -> Iterator[str]:
     if any(isinstance(item, list | dict) for item in items):
-        yield from _compact(items)
+        yield from _written(items)
         return
     for at, item in enumerate(items):
         yield ("" if at == 0 else ", ") + cell(item)
 
 
-def _compact(value: Json) -> Iterator[str]:
-    match value:
-        case str():
-            yield '"'
-            for at in range(0, len(value), _CHUNK):
-                yield json.dumps(value[at : at + _CHUNK], ensure_ascii=False)[1:-1]
-            yield '"'
-        case dict():
-            yield "{"
-            for at, (key, inner) in enumerate(value.items()):
-                yield ("" if at == 0 else ", ") + json.dumps(key, ensure_ascii=False) + ": "
-                yield from _compact(inner)
-            yield "}"
-        case list():
-            yield "["
-            for at, inner in enumerate(value):
-                if at:
-                    yield ", "
-                yield from _compact(inner)
-            yield "]"
-        case None:
-            yield "null"
-        case _:
-            yield cell(value)
-
-
-def _value_pieces(value: Value) -> Iterator[str]:
-    match value:
-        case Literal(value=literal):
-            yield from _compact(literal)
-        case Ref():
-            yield ref_text(value)
-        case Template(parts):
-            yield '"'
-            for part in parts:
-                yield ref_text(part) if isinstance(part, Ref) else _quoted_part(part)
-            yield '"'
-        case Array(items):
-            yield "["
-            for at, item in enumerate(items):
-                yield "" if at == 0 else ", "
-                yield from _value_pieces(item)
-            yield "]"
-        case Object(fields):
-            yield "{"
-            for at, (key, inner) in enumerate(fields):
-                yield ("" if at == 0 else ", ") + json.dumps(key, ensure_ascii=False) + ": "
-                yield from _value_pieces(inner)
-            yield "}"
-
-
-def _quoted_part(text: str) -> str:
-    # text that looks like a reference is written with a doubled dollar, as in the plan
-    return json.dumps(text.replace("${", "$${"), ensure_ascii=False)[1:-1]
+def _written(value: Value | Json) -> Iterator[str]:
+    """Yield `value` as compact JSON."""
+    for token in tokens(value):
+        match token:
+            case Mark():
+                yield token
+            case Text(text=text):
+                for at in range(0, len(text), _CHUNK):
+                    yield json.dumps(text[at : at + _CHUNK], ensure_ascii=False)[1:-1]
+            case Ref():
+                yield ref_text(token)
+            case _:
+                yield number_text(token)
 
 
 def _visible(char: str) -> str:

@@ -19,27 +19,17 @@ _MOST_ROWS: Final = 16
 _MESSAGE_WIDTH: Final = 160
 _PER_SECOND: Final = 8
 
-_SIGNS: Final = {
-    events.StepState.PENDING: ("·", "dim"),
-    events.StepState.RUNNING: ("→", "cyan"),
-    events.StepState.SUCCEEDED: ("✓", "green"),
-    events.StepState.FAILED: ("✗", "bold red"),
-    events.StepState.SKIPPED: ("-", "yellow"),
-    events.StepState.CANCELLED: ("-", "yellow"),
-    events.StepState.WAITING: ("?", "yellow"),
-    events.StepState.IN_DOUBT: ("?", "bold yellow"),
-}
 # if there is no room for all steps, the first of these are shown
-_URGENCY: Final = (
-    events.StepState.FAILED,
-    events.StepState.IN_DOUBT,
-    events.StepState.WAITING,
-    events.StepState.RUNNING,
-    events.StepState.CANCELLED,
-    events.StepState.SKIPPED,
-    events.StepState.PENDING,
-    events.StepState.SUCCEEDED,
-)
+_SIGNS: Final = {
+    events.StepState.FAILED: ("✗", "bold red"),
+    events.StepState.IN_DOUBT: ("?", "bold yellow"),
+    events.StepState.WAITING: ("?", "yellow"),
+    events.StepState.RUNNING: ("→", "cyan"),
+    events.StepState.CANCELLED: ("-", "yellow"),
+    events.StepState.SKIPPED: ("-", "yellow"),
+    events.StepState.PENDING: ("·", "dim"),
+    events.StepState.SUCCEEDED: ("✓", "green"),
+}
 
 
 class RunProgress:
@@ -117,7 +107,7 @@ class RunProgress:
         now = self._latest if self._clock is None else self._clock()
         steps = list(self._steps.items())
         if len(steps) > _MOST_ROWS:
-            ranked = sorted(steps, key=lambda each: _URGENCY.index(each[1].state))
+            ranked = sorted(steps, key=lambda each: [*_SIGNS].index(each[1].state))
             kept = {name for name, _ in ranked[:_MOST_ROWS]}
             steps = [each for each in steps if each[0] in kept]
         rows = [self._row(name, step, now) for name, step in steps]
@@ -156,8 +146,7 @@ class ProgressView(Struct, frozen=True):
     def lines(self, screen: Screen) -> Iterator[Line]:
         """Yield what is shown on `screen`."""
         rows = [[Piece(screen.fit(text), style) for text, style in row] for row in self.rows]
-        lines = hanging_rows([(row[:-1], row[-1]) for row in rows], screen)
-        yield from lines
+        yield from hanging_rows([(row[:-1], row[-1]) for row in rows], screen)
         yield from Prose(self.counts, "bold").lines(screen)
 
 
@@ -178,7 +167,11 @@ def duration_text(seconds: float) -> str:
 
 def _event_line(event: events.Event, steps: dict[str, events.StepRun]) -> str:
     """Return the line for `event`, or an empty text."""
-    return _run_line(event) if isinstance(event, events.RunEvent) else _step_line(event, steps)
+    if isinstance(event, events.RunEvent):
+        return _run_line(event)
+    text = _step_text(event, steps.get(event.step))
+    item = getattr(event, "item", None)
+    return f"{printable(event.step)}{'' if item is None else f'[{item}]'}: {text}" if text else ""
 
 
 def _run_line(event: events.RunEvent) -> str:
@@ -201,41 +194,29 @@ def _run_line(event: events.RunEvent) -> str:
             return f"run: {status.value.replace('_', ' ')}"
 
 
-def _step_line(event: events.StepEvent, steps: dict[str, events.StepRun]) -> str:
-    name = printable(event.step)
+def _step_text(event: events.StepEvent, step: events.StepRun | None) -> str:
     match event:
         case events.StepStarted(items=items):
-            return f"{name}: started" + ("" if items is None else f", {count_text(items, 'item')}")
+            return "started" if items is None else f"started, {count_text(items, 'item')}"
         case events.AttemptFailed(attempt=attempt, failure=failure):
-            return f"{name}: attempt {attempt} failed: {_reason(failure)}"
-        case events.ItemEnded(item=item, failure=failure):
-            return "" if failure is None else f"{name}[{item}]: {_reason(failure)}"
-        case events.StepProgressed() | events.CallIntended() | events.PageEnded():
-            return ""
-        case events.CallAnsweredLate() | events.CallInDoubt() | events.CallDecided():
-            place = name if event.item is None else f"{name}[{event.item}]"
-            return f"{place}: {_doubt(event)}"
-        case events.CallWaiting() | events.ConsentGiven():
-            return f"{name}{_consent(event)}"
+            return f"attempt {attempt} failed: {_reason(failure)}"
+        case events.ItemEnded(failure=failure):
+            return "" if failure is None else _reason(failure)
         case events.StepSucceeded(failure=failure):
             if failure is not None:
-                return f"{name}: failed, the plan continues: {_reason(failure)}"
-            return f"{name}: succeeded{_spent(steps.get(event.step))}"
+                return f"failed, the plan continues: {_reason(failure)}"
+            return f"succeeded{_spent(step)}"
         case events.StepFailed(failure=failure):
-            return f"{name}: failed{_spent(steps.get(event.step))}: {_reason(failure)}"
+            return f"failed{_spent(step)}: {_reason(failure)}"
         case events.StepSkipped(failure=failure):
-            return f"{name}: skipped: {_reason(failure)}"
+            return f"skipped: {_reason(failure)}"
         case events.StepCancelled():
-            return f"{name}: cancelled"
+            return "cancelled"
+        case _:
+            return _call_text(event)
 
 
-def _consent(event: events.CallWaiting | events.ConsentGiven) -> str:
-    if isinstance(event, events.ConsentGiven):
-        return f": {'allowed' if event.allowed else 'refused'} by a person"
-    return f"{'' if event.item is None else f'[{event.item}]'}: waits for a person"
-
-
-def _doubt(event: events.CallAnsweredLate | events.CallInDoubt | events.CallDecided) -> str:
+def _call_text(event: events.StepEvent) -> str:
     match event:
         case events.CallAnsweredLate(failure=failure):
             answer = "a result" if failure is None else _reason(failure)
@@ -244,6 +225,12 @@ def _doubt(event: events.CallAnsweredLate | events.CallInDoubt | events.CallDeci
             return f"in doubt: {_reason(failure)}"
         case events.CallDecided(decision=decision):
             return f"decided: {decision}"
+        case events.CallWaiting():
+            return "waits for a person"
+        case events.ConsentGiven(allowed=allowed):
+            return f"{'allowed' if allowed else 'refused'} by a person"
+        case _:
+            return ""
 
 
 def _spent(step: events.StepRun | None) -> str:

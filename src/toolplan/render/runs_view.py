@@ -11,7 +11,7 @@ from msgspec import Struct
 from toolplan.events import Run, RunState, StepRun, StepState
 from toolplan.forecast import Forecast
 from toolplan.render._lines import Line, Piece, Screen, hanging_rows
-from toolplan.render.printable import CELL_WIDTH, ELLIPSIS, cut, number_text, printable
+from toolplan.render.printable import CELL_WIDTH, ELLIPSIS, count_text, cut, number_text, printable
 from toolplan.render.run_progress import duration_text
 
 SHORT: Final = 8
@@ -72,25 +72,19 @@ def status_text(status: RunState, is_left: bool) -> str:
 
 
 def items_text(over: Mapping[int, StepState]) -> str:
-    """Return which items of a step, by number, are in which state."""
-    items_by_state: dict[StepState, list[int]] = {}
+    """Return which items of a step, by number, are in which state, consecutive ones as a span."""
+    spans: dict[StepState, list[list[int]]] = {}
     for item in sorted(over):
-        items_by_state.setdefault(over[item], []).append(item)
-    return "; ".join(
-        f"{'item' if len(items) == 1 else 'items'} {_spans(items)} {state.value}"
-        for state, items in items_by_state.items()
-    )
-
-
-def _spans(items: Sequence[int]) -> str:
-    """Return ascending numbers with consecutive ones as a span."""
-    spans: list[list[int]] = []
-    for item in items:
-        if spans and item == spans[-1][-1] + 1:
-            spans[-1][1:] = [item]
+        of_state = spans.setdefault(over[item], [])
+        if of_state and item == of_state[-1][-1] + 1:
+            of_state[-1][1:] = [item]
         else:
-            spans.append([item])
-    return ", ".join("–".join(map(str, span)) for span in spans)
+            of_state.append([item])
+    return "; ".join(
+        f"{'item' if found == [found[0][:1]] else 'items'} "
+        f"{', '.join('–'.join(map(str, span)) for span in found)} {state.value}"
+        for state, found in spans.items()
+    )
 
 
 def _mark(step: StepRun) -> str:
@@ -116,11 +110,20 @@ def forecast_text(forecast: Forecast) -> str:
     >>> forecast_text(Forecast(1.2, 2.0, ("a", "b", "c"), 14, 14, 3, past_calls=50))
     'about 1.2 s, p90 2.0 s; 14 calls, 3 with effects; critical path a > b > c'
     """
+    least, most = forecast.calls_least, forecast.calls_most
+    at_most = "" if least == most else "at most "
+    calls = f"{number_text(least, grouped=True)} to " if 0 < least < most else at_most
+    calls += count_text(most, "call")
+    if forecast.effect_calls_most:
+        calls += f", {at_most}{number_text(forecast.effect_calls_most, grouped=True)} with effects"
     if not _has_time(forecast):
-        return _calls_text(forecast)
-    parts = [_time_text(forecast), _calls_text(forecast)]
+        return calls
+    parts = [_time_text(forecast), calls]
     if len(forecast.critical_path) > 1:
-        parts.append(f"critical path {_path_text(forecast.critical_path)}")
+        path = [_name(step) for step in forecast.critical_path]
+        if len(path) > _MOST_ON_PATH:
+            path[_MOST_ON_PATH // 2 : -_LAST_ON_PATH] = [ELLIPSIS]
+        parts.append(f"critical path {' > '.join(path)}")
     return "; ".join(parts)
 
 
@@ -144,46 +147,20 @@ def _expected(forecast: Forecast) -> str:
 
 
 def _time_text(forecast: Forecast) -> str:
-    text = _expected(forecast) + (_spread_text(forecast) if forecast.is_known else "")
-    unknown = "; ".join(_unknown(forecast))
-    return f"{text} ({unknown})" if unknown else text
-
-
-def _spread_text(forecast: Forecast) -> str:
-    if forecast.past_calls < _ENOUGH_PAST_CALLS:
-        return ", by few past calls"
-    within = duration_text(forecast.p90_s)
-    return "" if within == duration_text(forecast.expected_s) else f", p90 {within}"
-
-
-def _unknown(forecast: Forecast) -> Iterator[str]:
+    text = _expected(forecast)
+    if forecast.is_known:
+        slow = duration_text(forecast.p90_s)
+        if forecast.past_calls < _ENOUGH_PAST_CALLS:
+            text += ", by few past calls"
+        elif slow != duration_text(forecast.expected_s):
+            text += f", p90 {slow}"
+    unknown: list[str] = []
     if forecast.unknown_tools:
-        yield f"no past calls of {_names(forecast.unknown_tools)}"
-    match forecast.unknown_counts:
-        case ():
-            return
-        case (name,):
-            yield f"if {_name(name)} has one item"
-        case names:
-            yield f"if {_names(names)} have one item each"
-
-
-def _calls_text(forecast: Forecast) -> str:
-    least, most = forecast.calls_least, forecast.calls_most
-    effects = number_text(forecast.effect_calls_most, grouped=True)
-    calls = f"{number_text(most, grouped=True)} call{'' if most == 1 else 's'}"
-    if least == most:
-        return f"{calls}, {effects} with effects" if forecast.effect_calls_most else calls
-    counted = f"{number_text(least, grouped=True)} to {calls}" if least else f"at most {calls}"
-    return f"{counted}, at most {effects} with effects" if forecast.effect_calls_most else counted
-
-
-def _path_text(path: Sequence[str]) -> str:
-    shown = [_name(step) for step in path]
-    if len(shown) > _MOST_ON_PATH:
-        begun = _MOST_ON_PATH - _LAST_ON_PATH - 1
-        shown = [*shown[:begun], ELLIPSIS, *shown[-_LAST_ON_PATH:]]
-    return " > ".join(shown)
+        unknown.append(f"no past calls of {_names(forecast.unknown_tools)}")
+    if counts := forecast.unknown_counts:
+        have = "has one item" if len(counts) == 1 else "have one item each"
+        unknown.append(f"if {_names(counts)} {have}")
+    return f"{text} ({'; '.join(unknown)})" if unknown else text
 
 
 def _names(names: Sequence[str]) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from graphlib import CycleError, TopologicalSorter
 from typing import Final
 
 from toolplan.events import StepState
 from toolplan.path import Json
-from toolplan.plan import DEFAULT_MAX_ITEMS, DEFAULT_MAX_PAGES, Step, When
+from toolplan.plan import DEFAULT_MAX_ITEMS, DEFAULT_MAX_PAGES, Plan, Step, When, needs
 from toolplan.render._lines import Piece, plain, wrapped
-from toolplan.render.printable import cell, compact_json, number_text, printable, value_text
+from toolplan.render.printable import cell, number_text, printable, value_text
 
 VALUE_WIDTH: Final = 2_000
 """The most characters of a value that are shown."""
@@ -26,6 +28,24 @@ COLOURS: Final = {
 """For the state of a step in a drawing of a run: the colours of the box and of its frame."""
 
 
+def layers(plan: Plan) -> Iterator[list[Step]]:
+    """Yield the steps by the length of the longest chain before them; those of cycles come last."""
+    steps: dict[str, list[Step]] = {}  # a faulty plan may use an id twice
+    for step in plan.steps:
+        steps.setdefault(step.id, []).append(step)
+    order = {name: at for at, name in enumerate(steps)}
+    sorter = TopologicalSorter[str]()
+    for step in plan.steps:
+        sorter.add(step.id, *(name for name in needs(step) if name in steps))
+    with suppress(CycleError):  # what stands before the cycle is sorted all the same
+        sorter.prepare()
+    while ready := sorter.get_ready():
+        sorter.done(*ready)
+        yield [step for name in sorted(ready, key=order.__getitem__) for step in steps.pop(name)]
+    if steps:
+        yield [step for same in steps.values() for step in same]
+
+
 def argument_texts(step: Step, width: int = VALUE_WIDTH) -> Iterator[str]:
     """Yield the arguments of `step`, each as `name: value`."""
     return (f"{cell(name)}: {value_text(value, width)}" for name, value in step.args.items())
@@ -36,15 +56,10 @@ def condition_texts(step: Step, width: int = VALUE_WIDTH) -> Iterator[str]:
     if step.after:
         yield "after " + ", ".join(map(printable, step.after))
     if step.for_each is not None:
-        most = ""
-        if step.max_items != DEFAULT_MAX_ITEMS:
-            most = f", at most {number_text(step.max_items, grouped=True)}"
+        most = _at_most(step.max_items, DEFAULT_MAX_ITEMS)
         yield f"for each item of {value_text(step.for_each, width)}{most}"
     if step.pages is not None:
-        most = ""
-        if step.max_pages != DEFAULT_MAX_PAGES:
-            most = f", at most {number_text(step.max_pages, grouped=True)}"
-        yield f"all pages{most}"
+        yield f"all pages{_at_most(step.max_pages, DEFAULT_MAX_PAGES)}"
     if step.when is not None:
         yield f"when {condition_text(step.when, width)}"
     if step.on_error == "continue":
@@ -55,9 +70,13 @@ def condition_texts(step: Step, width: int = VALUE_WIDTH) -> Iterator[str]:
         yield f"retries: {number_text(step.retries)}"
 
 
+def _at_most(count: int, usual: int) -> str:
+    return "" if count == usual else f", at most {number_text(count, grouped=True)}"
+
+
 def condition_text(when: When, width: int = VALUE_WIDTH) -> str:
     """Return a condition in words, followed by its JSON Schema."""
-    said = f"{condition_words(when)}: {compact_json(when.schema, width)}"
+    said = f"{condition_words(when)}: {value_text(when.schema, width)}"
     return f"{value_text(when.value, width)} {said}"
 
 
@@ -90,21 +109,18 @@ def _words(schema: Json) -> list[str]:
     for keyword, value in schema.items() if isinstance(schema, dict) else ():
         match keyword, value:
             case ("enum", list()):
-                said.append("is one of " + ", ".join(_short(each) for each in value))
+                listed = ", ".join(value_text(each, VALUE_WIDTH) for each in value)
+                said.append(f"is one of {listed}")
             case ("not", dict()) if inner := _words(value):
                 said.append(f"is not so that it {' and '.join(inner)}")
             case _ if keyword in _BOUNDS:
                 before, _, behind = _BOUNDS[keyword].partition("{}")
-                said.append(before + _short(value) + behind)
+                said.append(before + value_text(value, VALUE_WIDTH) + behind)
             case ("title" | "description" | "$comment", _):
                 continue
             case _:
                 return []
     return said
-
-
-def _short(value: Json) -> str:
-    return compact_json(value, VALUE_WIDTH)
 
 
 def box_lines(step: Step, mark: str, width: int, most: int) -> list[str]:
@@ -116,8 +132,4 @@ def box_lines(step: Step, mark: str, width: int, most: int) -> list[str]:
     texts = [f"{printable(step.id)}: {printable(step.tool)}"]
     texts += [*condition_texts(step, most), *argument_texts(step, most)]
     texts += [printable(mark)] if mark else []
-    return [line for text in texts for line in _wrapped(text, width)]
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    return [plain([line]) for line in wrapped((Piece(text),), width)]
+    return [plain([line]) for text in texts for line in wrapped((Piece(text),), width)]

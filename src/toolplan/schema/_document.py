@@ -25,19 +25,20 @@ MAX_WORK: Final = 100_000
 Node: TypeAlias = dict[str, Json] | bool
 JsonType: TypeAlias = Literal["null", "boolean", "integer", "number", "string", "array", "object"]
 
-_IN_PLACE_LISTS: Final = ("allOf", "anyOf", "oneOf")
-_IN_PLACE: Final = ("not", "if", "then", "else")
-_CHILD: Final = (
-    "additionalProperties",
-    "unevaluatedProperties",
-    "propertyNames",
-    "contains",
-    "additionalItems",
-    "unevaluatedItems",
-)
-_CHILD_MAPS: Final = ("properties", "patternProperties", "$defs", "definitions")
-_IN_PLACE_NAMES: Final = frozenset((*_IN_PLACE_LISTS, *_IN_PLACE, "dependentSchemas"))
-_CHILD_NAMES: Final = frozenset((*_CHILD, "prefixItems", "items", *_CHILD_MAPS))
+_Kind: TypeAlias = Literal["node", "list", "either", "map"]
+_IN_PLACE: Final[Mapping[str, _Kind]] = {
+    **dict.fromkeys(("allOf", "anyOf", "oneOf"), "list"),
+    **dict.fromkeys(("not", "if", "then", "else"), "node"),
+    "dependentSchemas": "map",
+}
+"""Keywords with schemas of the same value, and how they hold them."""
+_KEYWORDS: Final[Mapping[str, _Kind]] = {
+    **_IN_PLACE,
+    **dict.fromkeys(("additionalProperties", "unevaluatedProperties", "propertyNames"), "node"),
+    **dict.fromkeys(("contains", "additionalItems", "unevaluatedItems"), "node"),
+    **dict.fromkeys(("prefixItems", "items"), "either"),
+    **dict.fromkeys(("properties", "patternProperties", "$defs", "definitions"), "map"),
+}
 _ROOT: Final = "root"
 _TOOL_WORDS: Final = frozenset(("title", "description", "icons"))
 _SCHEMA_WORDS: Final = frozenset(("title", "description", "examples", "$comment"))
@@ -106,42 +107,24 @@ def sub_schemas(node: Json) -> Iterator[dict[str, Json]]:
         current = pending.pop()
         if isinstance(current, dict):
             yield current
-            pending.extend(_children(current))
-
-
-def _children(node: dict[str, Json]) -> Iterator[Json]:
-    yield from in_place(node)
-    if _CHILD_NAMES.isdisjoint(node):  # most parts are leaves
-        return
-    for name in _CHILD:
-        if name in node:
-            yield node[name]
-    for name in ("prefixItems", "items"):
-        value = node.get(name)
-        if isinstance(value, list):
-            yield from value
-        elif value is not None:
-            yield value
-    for name in _CHILD_MAPS:
-        value = node.get(name)
-        if isinstance(value, dict):
-            yield from value.values()
+            pending.extend(_held(current, _KEYWORDS))
 
 
 def in_place(node: dict[str, Json]) -> Iterator[Json]:
     """Yield the sub-schemas of `node` that apply to the same value, without `$ref`."""
-    if _IN_PLACE_NAMES.isdisjoint(node):
-        return
-    for name in _IN_PLACE_LISTS:
-        value = node.get(name)
-        if isinstance(value, list):
+    return _held(node, _IN_PLACE)
+
+
+def _held(node: dict[str, Json], keywords: Mapping[str, _Kind]) -> Iterator[Json]:
+    """Yield the schemas that `node` has under `keywords`."""
+    for name, value in node.items():
+        kind = keywords.get(name)
+        if kind == "map" and isinstance(value, dict):
+            yield from value.values()
+        elif kind in ("list", "either") and isinstance(value, list):
             yield from value
-    for name in _IN_PLACE:
-        if name in node:
-            yield node[name]
-    dependent = node.get("dependentSchemas")
-    if isinstance(dependent, dict):
-        yield from dependent.values()
+        elif kind in ("node", "either"):
+            yield value
 
 
 def _bound(raw: Json) -> None:
@@ -229,20 +212,16 @@ def _moved(schema: dict[str, Json]) -> dict[str, Json]:
             return node
         new: dict[str, Json] = {}
         for key, value in node.items():
+            kind = _KEYWORDS.get(key)
             if key == "$ref" and isinstance(value, str):
                 new[key] = f"#/$defs/{_ROOT}{value[1:]}"
-            elif key in _CHILD_MAPS or key == "dependentSchemas":
-                new[key] = _each(value)
-            elif key in _IN_PLACE_LISTS or key in ("prefixItems", "items"):
-                new[key] = [moved(v) for v in value] if isinstance(value, list) else moved(value)
-            elif key in _IN_PLACE or key in _CHILD:
-                new[key] = moved(value)
+            elif kind == "map" and isinstance(value, dict):
+                new[key] = {name: moved(inner) for name, inner in value.items()}
+            elif kind in ("list", "either") and isinstance(value, list):
+                new[key] = [moved(inner) for inner in value]
             else:
-                new[key] = value
+                new[key] = moved(value) if kind in ("node", "either") else value
         return new
-
-    def _each(value: Json) -> Json:
-        return {k: moved(v) for k, v in value.items()} if isinstance(value, dict) else value
 
     result = moved(schema)
     return result if isinstance(result, dict) else {}

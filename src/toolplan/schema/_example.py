@@ -6,7 +6,6 @@ first, and each value is checked against the schema.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
@@ -15,7 +14,8 @@ from typing import Final, TypeAlias, TypeVar
 from toolplan.errors import ToolplanError
 from toolplan.path import Json, copied
 from toolplan.schema._document import Node, SchemaError, value_types
-from toolplan.schema._literals import numbers, sizes, texts
+from toolplan.schema._literals import numbers, texts
+from toolplan.schema._wanted import Wanted, all_of, key_of, wanted_by
 
 Target: TypeAlias = Callable[[Json], Node | None]
 Accepts: TypeAlias = Callable[[Node, Json], bool]
@@ -33,15 +33,6 @@ _TURNS: Final = 3
 
 T = TypeVar("T")
 _Parts: TypeAlias = tuple[dict[str, Json], ...]
-
-_SHAPES: Final = (
-    ("object", ("properties", "required", "additionalProperties", "patternProperties")),
-    ("array", ("items", "prefixItems", "minItems", "maxItems", "contains")),
-    ("string", ("format", "pattern", "minLength", "maxLength")),
-    ("number", ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")),
-)
-_ORDER: Final = ("string", "object", "array", "number", "integer", "boolean", "null")
-_HARD: Final = ("not", "oneOf", "if", "contains", "pattern", "dependentRequired", "propertyNames")
 
 
 class NoExample(ToolplanError):
@@ -116,13 +107,15 @@ class _Maker:
         self._spend()
         if depth > _MAX_DEPTH or not isinstance(node, dict | bool):
             raise _Nothing
-        branches = [*islice(self._branches(node, 0), _MAX_CHOICES)]
-        branches.sort(key=_is_null)
-        for parts in branches:
+        branches = [
+            (parts, wanted_by(parts)) for parts in islice(self._branches(node, 0), _MAX_CHOICES)
+        ]
+        branches.sort(key=lambda branch: branch[1].types() == ("null",))
+        for parts, wanted in branches:
             self._open.update(map(id, parts))
             try:
-                for value in islice(self._candidates(node, parts, depth), _MAX_CHOICES):
-                    if not _is_hard(parts) or self._checks.passes(node, value, unknown=True):
+                for value in islice(self._candidates(node, wanted, depth), _MAX_CHOICES):
+                    if not wanted.is_hard or self._checks.passes(node, value, unknown=True):
                         return value
             except _Nothing:
                 continue
@@ -172,98 +165,77 @@ class _Maker:
             for more in self._branches(option, nesting + 1):
                 yield from self._joined((*parts, *more), groups, at + 1, nesting)
 
-    def _candidates(self, node: Node, parts: _Parts, depth: int) -> Iterator[Json]:
-        types = _types(parts)
-        if not types:
-            return
-        fixed = _fixed(parts)
-        if fixed is not None:
-            fitting = [each for each in fixed if {*value_types(each)} & {*types}]
+    def _candidates(self, node: Node, wanted: Wanted, depth: int) -> Iterator[Json]:
+        types = wanted.types()
+        if wanted.enum is not None:
+            fitting = [each for each in wanted.enum.values() if {*value_types(each)} & {*types}]
             several = sorted(_rotated(fitting, self._turn), key=lambda each: each is None)
             yield from map(copied, several)
             return
-        for given in _given(parts):
+        for given in wanted.given:
             if {*value_types(given)} & {*types} and self._checks.passes(node, given, unknown=False):
                 yield copied(given)
         for name in sorted(_rotated(types, self._turn), key=lambda each: each == "null"):
             try:
-                yield from self._of_type(name, parts, depth)
+                yield from self._of_type(name, wanted, depth)
             except _Nothing:
                 continue
 
-    def _of_type(self, name: str, parts: _Parts, depth: int) -> Iterator[Json]:
+    def _of_type(self, name: str, wanted: Wanted, depth: int) -> Iterator[Json]:
         self._number += 1
         match name:
             case "object":
-                yield self._object(parts, depth)
+                yield self._object(wanted, depth)
             case "array":
-                yield self._array(parts, depth)
+                yield self._array(wanted, depth)
             case "string":
-                yield from texts(parts, self._number)
+                yield from texts(wanted, self._number)
             case "integer" | "number":
-                yield from numbers(parts, self._number, whole=name == "integer")
+                yield from numbers(wanted, self._number, whole=name == "integer")
             case "boolean":
-                yield from ([True, False] if self._turn % 2 == 0 else [False, True])
+                yield from _rotated([True, False], self._turn)
             case _:
                 yield None
 
-    def _object(self, parts: _Parts, depth: int) -> Json:
-        declared = _declared(parts)
-        needed = _names_required(parts)
+    def _object(self, wanted: Wanted, depth: int) -> Json:
         made: dict[str, Json] = {}
         lean = self._is_lean(depth)
-        for name in [*declared, *(each for each in needed if each not in declared)]:
-            if name not in needed and (lean or _is_closed_to(parts, name)):
+        for name in {**dict.fromkeys(wanted.properties), **wanted.required}:
+            is_closed = any(name not in names for names in wanted.closed)
+            if name not in wanted.required and (lean or is_closed):
                 continue
-            inner = declared.get(name) or _undeclared(parts)
             try:
-                made[name] = self.make(_all_of(inner), depth + 1)
+                made[name] = self.make(wanted.property(name), depth + 1)
             except _Nothing:
-                if name in needed:
+                if name in wanted.required:
                     raise
-        most = _least(parts, "maxProperties")
-        for name in reversed(list(made)):
-            if most is None or len(made) <= most:
-                break
-            if name not in needed:
-                del made[name]
-        return self._filled_up(made, parts, depth)
-
-    def _filled_up(self, made: dict[str, Json], parts: _Parts, depth: int) -> Json:
-        wanted = min(_most(parts, "minProperties") or 0, MAX_ITEMS)
-        names = _names(parts)
-        while len(made) < wanted:
-            name, inner = next(names)
+        over = len(made) - wanted.sizes.get("maxProperties", len(made))
+        spare = [name for name in made if name not in wanted.required]
+        for name in spare[::-1][: max(over, 0)]:
+            del made[name]
+        further = _further_properties(wanted)
+        while len(made) < min(wanted.sizes.get("minProperties", 0), MAX_ITEMS):
+            name, inner = next(further)
             self._spend()
             if name not in made:
-                made[name] = self.make(_all_of(inner), depth + 1)
+                made[name] = self.make(inner, depth + 1)
         return made
 
-    def _array(self, parts: _Parts, depth: int) -> Json:
-        least = _most(parts, "minItems") or 0
-        most = _least(parts, "maxItems")
-        contained = [part["contains"] for part in parts if part.get("contains") is not None]
-        if contained:
-            least = max(least, 1)
+    def _array(self, wanted: Wanted, depth: int) -> Json:
+        least = max(wanted.sizes.get("minItems", 0), bool(wanted.contains))
         if least > MAX_ITEMS:
             raise _Nothing
-        wanted = least if self._is_lean(depth) else max(least, self._items)
-        wanted = wanted if most is None else min(wanted, int(most))
-        distinct = any(part.get("uniqueItems") is True for part in parts)
-        made: list[Json] = []
-        seen: set[str] = set()
+        count = least if self._is_lean(depth) else max(least, self._items)
+        count = min(count, wanted.sizes.get("maxItems", count))
+        made: dict[str, Json] = {}
         turn = self._turn
         try:
-            for at in range(wanted + (20 if distinct else 0)):
-                if len(made) >= wanted:
+            for at in range(count + (20 if wanted.is_distinct else 0)):
+                if len(made) >= count:
                     break
                 self._turn = turn + at
-                inner = _element(parts, len(made)) + (contained if not made else [])
-                item = self.make(_all_of(inner), depth + 1)
-                key = _key(item) if distinct else str(at)
-                if key not in seen:
-                    seen.add(key)
-                    made.append(item)
+                item = self.make(wanted.element(len(made)), depth + 1)
+                made.setdefault(key_of(item) if wanted.is_distinct else str(at), item)
         except _Nothing:
             if len(made) < least:
                 raise
@@ -271,7 +243,7 @@ class _Maker:
             self._turn = turn
         if len(made) < least:
             raise _Nothing
-        return [*made]
+        return [*made.values()]
 
     def _is_lean(self, depth: int) -> bool:
         """Return whether to make only what is required: deep down, or near the limit."""
@@ -283,141 +255,17 @@ class _Maker:
             raise _Exhausted
 
 
+def _further_properties(wanted: Wanted) -> Iterator[tuple[str, Json]]:
+    """Yield names for further properties, each with its schema."""
+    rules = wanted_by(wanted.name_rules)
+    for at in range(MAX_ITEMS):
+        for pattern, inner in wanted.by_pattern:
+            yield from ((text, inner) for text in texts(Wanted(patterns=[pattern]), at))
+        yield from ((text, all_of(wanted.undeclared)) for text in texts(rules, at))
+    raise _Nothing
+
+
 def _rotated(options: Sequence[T], turn: int) -> list[T]:
     """Return `options`, beginning with another one at each turn."""
     start = turn % len(options) if options else 0
     return [*options[start:], *options[:start]]
-
-
-def _key(value: Json) -> str:
-    return json.dumps(value, sort_keys=True)
-
-
-def _is_null(parts: _Parts) -> bool:
-    return _types(parts) == ("null",)
-
-
-def _is_hard(parts: _Parts) -> bool:
-    """Return whether a value made for `parts` must be checked."""
-    return len(parts) > 1 or any(name in part for part in parts for name in _HARD)
-
-
-def _types(parts: _Parts) -> tuple[str, ...]:
-    """Return the types that all of `parts` allow, declared and likely ones first."""
-    order: list[str] = []
-    allowed = set(_ORDER)
-    for part in parts:
-        declared = part.get("type")
-        names = [declared] if isinstance(declared, str) else declared
-        if isinstance(names, list):
-            listed = [name for name in names if isinstance(name, str)]
-            order += [name for name in listed if name not in order]
-            allowed &= {*listed, "integer"} if "number" in listed else set(listed)
-    for name, keywords in _SHAPES:
-        if name not in order and any(keyword in part for part in parts for keyword in keywords):
-            order.append(name)
-    order += [name for name in _ORDER if name not in order]
-    return tuple(name for name in order if name in allowed)
-
-
-def _fixed(parts: _Parts) -> list[Json] | None:
-    """Return the values that `enum` and `const` allow; None without either."""
-    found: list[Json] | None = None
-    for part in parts:
-        listed = part.get("enum")
-        values = listed if isinstance(listed, list) else None
-        if "const" in part:
-            values = [part["const"]]
-        if values is not None:
-            keys = None if found is None else {*map(_key, values)}
-            found = values if keys is None else [each for each in found or [] if _key(each) in keys]
-    return found
-
-
-def _given(parts: _Parts) -> Iterator[Json]:
-    """Yield the schema's own examples and default that are not empty."""
-    for part in parts:
-        examples = part.get("examples")
-        listed = examples[:3] if isinstance(examples, list) else []
-        yield from (each for each in (*listed, part.get("default")) if each not in (None, [], {}))
-
-
-def _declared(parts: _Parts) -> dict[str, list[Json]]:
-    found: dict[str, list[Json]] = {}
-    for part in parts:
-        properties = part.get("properties")
-        if isinstance(properties, dict):
-            for name, inner in properties.items():
-                found.setdefault(name, []).append(inner)
-    return found
-
-
-def _names_required(parts: _Parts) -> dict[str, None]:
-    found: dict[str, None] = {}
-    for part in parts:
-        listed = part.get("required")
-        if isinstance(listed, list):
-            found.update((name, None) for name in listed if isinstance(name, str))
-    return found
-
-
-def _is_closed_to(parts: _Parts, name: str) -> bool:
-    for part in parts:
-        properties = part.get("properties")
-        known = isinstance(properties, dict) and name in properties
-        if part.get("additionalProperties") is False and not known:
-            return not part.get("patternProperties")
-    return False
-
-
-def _undeclared(parts: _Parts) -> list[Json]:
-    return [part["additionalProperties"] for part in parts if "additionalProperties" in part]
-
-
-def _names(parts: _Parts) -> Iterator[tuple[str, list[Json]]]:
-    """Yield names for further properties, each with its schemas."""
-    patterns = [
-        (pattern, inner)
-        for part in parts
-        if isinstance(named := part.get("patternProperties"), dict)
-        for pattern, inner in named.items()
-    ]
-    rules = tuple(rule for part in parts if isinstance(rule := part.get("propertyNames"), dict))
-    for at in range(MAX_ITEMS):
-        for pattern, inner in patterns:
-            yield from ((text, [inner]) for text in texts(({"pattern": pattern},), at))
-        for text in texts(rules, at):
-            yield text, _undeclared(parts)
-    raise _Nothing
-
-
-def _element(parts: _Parts, at: int) -> list[Json]:
-    """Return the schemas of the element at position `at` of a list."""
-    found: list[Json] = []
-    for part in parts:
-        first, rest = part.get("prefixItems"), part.get("items")
-        if isinstance(rest, list):  # tuples before draft 2020-12
-            first, rest = rest, part.get("additionalItems")
-        if isinstance(first, list) and at < len(first):
-            found.append(first[at])
-        elif rest is not None:
-            found.append(rest)
-    return found
-
-
-def _all_of(nodes: list[Json]) -> Json:
-    match nodes:
-        case []:
-            return True
-        case [node]:
-            return node
-        case _:
-            return {"allOf": nodes}
-
-
-def _least(parts: _Parts, name: str) -> int | None:
-    return min(sizes(parts, name), default=None)
-
-
-def _most(parts: _Parts, name: str) -> int | None:
-    return max(sizes(parts, name), default=None)

@@ -62,18 +62,12 @@ def types_of(schema: Schema) -> frozenset[JsonType]:
 def required(schema: Schema) -> tuple[str, ...]:
     """Return the required properties of all alternatives, in declared order."""
     if schema.required is None:
-        schema.required = _required(schema)
+        branches = _branches(schema)
+        if branches is None:
+            branches = [(schema.node,)] if isinstance(schema.node, dict) else []
+        first, *others = [_required_of(branch) for branch in branches] or [()]
+        schema.required = tuple(name for name in first if all(name in each for each in others))
     return schema.required
-
-
-def _required(schema: Schema) -> tuple[str, ...]:
-    branches = _branches(schema)
-    if branches is None:
-        return _required_of((schema.node,) if isinstance(schema.node, dict) else ())
-    if not branches:
-        return ()
-    each = [_required_of(branch) for branch in branches]
-    return tuple(name for name in each[0] if all(name in names for names in each))
 
 
 def without_null(schema: Schema) -> Schema:
@@ -146,11 +140,7 @@ def describe(schema: Schema) -> str:
             each = (describe(schema.part(e)) for e in options if isinstance(e, dict))
             return " or ".join(dict.fromkeys(each))
     types = types_of(schema)
-    if types == ALL_TYPES:
-        return "any value"
-    if "number" in types:
-        types -= {"integer"}
-    return " or ".join(ARTICLE[each] for each in ARTICLE if each in types) or "no value at all"
+    return "any value" if types == ALL_TYPES else _named(types) or "no value at all"
 
 
 def _bounds(node: dict[str, Json]) -> str:
@@ -253,11 +243,8 @@ def _item(branch: _Branch, segment: int | Every) -> tuple[Node, ...] | Absent | 
         rest = node.get("items")
         if isinstance(rest, list):  # the spelling of tuples before draft 2020-12
             first, rest = rest, node.get("additionalItems")
-        fixed = (
-            [each for each in first if isinstance(each, dict | bool)]
-            if isinstance(first, list)
-            else []
-        )
+        listed = first if isinstance(first, list) else []
+        fixed = [each for each in listed if isinstance(each, dict | bool)]
         if isinstance(segment, int):
             most = node.get("maxItems")
             if isinstance(most, int) and segment >= most:

@@ -1,6 +1,6 @@
 """Summaries of answers, written by a model and checked against the results."""
 
 from toolplan.summary.form import Format
-from toolplan.summary.summariser import Summariser, Summary, SummaryView
+from toolplan.summary.summariser import Summariser, Summary
 
-__all__ = ["Format", "Summariser", "Summary", "SummaryView"]
+__all__ = ["Format", "Summariser", "Summary"]

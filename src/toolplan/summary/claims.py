@@ -1,120 +1,187 @@
-"""Claims: every number, share and identity of a text, and where it is in the results.
+"""Claims: the numbers, shares and identities of a text, and whether the results have them.
 
-Names and dates are not checked.
+Names and dates are not checked. A claim that is found may still be in a wrong sentence. A claim
+that is not found was invented, computed by the writer, or has another source, and must be marked.
 
-A claim that is found may still be in a wrong sentence. A claim that is not found was invented,
-computed by the writer, or has another source, and must be marked.
-
-- A **number** is found if a value of the rows or the analysis rounds to it at its precision (`1.2k`
-  is 1,150 to 1,250); after "about" and the like, within half of its last digit that is not zero,
-  at most five percent. A limit of the question may be repeated ("the last 90 days", "top 5"). An
-  ordinal ("3rd") must be within the longest list.
-- A **share** ("37 %") is found if the rows or the analysis have it or its fraction, or if it is the
-  share of a count in its total.
-- An **identity** ("S1-001") is found if it is a whole word of one value, of the plan's literals or
-  of the question.
+- A **number** is found if a number of the rows or of the computed answer rounds to it at its
+  precision. A limit of the question may be repeated ("the last 90 days", "top 5").
+- A **share** ("37 %") is found if the results have it or its fraction, or if it is the share of a
+  count in the total of its column.
+- An **identity** ("S1-001") is found if a text of the rows, the answer or the question has it.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from enum import StrEnum
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
 
-from toolplan.summary.evidence import Evidence, Origin, Place, folded
-from toolplan.summary.numbers import Figure, figures, split_at_spaces
-from toolplan.summary.spans import Span, blanked, dates, identities
+from toolplan.answer import Answer
+from toolplan.answer.sections import Section
+from toolplan.events import Run, StepState
+from toolplan.path import Json
+from toolplan.summary.figures import Figure, Span, figures, identities, years
 
+_LONGEST_TEXT: Final = 4_000  # characters of a text that are evidence
+_RATIO_WORDS: Final = frozenset((
+    "rate", "rates", "ratio", "share", "shares", "percent", "percentage", "pct", "proportion",
+    "fraction", "probability",
+))  # fmt: skip
 _LIMIT_WORDS: Final = frozenset((
     "last", "past", "previous", "next", "top", "bottom", "first", "within", "than", "least", "most",
-    "above", "below", "over", "under", "limit",
+    "above", "below", "over", "under", "limit", "minute", "hour", "day", "week", "month", "quarter",
+    "year",
 ))  # fmt: skip
-_UNITS_OF_TIME = re.compile(r"[ -]?(minute|hour|day|week|month|quarter|year)s?\b", re.IGNORECASE)
+_WORD_BEFORE = re.compile(r"([a-z]+) ?$", re.IGNORECASE)
+_WORD_BEHIND = re.compile(r"[ -]?([a-z]+?)s?\b", re.IGNORECASE)
 _LIST_MARK = re.compile(r"^[ \t>*_]*\d{1,3}[.)](?=[ \t])", re.MULTILINE)
-_WORD_BEFORE = re.compile(r"([A-Za-z]+)[ ]?$")
-
-
-class ClaimKind(StrEnum):
-    """The kind of a claim."""
-
-    NUMBER = "number"
-    SHARE = "share"
-    IDENTITY = "identity"
+_DIGIT = re.compile(r"\d")
+_EPSILON: Final = 1e-12
 
 
 class Claim(Struct, frozen=True):
-    """A figure or identity of a text.
-
-    `span` is its start and end in the text; `where` is None if it was not found.
-    """
+    """A figure or identity at `span` of a text, and whether the results have it."""
 
     text: str
-    span: tuple[int, int]
-    kind: ClaimKind
-    where: Place | None
+    span: Span
+    found: bool
 
-    @property
-    def found(self) -> bool:
-        """Whether it is in the results."""
-        return self.where is not None
+
+class Evidence(Struct, frozen=True):
+    """The numbers, shares (in percent), identities and texts of results, and the question."""
+
+    numbers: Sequence[float]
+    shares: Sequence[float]
+    identities: frozenset[str]
+    texts: frozenset[str]
+    question: str
+
+
+def evidence_of(answer: Answer, run: Run, question: str = "") -> Evidence:
+    """Return the evidence for a text on `answer`.
+
+    It comes from the whole outputs of the steps of the answer, not only from the rows that are
+    shown. Outputs of other steps are not evidence: among thousands of rows any number is found.
+    """
+    numbers, shares, texts = set[float](), set[float](), set[str]()
+    # a section may be about several steps
+    for step in {name for section in answer.sections for name in section.step.split(", ")}:
+        if step in run.steps and run.steps[step].state is StepState.SUCCEEDED:
+            for name, value in _leaves(run.steps[step].output):
+                if isinstance(value, str):
+                    texts.add(value[:_LONGEST_TEXT])
+                elif (number := _finite(value)) is not None:
+                    numbers.add(number)
+                    shares.update(_as_shares(name, number))
+    sentences = [answer.headline, *answer.on_the_way, *(each.text for each in answer.problems)]
+    for section in answer.sections:
+        numbers.add(float(section.total))
+        shares.update(_shares_of_counts(section))
+        sentences += (section.summary, *(insight.text for insight in section.insights))
+    for text in (*filter(_DIGIT.search, texts), *sentences):
+        numbers.update(map(float, years(text)))
+        for each in figures(text):
+            (shares if each.share else numbers).add(each.value)
+    for text in sentences:  # "falling by 12": the sentence has -12
+        numbers.update(-each.value for each in figures(text) if each.value < 0)
+    numbers.update(map(float, years(question)))
+    return Evidence(
+        sorted(filter(math.isfinite, numbers)),
+        sorted(filter(math.isfinite, shares)),
+        frozenset(_names((*texts, *sentences, question))),
+        frozenset(texts),
+        question,
+    )
 
 
 def check_claims(text: str, evidence: Evidence) -> tuple[Claim, ...]:
-    """Return the claims of `text`, in order, each with its place in `evidence`."""
+    """Return the claims of `text`, in order, looked up in `evidence`."""
     plain = _LIST_MARK.sub(lambda match: " " * len(match[0]), text)
-    named = identities(plain)
-    counted = figures(blanked(plain, (*dates(plain), *named)))
+    limits = {
+        limit for each in figures(evidence.question) for limit in _limits(evidence.question, each)
+    }
     claims = [
-        *(_identity(text, span, evidence) for span in named),
-        *(_number_claim(text, each, evidence) for each in counted),
+        Claim(text[start:end], (start, end), text[start:end].casefold() in evidence.identities)
+        for start, end in identities(plain)
     ]
-    return tuple(sorted(claims, key=lambda each: each.span))
+    for each in figures(plain):
+        found = _is_found(each, evidence) or not limits.isdisjoint(_limits(plain, each))
+        claims.append(Claim(text[slice(*each.span)], each.span, found))
+    return tuple(sorted(claims, key=lambda claim: claim.span))
 
 
-def _identity(text: str, span: Span, evidence: Evidence) -> Claim:
-    said = text[slice(*span)]
-    return Claim(said, span, ClaimKind.IDENTITY, evidence.phrase(folded(said)))
+def _leaves(value: Json, name: str = "") -> Iterator[tuple[str, Json]]:
+    """Yield the texts, numbers and constants of an output, each with the name of its field."""
+    left: list[tuple[str, Json]] = [(name, value)]
+    while left:
+        name, value = left.pop()
+        if isinstance(value, dict):
+            left += value.items()
+        elif isinstance(value, list):
+            left += ((name, inner) for inner in value)
+        else:
+            yield name, value
 
 
-def _number_claim(text: str, figure: Figure, evidence: Evidence) -> Claim:
-    kind = ClaimKind.SHARE if figure.share else ClaimKind.NUMBER
-    where = _number(figure, evidence)
-    if where is None and not figure.share:
-        parts = split_at_spaces(text, figure)
-        places = [_number(each, evidence) for each in parts]
-        if places and all(places):
-            where = places[0]
-    if where is None and _repeats_limit(text, figure, evidence.question):
-        where = Place(Origin.QUESTION)
-    span = (figure.start, figure.end)
-    return Claim(text[slice(*span)], span, kind, where)
+def _finite(value: Json) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
-def _number(figure: Figure, evidence: Evidence) -> Place | None:
-    if figure.nth:
-        inside = 1 <= figure.value <= evidence.longest_list
-        return Place(Origin.ANALYSIS) if inside else None
+def _as_shares(name: str, number: float) -> Iterator[float]:
+    """Yield what a number of the field `name` is in percent, where it may be a share."""
+    is_ratio = "%" in name or not _RATIO_WORDS.isdisjoint(re.split(r"[\W_]+", name.casefold()))
+    if 0 < number < 1 or (is_ratio and 0 <= number <= 1):
+        yield 100 * number
+    if is_ratio:
+        yield number
+
+
+def _shares_of_counts(section: Section) -> Iterator[float]:
+    """Yield the share of each count in the total of its column, where all rows are shown."""
+    if len(section.shown) < section.total:
+        return
+    for name in section.columns:
+        values = [_finite(row.get(name)) for row in section.shown]
+        counts = [each for each in values if each is not None and each >= 0 and each == int(each)]
+        if len(counts) == len(values) and (total := sum(counts)):
+            yield from (100 * count / total for count in counts)
+
+
+def _names(texts: Iterable[str]) -> Iterator[str]:
+    for text in filter(_DIGIT.search, texts):
+        yield from (text[start:end].casefold() for start, end in identities(text))
+
+
+def _limits(text: str, figure: Figure) -> Iterator[tuple[float, bool, str]]:
+    """Yield `figure` with the words beside it that make it a limit: last 5, 90 days."""
+    start, end = figure.span
+    for match in (
+        _WORD_BEFORE.search(text, max(0, start - 20), start),
+        _WORD_BEHIND.match(text, end),
+    ):
+        if match is not None and match[1].casefold() in _LIMIT_WORDS:
+            yield figure.value, figure.share, match[1].casefold()
+
+
+def _is_found(figure: Figure, evidence: Evidence) -> bool:
     if figure.share:
-        return evidence.share(figure.value, figure.tolerance)
-    where = evidence.number(figure.value, figure.tolerance)
-    if where is None and figure.either:
-        return evidence.share(figure.value, figure.tolerance)
-    return where
+        return _near(evidence.shares, figure)
+    return _near(evidence.numbers, figure) or (figure.either and _near(evidence.shares, figure))
 
 
-def _repeats_limit(text: str, figure: Figure, question: str) -> bool:
-    """Return whether `figure` repeats a limit of the question: "the last 90 days", "top 5"."""
-    before = _WORD_BEFORE.search(text[: figure.start])
-    unit = _UNITS_OF_TIME.match(text, figure.end)
-    for other in figures(question):
-        if other.value != figure.value or other.share != figure.share:
-            continue
-        its_before = _WORD_BEFORE.search(question[: other.start])
-        its_unit = _UNITS_OF_TIME.match(question, other.end)
-        if unit and its_unit and unit[1].casefold() == its_unit[1].casefold():
-            return True
-        if before and its_before and before[1].casefold() == its_before[1].casefold():
-            return before[1].casefold() in _LIMIT_WORDS
-    return False
+def _near(known: Sequence[float], figure: Figure) -> bool:
+    if not math.isfinite(figure.value):
+        return False
+    reach = figure.tolerance + _EPSILON * abs(figure.value)
+    at = bisect_left(known, figure.value - reach)
+    return at < len(known) and known[at] <= figure.value + reach

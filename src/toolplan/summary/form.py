@@ -1,15 +1,12 @@
-"""The formats of a summary (plain text, Markdown, JSON), and marks on claims that are not found."""
+"""The parts of a summary as plain text and as Markdown."""
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal, TypeAlias
 
 from toolplan.answer import Answer
 from toolplan.events import Run, RunState, StepState
-from toolplan.path import Json
 from toolplan.render.document import (
     Block,
     Bullets,
@@ -28,18 +25,12 @@ from toolplan.summary.text import in_markdown
 
 Format: TypeAlias = Literal["plain", "markdown", "json"]
 
-MARK: Final = "[?]"
-"""The mark after a claim that was not found, in plain text."""
-
-SIGN: Final = "⚠"
-"""The mark in Markdown, where the claim is also struck through."""
-
 _MOST_PROBLEMS: Final = 20
 _MOST_NAMED: Final = 12
 
 
-def head_lines(answer: Answer, run: Run) -> tuple[str, ...]:
-    """Return a line for each step that did not succeed, shown before the text of the model."""
+def head_text(answer: Answer, run: Run, form: Format) -> str:
+    """Return a line for each step that did not succeed, to be shown before a model's words."""
     lines: list[str] = []
     if run.status is not RunState.SUCCEEDED:
         done = sum(step.state is StepState.SUCCEEDED for step in run.steps.values())
@@ -47,32 +38,23 @@ def head_lines(answer: Answer, run: Run) -> tuple[str, ...]:
         total = count_text(len(run.steps), "step")
         lines.append(f"State of the run: {state}; {done} of {total} succeeded.")
     lines += [problem.text for problem in answer.problems[:_MOST_PROBLEMS]]
-    if more := len(answer.problems) - _MOST_PROBLEMS:
-        lines += [f"{number_text(more, grouped=True)} more steps like these."] if more > 0 else []
-    return tuple(lines)
-
-
-def head_text(lines: Sequence[str], form: Format) -> str:
-    """Return the head of a summary; empty without lines."""
-    if not lines:
-        return ""
+    if (more := len(answer.problems) - _MOST_PROBLEMS) > 0:
+        lines.append(f"{number_text(more, grouped=True)} more steps like these.")
     if form == "markdown":
-        return "".join(f"- **{in_markdown(line)}**\n" for line in lines) + "\n"
-    return "".join(f"• {line}\n" for line in lines) + "\n"
+        return "".join(f"- **{in_markdown(line)}**\n" for line in lines) + "\n" * bool(lines)
+    return "".join(f"• {line}\n" for line in lines) + "\n" * bool(lines)
 
 
 def marked(text: str, claims: Sequence[Claim], form: Format) -> str:
-    """Return `text` with a mark after each claim that was not found."""
+    """Return `text` with a mark on each claim that was not found."""
     parts: list[str] = []
     at = 0
     for claim in claims:
-        start, end = claim.span
-        if claim.found:
-            continue
-        said = text[start:end]
-        parts.append(text[at:start])
-        parts.append(f"~~{said}~~ {SIGN}" if form == "markdown" else f"{said} {MARK}")
-        at = end
+        if not claim.found:
+            start, end = claim.span
+            mark = f"~~{claim.text}~~ ⚠" if form == "markdown" else f"{claim.text} [?]"
+            parts += (text[at:start], mark)
+            at = end
     return "".join([*parts, text[at:]])
 
 
@@ -81,17 +63,20 @@ def notes_of(
 ) -> tuple[str, ...]:
     """Return the notes on a text: claims that were not found, removed links, a cut."""
     notes: list[str] = []
-    absent = list(dict.fromkeys(" ".join(each.text.split()) for each in claims if not each.found))
-    if absent:
-        named = ", ".join(absent[:_MOST_NAMED])
-        more = f" and {len(absent) - _MOST_NAMED} more" if len(absent) > _MOST_NAMED else ""
-        sign = SIGN if form == "markdown" else MARK
-        notes.append(f"{sign} not found in the results: {named}{more}.")
+    if names := named([each for each in claims if not each.found]):
+        notes.append(f"{'⚠' if form == 'markdown' else '[?]'} not found in the results: {names}.")
     if hosts:
         notes.append(f"Links were removed (answer-link): {', '.join(hosts)}.")
     if cut_at is not None:
         notes.append(f"Cut at {count_text(cut_at, 'word')}.")
     return tuple(notes)
+
+
+def named(claims: Sequence[Claim]) -> str:
+    """Return the first of `claims`, each once, and how many more there are."""
+    texts = [*dict.fromkeys(" ".join(each.text.split()) for each in claims)]
+    more = f" and {len(texts) - _MOST_NAMED} more" if len(texts) > _MOST_NAMED else ""
+    return ", ".join(texts[:_MOST_NAMED]) + more
 
 
 def notes_text(notes: Sequence[str], form: Format) -> str:
@@ -102,7 +87,7 @@ def notes_text(notes: Sequence[str], form: Format) -> str:
     return "\n\n" + ("\n\n" if form == "markdown" else "\n").join(lines)
 
 
-def template_text(answer: Answer, form: Format, *, details: bool) -> str:
+def computed_text(answer: Answer, form: Format, *, details: bool = True) -> str:
     """Return the computed answer; without `details` it has no tables and fields."""
     document = answer.document
     if not details:
@@ -129,72 +114,12 @@ def _block_lines(block: Block) -> Iterator[str]:
         case Fields(pairs=pairs):
             yield from (f"- **{in_markdown(name)}**: {in_markdown(value)}" for name, value in pairs)
         case Table(columns=columns, numeric=numeric, rows=rows, hidden=hidden):
-            yield _table_line(columns)
-            yield _table_line(["--:" if right else ":--" for right in numeric], escape=False)
-            yield from map(_table_line, rows)
+            yield _table_line(map(in_markdown, columns))
+            yield _table_line("--:" if right else ":--" for right in numeric)
+            yield from (_table_line(map(in_markdown, row)) for row in rows)
             if hidden:
                 yield f"\n{in_markdown(hidden_text(hidden))}"
 
 
-def _table_line(cells: Sequence[str], *, escape: bool = True) -> str:
-    return f"| {' | '.join(map(in_markdown, cells) if escape else cells)} |"
-
-
-def json_text(
-    said: str,
-    claims: Sequence[Claim],
-    answer: Answer,
-    run: Run,
-    *,
-    model: str,
-    reason: str,
-    notes: Sequence[str],
-    details: bool,
-) -> str:
-    """Return the summary as JSON, in ASCII; `unsupported` are the claims that were not found.
-
-    `start` and `end` count characters of `summary`. With `details` it contains the computed answer.
-    """
-    document: dict[str, Json] = {
-        "summary": said,
-        "model": model or None,
-        "reason": reason or None,
-        "status": run.status.value,
-        "problems": [
-            {"step": each.step, "state": each.state.value, "message": each.text}
-            for each in answer.problems
-        ],
-        "unsupported": [_claim_json(claim) for claim in claims if not claim.found],
-        "claims": [_claim_json(claim) for claim in claims],
-        "notes": [*notes],
-    }
-    if details:
-        document["answer"] = answer.to_json()
-    return json.dumps(_finite(document), indent=2, allow_nan=False)
-
-
-def _claim_json(claim: Claim) -> dict[str, Json]:
-    where: Json = None
-    if claim.where is not None:
-        origin, step, pointer = claim.where
-        where = {"origin": origin.value, "step": step, "pointer": pointer}
-    return {
-        "text": claim.text,
-        "kind": claim.kind.value,
-        "start": claim.span[0],
-        "end": claim.span[1],
-        "where": where,
-    }
-
-
-def _finite(value: Json) -> Json:
-    """Return `value` with null for NaN and infinity."""
-    match value:
-        case float():
-            return value if math.isfinite(value) else None
-        case list():
-            return [_finite(inner) for inner in value]
-        case dict():
-            return {key: _finite(inner) for key, inner in value.items()}
-        case _:
-            return value
+def _table_line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -21,11 +21,11 @@ _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 _BLANK: Final = "\ufffc"  # replaces what was read, when claims are searched
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*){2,}")
 
-_TAG = re.compile(r"<!--.*?(?:-->|$)|</?[A-Za-z][^<>]*>", re.DOTALL)
+_TAG = re.compile(r"<!--.*?(?:-->|$)|</?[A-Za-z][^<>]*>")
 _OPEN_TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _INLINE = re.compile(r"(!?)\[([^\[\]]*)\]\(\s*([^()\s]*(?:\([^()\s]*\)[^()\s]*)*)[^()]*\)")
 _REFERRED = re.compile(r"(!?)\[([^\[\]]+)\]\[[^\[\]]*\]")
-_DEFINED = re.compile(r"^[ \t>]*\[[^\[\]]+\]:[ \t]*(\S+).*$", re.MULTILINE)
+_DEFINED = re.compile(r"^[ \t>]*\[[^\[\]]+\]:[ \t]*(\S+).*$")
 _ADDRESS = re.compile(
     r"(?<![\w.])(?:[a-z][a-z0-9+.-]{0,30}://|(?:javascript|vbscript|data|mailto):|www\.|//(?=[\w-]+\.))"
     r"[^\s<>\"'`()\[\]]+"
@@ -36,9 +36,6 @@ _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?(?://)?(?:[^/@?#\s]*@)?([^/?#:\s]+)"
 _MOST_HOSTS: Final = 5
 _HOST_WIDTH: Final = 60
 
-_PIECE = re.compile(r"[^\n]*?(?:\n|(?<!\d)[.!?][\"'”’)\]*_]*[ \t])")
-_LONGEST_PIECE: Final = 4_000
-
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*$\n?", re.MULTILINE)
 _HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+", re.MULTILINE)
 _BULLET = re.compile(r"^([ \t]*)[*+-][ \t]+", re.MULTILINE)
@@ -48,11 +45,35 @@ _CODE = re.compile(r"`+([^`\n]+)`+")
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|~#])")
 
 
-class Unlinked(NamedTuple):
-    """A text without links, and the removed hosts."""
+class SafeText(NamedTuple):
+    """A text without links, and the hosts of those that were removed."""
 
     text: str
     hosts: tuple[str, ...]
+
+
+def safe_text(text: str, is_known: Callable[[str], bool], *, markdown: bool = False) -> SafeText:
+    """Return a model's `text` without escape sequences and links; plain unless `markdown`.
+
+    An address that `is_known` in the results stays as text (in `markdown` as code); of any other
+    only the host is shown.
+
+    >>> safe_text("**see** [here](http://a.example/x?q=1)", lambda address: False).text
+    'see here (link to a.example removed)'
+    """
+    text = cleaned(text) if markdown else without_markup(cleaned(text))
+    hosts: dict[str, None] = {}
+
+    def shown(address: str) -> str:
+        if is_known(address):
+            return f"`{address}`" if markdown else address
+        found = _HOST.match(address)
+        host = (found[1] if found else address).removeprefix("www.")[:_HOST_WIDTH]
+        hosts[host] = None
+        return f"(link to {host} removed)"
+
+    text = "\n".join(_without_links(line, shown) for line in text.split("\n"))
+    return SafeText(text.strip(), tuple(hosts)[:_MOST_HOSTS])
 
 
 def cleaned(text: str) -> str:
@@ -67,67 +88,13 @@ def cleaned(text: str) -> str:
     return _BLANK_LINES.sub("\n\n", text)
 
 
-def without_links(
-    text: str, is_known: Callable[[str], bool], *, markdown: bool = False
-) -> Unlinked:
-    """Return `text` with links, images and tags replaced by words.
-
-    An address that `is_known` in the results stays as text (in `markdown` as code); of any other
-    only the host is shown.
-
-    >>> without_links("see [here](http://a.example/x?q=1)", lambda address: False).text
-    'see here (link to a.example removed)'
-    """
-    hosts: dict[str, None] = {}
-
-    def shown(address: str) -> str:
-        if is_known(address):
-            return f"`{address}`" if markdown else address
-        found = _HOST.match(address)
-        host = (found[1] if found else address).removeprefix("www.")[:_HOST_WIDTH]
-        hosts[host] = None
-        return f"(link to {host} removed)"
-
-    def inline(match: re.Match[str]) -> str:
-        label = match[2].strip() or ("image" if match[1] else "")
-        # an address is replaced below, and only once
-        address = match[3] if _ADDRESS.match(match[3]) else shown(match[3]) if match[3] else ""
-        return f"{label} {address}".rstrip()
-
-    text = _TAG.sub(_kept_address, text)
-    text = _INLINE.sub(inline, text)
-    text = _DEFINED.sub(r"\1", text)
-    text = _REFERRED.sub(lambda match: match[2], text)
-    text = _ADDRESS.sub(lambda match: shown(match[0].rstrip(".,;:!?")) + _tail(match[0]), text)
-    # the rest of removed links may form new ones
-    text = _OPEN_TAG.sub("‹", text).replace("](", "] (")
-    return Unlinked(text, tuple(hosts)[:_MOST_HOSTS])
-
-
-def pieces_of(text: str) -> tuple[list[str], str]:
-    r"""Split `text` into complete sentences and lines, and the incomplete rest.
-
-    >>> pieces_of("1. One. Two\nThr")
-    (['1. One. ', 'Two\n'], 'Thr')
-    """
-    found: list[str] = []
-    at = 0
-    while (match := _PIECE.match(text, at)) is not None or len(text) - at > _LONGEST_PIECE:
-        # an endless piece is cut: later patterns may take quadratic time
-        end = min(at + _LONGEST_PIECE, len(text) if match is None else match.end())
-        found.append(text[at:end])
-        at = end
-    return found, text[at:]
-
-
 def without_markup(text: str) -> str:
     r"""Return Markdown `text` as plain text: the words, bullets as such.
 
     >>> without_markup("## A\n* **b** `c`")
     'A\n• b c'
     """
-    text = _HEADING.sub("", _FENCE.sub("", text))
-    text = _BULLET.sub(r"\1• ", text)
+    text = _BULLET.sub(r"\1• ", _HEADING.sub("", _FENCE.sub("", text)))
     text = _STRONG.sub(lambda match: match[1] or match[2], text)
     return _CODE.sub(r"\1", _SLANTED.sub(r"\1", text))
 
@@ -139,7 +106,15 @@ def first_words(text: str, most: int) -> str:
     ('a b …', 'a b')
     """
     ends = [match.end() for match in re.finditer(r"\S+", text)]
-    return text if len(ends) <= most else f"{text[: ends[most - 1] if most else 0]} …".lstrip()
+    return text if len(ends) <= most else f"{text[: ends[most - 1]]} …"
+
+
+def first_chars(text: str, most: int) -> str:
+    """Return at most `most` characters of `text`, without a last word that is cut."""
+    if len(text) <= most:
+        return text
+    end = max(text.rfind(space, 0, most) for space in " \n")
+    return text[: end if end > 0 else most]
 
 
 def in_markdown(text: str) -> str:
@@ -151,24 +126,34 @@ def in_markdown(text: str) -> str:
     parts: list[str] = []
     at = 0
     for match in _ADDRESS.finditer(text):
-        parts += [_escaped(text[at : match.start()]), f"`{match[0].replace('`', '')}`"]
+        parts += (_SPECIAL.sub(r"\\\1", text[at : match.start()]), f"`{match[0]}`")
         at = match.end()
-    return "".join([*parts, _escaped(text[at:])])
-
-
-def _escaped(text: str) -> str:
-    return _SPECIAL.sub(r"\\\1", text)
+    return "".join((*parts, _SPECIAL.sub(r"\\\1", text[at:])))
 
 
 def _is_safe(char: str) -> bool:
     return char != _BLANK and unicodedata.category(char) not in _UNSAFE
 
 
-def _kept_address(match: re.Match[str]) -> str:
-    """Return the address in a tag, which is then reported as removed."""
-    found = _ADDRESS.search(match[0])
-    return f" {found[0]} " if found is not None else ""
+def _without_links(line: str, shown: Callable[[str], str]) -> str:
+    """Return `line` without links, images and tags; `shown` is what replaces an address."""
 
+    def inline(match: re.Match[str]) -> str:
+        label = match[2].strip() or ("image" if match[1] else "")
+        # an address is replaced below, and only once
+        address = match[3] if _ADDRESS.match(match[3]) else shown(match[3]) if match[3] else ""
+        return f"{label} {address}".rstrip()
 
-def _tail(address: str) -> str:
-    return address[len(address.rstrip(".,;:!?")) :]
+    def tag(match: re.Match[str]) -> str:
+        found = _ADDRESS.search(match[0])
+        return f" {found[0]} " if found is not None else ""
+
+    def address(match: re.Match[str]) -> str:
+        kept = match[0].rstrip(".,;:!?")
+        return shown(kept) + match[0][len(kept) :]
+
+    line = _INLINE.sub(inline, _TAG.sub(tag, line))
+    line = _REFERRED.sub(r"\2", _DEFINED.sub(r"\1", line))
+    line = _ADDRESS.sub(address, line)
+    # the rest of removed links may form new ones
+    return _OPEN_TAG.sub("‹", line).replace("](", "] (")

@@ -1,7 +1,7 @@
 """The analysis of results, computed by `toolplan.answer`, and its text, by a model or computed.
 
-Every figure, date and name that a model writes is compared with the results, and marked if it is
-not found (`toolplan.summary`). Without a model, or if it fails, the computed text is used.
+Every number and identity that a model writes is looked up in the results, and marked if it is not
+found (`toolplan.summary`). Without a model, or if it fails, the computed text is used.
 """
 
 from __future__ import annotations
@@ -171,7 +171,5 @@ class Summarizer:
         """Return the text for the user; a basic analysis is returned as it is."""
         if analysis.answer is None or analysis.run is None:
             return analysis.text
-        summary = await self._writer.summarise(
-            analysis.answer, analysis.run, analysis.question, plan=analysis.plan
-        )
+        summary = await self._writer.summarise(analysis.answer, analysis.run, analysis.question)
         return summary.text
