@@ -6,6 +6,7 @@ import inspect
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, TypeAlias, cast
@@ -67,6 +68,7 @@ class Toolset(Struct, frozen=True):
         address: the URL of the service, where the user has set it.
         servers: the servers that were asked for tools, and who is signed in to them.
         pins: where the tools are pinned, as a clause; empty where they cannot change.
+        late: returns the tools again where a slow server has answered or failed since, else None.
     """
 
     tools: Toolbox
@@ -77,6 +79,7 @@ class Toolset(Struct, frozen=True):
     address: str | None = None
     servers: tuple[ServerStatus, ...] = ()
     pins: str = ""
+    late: Callable[[], Toolset | None] = lambda: None
 
 
 @contextmanager
@@ -88,18 +91,18 @@ def open_tools(
     base_url: str | None = None,
     contracts: Sequence[str] = (),
     reading: Callable[[], providers.Model] | None = None,
+    ask: Callable[[str], bool | None] | None = None,
     *,
     learns: bool = True,
-    ask: Callable[[str], bool | None] | None = None,
+    grace_s: float | None = None,
 ) -> Generator[Toolset]:
     """Yield the tools that `tools` is or names, the demo's where it is None; then close them.
 
     `contracts` are those that are named; they have no tools of their own.
 
     Tools that installed packages add to every toolbox are added, and `extract` where there is a
-    model for it, which `reading` returns. Labels of `effects` come before
-    those of the settings, and these before the source's own. With `learns` tools have the schemas
-    that were learned here.
+    model for it, which `reading` returns. Labels of `effects` come before those of the settings,
+    and these before the source's own. With `learns` tools have the schemas that were learned here.
 
     Raises:
         ToolplanError: there are no such tools, or a label is wrong.
@@ -120,22 +123,23 @@ def open_tools(
         base_url,
         note,
         ask or not_asked,
+        grace_s,
     )
     try:
         specs, given = _sources(DEMO if tools is None else tools, context.folder)
         with ExitStack() as opening:
             opened = _opened(specs, context, base_url, opening)
             if given is not None:
-                named = NamedSource("the list", (GIVEN,), OpenedTools(_given(given)))
-                opened.append(named)
+                opened.append(NamedSource("the list", (GIVEN,), OpenedTools(_given(given))))
             advice: dict[str, Json] = {}
             if given is None:
                 advice["tools"] = specs[0] if len(specs) == 1 else [*specs]
                 if base_url is not None:
                     advice["base_url"] = base_url
             # no order of the sources may change what is planned
-            together = combined(sorted(opened, key=lambda each: (each.labels, each.spec)))
-            yield _labelled(*together, advice, labels, asked, context, reading, learns)
+            opened.sort(key=lambda each: (each.labels, each.spec))
+            how = advice, labels, asked, context, reading, learns
+            yield _toolset(opened, partial(_labelled, *how))
     except ToolObjectError as error:
         code = error.code if error.code != "tool-object" else "bad-tools"
         raise ToolplanError(code, str(error), error.help or _HELP) from error
@@ -162,6 +166,19 @@ def _opened(
             raise ToolObjectError(str(error), error.help or source.help, error.code) from error
         found.append(NamedSource(spec, labels_of(spec, context.folder), opened))
     return found
+
+
+def _toolset(
+    opened: list[NamedSource], labelled: Callable[[OpenedTools, Accept | None], Toolset]
+) -> Toolset:
+    def late() -> Toolset | None:
+        found = [each.opened.late and each.opened.late() for each in opened]
+        for at, each in enumerate(found):
+            if each is not None:
+                opened[at] = replace(opened[at], opened=each)
+        return _toolset(opened, labelled) if any(found) else None
+
+    return replace(labelled(*combined(opened)), late=late)
 
 
 @contextmanager
@@ -298,14 +315,14 @@ def _members(given: Mapping[object, object]) -> Iterable[object]:
 
 
 def _labelled(
-    opened: OpenedTools,
-    accept: Accept | None,
     advice: dict[str, Json],
     labels: Mapping[str, Effects],
     asked: Mapping[str, Effects],
     context: SourceContext,
     reading: Callable[[], providers.Model] | None,
     learns: bool,
+    opened: OpenedTools,
+    accept: Accept | None,
 ) -> Toolset:
     tools = opened.tools
     extract = () if reading is None else (extraction.extract_tool(reading),)
@@ -326,7 +343,8 @@ def _labelled(
     known = {tool: label for tool, label in labels.items() if tool in tools}
     if known:
         tools = tools.labelled(known)
-        advice["effects"] = {tool: label.value for tool, label in known.items()}
+        effects: dict[str, Json] = {tool: label.value for tool, label in known.items()}
+        advice = {**advice, "effects": effects}
     if learns:
         tools = with_learned(tools, context.data / LEARNED, context.note)
     return Toolset(

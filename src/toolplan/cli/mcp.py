@@ -28,6 +28,9 @@ from toolplan.cli.terminal import CommandError, Exit, note
 from toolplan.http_server.guard import is_loopback
 from toolplan.mcp_server import DEFAULT_PORT, CannotServe, http_token, serve
 
+GRACE_S: Final = 0.5
+"""Seconds after the latest answer of a server in which the others are waited for."""
+
 BEARER: Final = "TOOLPLAN_MCP_TOKEN"
 
 HttpFlag = Annotated[bool, Parameter(name="--http", help="Streamable HTTP instead of stdio.")]
@@ -88,6 +91,7 @@ def mcp_command(
         effects=effects,
         weeks=weeks,
         on_note=note,
+        grace=GRACE_S,
     ) as app:
         try:
             run_to_end(

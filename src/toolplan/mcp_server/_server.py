@@ -64,10 +64,9 @@ from toolplan.planners.offline import can_plan
 from toolplan.release import own_version
 from toolplan.render.runs_view import SHORT
 from toolplan.schema import Schema
+from toolplan.threads import in_thread
 
 _SHOWN_SOURCES: Final = 6
-_SHOWN_FAULTS: Final = 2
-_MOST_FAULT: Final = 100
 _MOST_FAULTS: Final = 8
 _LISTED: Final = 20
 _BETWEEN_REPORTS_S: Final = 0.05
@@ -136,7 +135,7 @@ def make_server(backend: Backend) -> Server[str]:
         version=own_version(),
         title="toolplan",
         instructions=f"{INSTRUCTIONS}\n{sources_line(app.tools, _SHOWN_SOURCES)}"
-        f"{left_out(app.faults, _SHOWN_FAULTS, _MOST_FAULT)}",
+        f"{left_out(app.faults)}",
         lifespan=_connection,
         on_list_tools=calls.offered,
         on_call_tool=calls.call,
@@ -174,6 +173,7 @@ class _Calls:
             raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:100]!r}. {hint}")
         try:
             arguments = self._checked(params)
+            await in_thread(self._app.refresh)
             match params.name:
                 case "search":
                     return self._search(arguments)

@@ -48,6 +48,8 @@ class SourceContext(Struct, frozen=True):
         note: called with each sentence that the user should know. It may hold text of a server.
         ask: called with what a source claims of its tools and the question whether that counts;
             returns None where no person can be asked.
+        grace_s: seconds in which slow servers are waited for once others have answered; what comes
+            later is in `OpenedTools.late`. None: as long as they take to start.
     """
 
     folder: Path
@@ -60,6 +62,7 @@ class SourceContext(Struct, frozen=True):
     base_url: str | None = None
     note: Callable[[str], None] = _ignore
     ask: Callable[[str], bool | None] = not_asked
+    grace_s: float | None = None
 
     def is_trusted(self, source: str) -> bool:
         """Return whether the settings say that what the source called `source` says counts.
@@ -121,6 +124,7 @@ class OpenedTools(Struct, frozen=True):
     is None where tools cannot change by themselves. `faults` say which servers or operations
     cannot be used, and why. `address` is the URL of the service, where the user has set it.
     `servers` are all that were asked for tools. `pins` says in a clause where the tools are pinned.
+    `late` returns the tools again where a slow server has answered or failed since, else None.
     """
 
     tools: Toolbox
@@ -130,6 +134,7 @@ class OpenedTools(Struct, frozen=True):
     address: str | None = None
     servers: tuple[ServerStatus, ...] = ()
     pins: str = ""
+    late: Callable[[], OpenedTools | None] | None = None
 
 
 class ToolSource(Protocol):

@@ -84,25 +84,32 @@ class McpToolSource:
             sign_ins=sign_ins,
             trusted=[name for name in servers if context.is_trusted(name)],
         ) as source:
-            tools = source.toolbox()
-            faults = (
-                *source.faults.values(),
-                *(
-                    f"{each.server}.{each.tool} is left out: {each.reason}"
-                    for each in source.refused
-                ),
-            )
-            for fault in faults:
-                context.note(fault)
-            lock = path.parent / FILE_NAME
-            shown = shown_changes(context.data, lock)
-            pinned = _pinned(tools, path, context)
-            changed = sum(isinstance(tool, RefusedTool) for tool in pinned.values())
-            since = f", {changed} changed since" if changed else ""
-            pins = f"{len(tools)} pinned in {lock}{since}"
-            accept = partial(_accept, tools, lock, shown)
-            statuses = tuple(_statuses(servers, source, sign_ins, tools))
-            yield OpenedTools(pinned, insights, accept, faults, servers=statuses, pins=pins)
+            told: set[str] = set()
+
+            def opened(tools: Toolbox) -> OpenedTools:
+                left_out = (f"{e.server}.{e.tool} is left out: {e.reason}" for e in source.refused)
+                faults = (*source.faults.values(), *left_out)
+                for fault in dict.fromkeys(faults):
+                    if fault not in told:
+                        context.note(fault)
+                told.update(faults)
+                lock = path.parent / FILE_NAME
+                shown = shown_changes(context.data, lock)
+                pinned = _pinned(tools, path, context)
+                changed = sum(isinstance(tool, RefusedTool) for tool in pinned.values())
+                since = f", {changed} changed since" if changed else ""
+                pins = f"{len(tools)} pinned in {lock}{since}"
+                accept = partial(_accept, tools, lock, shown)
+                statuses = tuple(_statuses(servers, source, sign_ins, tools))
+                return OpenedTools(
+                    pinned, insights, accept, faults, servers=statuses, pins=pins, late=late
+                )
+
+            def late() -> OpenedTools | None:
+                tools = source.late_toolbox()
+                return None if tools is None else opened(tools)
+
+            yield opened(source.toolbox(context.grace_s))
 
 
 def _statuses(

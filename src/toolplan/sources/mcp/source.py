@@ -29,6 +29,7 @@ from functools import partial
 from typing import Any, Final, TypedDict, TypeVar, Unpack, cast
 
 import anyio
+from anyio.abc import TaskGroup
 from anyio.from_thread import start_blocking_portal
 from msgspec.structs import replace
 
@@ -189,6 +190,7 @@ def _submit(
 
 
 _CLOSED: Final = "The source of these tools is closed."
+_WAITS: Final = "The server {!r} has not answered yet; its tools are missing until it does."
 _CLOSING_S: Final = 15.0
 _LOGGERS: Final = ("mcp", "client")  # where the SDK logs bad lines, with their text
 
@@ -234,18 +236,26 @@ class McpSource:
         self,
         loop: asyncio.AbstractEventLoop,
         owners: Mapping[str, Owner],
-        trusted: Collection[str] = (),
+        trusted: Collection[str],
+        tasks: TaskGroup,
     ) -> None:
         self._loop = loop
         self._trusted = frozenset(trusted)
         self._owners = owners
+        self._tasks = tasks
+        self._listed: dict[str, Listing] = {}
         self._faults: dict[str, str] = {}
+        self._starting: set[str] = set()
+        self._has_news = False
+        self._answered = anyio.Event()
         self._refused: tuple[ToolRefused, ...] = ()
 
     @property
     def faults(self) -> Mapping[str, str]:
-        """Why servers gave no tools when `toolbox` last asked them, by their names."""
-        return dict(self._faults)
+        """Why servers give no tools, by their names; one that has not answered yet is named."""
+        waiting = self._starting - self._listed.keys()
+        waits = {name: _WAITS.format(name) for name in self._owners if name in waiting}
+        return {**waits, **self._faults}
 
     @property
     def sign_ins_wanted(self) -> tuple[str, ...]:
@@ -257,19 +267,30 @@ class McpSource:
         """The tools that servers listed and that are not offered."""
         return self._refused
 
-    def toolbox(self) -> Toolbox:
+    def toolbox(self, grace_s: float | None = None) -> Toolbox:
         """Start the servers that do not run yet, and return the tools of all of them.
 
         A server that cannot be started or asked is left out: `faults` says why. The tools hold
         what they were listed as: one that its server changes later is not called any more.
 
+        Args:
+            grace_s: seconds after the latest answer of a server in which the others are waited
+                for; `late_toolbox` has their tools later. None: until each has answered or failed.
+
         Raises:
             ToolObjectError: none of the servers can be used, or the source is closed.
         """
         try:
-            return self._toolbox(wait_in(self._loop, self._listings))
+            return self._toolbox(wait_in(self._loop, partial(self._listings, grace_s)))
         except Closed:
             raise ToolObjectError(_CLOSED) from None
+
+    def late_toolbox(self) -> Toolbox | None:
+        """Return the tools again where a late server has answered or failed; None if none has."""
+        if not self._has_news:
+            return None
+        self._has_news = False
+        return self._toolbox(self._in_order())
 
     async def tools(self) -> Toolbox:
         """Return what `toolbox` gives, to a coroutine, in whatever event loop.
@@ -281,6 +302,10 @@ class McpSource:
             return self._toolbox(await run_in(self._loop, self._listings))
         except Closed:
             raise ToolObjectError(_CLOSED) from None
+
+    def _in_order(self) -> dict[str, Listing]:
+        listed = dict(self._listed)  # the connections' thread may change it meanwhile
+        return {name: listed[name] for name in self._owners if name in listed}
 
     def _toolbox(self, listings: Mapping[str, Listing]) -> Toolbox:
         if self._faults and not listings:
@@ -298,21 +323,30 @@ class McpSource:
         )
         return tools
 
-    async def _listings(self) -> dict[str, Listing]:
-        listings: dict[str, Listing] = {}
-        faults: dict[str, str] = {}
+    async def _listings(self, grace_s: float | None = None) -> dict[str, Listing]:
+        for name in self._owners.keys() - self._starting:
+            self._starting.add(name)
+            self._tasks.start_soon(self._ask, name)
+        while self._starting:
+            # without an answer there are no tools: the first is waited for as long as it takes
+            with anyio.move_on_after(grace_s if self._listed else None) as waiting:
+                await self._answered.wait()
+            if waiting.cancelled_caught:
+                break
+        self._has_news = False
+        return self._in_order()
 
-        async def ask(name: str, owner: Owner) -> None:
-            try:
-                listings[name] = await owner.listing()
-            except Unreachable as error:
-                faults[name] = str(error)
-
-        async with anyio.create_task_group() as tasks:
-            for name, owner in self._owners.items():
-                tasks.start_soon(ask, name, owner)
-        self._faults = faults
-        return {name: listings[name] for name in self._owners if name in listings}
+    async def _ask(self, name: str) -> None:
+        try:
+            self._listed[name] = await self._owners[name].listing()
+            self._faults.pop(name, None)
+        except Unreachable as error:
+            self._faults[name] = str(error)
+            self._listed.pop(name, None)
+        self._starting.discard(name)
+        self._has_news = True
+        answered, self._answered = self._answered, anyio.Event()
+        answered.set()
 
     def _call_to(self, listed: Request) -> Call:
         owner = self._owners[listed.server]
@@ -381,7 +415,7 @@ async def connected_here(
         for owner in owners.values():
             tasks.start_soon(owner.run)
         try:
-            yield McpSource(asyncio.get_running_loop(), owners, terms.trusted)
+            yield McpSource(asyncio.get_running_loop(), owners, terms.trusted, tasks)
         except BaseException as error:  # kept out of the group, which would wrap it
             raised = error
         for owner in owners.values():
