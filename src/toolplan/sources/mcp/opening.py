@@ -28,7 +28,7 @@ from toolplan.sources.mcp.servers import (
     is_machine,
     read_servers,
 )
-from toolplan.sources.mcp.sign_ins import SignIns, standing
+from toolplan.sources.mcp.sign_ins import SignIns
 from toolplan.sources.mcp.source import McpSource, connected
 from toolplan.sources.modules import insights_in, load_attribute
 from toolplan.sources.pins import FILE_NAME, Change, Pins, RefusedTool, pin_of
@@ -129,7 +129,7 @@ def _statuses(
 
 
 def _who(server: Server, sign_ins: SignIns) -> str:
-    found = standing(server, sign_ins)
+    found = sign_ins.standing(server)
     if found is not None:
         return f", {found.text}"
     is_ours = isinstance(server, HttpServer) and is_machine(server)
