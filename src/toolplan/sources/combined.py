@@ -106,11 +106,7 @@ def _renamed(name: str, place: _Place) -> Tool:
 
 
 def _places(sources: Sequence[NamedSource]) -> dict[str, _Place]:
-    """Return where each tool of the toolbox comes from, by its name there.
-
-    Raises:
-        ToolObjectError: two tools have the same one.
-    """
+    """Return where each tool of the toolbox comes from, by its name there."""
     kept: dict[int, _Place] = {}  # a tool that two sources have in common is one tool
     for source in sources:
         for name, tool in source.opened.tools.items():

@@ -100,11 +100,7 @@ class _Parameters(Struct, frozen=True):
     names: tuple[tuple[str, str], ...]
 
     def read(self, arguments: Arguments) -> dict[str, object]:
-        """Return `arguments` as the function wants them, defaults filled in.
-
-        Raises:
-            ToolError: they do not fit the type hints.
-        """
+        """Return `arguments` as the function wants them, defaults filled in."""
         try:
             values = self.model.model_validate(arguments)
         except ValidationError as error:
@@ -195,11 +191,7 @@ def tool(
 def _checked_name(
     function: object, name: str | None, effects: object, hints: object, inject: object
 ) -> str:
-    """Return the name of the tool.
-
-    Raises:
-        ToolObjectError: `function` is none, or an option of the tool cannot be used.
-    """
+    """Return the name of the tool."""
     if isinstance(function, Tool):
         raise ToolObjectError(f"{function.name!r} is a tool already.", "Decorate it once.")
     if not callable(function):

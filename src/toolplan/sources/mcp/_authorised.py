@@ -213,11 +213,7 @@ class Authorised(httpx2.AsyncBaseTransport):
         return None if token == used else token
 
     async def _flow(self, request: httpx2.Request, refusal: httpx2.Response | None) -> None:
-        """Run the SDK's flow up to where it would send `request`: with a token, or without.
-
-        Raises:
-            NotAuthorised: the authorization server refuses, or cannot be used.
-        """
+        """Run the SDK's flow up to where it would send `request`: with a token, or without."""
         failed = ""
         flow = self._provider.async_auth_flow(request)
         try:
@@ -247,11 +243,7 @@ class Authorised(httpx2.AsyncBaseTransport):
             await flow.aclose()
 
     async def _asked(self, request: httpx2.Request) -> httpx2.Response:
-        """Return the answer of an authorization server, or the metadata of the server.
-
-        Raises:
-            NotAuthorised: there is none, or the address is none that a secret may be sent to.
-        """
+        """Return the answer of an authorization server, or the metadata of the server."""
         url = request.url
         if not is_safe(str(url), near_loopback=is_loopback(str(self._url))):
             raise NotAuthorised(f"it leads to {url.scheme}://{url.host}, which is not https")
@@ -281,11 +273,7 @@ def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:
 
 
 async def _read(response: httpx2.Response, request: httpx2.Request) -> httpx2.Response:
-    """Return the whole answer.
-
-    Raises:
-        ReadError: it is larger than any such answer.
-    """
+    """Return the whole answer."""
     content = await body_of(response, MAX_ANSWER_BYTES)
     return httpx2.Response(
         response.status_code, headers=response.headers, content=content, request=request

@@ -295,11 +295,7 @@ class PlainEvents(httpx2.AsyncByteStream):
 
 
 async def _lines(response: httpx2.Response) -> AsyncIterator[str]:
-    """Yield the lines of a response; bytes that are not UTF-8 become single surrogates.
-
-    Raises:
-        ReadError: a line is too long.
-    """
+    """Yield the lines of a response; bytes that are not UTF-8 become single surrogates."""
     decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
     parts: list[str] = []
     size, has_return = 0, False

@@ -193,11 +193,7 @@ class Owner:
         raise self._failure("it ends whenever it is called", delivery)
 
     async def _verify(self, link: Link, request: Request) -> None:
-        """See that the tool is still the one that the plan was checked with.
-
-        Raises:
-            ToolError: it is not; nothing was sent.
-        """
+        """See that the tool is still the one that the plan was checked with."""
         try:
             listing = link.known or await link.listing()
         except (MCPError, ListingError) as error:
@@ -216,11 +212,7 @@ class Owner:
         return None if link is None or link.over.is_set() else link
 
     async def _linked(self) -> Link:
-        """Return a connection that stands, started where there is none.
-
-        Raises:
-            Unreachable: the server could not be started.
-        """
+        """Return a connection that stands, started where there is none."""
         while True:
             link = self._standing()
             if link is not None:

@@ -105,11 +105,7 @@ async def _revoke(sign_in: SignIn) -> None:
 
 
 def _for_people(name: str, server: Server) -> HttpServer:
-    """Return `server`, where a person can sign in to it.
-
-    Raises:
-        ToolplanError: it takes no sign-in of a person.
-    """
+    """Return `server`, where a person can sign in to it."""
     if not isinstance(server, HttpServer):
         why = "it is a process on this machine"
     elif server.has_own_header:
