@@ -157,17 +157,16 @@ class Pins(Struct, frozen=True):
             document = read_json_file(path, repr(place), MAX_LOCK_BYTES)
         except ToolObjectError as error:
             raise ToolObjectError(str(error), _RESTORE) from None
-        match document:
-            case {"lock": int(version)} if version > VERSION:
-                raise ToolObjectError(
-                    f"{place!r} was written by a newer toolplan (form {version}).",
-                    "Use that toolplan.",
-                )
-            case {"lock": 1, "tools": dict() as found}:
-                entries = cast("dict[str, object]", found)
-                return cls(path, {name: _read(name, each, place) for name, each in entries.items()})
-            case _:
-                raise ToolObjectError(f"{place!r} is not a lock file.", _RESTORE)
+        parts = cast("dict[str, Any]", document if isinstance(document, dict) else {})
+        version, entries = parts.get("lock"), parts.get("tools")
+        if isinstance(version, int) and version > VERSION:
+            raise ToolObjectError(
+                f"{place!r} was written by a newer toolplan (form {version}).", "Use that toolplan."
+            )
+        if version != VERSION or not isinstance(entries, dict):
+            raise ToolObjectError(f"{place!r} is not a lock file.", _RESTORE)
+        found = cast("dict[str, object]", entries)
+        return cls(path, {name: _read(name, each, place) for name, each in found.items()})
 
     def save(self) -> None:
         """Write the file, whole or not at all: sorted, so that changes of it can be read.

@@ -79,8 +79,8 @@ def test_secrets_are_in_no_text_of_a_server() -> None:
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ({}, "takes either 'command'"),
-        ({"command": "x", "url": "http://h"}, "takes either 'command'"),
+        ({}, "over HTTP takes 'url'"),
+        ({"command": "x", "url": "http://h"}, "takes 'command', not 'url'"),
         ({"command": ""}, "command must be a text"),
         ({"command": "x", "args": "y"}, ".args: Input should be a valid list"),
         ({"command": "x", "args": [1]}, ".args.0: Input should be a valid string"),
@@ -88,8 +88,8 @@ def test_secrets_are_in_no_text_of_a_server() -> None:
         ({"command": "x", "env": {"A": 1}}, ".env.A: Input should be a valid string"),
         ({"command": "x", "env": {"A": "${a b}"}}, "is not a variable"),
         ({"command": "x", "env": {"A": "${"}}, "is not a variable"),
-        ({"command": "x", "headers": {"A": "b"}}, "'headers' says nothing"),
-        ({"url": "http://h", "env": {"A": "b"}}, "'env' says nothing"),
+        ({"command": "x", "headers": {"A": "b"}}, "over stdio takes 'command', not 'headers'"),
+        ({"url": "http://h", "env": {"A": "b"}}, "over HTTP takes 'url', not 'env'"),
         ({"url": "ftp://h"}, "http or https address"),
         ({"url": "http://"}, "http or https address"),
         ({"url": "http://h", "headers": {"A": "b\r\nC: d"}}, "not a header"),
