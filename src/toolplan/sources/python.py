@@ -191,7 +191,7 @@ def tool(
 def _checked_name(
     function: object, name: str | None, effects: object, hints: object, inject: object
 ) -> str:
-    """Return the name of the tool."""
+    """Return the name of the tool, where its options can be used."""
     if isinstance(function, Tool):
         raise ToolObjectError(f"{function.name!r} is a tool already.", "Decorate it once.")
     if not callable(function):
@@ -199,24 +199,28 @@ def _checked_name(
             f"A value of type {type(function).__name__} cannot be a tool.",
             "Decorate a function: @toolplan.tool above its `def`.",
         )
-    called = name or _name_of(function)
-    if effects is not None and effects not in tuple(Effects):
+    called = name or getattr(function, "__name__", "")
+    if name is None and not (isinstance(called, str) and called.isidentifier()):
         raise ToolObjectError(
-            f"Tool {called!r}: effects={effects!r:.100} is not a label.",
-            f"The labels are {', '.join(Effects)}.",
+            "A function without a name of its own cannot be a tool.",
+            "Give it one: @toolplan.tool(name=…).",
         )
-    if hints is not None and not isinstance(hints, Mapping):
-        raise ToolObjectError(
-            f"Tool {called!r}: hints is a value of type {type(hints).__name__}.",
+    provided = cast("Mapping[object, object]", inject)
+    if effects is not None and effects not in tuple(Effects):
+        fault = f"effects={effects!r:.100} is not a label", f"The labels are {', '.join(Effects)}."
+    elif hints is not None and not isinstance(hints, Mapping):
+        fault = (
+            f"hints is a value of type {type(hints).__name__}",
             'Give a dict, as in hints={"x-entity": "book"}.',
         )
-    given = cast("Mapping[object, object]", inject)
-    if not isinstance(inject, Mapping) or not all(map(callable, given.values())):
-        raise ToolObjectError(
-            f"Tool {called!r}: inject is not a dict of functions.",
+    elif not isinstance(inject, Mapping) or not all(map(callable, provided.values())):
+        fault = (
+            "inject is not a dict of functions",
             "Give the function that provides each parameter: inject={'db': open_database}.",
         )
-    return called
+    else:
+        return called
+    raise ToolObjectError(f"Tool {called!r}: {fault[0]}.", fault[1])
 
 
 def _call(
@@ -366,16 +370,6 @@ def _schema(
     if mode == "validation":
         schema.pop("title", None)
     return schema
-
-
-def _name_of(function: Function) -> str:
-    name = getattr(function, "__name__", "")
-    if not isinstance(name, str) or not name.isidentifier():
-        raise ToolObjectError(
-            "A function without a name of its own cannot be a tool.",
-            "Give it one: @toolplan.tool(name=…).",
-        )
-    return name
 
 
 def _description(function: Function) -> str:

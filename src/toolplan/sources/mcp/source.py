@@ -73,48 +73,39 @@ def tools_of(
         listings: what each server lists, by its name.
         call_to: gives the function that calls a tool.
     """
-    own, others = _claims(listings)
-    spelt = Counter(name for listing in listings.values() for name in listing.tools)
-    for server, listing in listings.items():
-        for name, listed in listing.tools.items():
-            sent = Tool.from_json(dict(listed.wire)).doubted()
-            inner = unwrapped_schema(sent.raw_output)
-            roomy = has_room(sent.raw_output)
-            request = Request(server, name, listed.digest, inner is not None, roomy)
-            aliases = [listed.name] if own[listed.name] == 1 else []
-            if name != listed.name:
-                aliases += [f"{server}{SEPARATOR}{name}", *([name] if spelt[name] == 1 else [])]
-            aliases += [a for a in _aliases(name, sent) if others[a] == 1 and not own[a]]
-            yield SourcedTool(
-                name=f"{server}{SEPARATOR}{listed.name}",
-                description=clean(sent.description, LONGEST_DESCRIPTION),
-                raw_input=_with_aliases(clean_schema(sent.raw_input), aliases),
-                raw_output=clean_schema(sent.raw_output if inner is None else inner),
-                effects=sent.effects,
-                idempotent=sent.idempotent,
-                annotations=sent.annotations,
-                call=call_to(request),
-                source=server,
-                wire=listed.wire,
-                identity=listing.identity,
-                remote=True,
-                claim=sent.claim,
-            )
-
-
-def _claims(listings: Mapping[str, Listing]) -> tuple[Counter[str], Counter[str]]:
-    """Count how many tools have a plain name, and how many would be called so besides.
-
-    A tool's own name comes before what another would be called.
-    """
-    own = Counter(t.name for listing in listings.values() for t in listing.tools.values())
-    others = Counter(
-        alias
-        for listing in listings.values()
+    sent = {
+        (server, name): Tool.from_json(dict(listed.wire))
+        for server, listing in listings.items()
         for name, listed in listing.tools.items()
-        for alias in _aliases(name, Tool.from_json(dict(listed.wire)))
-    )
-    return own, others
+    }
+    # a tool's own name comes before what another would be called
+    own = Counter(each.name for listing in listings.values() for each in listing.tools.values())
+    others = Counter(alias for (_, name), tool in sent.items() for alias in _aliases(name, tool))
+    spelt = Counter(name for _, name in sent)
+    for (server, name), tool in sent.items():
+        listing, told = listings[server], tool.doubted()
+        listed = listing.tools[name]
+        inner = unwrapped_schema(told.raw_output)
+        roomy = has_room(told.raw_output)
+        aliases = [listed.name] if own[listed.name] == 1 else []
+        if name != listed.name:
+            aliases += [f"{server}{SEPARATOR}{name}", *([name] if spelt[name] == 1 else [])]
+        aliases += [a for a in _aliases(name, tool) if others[a] == 1 and not own[a]]
+        yield SourcedTool(
+            name=f"{server}{SEPARATOR}{listed.name}",
+            description=clean(told.description, LONGEST_DESCRIPTION),
+            raw_input=_with_aliases(clean_schema(told.raw_input), aliases),
+            raw_output=clean_schema(told.raw_output if inner is None else inner),
+            effects=told.effects,
+            idempotent=told.idempotent,
+            annotations=told.annotations,
+            call=call_to(Request(server, name, listed.digest, inner is not None, roomy)),
+            source=server,
+            wire=listed.wire,
+            identity=listing.identity,
+            remote=True,
+            claim=told.claim,
+        )
 
 
 def _aliases(name: str, tool: Tool) -> list[str]:
@@ -136,6 +127,14 @@ class Closed(Exception):
     """The other loop has ended, and with it everything that ran there."""
 
 
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the event loop that runs here; None where none does."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
 async def run_in(
     loop: asyncio.AbstractEventLoop, make: Callable[[], Coroutine[Any, Any, _Result]]
 ) -> _Result:
@@ -149,7 +148,7 @@ async def run_in(
     if asyncio.get_running_loop() is loop:
         return await make()
     try:
-        return await asyncio.wrap_future(_submit(loop, make))
+        return await asyncio.wrap_future(_submitted(loop, make()))
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
@@ -157,31 +156,9 @@ async def run_in(
         raise Closed from None  # the caller was not cancelled, but the loop ended
 
 
-def wait_in(
-    loop: asyncio.AbstractEventLoop, make: Callable[[], Coroutine[Any, Any, _Result]]
-) -> _Result:
-    """Return what the coroutine of `make` returns in `loop`, to code outside of that loop.
-
-    Raises:
-        Closed: the loop has ended.
-        RuntimeError: this is called in that loop, which would wait for itself.
-    """
-    try:
-        inside = asyncio.get_running_loop() is loop
-    except RuntimeError:
-        inside = False
-    if inside:
-        raise RuntimeError("This would wait for itself: await `tools()` instead.")
-    try:
-        return _submit(loop, make).result()
-    except concurrent.futures.CancelledError:
-        raise Closed from None
-
-
-def _submit(
-    loop: asyncio.AbstractEventLoop, make: Callable[[], Coroutine[Any, Any, _Result]]
+def _submitted(
+    loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, _Result]
 ) -> concurrent.futures.Future[_Result]:
-    coroutine = make()
     try:
         return asyncio.run_coroutine_threadsafe(coroutine, loop)
     except RuntimeError:  # the loop is closed
@@ -280,9 +257,11 @@ class McpSource:
         Raises:
             ToolObjectError: none of the servers can be used, or the source is closed.
         """
+        if _running_loop() is self._loop:
+            raise RuntimeError("This would wait for itself: await `tools()` instead.")
         try:
-            return self._toolbox(wait_in(self._loop, partial(self._listings, grace_s)))
-        except Closed:
+            return self._toolbox(_submitted(self._loop, self._listings(grace_s)).result())
+        except (Closed, concurrent.futures.CancelledError):
             raise ToolObjectError(_CLOSED) from None
 
     def late_toolbox(self) -> Toolbox | None:
