@@ -243,8 +243,12 @@ def _read_server(name: str, entry: object, environment: Mapping[str, str]) -> Se
     misplaced = [each for each in others if each in written.model_fields_set]
     if getattr(written, own[0]) is None or misplaced:
         which = "stdio" if transport == "stdio" else "HTTP"
-        not_that = f", not {misplaced[0]!r}" if misplaced else ""
-        raise ToolObjectError(f"{place}: a server over {which} takes {own[0]!r}{not_that}.")
+        fault = " takes either 'command' (stdio) or 'url' (HTTP)"
+        if stated is not None or misplaced:
+            fault = f": a server over {which} takes {own[0]!r}"
+        if misplaced:
+            fault += f", not {misplaced[0]!r}"
+        raise ToolObjectError(f"{place}{fault}.")
     if transport == "stdio":
         return _stdio(written, environment, place)
     return _http(written, transport, environment, place)
