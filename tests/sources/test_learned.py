@@ -167,32 +167,30 @@ def test_rows_become_a_schema_that_plans_are_checked_with() -> None:
     assert isinstance(at(Schema.load(schema(ROWS)), ("items",)), Absent)
 
 
-def test_few_texts_do_not_become_an_enumeration() -> None:
-    rows: list[Json] = [{"state": state} for state in ("open", "closed") * 500]
-    assert schema(rows)["items"]["properties"]["state"] == {"type": "string"}
+SCHEMAS: list[tuple[list[Json], Json]] = [
+    (["open", "closed"] * 500, {"type": "string"}),
+    (["2025-01-01", "2024-02-29"], {"type": "string", "format": "date"}),
+    (["2025-01-01", "soon"], {"type": "string"}),
+    (["2025-01-01", None], {"type": ["null", "string"], "format": "date"}),
+    (["2025-01-01", "2025-01-01T10:00:00Z"], {"type": "string"}),
+    ([1, 2], {"type": "integer"}),
+    ([1, 2.5], {"type": "number"}),
+    ([True], {"type": "boolean"}),
+    ([[]], {"type": "array"}),
+    ([{}], {"type": "object", "properties": {}}),
+    ([], {}),
+]
 
 
-def test_a_format_is_reported_only_where_all_texts_have_it() -> None:
-    assert schema("2025-01-01", "2024-02-29") == {"type": "string", "format": "date"}
-    assert schema("2025-01-01", "soon") == {"type": "string"}
-    assert schema("2025-01-01", None) == {"type": ["null", "string"], "format": "date"}
-    assert schema("2025-01-01", "2025-01-01T10:00:00Z") == {"type": "string"}
+@pytest.mark.parametrize(("values", "expected"), SCHEMAS)
+def test_a_schema_says_what_all_results_have_and_nothing_more(
+    values: list[Json], expected: Json
+) -> None:
+    assert schema(*values) == expected
 
 
 def test_a_field_that_was_not_always_there_is_not_required() -> None:
     assert schema({"a": 1, "b": 2}, {"a": 1})["required"] == ["a"]
-
-
-def test_integers_stay_integers_until_a_fraction_is_seen() -> None:
-    assert schema(1, 2)["type"] == "integer"
-    assert schema(1, 2.5)["type"] == "number"
-    assert schema(True)["type"] == "boolean"
-
-
-def test_of_empty_lists_and_nothing_at_all_nothing_more_is_said() -> None:
-    assert schema([]) == {"type": "array"}
-    assert schema({}) == {"type": "object", "properties": {}}
-    assert Learned().shape.schema() == {}
 
 
 def test_objects_with_very_many_names_are_maps_and_their_names_are_not_kept() -> None:
