@@ -143,13 +143,10 @@ class LearnedSchemas:
     def _faults(self) -> Generator[None]:
         try:
             yield
-        except NewerFile:
-            raise LearnedError(
-                f"{self.path.name} was written by a newer version of toolplan.",
-                "Use that version, or move the file away: it is made again.",
-            ) from None
-        except (ForeignFile, OSError, sqlite3.Error) as error:
+        except (NewerFile, ForeignFile, OSError, sqlite3.Error) as error:
             reason = str(error) or "it is another kind of file"
+            if isinstance(error, NewerFile):
+                reason = "a newer version of toolplan has written it"
             raise LearnedError(
                 f"What was learned of tools ({self.path.name}) cannot be used: {reason}.",
                 "Move the file away: it is made again, and learned again.",

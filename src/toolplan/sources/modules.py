@@ -231,16 +231,7 @@ def toolbox_of(
         ToolObjectError: there is nothing that can be called, a name is unknown, or a function
             cannot be described.
     """
-    if inspect.isclass(source):
-        raise ToolObjectError(
-            f"{source.__name__!r} is a class: its methods need an object; give one of it.",
-            "Make one in the module, and name it.",
-        )
-    if type(source).__module__ == "builtins" and not inspect.ismodule(source):
-        raise ToolObjectError(
-            f"A value of type {type(source).__name__} has no functions that can be tools.",
-            "Give a module, or an object of a class of yours.",
-        )
+    _check_source(source)
     found = dict(_members(source))
     is_module = isinstance(source, ModuleType)
     shown = f"module {source.__name__!r}" if is_module else f"object of {type(source).__name__!r}"
@@ -268,6 +259,19 @@ def toolbox_of(
             " one.",
         )
     return Toolbox(tools)
+
+
+def _check_source(source: object) -> None:
+    if inspect.isclass(source):
+        raise ToolObjectError(
+            f"{source.__name__!r} is a class: its methods need an object; give one of it.",
+            "Make one in the module, and name it.",
+        )
+    if type(source).__module__ == "builtins" and not inspect.ismodule(source):
+        raise ToolObjectError(
+            f"A value of type {type(source).__name__} has no functions that can be tools.",
+            "Give a module, or an object of a class of yours.",
+        )
 
 
 def _tool(

@@ -27,7 +27,7 @@ from toolplan.sources.mcp._oauth import (
 from toolplan.sources.mcp._oauth_settings import is_loopback, is_safe
 from toolplan.sources.mcp._texts import clean
 from toolplan.sources.mcp.servers import HttpServer
-from toolplan.sources.mcp.sign_ins import SignIns
+from toolplan.sources.mcp.sign_ins import SignIn, SignIns
 from toolplan.sources.replies import json_object, refusal_code
 from toolplan.sources.secrets import Mask
 
@@ -295,3 +295,21 @@ async def body_of(response: httpx2.Response, most: int) -> bytes:
     finally:
         await response.aclose()
     return bytes(content)
+
+
+async def revoke(sign_in: SignIn) -> None:
+    """Have the tokens of `sign_in` revoked (RFC 7009), where the authorization server does that."""
+    metadata, tokens, client = sign_in.metadata, sign_in.tokens, sign_in.client
+    if metadata is None or metadata.revocation_endpoint is None:
+        return
+    url = str(metadata.revocation_endpoint)
+    if not is_safe(url, near_loopback=is_loopback(str(metadata.issuer))):
+        return
+    form = {"token": tokens.refresh_token or tokens.access_token, "client_id": client.client_id}
+    if client.client_secret:
+        form["client_secret"] = client.client_secret
+    try:
+        async with httpx2.AsyncClient(timeout=ANSWER_TIMEOUT_S) as http:
+            await http.post(url, data=form)
+    except (httpx2.HTTPError, OSError):
+        return  # it is forgotten here all the same

@@ -7,14 +7,13 @@ from contextlib import closing
 from typing import Final
 
 import anyio
-import httpx2
 
 from toolplan.errors import ToolplanError
-from toolplan.sources.mcp._authorised import ANSWER_TIMEOUT_S
+from toolplan.sources.mcp._authorised import revoke
 from toolplan.sources.mcp._oauth import Redirects
-from toolplan.sources.mcp._oauth_settings import OAuth, is_loopback, is_safe
+from toolplan.sources.mcp._oauth_settings import OAuth, is_safe
 from toolplan.sources.mcp.servers import HttpServer, Server, is_machine
-from toolplan.sources.mcp.sign_ins import SignIn, SignIns, Standing
+from toolplan.sources.mcp.sign_ins import SignIns, Standing
 from toolplan.sources.mcp.source import connected
 from toolplan.tools import ToolObjectError
 
@@ -82,26 +81,8 @@ def sign_out(name: str, server: Server, sign_ins: SignIns) -> bool:
     kept = sign_ins.get(known)
     sign_ins.forget(known)
     if kept is not None:
-        anyio.run(_revoke, kept)
+        anyio.run(revoke, kept)
     return kept is not None
-
-
-async def _revoke(sign_in: SignIn) -> None:
-    """Have the tokens of `sign_in` revoked (RFC 7009), where the authorization server does that."""
-    metadata, tokens, client = sign_in.metadata, sign_in.tokens, sign_in.client
-    if metadata is None or metadata.revocation_endpoint is None:
-        return
-    url = str(metadata.revocation_endpoint)
-    if not is_safe(url, near_loopback=is_loopback(str(metadata.issuer))):
-        return
-    form = {"token": tokens.refresh_token or tokens.access_token, "client_id": client.client_id}
-    if client.client_secret:
-        form["client_secret"] = client.client_secret
-    try:
-        async with httpx2.AsyncClient(timeout=ANSWER_TIMEOUT_S) as http:
-            await http.post(url, data=form)
-    except (httpx2.HTTPError, OSError):
-        return  # it is forgotten here all the same
 
 
 def _for_people(name: str, server: Server) -> HttpServer:
