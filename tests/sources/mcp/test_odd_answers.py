@@ -284,6 +284,7 @@ PLAIN: Final = result(FINE)
         (EVENTS, "data: " + PLAIN + "\r\r", Odd("", "fine")),
         (EVENTS, "event: response\ndata: " + PLAIN + "\n\n", Odd("", "fine")),
         (EVENTS, ": hello\n\ndata: ping\n\ndata: " + PLAIN + "\n\n", Odd("", "fine")),
+        (EVENTS, f"data: {PLAIN[:16]}\n: still here\ndata:{PLAIN[16:]}\n\n", Odd("", "fine")),
         (EVENTS, PLAIN, Odd("", "fine")),
         (EVENTS, "event: error\ndata: out of money\n\n", Odd("", words="out of money")),
     ],
@@ -336,7 +337,7 @@ def test_a_status_is_said_and_leaves_nothing_in_doubt(
     ("headers", "body", "words"),
     [
         (EVENTS, b"", "outcome is unknown"),
-        (EVENTS, b": only a comment\n\n", "outcome is unknown"),
+        (EVENTS, b": only a comment\n\n", "without a response; the call was sent"),
         (EVENTS, b"data: Internal Server Error\n\n", "Internal Server Error"),
     ],
 )

@@ -236,14 +236,14 @@ class PlainEvents(httpx2.AsyncByteStream):
                 data.append(value.removeprefix(" "))
             elif field == "event":
                 kind = value.strip()
-            elif field and not line.startswith(("{", "[")):
-                has_id = has_id or field == "id"
-                others.append(f"{_sound(line)}\n")
-            else:
+            elif not line or line.startswith(("{", "[")):
                 if line:  # a message that is not in a field
                     data.append(line)
                 yield self._event("".join(others), kind, data).encode()
                 data, others, kind = [], [], ""
+            elif field:  # no comment
+                has_id = has_id or field == "id"
+                others.append(f"{_sound(line)}\n")
         if data:
             yield self._event("".join(others), kind, data).encode()
         if self._asked is not None and self._words and not (self._is_answered or has_id):

@@ -222,10 +222,9 @@ def _report_changes(changes: Sequence[Change], path: Path, note: Callable[[str],
     for change in changes:
         alike.setdefault(change.lines, []).append(change.tool)
     for lines, names in alike.items():
-        shown = ", ".join(names[:_MOST_NAMES])
-        if len(names) > _MOST_NAMES:
-            shown += f" and {len(names) - _MOST_NAMES} more"
-        note(f"Changed, and not used until accepted: {shown}")
+        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+        listed = ", ".join(names[:_MOST_NAMES])
+        note(f"Changed, and not used until accepted: {listed}{more}")
         for line in lines:
             note(f"  {line}")
     one = f" {changes[0].tool}" if len(changes) == 1 else ""
@@ -235,10 +234,11 @@ def _report_changes(changes: Sequence[Change], path: Path, note: Callable[[str],
 def _show(started: Sequence[Command], context: SourceContext) -> None:
     """Show each command that was not shown before, and remember that it was."""
     before = shown(context.data, COMMANDS)
-    if new := {each.digest: each for each in started if each.digest not in before}:
-        for each in new.values():
-            context.note(f"Starts the MCP server {each.server!r}: {each.line}")
-        keep_shown(context.data, COMMANDS, {digest: each.server for digest, each in new.items()})
+    new = [each for each in started if each.digest not in before]
+    for each in new:
+        context.note(f"Starts the MCP server {each.server!r}: {each.line}")
+    if new:
+        keep_shown(context.data, COMMANDS, {each.digest: each.server for each in new})
 
 
 def _report(note: Callable[[str], None], notice: Notice) -> None:

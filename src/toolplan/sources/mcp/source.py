@@ -225,14 +225,13 @@ class McpSource:
         self._starting: set[str] = set()
         self._has_news = False
         self._answered = anyio.Event()
+        self._missing: Mapping[str, str] = {}
         self._refused: tuple[ToolRefused, ...] = ()
 
     @property
     def faults(self) -> Mapping[str, str]:
-        """Why servers give no tools, by their names; one that has not answered yet is named."""
-        waiting = self._starting - self._listed.keys()
-        waits = {name: _WAITS.format(name) for name in self._owners if name in waiting}
-        return {**waits, **self._faults}
+        """Why servers are missing in the latest toolbox, by their names."""
+        return self._missing
 
     @property
     def sign_ins_wanted(self) -> tuple[str, ...]:
@@ -287,8 +286,13 @@ class McpSource:
         return {name: listed[name] for name in self._owners if name in listed}
 
     def _toolbox(self, listings: Mapping[str, Listing]) -> Toolbox:
-        if self._faults and not listings:
-            why = " ".join(self._faults.values())
+        self._missing = {
+            name: self._faults.get(name, _WAITS.format(name))
+            for name in self._owners
+            if name not in listings
+        }
+        if self._missing and not listings:
+            why = " ".join(self._missing.values())
             raise (SignInNeeded if self.sign_ins_wanted else ToolObjectError)(why)
         found = tools_of(listings, self._call_to)
         tools = Toolbox(t.believed() if t.source in self._trusted else t for t in found)
