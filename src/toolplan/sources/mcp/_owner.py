@@ -26,7 +26,7 @@ from toolplan.sources.mcp._http import NO_ACCESS
 from toolplan.sources.mcp._interceptors import DELIVERY, Delivery
 from toolplan.sources.mcp._link import Called, Link, Progress, StandardError, Terms
 from toolplan.sources.mcp._listing import Listing, ListingError
-from toolplan.sources.mcp._results import Result, left_out, result_of, stated_label
+from toolplan.sources.mcp._results import Result, result_of
 from toolplan.sources.mcp._texts import clean, reason_of
 from toolplan.sources.mcp.notices import ServerLost, ServerSaid, ToolRefused
 from toolplan.sources.mcp.servers import HttpServer, LocalServer, Server, StdioServer
@@ -160,13 +160,13 @@ class Owner:
                 " cannot give; pass it as arguments, or use another tool."
             )
         try:
-            value = result_of(called, wrapped=request.wrapped, roomy=request.roomy)
-            more = left_out(called, value)
-            if more and request.progress is not None:
-                request.progress(1.0, None, more)
+            found = result_of(called, wrapped=request.wrapped, roomy=request.roomy)
+            if found.left_out and request.progress is not None:
+                request.progress(1.0, None, found.left_out)
+            if self._access is None:
+                return found
             # a token is long and random: nothing else reads like it
-            masked = value if self._access is None else self._access.mask_tokens.every_text(value)
-            return Result(masked, stated_label(called))
+            return replace(found, value=self._access.mask_tokens.every_text(found.value))
         except ToolError as error:
             raise ToolError(self._mask(str(error))) from None
 
