@@ -11,8 +11,11 @@ import pytest
 from mcp import Client
 
 import toolplan
+from benchmarks.gateway_servers import BAD as BAD_ONES
+from benchmarks.gateway_servers import SERVERS, TOOLS, configuration
 from tests.mcp_server.served import in_loop, text
 from tests.sources.mcp.scripts import ANYTHING, WIRE_SERVER, Scripted, one_page
+from toolplan.cli.mcp import GRACE_S
 from toolplan.mcp_server import Backend, make_server
 
 BAD: dict[str, dict[str, Any]] = {
@@ -57,3 +60,55 @@ def test_where_all_can_be_used_nothing_is_said(tmp_path: Path) -> None:
         instructions, tools = said(app)
     assert "Not available" not in instructions
     assert "Not available" not in tools
+
+
+def test_a_slow_server_is_named_until_its_tools_are_there(tmp_path: Path) -> None:
+    switch = tmp_path / "switch"
+    entries: dict[str, Any] = {}
+    for name, more in (("good", {}), ("slow", {"waits": str(switch)})):
+        (tmp_path / name).mkdir()
+        page = one_page({"name": f"{name}_age", "inputSchema": ANYTHING})
+        script = Scripted(tmp_path / name, pages=page, **more)
+        command = ["-S", str(WIRE_SERVER), str(script.path)]
+        entries[name] = {"command": sys.executable, "args": command}
+    path = tmp_path / "mcp.json"
+    path.write_text(json.dumps({"mcpServers": entries}), "utf-8")
+    said: dict[str, Any] = {}
+
+    async def work() -> None:
+        async with Backend(app) as backend, Client(make_server(backend)) as client:
+            one: dict[str, Any] = {"tool": "slow.slow_age", "args": {}}
+            said["instructions"] = client.instructions
+            said["search"] = text(await client.call_tool("search", {}))
+            said["run"] = text(await client.call_tool("run", one))
+            switch.touch()
+            said["later"] = text(await client.call_tool("search", {}))
+            while "not answered yet" in said["later"]:
+                said["later"] = text(await client.call_tool("search", {}))
+            said["checked"] = text(await client.call_tool("run", one | {"only_check": True}))
+
+    with toolplan.open(str(path), journal=str(tmp_path / "runs.sqlite"), grace=0.05) as app:
+        in_loop(work)
+    for place in ("instructions", "search", "run"):
+        assert "'slow' has not answered yet" in said[place]
+    assert "slow.slow_age" not in said["search"]
+    assert "slow.slow_age" in said["later"]
+    assert "Not available" not in said["later"]
+    assert json.loads(said["checked"])["runnable"]
+
+
+def test_three_bad_servers_of_forty_hold_up_and_hide_no_tool(tmp_path: Path) -> None:
+    path = configuration(tmp_path)
+    with toolplan.open(str(path), journal=str(tmp_path / "runs.sqlite"), grace=GRACE_S) as app:
+        while any("'server" in fault for fault in app.faults):  # on a busy machine
+            app.refresh()
+        instructions, tools = said(app)
+        sources = {tool.source for tool in app.tools.values()}
+        assert {name for name in BAD_ONES if any(name in each for each in app.faults)} == {
+            *BAD_ONES
+        }
+    assert len([name for name in app.tools if name.startswith("server")]) == TOOLS
+    assert len({each for each in sources if each.startswith("server")}) == SERVERS - len(BAD_ONES)
+    assert [tool for tool in app.tools.values() if tool.source == "lies" and tool.unusable is None]
+    assert "hangs" in instructions.partition("Not available")[2]
+    assert "dies" in tools.partition("Not available (tell the user): ")[2]

@@ -13,8 +13,6 @@ from typing import Any
 import pytest
 
 from tests.named_tools import load_tools
-from toolplan.extensions import Extensions
-from toolplan.sources import SourceContext, ToolSource, named
 from toolplan.sources.named import SOURCES, source_of
 from toolplan.tools import Toolbox, ToolObjectError
 
@@ -221,40 +219,3 @@ def test_tools_of_files_and_modules_load_no_other_source(folder: Path) -> None:
     path = os.pathsep.join((str(Path(__file__).parents[2]), str(folder)))
     environment = {**os.environ, "PYTHONPATH": path}
     subprocess.run([sys.executable, "-c", program], check=True, cwd=folder, env=environment)
-
-
-PACKAGE = """
-from contextlib import contextmanager
-from toolplan.sources import OpenedTools
-from toolplan.tools import Tool, Toolbox
-
-class Tickets:
-    takes_base_url = False
-    help = "Give a file that ends in .tickets."
-
-    def recognises(self, spec, folder):
-        return spec.endswith(".tickets")
-
-    @contextmanager
-    def open(self, spec, context):
-        context.note(f"opens {spec} in {context.folder.name}")
-        yield OpenedTools(Toolbox([Tool("close", "Close.", {"type": "object"})]))
-        context.note("closed")
-"""
-
-
-def test_a_package_adds_a_source_by_an_entry_point(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    info = tmp_path / "ticket_tools-1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: ticket-tools\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[toolplan.sources]\ntickets = ticket_tools:SOURCE\n")
-    (tmp_path / "ticket_tools.py").write_text(f"{PACKAGE}\nSOURCE = Tickets()\n")
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    monkeypatch.setattr(named, "SOURCES", Extensions[ToolSource]("toolplan.sources"))
-    name, source = source_of("my.tickets", tmp_path)
-    notes: list[str] = []
-    with source.open("my.tickets", SourceContext(tmp_path, note=notes.append)) as opened:
-        assert (name, list(opened.tools)) == ("tickets", ["close"])
-    assert notes == [f"opens my.tickets in {tmp_path.name}", "closed"]

@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -17,7 +18,13 @@ from toolplan import providers
 from toolplan.app._arguments import check_arguments
 from toolplan.app._planning import planning
 from toolplan.app._runs import User
-from toolplan.app._toolset import EffectsArgument, ToolsArgument, open_toolbox, open_tools
+from toolplan.app._toolset import (
+    EffectsArgument,
+    ToolsArgument,
+    Toolset,
+    open_toolbox,
+    open_tools,
+)
 from toolplan.app.app import App
 from toolplan.app.home import PolicyArgument, home, journal_place, policy_of
 from toolplan.app.settings import FILE, Settings, read_settings
@@ -50,6 +57,7 @@ def open(
     rules: Sequence[Rule] | None = None,
     on_note: Callable[[str], None] | None = None,
     on_claim: Callable[[str], bool | None] | None = None,
+    grace: float | None = None,
     clock: Callable[[], float] = time.time,
     new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
 ) -> App:
@@ -71,6 +79,7 @@ def open(
         rules: what plans are checked by. None: the rules of all installed packages.
         on_note: called with each sentence for the user. None: the log `toolplan`, level INFO.
         on_claim: returns whether a source's claim counts. None: such tools need an approval.
+        grace: seconds for slow servers once others have answered; `App.refresh` has them later.
         clock: seconds since the epoch.
         new_id: returns the name of a run.
     """
@@ -81,14 +90,15 @@ def open(
     how = planning(planner, model, known, data, weeks, contracts, policy, note)
     with ExitStack() as opening:
         given = open_toolbox(toolbox, known, note) if toolbox else open_tools(
-            tools, known, note, effects, base_url, contracts, how.reading, ask=on_claim
+            tools, known, note, effects, base_url, contracts, how.reading, on_claim, grace_s=grace
         )  # fmt: skip
         opened = opening.enter_context(given)
-        learns = None if toolbox else data  # other machines do not know what is learned here
-        about = weeks, how.tracker, toolbox or "", opened.faults
-        user = User(known, learns, opened.advice, *about, opening.pop_all())
+        # what is learned here, other machines do not know
+        learns, zone = None if toolbox else data, known.models.zone
+        about = weeks, how.tracker, toolbox or "", opened.faults, opening.pop_all()
+        user = User(known, learns, opened.advice, *about, partial(_late, opened, zone))
     return App(
-        _in_zone(opened.tools, known.models.zone), how.planner, insights=opened.insights,
+        _in_zone(opened.tools, zone), how.planner, insights=opened.insights,
         policy=policy, limits=limits, rules=rules, attempts=how.attempts, model=how.model,
         user=user, journal=journal if isinstance(journal, Store) else journal_place(known, journal),
         on_note=note, clock=clock, new_id=new_id,
@@ -98,6 +108,14 @@ def open(
 def _printing(on_note: Callable[[str], None] | None) -> Callable[[str], None]:
     report = logger.info if on_note is None else on_note
     return lambda sentence: report(printable(sentence))
+
+
+def _late(opened: Toolset, zone: str) -> tuple[Toolbox, tuple[str, ...]] | None:
+    try:
+        found = opened.late and opened.late()
+    except ToolplanError as error:
+        return _in_zone(opened.tools, zone), (*opened.faults, f"Late tools are not used: {error}")
+    return None if found is None else (_in_zone(found.tools, zone), found.faults)
 
 
 def _in_zone(tools: Toolbox, zone: str) -> Toolbox:

@@ -35,7 +35,7 @@ from toolplan.providers import UsageTracker
 from toolplan.storage.journal import Slot, Store
 from toolplan.summary import Format
 from toolplan.threads import in_thread
-from toolplan.tools import on_day
+from toolplan.tools import Toolbox, on_day
 from toolplan.traces import workflow
 
 
@@ -51,6 +51,7 @@ class User(Struct, frozen=True):
         toolbox: the name of the toolbox in the settings that the tools are; empty for none.
         faults: which servers or operations cannot be used, and why.
         resources: closed with the app.
+        late: returns the tools and the faults again where a slow server has answered or failed.
     """
 
     settings: Settings = field(default_factory=lambda: Settings(environment={}))
@@ -61,6 +62,7 @@ class User(Struct, frozen=True):
     toolbox: str = ""
     faults: tuple[str, ...] = ()
     resources: ExitStack = field(default_factory=ExitStack)
+    late: Callable[[], tuple[Toolbox, tuple[str, ...]] | None] = lambda: None
 
 
 class Start(Struct, frozen=True):

@@ -6,6 +6,7 @@ import inspect
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, Final, TypeAlias, cast
@@ -74,9 +75,10 @@ def open_tools(
     base_url: str | None = None,
     contracts: Sequence[str] = (),
     reading: Callable[[], providers.Model] | None = None,
+    ask: Callable[[str], bool | None] | None = None,
     *,
     learns: bool = True,
-    ask: Callable[[str], bool | None] | None = None,
+    grace_s: float | None = None,
 ) -> Generator[Toolset]:
     """Yield the tools that `tools` is or names, the demo's where it is None; then close them.
 
@@ -94,7 +96,7 @@ def open_tools(
     tables = {name: settings.table(name) for name in ("sources", *source_tables())}
     context = SourceContext(
         Path.cwd(), os.environ, {**tables, "effects": dict(labels)},
-        settings.path or Path("toolplan.toml"), home(), base_url, note, ask or not_asked,
+        settings.path or Path("toolplan.toml"), home(), base_url, note, ask or not_asked, grace_s,
     )  # fmt: skip
     try:
         specs, given = _sources(DEMO if tools is None else tools, context.folder)
@@ -109,18 +111,9 @@ def open_tools(
                 if base_url is not None:
                     advice["base_url"] = base_url
             # no order of the sources may change what is planned
-            ordered = sorted(opened, key=lambda each: (each.labels, each.spec))
-            together, accept = combined(ordered)
-            found = _with_additions(together.tools, reading)
-            _check_labels(labels, asked, found)
-            known = {tool: label for tool, label in labels.items() if tool in found}
-            if known:
-                found = found.labelled(known)
-                advice["effects"] = {tool: label.value for tool, label in known.items()}
-            if learns:
-                found = with_learned(found, context.data / LEARNED, note)
-            own: dict[str, Any] = asdict(replace(together, tools=found))
-            yield Toolset(**own, advice=advice, pin=accept)
+            opened.sort(key=lambda each: (each.labels, each.spec))
+            how = advice, labels, asked, context, reading, learns
+            yield _together(opened, partial(_labelled, *how))
     except ToolObjectError as error:
         code = error.code if error.code != "tool-object" else "bad-tools"
         raise ToolplanError(code, str(error), error.help or _HELP) from error
@@ -146,6 +139,19 @@ def _opened(
             raise ToolObjectError(str(error), error.help or source.help, error.code) from error
         found.append(NamedSource(spec, labels_of(spec, context.folder), opened))
     return found
+
+
+def _together(
+    opened: list[NamedSource], labelled: Callable[[OpenedTools, Accept | None], Toolset]
+) -> Toolset:
+    def late() -> Toolset | None:
+        found = [each.opened.late and each.opened.late() for each in opened]
+        for at, each in enumerate(found):
+            if each is not None:
+                opened[at] = replace(opened[at], opened=each)
+        return _together(opened, labelled) if any(found) else None
+
+    return replace(labelled(*combined(opened)), late=late)
 
 
 @contextmanager
@@ -274,6 +280,27 @@ def _with_additions(tools: Toolbox, reading: Callable[[], providers.Model] | Non
         if more.name not in tools and not tools.full_names(more.name):
             tools = tools.with_tools(more)
     return tools
+
+
+def _labelled(
+    advice: dict[str, Json],
+    labels: Mapping[str, Effects],
+    asked: Mapping[str, Effects],
+    context: SourceContext,
+    reading: Callable[[], providers.Model] | None,
+    learns: bool,
+    opened: OpenedTools,
+    pin: Accept | None,
+) -> Toolset:
+    tools = _with_additions(opened.tools, reading)
+    _check_labels(labels, asked, tools)
+    if known := {tool: label for tool, label in labels.items() if tool in tools}:
+        tools = tools.labelled(known)
+        advice = {**advice, "effects": {tool: label.value for tool, label in known.items()}}
+    if learns:
+        tools = with_learned(tools, context.data / LEARNED, context.note)
+    own: dict[str, Any] = asdict(replace(opened, tools=tools))
+    return Toolset(**own, advice=advice, pin=pin)
 
 
 def _check_labels(

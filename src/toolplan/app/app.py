@@ -148,6 +148,12 @@ class App:
         """Close the tools and the journal that `toolplan.open` opened. It may be called again."""
         self._kept.close()
 
+    def refresh(self) -> None:
+        """Take in the tools of servers that have answered late; `faults` names the others."""
+        if (found := self._user.late()) is not None:
+            self.tools, self.faults = found
+            self._setup = replace(self._setup, tools=self.tools, passed=set())
+
     def wait(self, work: Coroutine[Any, Any, _T]) -> _T:
         """Run one of the app's coroutines to its end, in a script where no event loop runs.
 
@@ -394,14 +400,6 @@ class App:
         if self._options is not None and all(each == NO_LIMITS for each in given):
             return self._options
         return run_options(self._user.settings, self.tools, *given)
-
-    def metadata(self, given: LimitOptions = NO_LIMITS) -> dict[str, Json]:
-        """Return the metadata of a plan that runs: what its tools were opened with."""
-        return run_notes(self._metadata, self._user.advice, given)
-
-    def learn(self, plan: ExecutionPlan, ended: Run) -> None:
-        """Learn output schemas from a run, for tools that declare none."""
-        self._kept.learn(plan, ended, self.tools)
 
     @property
     def journal(self) -> Store | None:

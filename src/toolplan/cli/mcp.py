@@ -14,6 +14,9 @@ from toolplan.cli.terminal import CommandError, Exit, note
 from toolplan.http_server.guard import is_loopback
 from toolplan.mcp_server import DEFAULT_PORT, CannotServe, http_token, serve
 
+GRACE_S: Final = 0.5
+"""Seconds after the latest answer of a server in which the others are waited for."""
+
 BEARER: Final = "TOOLPLAN_MCP_TOKEN"
 
 HttpFlag = Annotated[bool, Parameter(help="Streamable HTTP instead of stdio.")]
@@ -61,7 +64,7 @@ def mcp_command(
     """
     with open(
         tools or None, model=model or None, planner=planner, base_url=base_url, policy=policy,
-        journal=journal, effects=effects, weeks=weeks, on_note=note,
+        journal=journal, effects=effects, weeks=weeks, on_note=note, grace=GRACE_S,
     ) as app:  # fmt: skip
         try:
             run_to_end(serve(

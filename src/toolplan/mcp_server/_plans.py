@@ -20,6 +20,7 @@ from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._earlier import NOTHING, Taken, repeated, with_earlier
 from toolplan.mcp_server._errors import CallRefused
 from toolplan.mcp_server._reports import plan_report, problems_report
+from toolplan.mcp_server._search import left_out
 from toolplan.path import Json
 from toolplan.plan import Literal, Plan, Ref, Step
 from toolplan.plan_json import EARLIER, dump
@@ -126,6 +127,7 @@ class Plans:
         while len(self._refused) > _MOST_REMEMBERED:
             self._refused.popitem(last=False)
         said = "The plan does not pass the check; nothing was run."
+        said += left_out(self._app.faults)
         return CallRefused("bad-plan", said, None, report)
 
     async def _planned(self, question: str) -> Wanted:
@@ -140,13 +142,15 @@ class Plans:
                 f"The planner failed: {type(error).__name__}.",
                 "The server's log has the details. You can also write the plan yourself.",
             ) from error
+        note = left_out(self._app.faults).strip()
+        missing: dict[str, Json] = {"note": note} if note else {}
         match asked.proposal:
             case Clarification() as what:
                 # words that the planner does not know are known to the caller
                 report = {"help": _WRITE_IT} if what.unexplained else {}
-                return Wanted(None, {**report, "clarification": _clarification(what)})
+                return Wanted(None, {**report, "clarification": _clarification(what), **missing})
             case Refusal(reason=reason):
-                return Wanted(None, {"refusal": {"reason": reason}})
+                return Wanted(None, {"refusal": {"reason": reason}, **missing})
             case _:
                 pass
         if asked.plan is None:
@@ -157,7 +161,7 @@ class Plans:
                 "Ask in other words, or write the plan yourself.",
                 problems_report(() if asked.compiled is None else asked.compiled.diagnostics),
             )
-        return Wanted(asked.plan, plan_report(asked.plan))
+        return Wanted(asked.plan, plan_report(asked.plan) | missing)
 
 
 def _text(plan: Json) -> str:

@@ -43,7 +43,7 @@ def found_text(toolbox: Toolbox, query: str, faults: Sequence[str], *, detail: b
     return f"{text}{left_out(faults, _MOST_FAULTS, _MOST_FAULT)}"
 
 
-def left_out(faults: Sequence[str], most: int, longest: int) -> str:
+def left_out(faults: Sequence[str], most: int = 2, longest: int = 100) -> str:
     """Return what cannot be used: its tools would be missing without a word."""
     shown = [json.dumps(cut(printable(each), longest)) for each in faults[:most]]
     more = f" and {len(faults) - len(shown)} more" if len(faults) > len(shown) else ""

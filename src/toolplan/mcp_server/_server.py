@@ -35,10 +35,9 @@ from toolplan.mcp_server._tools import INSTRUCTIONS, tools_of
 from toolplan.planners.offline import can_plan
 from toolplan.release import own_version
 from toolplan.schema import Schema
+from toolplan.threads import in_thread
 
 _SHOWN_SOURCES: Final = 6
-_SHOWN_FAULTS: Final = 2
-_MOST_FAULT: Final = 100
 _MOST_FAULTS: Final = 8
 
 
@@ -95,7 +94,7 @@ def make_server(backend: Backend) -> Server[str]:
         version=own_version(),
         title="toolplan",
         instructions=f"{INSTRUCTIONS}\n{sources_line(app.tools, _SHOWN_SOURCES)}"
-        f"{left_out(app.faults, _SHOWN_FAULTS, _MOST_FAULT)}",
+        f"{left_out(app.faults)}",
         lifespan=_connection,
         on_list_tools=tools.listed,
         on_call_tool=tools.call,
@@ -135,6 +134,7 @@ class _Tools:
         answers = {"search": call.search, "run": call.run, "runs": call.runs}
         try:
             self._check(params)
+            await in_thread(backend.app.refresh)
             ended = await answers[params.name]()
         except InputRequired as asked:
             ended = asked.result

@@ -6,15 +6,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Final, Protocol, cast
+from typing import Final, Protocol
 
+import msgspec
 from msgspec import Struct, field
 
 from toolplan.tools import Tool, Toolbox, ToolObjectError
 
 _OTHER: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST_NAME: Final = 64
-_OF_SOURCES: Final = frozenset(("trusted", "headers"))
 
 
 def _ignore(_: str) -> None:
@@ -35,6 +35,13 @@ def plain_name(text: str) -> str:
     return name[:_LONGEST_NAME]
 
 
+class _OfSource(Struct, frozen=True, forbid_unknown_fields=True):
+    """A table [sources.NAME] of the settings."""
+
+    trusted: bool = False
+    headers: dict[str, str] = {}
+
+
 class SourceContext(Struct, frozen=True):
     """What a source may use when it opens tools.
 
@@ -48,6 +55,8 @@ class SourceContext(Struct, frozen=True):
         note: called with each sentence that the user should know. It may hold text of a server.
         ask: called with what a source claims of its tools and the question whether that counts;
             returns None where no person can be asked.
+        grace_s: seconds in which slow servers are waited for once others have answered; what comes
+            later is in `OpenedTools.late`. None: as long as they take to start.
     """
 
     folder: Path
@@ -60,43 +69,33 @@ class SourceContext(Struct, frozen=True):
     base_url: str | None = None
     note: Callable[[str], None] = _ignore
     ask: Callable[[str], bool | None] = not_asked
+    grace_s: float | None = None
 
     def is_trusted(self, source: str) -> bool:
         """Return whether the settings say that what the source called `source` says counts.
 
         Raises:
-            ToolObjectError: `trusted` in [sources.NAME] is neither true nor false.
+            ToolObjectError: [sources.NAME] cannot be read.
         """
-        trusted = self._of_source(source).get("trusted")
-        if trusted is None or isinstance(trusted, bool):
-            return trusted is True
-        raise self._wrong(source)
+        return self._of_source(source).trusted
 
     def headers(self, source: str) -> dict[str, str]:
         """Return the headers that the settings give the source called `source`, as written there.
 
         Raises:
-            ToolObjectError: `headers` in [sources.NAME] is not a table of texts.
+            ToolObjectError: [sources.NAME] cannot be read.
         """
-        headers = self._of_source(source).get("headers", {})
-        if not isinstance(headers, dict):
-            raise self._wrong(source)
-        table = cast("dict[str, object]", headers)
-        if not all(isinstance(value, str) for value in table.values()):
-            raise self._wrong(source)
-        return cast("dict[str, str]", table)
+        return self._of_source(source).headers
 
-    def _of_source(self, source: str) -> dict[str, object]:
-        entry = self.settings.get("sources", {}).get(source, {})
-        if not isinstance(entry, dict) or {*cast("dict[str, object]", entry)} - _OF_SOURCES:
-            raise self._wrong(source)
-        return cast("dict[str, object]", entry)
-
-    def _wrong(self, source: str) -> ToolObjectError:
-        return ToolObjectError(
-            f"{self.settings_path}: [sources.{source}] cannot be used.",
-            "It has a line such as `trusted = true`, or a table [sources.NAME.headers] of texts.",
-        )
+    def _of_source(self, source: str) -> _OfSource:
+        try:
+            return msgspec.convert(self.settings.get("sources", {}).get(source, {}), _OfSource)
+        except msgspec.ValidationError:
+            raise ToolObjectError(
+                f"{self.settings_path}: [sources.{source}] cannot be used.",
+                "It has a line such as `trusted = true`, or a table [sources.NAME.headers] of"
+                " texts.",
+            ) from None
 
 
 class ServerStatus(Struct, frozen=True):
@@ -121,6 +120,7 @@ class OpenedTools(Struct, frozen=True):
     is None where tools cannot change by themselves. `faults` say which servers or operations
     cannot be used, and why. `address` is the URL of the service, where the user has set it.
     `servers` are all that were asked for tools. `pins` says in a clause where the tools are pinned.
+    `late` returns the tools again where a slow server has answered or failed since, else None.
     """
 
     tools: Toolbox
@@ -130,6 +130,7 @@ class OpenedTools(Struct, frozen=True):
     address: str | None = None
     servers: tuple[ServerStatus, ...] = ()
     pins: str = ""
+    late: Callable[[], OpenedTools | None] | None = None
 
 
 class ToolSource(Protocol):

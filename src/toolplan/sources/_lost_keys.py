@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Final, TypeAlias, cast
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, cast
 
 from pydantic_core import from_json, to_json
 
 _SCALARS: Final = (str, int, float, bool, type(None))
 _FOLDS: Final = ("to_lower", "to_upper", "strip_whitespace")
-_Pair: TypeAlias = tuple[object, object]
 
 
 def changes_text_keys(core_schema: object) -> bool:
@@ -19,19 +18,16 @@ def changes_text_keys(core_schema: object) -> bool:
         core_schema: What pydantic makes of the hint. A key that is a text stays what it is,
             unless its hint folds its case, strips it, or gives it to a function or an enum.
     """
-    waiting = [core_schema]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, Mapping):
-            part = cast("Mapping[str, object]", node)
-            if part.get("type") == "dict" and not _keeps_texts(part.get("keys_schema")):
-                return True
-            if any(part.get(f"str_{name}") for name in _FOLDS):  # the settings of a model
-                return True
-            waiting += [each for name, each in part.items() if name != "metadata"]
-        elif isinstance(node, list | tuple):
-            waiting += cast("list[object]", node)
-    return False
+    if isinstance(core_schema, list | tuple):
+        return any(map(changes_text_keys, cast("list[object]", core_schema)))
+    if not isinstance(core_schema, Mapping):
+        return False
+    part = cast("Mapping[str, object]", core_schema)
+    if part.get("type") == "dict" and not _keeps_texts(part.get("keys_schema")):
+        return True
+    if any(part.get(f"str_{name}") for name in _FOLDS):  # the settings of a model
+        return True
+    return any(changes_text_keys(each) for name, each in part.items() if name != "metadata")
 
 
 def _keeps_texts(keys: object) -> bool:
@@ -50,22 +46,19 @@ def loses_keys(result: object, valid: object, *, changes_texts: bool) -> bool:
     `dict[int, …]`, and two that are the same in JSON under others. Where `changes_texts`, no
     object may have fewer keys than were given: nothing shows which of them were merged.
     """
-    waiting: list[_Pair] = [(result, valid)]
-    while waiting:
-        raw, read = waiting.pop()
-        if isinstance(raw, Mapping):
-            given = cast("Mapping[object, object]", raw)
-            if _are_merged(given, read, changes_texts):
-                return True
-            waiting += _members(given, read)
-        elif isinstance(raw, list | tuple) and isinstance(read, list | tuple):
-            items, taken = cast("list[object]", raw), cast("list[object]", read)
-            waiting += [
-                pair
-                for pair in zip(items, taken, strict=False)
-                if not isinstance(pair[0], _SCALARS)
-            ]
-    return False
+    pairs: Iterable[tuple[object, object]] = ()
+    if isinstance(result, Mapping):
+        given = cast("Mapping[object, object]", result)
+        if _are_merged(given, valid, changes_texts):
+            return True
+        pairs = _members(given, valid)
+    elif isinstance(result, list | tuple) and isinstance(valid, list | tuple):
+        pairs = zip(cast("list[object]", result), cast("list[object]", valid), strict=False)
+    return any(
+        loses_keys(raw, read, changes_texts=changes_texts)
+        for raw, read in pairs
+        if not isinstance(raw, _SCALARS)
+    )
 
 
 def _are_merged(raw: Mapping[object, object], read: object, changes_texts: bool) -> bool:
@@ -80,18 +73,15 @@ def _are_merged(raw: Mapping[object, object], read: object, changes_texts: bool)
     return changes_texts or not has_texts or not all(isinstance(key, str) for key in taken)
 
 
-def _members(raw: Mapping[object, object], read: object) -> Iterator[_Pair]:
-    if isinstance(read, dict):
-        taken = cast("dict[object, object]", read)
-        by_place = [*taken.values()] if len(taken) == len(raw) else []
-        for at, (key, item) in enumerate(raw.items()):
-            if isinstance(item, _SCALARS):
-                continue
-            if key in taken:
-                yield item, taken[key]
-            elif by_place:
-                yield item, by_place[at]
-    else:  # a model or a dataclass: its fields are attributes
-        for key, item in raw.items():
-            if isinstance(key, str) and not isinstance(item, _SCALARS):
-                yield item, getattr(read, key, item)
+def _members(raw: Mapping[object, object], read: object) -> Iterator[tuple[object, object]]:
+    if not isinstance(read, dict):  # a model or a dataclass: its fields are attributes
+        texts = ((key, item) for key, item in raw.items() if isinstance(key, str))
+        yield from ((item, getattr(read, key, item)) for key, item in texts)
+        return
+    taken = cast("dict[object, object]", read)
+    by_place = [*taken.values()] if len(taken) == len(raw) else []
+    for at, (key, item) in enumerate(raw.items()):
+        if key in taken:
+            yield item, taken[key]
+        elif by_place:
+            yield item, by_place[at]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -106,11 +106,7 @@ def _renamed(name: str, place: _Place) -> Tool:
 
 
 def _places(sources: Sequence[NamedSource]) -> dict[str, _Place]:
-    """Return where each tool of the toolbox comes from, by its name there.
-
-    Raises:
-        ToolObjectError: two tools have the same one.
-    """
+    """Return where each tool of the toolbox comes from, by its name there."""
     kept: dict[int, _Place] = {}  # a tool that two sources have in common is one tool
     for source in sources:
         for name, tool in source.opened.tools.items():
@@ -155,7 +151,7 @@ def _accept(
     name: str | None,
 ) -> tuple[Path, ...]:
     if name is None:
-        return tuple(_accepted(sources, None))
+        return tuple(e.opened.accept(None) for e in sources if e.opened.accept is not None)
     if name not in places:
         meant = did_you_mean(near(name, places)) or ""
         unknown = f"There is no tool {name!r}. {meant}".strip()
@@ -163,13 +159,7 @@ def _accept(
     place = places[name]
     if place.source.opened.accept is None:
         raise ToolObjectError(f"{name!r} is of {place.source.spec!r}, which is not pinned.")
-    return tuple(_accepted([place.source], place.name))
-
-
-def _accepted(sources: Sequence[NamedSource], name: str | None) -> Iterator[Path]:
-    for source in sources:
-        if source.opened.accept is not None:
-            yield source.opened.accept(name)
+    return (place.source.opened.accept(place.name),)
 
 
 def _identity(spec: str, folder: Path) -> str:

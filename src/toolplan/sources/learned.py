@@ -15,35 +15,22 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
+import msgspec
 from msgspec import Struct
-from pydantic import TypeAdapter, ValidationError
 
 from toolplan.errors import ToolplanError
 from toolplan.events import Run, StepState
 from toolplan.path import Json
 from toolplan.plan import Plan, Step
-from toolplan.sources._shapes import (
-    MOST_DEPTH,
-    Learned,
-    TooLarge,
-    cut_at,
-    drift,
-    learned_from,
-    places_of,
-    schema_of,
-)
+from toolplan.sources._shapes import Learned, TooLarge, drift, learned_from
 from toolplan.storage.database_file import DatabaseFile, ForeignFile, NewerFile, transaction
 from toolplan.tools import Tool, Toolbox
 
 MOST_TOOLS: Final = 2_000
 """Maximum number of tools that are remembered; those used last stay."""
-
-MOST_SCHEMA: Final = 5_000
-"""Maximum number of subschemas of a learned schema."""
 
 _FILE: Final = DatabaseFile(
     application_id=0x746C6C73,
@@ -106,8 +93,10 @@ class LearnedSchemas:
         with self._lock:
             self._connection.close()
 
-    def observe(self, tool_digest: str, value: Json) -> bool:
-        """Fold a result of a tool into what is known of it; return whether it was small enough.
+    def observe(self, tool_digest: str, value: Json) -> tuple[str, ...]:
+        """Fold a result of a tool into its shape; return how it differs from those before.
+
+        The sentences are few. A result that is too large, and the first one, have none.
 
         Raises:
             LearnedError: the file cannot be written.
@@ -115,20 +104,21 @@ class LearnedSchemas:
         try:
             seen = learned_from(value)
         except TooLarge:
-            return False
+            return ()
         with self._lock, self._faults(), transaction(self._connection):
             known = self._read(tool_digest)
+            sentences = drift(known.shape, seen.shape)
             known.take(seen)
             self._connection.execute(
                 "INSERT OR REPLACE INTO learned VALUES (?, ?, ?)",
-                (tool_digest, self._clock(), _records().dump_json(known).decode()),
+                (tool_digest, self._clock(), msgspec.json.encode(known).decode()),
             )
             self._connection.execute(
                 "DELETE FROM learned WHERE tool NOT IN "
                 "(SELECT tool FROM learned ORDER BY seen_at DESC, tool LIMIT ?)",
                 (MOST_TOOLS,),
             )
-        return True
+        return sentences
 
     def schema(self, tool_digest: str) -> LearnedSchema | None:
         """Return the schema of a tool's results; None where none was seen.
@@ -136,63 +126,31 @@ class LearnedSchemas:
         Raises:
             LearnedError: the file cannot be read.
         """
-        known = self._known(tool_digest)
-        if not known.samples:
-            return None
-        shape = known.shape
-        depth = MOST_DEPTH
-        while places_of(shape) > MOST_SCHEMA and depth > 0:
-            depth -= 1
-            shape = cut_at(known.shape, depth)
-        return LearnedSchema(schema_of(shape), known.samples)
-
-    def drift(self, tool_digest: str, value: Json) -> tuple[str, ...]:
-        """Return how `value` differs from all results of the tool before, in a few sentences.
-
-        Call it before the value is observed. Without earlier results there are no sentences.
-
-        Raises:
-            LearnedError: the file cannot be read.
-        """
-        known = self._known(tool_digest)
-        try:
-            return drift(known.shape, learned_from(value).shape) if known.samples else ()
-        except TooLarge:
-            return ()
-
-    def _known(self, tool_digest: str) -> Learned:
         with self._lock, self._faults():
-            return self._read(tool_digest)
+            known = self._read(tool_digest)
+        return LearnedSchema(known.shape.schema(), known.samples) if known.samples else None
 
     def _read(self, tool_digest: str) -> Learned:
         row = self._connection.execute(
             "SELECT shape FROM learned WHERE tool = ?", (tool_digest,)
         ).fetchone()
         try:
-            return Learned() if row is None else _records().validate_json(row[0])
-        except ValidationError:
+            return Learned() if row is None else msgspec.json.decode(row[0], type=Learned)
+        except (msgspec.MsgspecError, RecursionError):
             return Learned()  # it is learned again
 
     @contextmanager
     def _faults(self) -> Generator[None]:
         try:
             yield
-        except NewerFile:
-            raise LearnedError(
-                f"{self.path.name} was written by a newer version of toolplan.",
-                "Use that version, or move the file away: it is made again.",
-            ) from None
-        except (ForeignFile, OSError, sqlite3.Error) as error:
+        except (NewerFile, ForeignFile, OSError, sqlite3.Error) as error:
             reason = str(error) or "it is another kind of file"
+            if isinstance(error, NewerFile):
+                reason = "a newer version of toolplan has written it"
             raise LearnedError(
                 f"What was learned of tools ({self.path.name}) cannot be used: {reason}.",
                 "Move the file away: it is made again, and learned again.",
             ) from None
-
-
-@lru_cache(maxsize=1)
-def _records() -> TypeAdapter[Learned]:
-    return TypeAdapter(Learned)
 
 
 def learn(schemas: LearnedSchemas, plan: Plan, run: Run, tools: Toolbox) -> list[Drift]:
@@ -211,8 +169,7 @@ def learn(schemas: LearnedSchemas, plan: Plan, run: Run, tools: Toolbox) -> list
         digest = tool_digest(tool)
         sentences: dict[str, None] = {}
         for result in _results(step, run):
-            sentences.update(dict.fromkeys(schemas.drift(digest, result)))
-            schemas.observe(digest, result)
+            sentences.update(dict.fromkeys(schemas.observe(digest, result)))
         if sentences:
             found.append(Drift(step.id, tool.name, tuple(sentences)))
     return found

@@ -64,16 +64,13 @@ def load_module_tools(spec: str, folder: Path) -> Toolbox:
     Raises:
         ToolObjectError: there are no such tools.
     """
-    named = _ATTRIBUTE.fullmatch(spec)
-    if named is None:
-        raise ToolObjectError(f"{spec!r} is not 'module:attribute'.", _FORM)
-    module_name, attribute = named["module"], named["name"]
-    if attribute == _ALL:
-        return toolbox_of(_import(module_name, folder))
-    if attribute.endswith(_ALL):
-        found = _attribute(module_name, attribute.removesuffix(f".{_ALL}"), folder)
+    name = spec.partition(":")[2]
+    if name == _ALL:
+        return toolbox_of(_import(_parts(spec)[0], folder))
+    if name.endswith(_ALL):
+        found = _attribute(*_parts(spec.removesuffix(f".{_ALL}")), folder)
         return toolbox_of(_made_by(found, spec) if inspect.isclass(found) else found)
-    found = _attribute(module_name, attribute, folder)
+    found = _attribute(*_parts(spec), folder)
     if callable(found) and not isinstance(found, Tool | Toolbox):
         found = _made_by(found, spec)
     return _toolbox(found, spec)
@@ -90,10 +87,16 @@ def load_attribute(spec: str, folder: Path | None = None) -> object:
     Raises:
         ToolObjectError: there is no such thing.
     """
-    named = _ATTRIBUTE.fullmatch(spec)
-    if named is None or named["name"].endswith(_ALL):
+    if spec.endswith(_ALL):
         raise ToolObjectError(f"{spec!r} is not 'module:attribute'.", _FORM)
-    return _attribute(named["module"], named["name"], Path.cwd() if folder is None else folder)
+    return _attribute(*_parts(spec), Path.cwd() if folder is None else folder)
+
+
+def _parts(spec: str) -> tuple[str, str]:
+    named = _ATTRIBUTE.fullmatch(spec)
+    if named is None:
+        raise ToolObjectError(f"{spec!r} is not 'module:attribute'.", _FORM)
+    return named["module"], named["name"]
 
 
 def _attribute(module_name: str, attribute: str, folder: Path) -> object:
@@ -111,45 +114,45 @@ def _attribute(module_name: str, attribute: str, folder: Path) -> object:
     return found
 
 
-def _add_to_path(folder: str) -> None:
-    """Put `folder` before the installed packages, but behind Python's own library.
-
-    A file `csv.py` beside the user's tools must not take the place of Python's module.
-    """
-    installed = sysconfig.get_path("purelib")
-    if folder not in sys.path:
-        sys.path.insert(
-            sys.path.index(installed) if installed in sys.path else len(sys.path), folder
-        )
-
-
 def _import(name: str, folder: Path) -> ModuleType:
-    if not name.startswith(_OURS):
-        _add_to_path(str(folder))
+    if not name.startswith(_OURS) and str(folder) not in sys.path:
+        # before the installed packages, but behind Python's own library: a file `csv.py` beside the
+        # user's tools must not take the place of Python's module
+        installed, path = sysconfig.get_path("purelib"), sys.path
+        path.insert(path.index(installed) if installed in path else len(path), str(folder))
     importlib.invalidate_caches()
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        missing = error.name or name
-        extra = None if "." in missing else extras.extra_of(missing)
-        if extra is None and (name == missing or name.startswith(f"{missing}.")):
-            raise ToolObjectError(
-                f"There is no module {missing!r}, neither installed nor in {str(folder)!r}.",
-                "Check the name, start toolplan in the folder of the module, or install it.",
-            ) from error
-        raise ToolObjectError(
-            f"The module {name!r} needs {missing!r}, which is not installed."
-            if name != missing
-            else f"The module {name!r} is not installed.",
-            f"Install it beside toolplan: {sys.executable} -m pip install …"
-            if extra is None
-            else f"Install it: {extras.install_command(extra)}",
-        ) from error
+        raise _missing(name, error.name or name, folder) from error
     except (Exception, SystemExit) as error:  # a module may do anything when it is imported
-        raise ToolObjectError(
-            f"The module {name!r} fails when it is imported: {_shown(error)}",
-            f"Fix it{_place(error)}.",
-        ) from error
+        raise _failure(f"The module {name!r} fails when it is imported", error) from error
+
+
+def _missing(name: str, missing: str, folder: Path) -> ToolObjectError:
+    extra = None if "." in missing else extras.extra_of(missing)
+    if extra is None and (name == missing or name.startswith(f"{missing}.")):
+        return ToolObjectError(
+            f"There is no module {missing!r}, neither installed nor in {str(folder)!r}.",
+            "Check the name, start toolplan in the folder of the module, or install it.",
+        )
+    needed = "" if name == missing else f" needs {missing!r}, which"
+    install = f"{sys.executable} -m pip install …"
+    return ToolObjectError(
+        f"The module {name!r}{needed} is not installed.",
+        f"Install it beside toolplan: {install}"
+        if extra is None
+        else f"Install it: {extras.install_command(extra)}",
+    )
+
+
+def _failure(what: str, error: BaseException) -> ToolObjectError:
+    """Return the error for code of somebody else that fails, with the place in it."""
+    text = str(error).strip().partition("\n")[0]
+    shown = f"{type(error).__name__}: {text}" if text else f"{type(error).__name__}."
+    fault = own_code.own_fault(error)
+    place = "" if fault is None else f" at {fault.place}; --debug shows the traceback"
+    return ToolObjectError(f"{what}: {shown}", f"Fix it{place}.")
 
 
 def _made_by(function: Callable[..., object], spec: str) -> object:
@@ -163,59 +166,41 @@ def _made_by(function: Callable[..., object], spec: str) -> object:
     try:
         return function()
     except (Exception, SystemExit) as error:  # code of someone else
-        raise ToolObjectError(
-            f"{spec!r} fails when it is called: {_shown(error)}", f"Fix it{_place(error)}."
-        ) from error
+        raise _failure(f"{spec!r} fails when it is called", error) from error
 
 
 def _toolbox(found: object, spec: str) -> Toolbox:
     if isinstance(found, Toolbox):
         return found
-    tools = _listed(found)
-    if tools is None:
+    listed = _listed(found)
+    if listed is None or not all(isinstance(each, Tool) for each in listed):
         if inspect.iscoroutine(found):
             found.close()
         raise ToolObjectError(
-            f"{spec!r} {_no_tools(found)}",
+            f"{spec!r} {_no_tools(found, listed or ())}",
             "Decorate functions with @toolplan.tool, and name the module: --tools 'MODULE:*'.",
         )
     try:
-        return Toolbox(tools)
+        return Toolbox(cast("list[Tool]", listed))
     except ToolObjectError as error:
         raise ToolObjectError(f"{spec!r}: {error}", error.help) from error
 
 
-def _listed(found: object) -> list[Tool] | None:
+def _listed(found: object) -> list[object] | None:
     if isinstance(found, Tool):
         return [found]
-    if isinstance(found, str | bytes) or not isinstance(found, Iterable):
-        return None
-    listed = list(cast("Iterable[object]", found))
-    tools = [each for each in listed if isinstance(each, Tool)]
-    return tools if len(tools) == len(listed) else None
+    is_listed = isinstance(found, Iterable) and not isinstance(found, str | bytes)
+    return list(cast("Iterable[object]", found)) if is_listed else None
 
 
-def _no_tools(found: object) -> str:
+def _no_tools(found: object, items: Sequence[object]) -> str:
     """Return what `found` is, which gives no tools."""
-    name = type(found).__name__
-    kind = f"of type {name}"
-    if isinstance(found, list | tuple):
-        items = cast("Sequence[object]", found)
-        if functions := own_code.plain_functions(items):
-            return f"holds {functions}"
-        others = {type(each).__name__ for each in items} - {"Tool"}
-        kind = f"a {name} that holds {', '.join(sorted(others))}"
+    if functions := own_code.plain_functions(items):
+        return f"holds {functions}"
+    others = {type(each).__name__ for each in items} - {"Tool"}
+    holds = f" that holds {', '.join(sorted(others))}" if others else ""
+    kind = f"of type {type(found).__name__}{holds}"
     return f"is {kind}; it must be a Toolbox, a Tool, or an iterable of tools."
-
-
-def _shown(error: BaseException) -> str:
-    text = str(error).strip().partition("\n")[0]
-    return f"{type(error).__name__}: {text}" if text else f"{type(error).__name__}."
-
-
-def _place(error: BaseException) -> str:
-    fault = own_code.own_fault(error)
-    return "" if fault is None else f" at {fault.place}; --debug shows the traceback"
 
 
 def toolbox_of(
@@ -248,12 +233,14 @@ def toolbox_of(
     """
     _check_source(source)
     found = dict(_members(source))
+    is_module = isinstance(source, ModuleType)
+    shown = f"module {source.__name__!r}" if is_module else f"object of {type(source).__name__!r}"
     stated: Mapping[str, StatedEffects]
     stated = dict.fromkeys(found, effects) if isinstance(effects, str) else effects
     for name in (*(only or ()), *stated):
         if name not in found:
             raise ToolObjectError(
-                f"{_named(source)} has no public function {name!r}.",
+                f"The {shown} has no public function {name!r}.",
                 did_you_mean(near(name, found)) or f"It has: {', '.join(found) or 'none'}.",
             )
     if only is None:
@@ -267,7 +254,7 @@ def toolbox_of(
     ]
     if not tools:
         raise ToolObjectError(
-            f"{_named(source)} has no public function.",
+            f"The {shown} has no public function.",
             "Write a function without an underscore in front of its name, or @toolplan.tool above"
             " one.",
         )
@@ -312,24 +299,12 @@ def _members(source: ModuleType | object) -> Iterator[tuple[str, Tool | Function
             elif inspect.isfunction(member) and public and (is_own or listed):
                 yield name, member
         return
-    seen: set[str] = set()
-    for owner in reversed(type(source).__mro__[:-1]):
-        for name in vars(owner):
-            if name.startswith("_") or name in seen:
-                continue
-            member: object = getattr(source, name, None)
-            if isinstance(member, Tool):
-                seen.add(name)
-                yield name, member
-            elif inspect.isroutine(member):
-                seen.add(name)
-                yield name, cast("Function", member)
-
-
-def _named(source: object) -> str:
-    if isinstance(source, ModuleType):
-        return f"The module {source.__name__!r}"
-    return f"An object of {type(source).__name__!r}"
+    # of a base class first; a name stands once
+    owners = reversed(type(source).__mro__[:-1])
+    for name in dict.fromkeys(name for owner in owners for name in vars(owner)):
+        member = None if name.startswith("_") else getattr(source, name, None)
+        if isinstance(member, Tool) or inspect.isroutine(member):
+            yield name, cast("Tool | Function", member)
 
 
 SOURCE: Final[ToolSource] = ModuleSource()

@@ -46,24 +46,22 @@ def source_of(spec: str, folder: Path | None = None) -> tuple[str, ToolSource]:
     for name in sorted(SOURCES, key=_place):
         if SOURCES[name].recognises(spec, where):
             return name, SOURCES[name]
-    path = where / Path(spec).expanduser()
-    if path.is_file() and path.suffix == ".py":
-        raise ToolObjectError(
-            f"{spec!r} is a file of Python code.", f"Name its module: --tools '{path.stem}:*'."
-        )
-    if path.is_file():
+    path = path_of(spec, where)
+    if path.is_file() and path.suffix != ".py":
         if _may_be_openapi(spec, where):
             check_beside("source", "openapi", f"The document {spec!r}")
         return "json", SOURCES["json"]  # which says what is wrong with the file
+    if path.is_file():
+        help_ = f"Name its module: --tools '{path.stem}:*'."
+        raise ToolObjectError(f"{spec!r} is a file of Python code.", help_)
+    fault = f"{spec!r} is neither a file nor 'module:attribute', such as 'toolplan_demo:TOOLS'."
     if path.is_dir():
-        raise ToolObjectError(f"{spec!r} is a folder; name a JSON file in it.")
-    is_module = spec.replace(".", "_").isidentifier() and path.suffix not in _FILES
-    also = f" A whole module is named as '{spec}:*'." if is_module else ""
-    if path.suffix or "/" in spec or "\\" in spec:
-        raise ToolObjectError(f"There is no file {spec!r} in {str(where)!r}.{also}")
-    raise ToolObjectError(
-        f"{spec!r} is neither a file nor 'module:attribute', such as 'toolplan_demo:TOOLS'.{also}"
-    )
+        fault = f"{spec!r} is a folder; name a JSON file in it."
+    elif path.suffix or "/" in spec or "\\" in spec:
+        fault = f"There is no file {spec!r} in {str(where)!r}."
+    if spec.replace(".", "_").isidentifier() and path.suffix not in _FILES:
+        fault += f" A whole module is named as '{spec}:*'."
+    raise ToolObjectError(fault)
 
 
 def _may_be_openapi(spec: str, folder: Path) -> bool:

@@ -12,9 +12,9 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
+import msgspec
 import rfc8785
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
@@ -26,7 +26,7 @@ from toolplan.plan import escape_pointer
 from toolplan.schema import tool_version, tool_without_words
 from toolplan.sources.tool_files import read_json_file
 from toolplan.storage.shared_file import locked, write_whole
-from toolplan.tools import Arguments, Call, Tool, Toolbox, ToolError, ToolObjectError
+from toolplan.tools import Arguments, Tool, Toolbox, ToolError, ToolObjectError
 
 FILE_NAME: Final = "toolplan.lock.json"
 VERSION: Final = 1
@@ -36,7 +36,6 @@ _SAFE_INTEGER: Final = 2**53
 _MOST_DIFFERENCES: Final = 12
 _LONGEST_VALUE: Final = 120
 _RESTORE: Final = "Restore it, or delete it: all tools are then new, and pinned again."
-_NOTHING: Final[Mapping[str, Json]] = MappingProxyType({})
 
 
 Shown: TypeAlias = "Json | Absent"
@@ -89,8 +88,7 @@ class RefusedTool(SourcedTool, frozen=True, dict=True):
         """What to do about it."""
         return (
             f"Look at what has changed; `toolplan tools {self.short_name or self.name} --tools FILE"
-            " --accept` takes"
-            " the tool as it is now."
+            " --accept` takes the tool as it is now."
         )
 
 
@@ -127,15 +125,15 @@ class Comparison(Struct, frozen=True):
     changed: tuple[Change, ...] = ()
 
 
-class Pin(Struct, frozen=True):
+class Pin(Struct, frozen=True, omit_defaults=True):
     """What was accepted of one tool: its object as sent, and the identity of its source.
 
     `believed` says whether a person accepted the effects that it claims; None: not asked yet.
     """
 
-    tool: Mapping[str, Json]
-    server: Mapping[str, Json]
-    digest: str
+    tool: Mapping[str, Any]
+    server: Mapping[str, Any]
+    digest: str = field(name="sha256")
     believed: bool | None = None
 
 
@@ -154,11 +152,21 @@ class Pins(Struct, frozen=True):
         """
         if not path.exists():
             return cls(path)
+        place = str(path)
         try:
-            document = read_json_file(path, repr(str(path)), MAX_LOCK_BYTES)
+            document = read_json_file(path, repr(place), MAX_LOCK_BYTES)
         except ToolObjectError as error:
             raise ToolObjectError(str(error), _RESTORE) from None
-        return cls(path, dict(_read_pins(document, str(path))))
+        parts = cast("dict[str, Any]", document if isinstance(document, dict) else {})
+        version, entries = parts.get("lock"), parts.get("tools")
+        if isinstance(version, int) and version > VERSION:
+            raise ToolObjectError(
+                f"{place!r} was written by a newer toolplan (form {version}).", "Use that toolplan."
+            )
+        if version != VERSION or not isinstance(entries, dict):
+            raise ToolObjectError(f"{place!r} is not a lock file.", _RESTORE)
+        found = cast("dict[str, object]", entries)
+        return cls(path, {name: _read(name, each, place) for name, each in found.items()})
 
     def save(self) -> None:
         """Write the file, whole or not at all: sorted, so that changes of it can be read.
@@ -166,16 +174,7 @@ class Pins(Struct, frozen=True):
         Raises:
             OSError: it cannot be written.
         """
-        tools: dict[str, Json] = {
-            name: {
-                "sha256": pin.digest,
-                "server": dict(pin.server),
-                "tool": dict(pin.tool),
-                **({} if pin.believed is None else {"believed": pin.believed}),
-            }
-            for name, pin in sorted(self.pins.items())
-        }
-        document: dict[str, Json] = {"lock": VERSION, "tools": tools}
+        document = {"lock": VERSION, "tools": msgspec.to_builtins(self.pins)}
         # a line for each value, so that a diff names it; indentation would be half of the file
         text = json.dumps(document, indent=0, sort_keys=True, ensure_ascii=False) + "\n"
         write_whole(self.path, text)
@@ -211,7 +210,7 @@ class Pins(Struct, frozen=True):
                 hint = did_you_mean(near(name, tools))
                 message = f"There is no tool {name!r} to accept."
                 raise ToolObjectError(f"{message} {hint}" if hint else message)
-        accepted = tools if names is None else dict.fromkeys(names)
+        accepted = tools if names is None else names
         made = {name: replace(_pin(tools[name]), believed=believed) for name in accepted}
         return Pins(self.path, {**self.pins, **made})
 
@@ -249,19 +248,15 @@ class Pins(Struct, frozen=True):
         What a tool claims of its effects counts where a person accepted the tool as it is. This
         toolbox itself comes back where nothing is different.
         """
-        changes = {change.tool: change for change in self.compare(tools).changed}
-        claiming = {name for name, tool in tools.items() if tool.claim is not None}
-        accepted = {name for name in claiming & {*self.pins} if self.pins[name].believed is True}
-        if not changes and not accepted:
-            return tools
-        return Toolbox(
-            _refused(tool, changes[name])
-            if name in changes
-            else tool.believed()
-            if name in accepted
-            else tool
-            for name, tool in tools.items()
-        )
+        now = {
+            change.tool: _refused(tools[change.tool], change)
+            for change in self.compare(tools).changed
+        }
+        for name, tool in tools.items():
+            pin = self.pins.get(name)
+            if name not in now and tool.claim is not None and pin is not None and pin.believed:
+                now[name] = tool.believed()
+        return Toolbox(now.get(name, tool) for name, tool in tools.items()) if now else tools
 
     def _change(self, tool: Tool) -> Change | None:
         pin = self.pins.get(tool.name)
@@ -338,7 +333,7 @@ def _tamed(part: Json, pointer: str, large: dict[str, Json]) -> Json:
 def _pin(tool: Tool) -> Pin:
     if isinstance(tool, SourcedTool) and tool.wire:
         return Pin(tool.wire, tool.identity, tool.pin)
-    wire, source = tool.to_json(), cast("dict[str, Json]", {"source": tool.source})
+    wire, source = tool.to_json(), {"source": tool.source}
     return Pin(wire, source, digest_of(wire, source))
 
 
@@ -349,9 +344,13 @@ def _refused(tool: Tool, change: Change) -> Tool:
         f"it is not the tool that was accepted ({what}); look at it, and accept it with"
         f" `toolplan tools {tool.name} --tools FILE --accept`"
     )
+
+    async def refuse(_: Arguments) -> Json:
+        raise ToolError(f"The tool {tool.name!r} was not called: {reason}.")
+
     now = _pin(tool)
     fields: dict[str, Any] = asdict(tool) | {
-        "call": _refusing(tool.name, reason),
+        "call": refuse,
         "wire": now.tool,
         "identity": now.server,
         "reason": reason,
@@ -360,45 +359,18 @@ def _refused(tool: Tool, change: Change) -> Tool:
     return RefusedTool(**fields)
 
 
-def _refusing(name: str, reason: str) -> Call:
-    async def refuse(_arguments: Arguments) -> Json:
-        raise ToolError(f"The tool {name!r} was not called: {reason}.")
-
-    return refuse
-
-
-def _read_pins(value: object, place: str) -> Iterator[tuple[str, Pin]]:
-    document = _object(value)
-    version, entries = document.get("lock"), document.get("tools")
-    if isinstance(version, int) and version > VERSION:
-        raise ToolObjectError(
-            f"{place!r} was written by a newer toolplan (form {version}).", "Use that toolplan."
-        )
-    if version != VERSION or not isinstance(entries, dict):
-        raise ToolObjectError(f"{place!r} is not a lock file.", _RESTORE)
-    for name, entry in _object(cast("object", entries)).items():
-        parts = _object(entry)
-        digest = parts.get("sha256")
-        said = parts.get("believed")
-        believed = said if isinstance(said, bool) else None
-        pin = Pin(_object(parts.get("tool")), _object(parts.get("server")), str(digest), believed)
-        if not _is_true(pin):
-            raise ToolObjectError(
-                f"{place!r}: the pin of {name!r} was changed by hand.",
-                f"Take it out, look at the tool, and accept it: toolplan tools {name} --accept",
-            )
-        yield name, pin
-
-
-def _object(value: object) -> Mapping[str, Json]:
-    return cast("dict[str, Json]", value) if isinstance(value, dict) else _NOTHING
-
-
-def _is_true(pin: Pin) -> bool:
+def _read(name: str, entry: object, place: str) -> Pin:
+    """Return a pin of a lock file."""
     try:
-        return digest_of(pin.tool, pin.server) == pin.digest
-    except (ValueError, RecursionError):
-        return False
+        pin = msgspec.convert(entry, Pin)
+        if digest_of(pin.tool, pin.server) == pin.digest:
+            return pin
+    except (ValueError, RecursionError):  # no object, half a character, too deep …
+        pass
+    raise ToolObjectError(
+        f"{place!r}: the pin of {name!r} was changed by hand.",
+        f"Take it out, look at the tool, and accept it: toolplan tools {name} --accept",
+    )
 
 
 def _shown(value: Shown) -> str:

@@ -10,12 +10,12 @@ from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, TypeAlias, cast, overload
 
 import docstring_parser
-from msgspec import Struct
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, JsonSchemaWarningKind
 from pydantic_core import (
+    ArgsKwargs,
     PydanticSerializationError,
     PydanticUndefined,
     core_schema,
@@ -89,29 +89,6 @@ class _Schemas(GenerateJsonSchema):
         return {**found, "x-default": text[:_LONGEST_DEFAULT]}
 
 
-class _Parameters(Struct, frozen=True):
-    """The parameters of a function, as a model whose fields have names of their own.
-
-    The names of the parameters are aliases: a parameter may be called `schema` or `_id`, a field
-    of a model may not.
-    """
-
-    model: type[BaseModel]
-    names: tuple[tuple[str, str], ...]
-
-    def read(self, arguments: Arguments) -> dict[str, object]:
-        """Return `arguments` as the function wants them, defaults filled in.
-
-        Raises:
-            ToolError: they do not fit the type hints.
-        """
-        try:
-            values = self.model.model_validate(arguments)
-        except ValidationError as error:
-            raise ToolError(f"The arguments do not fit: {_shown_errors(error)}") from error
-        return {name: getattr(values, field) for field, name in self.names}
-
-
 @overload
 def tool(function: Function, /) -> Tool: ...
 
@@ -175,7 +152,7 @@ def tool(
         signature = _signature(called, function)
         parameters = _parameters(called, signature, inject, _descriptions(function))
         returned = _returned(called, signature)
-        read_input = _schema(called, TypeAdapter(parameters.model), "validation")
+        read_input = _schema(called, parameters, "validation")
         base = read_input if input_schema is None else input_schema
         read_output = None if returned is None else _schema(called, returned, "serialization")
         return Tool(
@@ -195,11 +172,7 @@ def tool(
 def _checked_name(
     function: object, name: str | None, effects: object, hints: object, inject: object
 ) -> str:
-    """Return the name of the tool.
-
-    Raises:
-        ToolObjectError: `function` is none, or an option of the tool cannot be used.
-    """
+    """Return the name of the tool, where its options can be used."""
     if isinstance(function, Tool):
         raise ToolObjectError(f"{function.name!r} is a tool already.", "Decorate it once.")
     if not callable(function):
@@ -207,29 +180,33 @@ def _checked_name(
             f"A value of type {type(function).__name__} cannot be a tool.",
             "Decorate a function: @toolplan.tool above its `def`.",
         )
-    called = name or _name_of(function)
-    if effects is not None and effects not in tuple(Effects):
+    called = name or getattr(function, "__name__", "")
+    if name is None and not (isinstance(called, str) and called.isidentifier()):
         raise ToolObjectError(
-            f"Tool {called!r}: effects={effects!r:.100} is not a label.",
-            f"The labels are {', '.join(Effects)}.",
+            "A function without a name of its own cannot be a tool.",
+            "Give it one: @toolplan.tool(name=…).",
         )
-    if hints is not None and not isinstance(hints, Mapping):
-        raise ToolObjectError(
-            f"Tool {called!r}: hints is a value of type {type(hints).__name__}.",
+    provided = cast("Mapping[object, object]", inject)
+    if effects is not None and effects not in tuple(Effects):
+        fault = f"effects={effects!r:.100} is not a label", f"The labels are {', '.join(Effects)}."
+    elif hints is not None and not isinstance(hints, Mapping):
+        fault = (
+            f"hints is a value of type {type(hints).__name__}",
             'Give a dict, as in hints={"x-entity": "book"}.',
         )
-    given = cast("Mapping[object, object]", inject)
-    if not isinstance(inject, Mapping) or not all(map(callable, given.values())):
-        raise ToolObjectError(
-            f"Tool {called!r}: inject is not a dict of functions.",
+    elif not isinstance(inject, Mapping) or not all(map(callable, provided.values())):
+        fault = (
+            "inject is not a dict of functions",
             "Give the function that provides each parameter: inject={'db': open_database}.",
         )
-    return called
+    else:
+        return called
+    raise ToolObjectError(f"Tool {called!r}: {fault[0]}.", fault[1])
 
 
 def _call(
     function: Function,
-    parameters: _Parameters,
+    parameters: TypeAdapter[dict[str, object]],
     returned: TypeAdapter[object] | None,
     inject: Mapping[str, Provider],
 ) -> Call:
@@ -242,7 +219,7 @@ def _call(
 
     async def call(arguments: Arguments) -> Json:
         given = {name: provide() for name, provide in inject.items()}
-        made = partial(function, **parameters.read(arguments), **given)
+        made = partial(function, **_read(parameters, arguments), **given)
         result = made() if is_async else await run_in_thread(made, threads)
         if inspect.isawaitable(result):
             result = await cast("Awaitable[object]", result)
@@ -302,15 +279,15 @@ def _parameters(
     signature: inspect.Signature,
     inject: Mapping[str, Provider],
     descriptions: Mapping[str, str],
-) -> _Parameters:
+) -> TypeAdapter[dict[str, object]]:
+    """Return what reads arguments as the parameters are, whatever their names."""
     if unknown := inject.keys() - signature.parameters.keys():
         raise ToolObjectError(
             f"Tool {name!r}: there is no parameter {min(unknown)!r} to inject.",
             f"Its parameters: {', '.join(signature.parameters) or 'none'}.",
         )
-    fields: dict[str, Any] = {}
-    names: list[tuple[str, str]] = []
-    for at, parameter in enumerate(signature.parameters.values()):
+    taken: list[inspect.Parameter] = []
+    for parameter in signature.parameters.values():
         if parameter.name in inject:
             continue
         if reason := _REFUSED_KINDS.get(parameter.kind):
@@ -324,32 +301,30 @@ def _parameters(
                 f"Tool {name!r}: the parameter {parameter.name!r} has no type hint.",
                 f"Write one, as in `{parameter.name}: str`. {_ONLY_DECORATED}",
             )
-        field = f"p{at}"
-        fields[field] = _field(parameter, descriptions.get(parameter.name))
-        names.append((field, parameter.name))
+        stated = [*typing.get_args(parameter.annotation), parameter.default]
+        text = descriptions.get(parameter.name)
+        if text and not any(isinstance(e, FieldInfo) and e.description for e in stated):
+            described = Annotated[parameter.annotation, Field(description=text)]
+            parameter = parameter.replace(annotation=described)
+        taken.append(parameter)
+
+    def arguments(**values: object) -> dict[str, object]:
+        return values
+
+    vars(arguments)["__signature__"] = signature.replace(parameters=taken)
+    arguments.__annotations__ = {each.name: each.annotation for each in taken}
     try:
-        model = create_model(
-            name, __config__=ConfigDict(extra="forbid", protected_namespaces=()), **fields
-        )
+        return TypeAdapter(cast("type[dict[str, object]]", arguments))
     except (PydanticUserError, TypeError, NameError) as error:
         raise ToolObjectError(f"Tool {name!r}: {_first_line(error)}", _HINTS) from error
-    return _Parameters(model, tuple(names))
 
 
-def _field(parameter: inspect.Parameter, description: str | None) -> tuple[object, object]:
-    annotation: object = parameter.annotation
-    default: object = parameter.default
-    if isinstance(default, FieldInfo):  # `limit: int = Field(10, le=100)`
-        annotation = Annotated[cast("Any", annotation), default]
-        default = default.default  # a factory of defaults is read from the annotation
-    elif default is inspect.Parameter.empty:
-        default = PydanticUndefined
-    stated = [each for each in typing.get_args(annotation) if isinstance(each, FieldInfo)]
-    # `from_: Annotated[str, Field(alias="from")]`
-    alias = next((each.alias for each in stated if each.alias is not None), parameter.name)
-    if description is None or any(each.description for each in stated):
-        return annotation, Field(default=cast("Any", default), alias=alias)
-    return annotation, Field(default=cast("Any", default), alias=alias, description=description)
+def _read(parameters: TypeAdapter[dict[str, object]], arguments: Arguments) -> dict[str, object]:
+    """Return `arguments` as the function wants them, defaults filled in."""
+    try:
+        return parameters.validate_python(ArgsKwargs((), dict(arguments)))
+    except ValidationError as error:
+        raise ToolError(f"The arguments do not fit: {_shown_errors(error)}") from error
 
 
 def _returned(name: str, signature: inspect.Signature) -> TypeAdapter[object] | None:
@@ -374,16 +349,6 @@ def _schema(
     if mode == "validation":
         schema.pop("title", None)
     return schema
-
-
-def _name_of(function: Function) -> str:
-    name = getattr(function, "__name__", "")
-    if not isinstance(name, str) or not name.isidentifier():
-        raise ToolObjectError(
-            "A function without a name of its own cannot be a tool.",
-            "Give it one: @toolplan.tool(name=…).",
-        )
-    return name
 
 
 def _description(function: Function) -> str:

@@ -65,17 +65,13 @@ def read_json_file(path: Path, shown: str, most_bytes: int = MAX_FILE_BYTES) -> 
             raise ToolObjectError(
                 f"{shown} is larger than {most_bytes} bytes.", "Leave out what no plan needs."
             )
-        text = path.read_text(encoding="utf-8-sig")
+        return parse_json(path.read_text(encoding="utf-8-sig"), shown)
     except OSError as error:
-        raise ToolObjectError(
-            f"{shown} cannot be read: {error.strerror or error}.",
-            "Check the path, and that you may read the file.",
-        ) from error
+        reason, help_ = error.strerror or error, "Check the path, and that you may read the file."
+        raise ToolObjectError(f"{shown} cannot be read: {reason}.", help_) from error
     except UnicodeDecodeError as error:
-        raise ToolObjectError(
-            f"{shown} is not UTF-8 text (byte {error.start}).", "Save it as UTF-8."
-        ) from error
-    return parse_json(text, shown)
+        fault = f"{shown} is not UTF-8 text (byte {error.start})."
+        raise ToolObjectError(fault, "Save it as UTF-8.") from error
 
 
 def parse_json(text: str, shown: str) -> object:
@@ -87,14 +83,13 @@ def parse_json(text: str, shown: str) -> object:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise ToolObjectError(
-            f"{shown} is not JSON: {error.msg} at {place}.", "Fix it there."
-        ) from error
-    except RecursionError as error:
-        raise ToolObjectError(f"{shown} is nested too deeply.", "Fix it.") from error
-    except ValueError as error:
-        raise ToolObjectError(f"{shown} is not JSON that can be read: {error}.") from error
+        place = f"{error.msg} at line {error.lineno}, column {error.colno}"
+        raise ToolObjectError(f"{shown} is not JSON: {place}.", "Fix it there.") from error
+    except (ValueError, RecursionError) as error:  # a number of very many digits
+        why = f"not JSON that can be read: {error}"
+        if isinstance(error, RecursionError):
+            why = "nested too deeply"
+        raise ToolObjectError(f"{shown} is {why}.", "Fix it.") from error
 
 
 def path_of(spec: str, folder: Path) -> Path:

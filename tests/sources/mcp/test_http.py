@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
 import socket
-import struct
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import httpx2
@@ -18,8 +14,8 @@ import pytest
 import uvicorn
 from mcp.server import MCPServer
 
-from benchmarks.mcp_ledger import listening
-from tests.sources.mcp.scripts import call, listed_tool, text
+from tests.sources.mcp.http_scripts import BREAKS, JSON_TYPE, Answer, Answers, replied, served
+from tests.sources.mcp.scripts import call, text
 from toolplan.sources.mcp import HttpServer, Notice, ServerStarted, connected
 from toolplan.sources.mcp._http import FailuresAsAnswers
 from toolplan.sources.mcp._interceptors import DELIVERY, Delivery
@@ -82,108 +78,42 @@ def test_a_session_that_is_gone_is_a_call_that_was_not_made() -> None:
     assert (begun, lost) == (True, False)
 
 
-class Service:
-    """An MCP server over HTTP with sessions, which it can forget; it counts its calls."""
+class Service(Answers):
+    """A server with sessions, which it can forget; it counts its calls."""
 
     def __init__(self) -> None:
+        super().__init__(self._paid)
         self.sessions = 0
-        self.known = ""
         self.calls: list[int] = []
-        self.headers: list[str | None] = []
         self.status = 200
         self.breaks_streams = False
 
-    def status_for(self, request: dict[str, Any], session: str | None) -> int:
-        if request["method"] == "server/discover":
-            return 404
+    def to(self, request: dict[str, Any], session: str | None) -> Answer:
+        method = request["method"]
+        if method == "initialize":
+            self.sessions += 1
+            self.session = f"session-{self.sessions}"
+        elif method == "server/discover" or session != self.session:
+            return 404, JSON_TYPE, b""
         if self.status != 200:
-            return self.status
-        if request["method"] != "initialize" and session != self.known:
-            return 404
-        return 200 if "id" in request else 202
+            return self.status, JSON_TYPE, b""
+        return super().to(request, session)
 
-    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        match request["method"]:
-            case "initialize":
-                self.sessions += 1
-                self.known = f"session-{self.sessions}"
-                return {
-                    "protocolVersion": "2025-06-18",
-                    "capabilities": {"tools": {}},
-                    "serverInfo": {"name": "service", "version": "1"},
-                }
-            case "tools/list":
-                return {"tools": [listed_tool("pay", annotations={"destructiveHint": True})]}
-            case _:
-                self.calls.append(request["params"]["arguments"]["n"])
-                return text("paid")
-
-
-@contextmanager
-def serving(service: Service) -> Generator[str, None, None]:
-    class Sessions(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            request = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            service.headers.append(self.headers["authorization"])
-            status = service.status_for(request, self.headers["mcp-session-id"])
-            if status != 200:
-                self.send(status, None)
-            elif request["method"] == "tools/call" and service.breaks_streams:
-                service.answer(request)
-                self.break_off()
-            else:
-                envelope = {"jsonrpc": "2.0", "id": request["id"]}
-                self.send(200, {**envelope, "result": service.answer(request)})
-
-        def break_off(self) -> None:
-            self.send_response(200)
-            self.send_header("content-type", "text/event-stream")
-            self.end_headers()
-            self.wfile.write(b": a beginning\n\n")
-            self.wfile.flush()
-            reset = struct.pack("ii", 1, 0)
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
-            self.close_connection = True
-            self.connection.close()
-
-        def finish(self) -> None:
-            with contextlib.suppress(OSError):
-                super().finish()
-
-        def do_GET(self) -> None:
-            self.send(405, None)
-
-        def do_DELETE(self) -> None:
-            self.send(405, None)
-
-        def send(self, status: int, reply: dict[str, Any] | None) -> None:
-            body = b"" if reply is None else json.dumps(reply).encode()
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.send_header("mcp-session-id", service.known)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    with listening(Sessions) as address:
-        yield address
+    def _paid(self, request: dict[str, Any]) -> Answer:
+        self.calls.append(request["params"]["arguments"]["n"])
+        return BREAKS if self.breaks_streams else replied(request, text("paid"))
 
 
 def test_a_call_is_made_in_a_new_session_where_the_old_one_was_forgotten() -> None:
     service = Service()
     notices: list[Notice] = []
     with (
-        serving(service) as address,
+        served(service) as address,
         connected({"h": HttpServer(address)}, on_event=notices.append) as source,
     ):
         tools = source.toolbox()
         assert call(tools, "h.pay", n=1) == "paid"
-        service.known = "forgotten"
+        service.session = "forgotten"
         assert call(tools, "h.pay", n=2) == "paid"
     assert service.calls == [1, 2]
     assert [each.starts for each in notices if isinstance(each, ServerStarted)] == [1, 2]
@@ -191,7 +121,7 @@ def test_a_call_is_made_in_a_new_session_where_the_old_one_was_forgotten() -> No
 
 def test_a_failing_server_leaves_a_call_in_doubt_and_a_refusing_one_does_not() -> None:
     service = Service()
-    with serving(service) as address, connected({"h": HttpServer(address)}) as source:
+    with served(service) as address, connected({"h": HttpServer(address)}) as source:
         tools = source.toolbox()
         service.status = 500
         with pytest.raises(OutcomeUnknown, match="HTTP 500"):
@@ -207,7 +137,7 @@ def test_a_failing_server_leaves_a_call_in_doubt_and_a_refusing_one_does_not() -
 
 def test_a_stream_that_breaks_off_leaves_its_call_in_doubt_and_sends_nothing_twice() -> None:
     service = Service()
-    with serving(service) as address, connected({"h": HttpServer(address)}) as source:
+    with served(service) as address, connected({"h": HttpServer(address)}) as source:
         tools = source.toolbox()
         service.breaks_streams = True
         with pytest.raises(OutcomeUnknown, match="its outcome is unknown"):
@@ -220,7 +150,7 @@ def test_a_stream_that_breaks_off_leaves_its_call_in_doubt_and_sends_nothing_twi
 def test_headers_are_sent_and_not_reported() -> None:
     service = Service()
     service.status = 401
-    with serving(service) as address:
+    with served(service) as address:
         server = HttpServer(address, {"Authorization": f"Bearer {SECRET}"}, secrets=(SECRET,))
         with connected({"h": server}) as source:
             with pytest.raises(ToolObjectError, match="HTTP 401") as raised:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler
-from typing import Any, Final, NamedTuple, TypeAlias
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
 
 import pytest
 
-from benchmarks.mcp_ledger import listening
+from tests.sources.mcp.http_scripts import EVENTS, JSON_TYPE, WRITES, Answer, Answers, Give, served
 from tests.sources.mcp.scripts import Scripted, call, listed_tool, one_page
 from toolplan.path import Json
 from toolplan.sources.mcp import HttpServer, connected
@@ -19,11 +17,8 @@ from toolplan.tools import OutcomeUnknown, Toolbox, ToolError
 
 ID: Final = "ID"  # stands for the id of the request
 FINE: Final = '{"content":[{"type":"text","text":"fine"}]}'
-WRITES: Final = {"destructiveHint": True}
 LONG: Final = "x" * 5_000_000
 TIMEOUT_S: Final = 20.0
-JSON_TYPE: Final = {"content-type": "application/json"}
-EVENTS: Final = {"content-type": "text/event-stream"}
 
 
 class Odd(NamedTuple):
@@ -183,9 +178,9 @@ TWICE: Final = {
 """More bodies and events over HTTP: over stdio the SDK has read the line before us."""
 
 
-def given(written: str | bytes, asked: Any) -> bytes:
+def given(written: str | bytes, request: dict[str, Any]) -> bytes:
     content = written if isinstance(written, bytes) else written.encode("utf-8", "surrogateescape")
-    return content.replace(ID.encode(), json.dumps(asked).encode())
+    return content.replace(ID.encode(), json.dumps(request["id"]).encode())
 
 
 def outcome(tools: Any, odd: Odd) -> None:
@@ -217,74 +212,6 @@ def test_a_line_with_our_id_ends_its_call(name: str, process: tuple[Scripted, To
     outcome(tools, odd)
     script.write(results={"pay": {"content": [{"type": "text", "text": "well again"}]}})
     assert call(tools, "it.pay") == "well again"
-
-
-Answer: TypeAlias = tuple[int, dict[str, str], bytes]
-Give: TypeAlias = Callable[[Any], Answer]
-"""Returns status, headers and body by the id of the request."""
-
-
-class Answers:
-    """What an MCP server over HTTP gives to `tools/call`: status, headers and body by the id."""
-
-    def __init__(self, give: Give) -> None:
-        self.give = give
-        self.gets = 0
-        self.get: Answer = (405, {"content-type": "text/plain"}, b"no")
-        self.sessions = True
-
-    def to(self, request: dict[str, Any]) -> Answer:
-        match request["method"]:
-            case "initialize":
-                found: Any = {
-                    "protocolVersion": "2025-06-18",
-                    "capabilities": {"tools": {}},
-                    "serverInfo": {"name": "odd", "version": "1"},
-                }
-            case "tools/list":
-                found = {"tools": [listed_tool("pay", annotations=WRITES)]}
-            case "tools/call":
-                return self.give(request["id"])
-            case "server/discover":
-                return 400, {}, b""
-            case _:
-                return 202, {}, b""
-        body = json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": found}).encode()
-        return 200, JSON_TYPE, body
-
-
-@contextmanager
-def served(answers: Answers) -> Generator[str, None, None]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            request = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            self.write(*answers.to(request))
-
-        def do_GET(self) -> None:
-            answers.gets += 1
-            self.write(*answers.get)
-
-        def do_DELETE(self) -> None:
-            self.write(405, {}, b"")
-
-        def write(self, status: int, headers: dict[str, str], body: bytes) -> None:
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            if answers.sessions:
-                self.send_header("mcp-session-id", "one")
-            if status not in (204, 304):
-                self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    with listening(Handler) as address:
-        yield address
 
 
 def always(answer: Answer) -> Give:
@@ -357,6 +284,7 @@ PLAIN: Final = result(FINE)
         (EVENTS, "data: " + PLAIN + "\r\r", Odd("", "fine")),
         (EVENTS, "event: response\ndata: " + PLAIN + "\n\n", Odd("", "fine")),
         (EVENTS, ": hello\n\ndata: ping\n\ndata: " + PLAIN + "\n\n", Odd("", "fine")),
+        (EVENTS, f"data: {PLAIN[:16]}\n: still here\ndata:{PLAIN[16:]}\n\n", Odd("", "fine")),
         (EVENTS, PLAIN, Odd("", "fine")),
         (EVENTS, "event: error\ndata: out of money\n\n", Odd("", words="out of money")),
     ],
@@ -409,7 +337,7 @@ def test_a_status_is_said_and_leaves_nothing_in_doubt(
     ("headers", "body", "words"),
     [
         (EVENTS, b"", "outcome is unknown"),
-        (EVENTS, b": only a comment\n\n", "outcome is unknown"),
+        (EVENTS, b": only a comment\n\n", "without a response; the call was sent"),
         (EVENTS, b"data: Internal Server Error\n\n", "Internal Server Error"),
     ],
 )
@@ -464,7 +392,7 @@ def test_a_get_that_fails_is_no_stream_and_nothing_more(
     sessions: bool, status: int, headers: dict[str, str], body: bytes
 ) -> None:
     answers = Answers(lambda asked: (200, JSON_TYPE, given(PLAIN, asked)))
-    answers.get, answers.sessions = (status, headers, body), sessions
+    answers.get, answers.session = (status, headers, body), "one" * sessions
     with (
         served(answers) as address,
         connected({"it": HttpServer(address, timeout_s=TIMEOUT_S)}) as source,

@@ -234,7 +234,7 @@ def test_nothing_is_exchanged_where_only_a_foreign_redirect_comes(place: Place) 
         back = parse_qs(urlsplit(url).query)["redirect_uri"][0]
         browse(f"{back}?code=evil&state=foreign")
 
-    with pytest.raises(ToolplanError, match="that was not sent by this sign-in"):
+    with pytest.raises(ToolplanError, match="nobody came back from the browser"):
         place.sign_in(foreign, 1)
     assert "/token" not in place.state.asked
 

@@ -3,7 +3,8 @@
 Only the standard library, so that it starts at once. The script is read again for each request:
 `pages` (by cursor, "" for the first), `results` (by tool: a result, an `error`, or `raw`: what is
 written instead, a character for each byte, with ID for the id of the request), `hello` (lines
-written at the start), `exit` (the server ends at the start).
+written at the start), `exit` (the server ends at the start), `waits` (a file: nothing is answered
+before it is there).
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ def main(path: Path) -> None:
         print(script["stderr"], file=sys.stderr, flush=True)
     if "exit" in script:
         sys.exit(script["exit"])
+    while "waits" in script and not Path(script["waits"]).exists():
+        time.sleep(0.01)
     for line in sys.stdin:
         _note(path, line)
         request: dict[str, Any] = json.loads(line)

@@ -43,7 +43,13 @@ _SECRET_FIELDS: Final = frozenset({
 
 
 class Access:
-    """The tokens of one server."""
+    """The tokens of one server, whatever connection uses them.
+
+    Attributes:
+        mask_tokens: hides the tokens, which are long and random, in results too.
+        wants_sign_in: whether the server gives nothing before somebody signs in.
+        provider: gets tokens; None where nobody signs in.
+    """
 
     def __init__(
         self,
@@ -70,11 +76,10 @@ class Access:
         self._server = server
         self._sign_ins = sign_ins
         self._asks = asks
-        self._asked = False
-        oauth = server.oauth
+        self._has_asked = False
         self.provider: Provider | None = None
-        if oauth is not None and oauth.grant == "client_credentials":
-            self.provider = Machine(server, oauth)
+        if server.oauth is not None and server.oauth.grant == "client_credentials":
+            self.provider = Machine(server, server.oauth)
         elif sign_ins is not None and is_safe(server.url, near_loopback=True):
             self.provider = Person(server, sign_ins, asks)
 
@@ -96,30 +101,29 @@ class Access:
         """Return whether new tokens may be asked for: a person only once."""
         if isinstance(self.provider, Machine):
             return True
-        if self._asks is None or self._asked:
-            return False
-        self._asked = True
-        return True
+        may_ask = self._asks is not None and not self._has_asked
+        self._has_asked |= may_ask
+        return may_ask
 
     def fault(self, error: Exception, answer: str) -> NotAuthorised:
         """Return why there is no token: of an `answer` only its status and its code."""
-        what = f"what it says of signing in cannot be read ({type(error).__name__})"
         match error:
             case NotAuthorised():
-                what, answer = str(error), ""
+                what = str(error)
             case OAuthRegistrationError():
-                what = "the authorization server does not register toolplan"
+                what = f"the authorization server does not register toolplan: {answer}"
             case OAuthTokenError():
-                what = "the authorization server gives no token"
+                what = f"the authorization server gives no token: {answer}"
             case OAuthFlowError():
-                what, answer = clean(self._mask(str(error)), 300), ""
+                what = clean(self._mask(str(error)), 300)
             case OSError():
                 reason = error.strerror or type(error).__name__
-                what, answer = f"the sign-in cannot be kept: {reason}", ""
+                what = f"the sign-in cannot be kept: {reason}"
             case _:
-                pass
-        fault = NotAuthorised(f"{what}: {answer}" if answer else what)
-        if self._asked:
+                kind = type(error).__name__
+                what = f"what it says of signing in cannot be read ({kind}): {answer}"
+        fault = NotAuthorised(what.removesuffix(": "))
+        if self._has_asked:
             self._fault = fault
         return fault
 
@@ -128,7 +132,7 @@ class Access:
         provider = self.provider
         if self._fault is not None:
             return self._fault
-        if self._asked or isinstance(provider, Machine):
+        if self._has_asked or isinstance(provider, Machine):
             return NotAuthorised(
                 f"it refuses the token that it led to (HTTP {response.status_code}), which may be"
                 " meant for another server"
@@ -158,8 +162,7 @@ class Authorised(httpx2.AsyncBaseTransport):
         self._access = access
         self._provider = provider
         self._renewing = anyio.Lock()
-        self._failed = ""
-        self._url = str(provider.context.server_url)
+        self._url = httpx2.URL(provider.context.server_url)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Return the server's answer to `request`.
@@ -167,41 +170,32 @@ class Authorised(httpx2.AsyncBaseTransport):
         Raises:
             NotAuthorised: it was refused, and there is no token for it.
         """
-        token = await self._token(request)
-        response = await self._sent(request, token)
-        if not self._access.is_refusal(request, response):
-            return response
-        refusal = await _read(response, request)
-        fresh = await self._token(request, refusal, token)
-        if fresh is not None:
-            response = await self._sent(request, fresh)
+        refusal: httpx2.Response | None = None
+        token: str | None = None
+        for _ in range(2):
+            token = await self._token(request, refusal, token)
+            if refusal is not None and token is None:
+                break
+            if token is not None and _origin(request.url) == _origin(self._url):
+                self._access.hide([token])
+                request.headers["Authorization"] = f"Bearer {token}"
+            response = await self._inner.handle_async_request(request)
             if not self._access.is_refusal(request, response):
                 return response
             refusal = await _read(response, request)
-        why = self._access.refused(refusal)
-        if why is None:
-            return refusal
+        if refusal is None or (why := self._access.refused(refusal)) is None:
+            return refusal or httpx2.Response(401)
         raise why
 
     async def aclose(self) -> None:
         """Close all connections."""
         await self._inner.aclose()
 
-    async def _sent(self, request: httpx2.Request, token: str | None) -> httpx2.Response:
-        if token is not None and _origin(request.url) == _origin(httpx2.URL(self._url)):
-            self._access.hide([token])
-            request.headers["Authorization"] = f"Bearer {token}"
-        return await self._inner.handle_async_request(request)
-
     async def _token(
-        self,
-        request: httpx2.Request,
-        refusal: httpx2.Response | None = None,
-        used: str | None = None,
+        self, request: httpx2.Request, refusal: httpx2.Response | None, used: str | None
     ) -> str | None:
         """Return a token other than `used`, which `refusal` refuses; renewed where it ends."""
-        provider = self._provider
-        context = provider.context
+        provider, context = self._provider, self._provider.context
         if refusal is None and (token := token_of(provider)) is not None:
             return token
         async with self._renewing:
@@ -210,10 +204,8 @@ class Authorised(httpx2.AsyncBaseTransport):
                 token = token_of(provider)
                 if token not in (None, used):
                     return token
-            is_refused = refusal is not None and refusal.status_code == 401
-            if is_refused or (refusal is None and context.can_refresh_token()):
-                # its time has come, whatever it says
-                context.token_expiry_time = 1.0
+            if context.can_refresh_token() if refusal is None else refusal.status_code == 401:
+                context.token_expiry_time = 1.0  # its time has come, whatever it says
             if refusal is not None or context.can_refresh_token():
                 await self._flow(request, refusal)
         # one that lives but a few seconds is better than none
@@ -221,45 +213,44 @@ class Authorised(httpx2.AsyncBaseTransport):
         return None if token == used else token
 
     async def _flow(self, request: httpx2.Request, refusal: httpx2.Response | None) -> None:
-        """Run the SDK's flow up to where it would send `request`: with a token, or without.
-
-        Raises:
-            NotAuthorised: the authorization server refuses, or cannot be used.
-        """
-        self._failed = ""
+        """Run the SDK's flow up to where it would send `request`: with a token, or without."""
+        failed = ""
         flow = self._provider.async_auth_flow(request)
         try:
             outgoing = await anext(flow)
             while True:
                 if outgoing is not request:
-                    outgoing = await flow.asend(await self._asked(outgoing))
-                    continue
-                is_renewed = refusal is not None and refusal.status_code == 401
-                if refusal is None or (
-                    is_renewed and token_of(self._provider, to_its_end=True) is not None
+                    answer = await self._asked(outgoing)
+                    if answer.status_code >= 400:
+                        failed = f"HTTP {answer.status_code}{refusal_code(answer.content)}"
+                elif (
+                    refusal is None
+                    or (
+                        refusal.status_code == 401
+                        and token_of(self._provider, to_its_end=True) is not None
+                    )
+                    or not self._access.may_ask()
                 ):
                     return
-                if not self._access.may_ask():
-                    return
-                answer, refusal = refusal, None
+                else:
+                    answer, refusal = refusal, None
                 outgoing = await flow.asend(answer)
         except StopAsyncIteration:
             return
         except Exception as error:  # of many kinds: the answers are another program's
-            raise self._access.fault(error, self._failed) from None
+            raise self._access.fault(error, failed) from None
         finally:
             await flow.aclose()
 
     async def _asked(self, request: httpx2.Request) -> httpx2.Response:
-        """Return the answer of an authorization server, or the metadata of the server.
-
-        Raises:
-            NotAuthorised: there is none, or the address is none that a secret may be sent to.
-        """
+        """Return the answer of an authorization server, or the metadata of the server."""
         url = request.url
-        if not is_safe(str(url), near_loopback=is_loopback(self._url)):
+        if not is_safe(str(url), near_loopback=is_loopback(str(self._url))):
             raise NotAuthorised(f"it leads to {url.scheme}://{url.host}, which is not https")
-        self._access.hide(_secrets_sent(request))
+        kind, _, credentials = request.headers.get("authorization", "").partition(" ")
+        form = parse_qsl(request.content.decode("utf-8", "replace"))
+        self._access.hide([credentials] * bool(kind))
+        self._access.hide(value for name, value in form if name in _SECRET_FIELDS)
         request.extensions["timeout"] = _TIMES
         try:
             with anyio.fail_after(ANSWER_TIMEOUT_S):
@@ -268,13 +259,12 @@ class Authorised(httpx2.AsyncBaseTransport):
         except (httpx2.TransportError, TimeoutError) as error:
             why = f"the authorization server at {url.host} cannot be reached"
             raise NotAuthorised(f"{why} ({type(error).__name__})") from None
-        self._access.hide(_secrets_in(answer))
+        found = json_object(answer.content)
+        self._access.hide(v for k, v in found.items() if k in _SECRET_FIELDS and isinstance(v, str))
         if answer.status_code >= 500 and request.method == "POST":
             raise NotAuthorised(
                 f"the authorization server at {url.host} failed: HTTP {answer.status_code}"
             )
-        if answer.status_code >= 400:
-            self._failed = f"HTTP {answer.status_code}{refusal_code(answer.content)}"
         return answer
 
 
@@ -283,11 +273,7 @@ def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:
 
 
 async def _read(response: httpx2.Response, request: httpx2.Request) -> httpx2.Response:
-    """Return the whole answer.
-
-    Raises:
-        ReadError: it is larger than any such answer.
-    """
+    """Return the whole answer."""
     content = await body_of(response, MAX_ANSWER_BYTES)
     return httpx2.Response(
         response.status_code, headers=response.headers, content=content, request=request
@@ -311,31 +297,19 @@ async def body_of(response: httpx2.Response, most: int) -> bytes:
     return bytes(content)
 
 
-def _secrets_sent(request: httpx2.Request) -> list[str]:
-    kind, _, credentials = request.headers.get("authorization", "").partition(" ")
-    form = parse_qsl(request.content.decode("utf-8", "replace"))
-    sent = [value for name, value in form if name in _SECRET_FIELDS]
-    return [*sent, credentials] if kind else sent
-
-
-def _secrets_in(answer: httpx2.Response) -> list[str]:
-    found = json_object(answer.content)
-    return [v for k, v in found.items() if k in _SECRET_FIELDS and isinstance(v, str)]
-
-
-async def revoke(sign_in: SignIn) -> bool:
-    """Have the tokens of `sign_in` revoked (RFC 7009); return whether the server said so."""
-    metadata = sign_in.metadata
+async def revoke(sign_in: SignIn) -> None:
+    """Have the tokens of `sign_in` revoked (RFC 7009), where the authorization server does that."""
+    metadata, tokens, client = sign_in.metadata, sign_in.tokens, sign_in.client
     if metadata is None or metadata.revocation_endpoint is None:
-        return False
-    url, tokens, client = str(metadata.revocation_endpoint), sign_in.tokens, sign_in.client
+        return
+    url = str(metadata.revocation_endpoint)
     if not is_safe(url, near_loopback=is_loopback(str(metadata.issuer))):
-        return False
+        return
     form = {"token": tokens.refresh_token or tokens.access_token, "client_id": client.client_id}
     if client.client_secret:
         form["client_secret"] = client.client_secret
     try:
         async with httpx2.AsyncClient(timeout=ANSWER_TIMEOUT_S) as http:
-            return (await http.post(url, data=form)).status_code == 200
+            await http.post(url, data=form)
     except (httpx2.HTTPError, OSError):
-        return False
+        return  # it is forgotten here all the same

@@ -7,8 +7,9 @@ under way. Here it becomes an answer: the JSON-RPC error that says that the conn
 from __future__ import annotations
 
 import codecs
+import io
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from typing import Final
 
 import httpx2
@@ -139,26 +140,24 @@ def _explained(
 ) -> httpx2.Response:
     """Return the answer whole, as JSON-RPC; one that is a failure says which."""
     status = response.status_code
-    is_rpc = _is_rpc(text)
-    if status in _ACCESS and not is_rpc:
-        reason = f"HTTP {status} ({_ACCESS[status]}): see its 'headers'."
-        return _failure(INVALID_REQUEST, reason, status)
-    if status >= _SERVER_ERROR and not is_rpc:
-        return _failure(CONNECTION_CLOSED, f"The server failed: {_status(response, text)}.")
-    if status == _REQUEST_TIMEOUT and not is_rpc:
-        return _failure(CONNECTION_CLOSED, f"The server gave up: {_status(response, text)}.")
+    if status >= _CLIENT_ERROR and not _is_rpc(text):
+        said = _status(response, text)
+        if status in _ACCESS:
+            reason = f"HTTP {status} ({_ACCESS[status]}): see its 'headers'."
+            return _failure(INVALID_REQUEST, reason, status)
+        if status >= _SERVER_ERROR or status == _REQUEST_TIMEOUT:
+            what = "gave up" if status == _REQUEST_TIMEOUT else "failed"
+            return _failure(CONNECTION_CLOSED, f"The server {what}: {said}.")
+        if asked is not None:
+            # no method of a server that speaks another protocol: the SDK falls back to an older one
+            code = METHOD_NOT_FOUND if status == _NOT_FOUND else INVALID_REQUEST
+            return _failure(code, f"The server refused the request: {said}.", status)
     if asked is None or response.is_redirect or status == _ACCEPTED:
         return httpx2.Response(status, headers=_headers(response), content=body)
-    if status >= _CLIENT_ERROR and not is_rpc:
-        # no method of a server that speaks another protocol: the SDK falls back to an older one
-        code = METHOD_NOT_FOUND if status == _NOT_FOUND else INVALID_REQUEST
-        return _failure(code, f"The server refused the request: {_status(response, text)}.", status)
-    if _is_plain(text, asked[0]):
-        content = text.encode()
-    else:
-        content = to_line(answer_to(*asked, _data_of(text))).encode()
+    if not _is_plain(text, asked[0]):
+        text = to_line(answer_to(*asked, _data_of(text)))
     headers = {**_headers(response), "content-type": "application/json"}
-    return httpx2.Response(status, headers=headers, content=content)
+    return httpx2.Response(status, headers=headers, content=text.encode())
 
 
 def _status(response: httpx2.Response, text: str) -> str:
@@ -225,69 +224,52 @@ class PlainEvents(httpx2.AsyncByteStream):
         """Take the id and the method of the request, or None where none is answered."""
         self._response = response
         self._asked = asked
-        self._fields: list[str] = []
-        self._data: list[str] = []
-        self._kind = ""
-        self._has_id = False
         self._is_answered = False
         self._words = ""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        """Yield the events."""
+        """Yield the events; an error behind the last one, where text came in place of an answer."""
+        data, others, kind, has_id = list[str](), list[str](), "", False
         async for line in _lines(self._response):
-            for text in self._line(line):
-                yield text.encode()
-        for text in self._end():
-            yield text.encode()
+            field, _, value = line.partition(":")
+            if field == "data":
+                data.append(value.removeprefix(" "))
+            elif field == "event":
+                kind = value.strip()
+            elif not line or line.startswith(("{", "[")):
+                if line:  # a message that is not in a field
+                    data.append(line)
+                yield self._event("".join(others), kind, data).encode()
+                data, others, kind = [], [], ""
+            elif field:  # no comment
+                has_id = has_id or field == "id"
+                others.append(f"{_sound(line)}\n")
+        if data:
+            yield self._event("".join(others), kind, data).encode()
+        if self._asked is not None and self._words and not (self._is_answered or has_id):
+            why = f"The stream ended without an answer; it said: {self._words}"
+            yield self._failure(CONNECTION_CLOSED, why).encode()
 
     async def aclose(self) -> None:
         """Close the response."""
         await self._response.aclose()
 
-    def _line(self, line: str) -> Iterator[str]:
-        field, _, value = line.partition(":")
-        if not line:
-            yield from self._event()
-        elif line.startswith(("{", "[")):  # a message that is not in a field
-            self._data.append(line)
-            yield from self._event()
-        elif field == "data":
-            self._data.append(value.removeprefix(" "))
-        elif field == "event":
-            self._kind = value.strip()
-        elif field:
-            self._has_id = self._has_id or field == "id"
-            self._fields.append(line)
-
-    def _event(self) -> Iterator[str]:
-        """Yield the event whose last line has come."""
-        lines, kind, fields = self._data, self._kind, self._fields
-        data = "\n".join(lines)
-        self._data, self._kind, self._fields = [], "", []
-        head = "".join(f"{_sound(field)}\n" for field in fields)
+    def _event(self, head: str, kind: str, lines: list[str]) -> str:
+        """Return an event: its other fields, its kind and the lines of its data."""
         if self._asked is None:
             name = f"event: {kind}\n" if kind else ""
             content = "".join(f"data: {_sound(line)}\n" for line in lines)
-            yield f"{head}{name}{content}\n"
-            return
+            return f"{head}{name}{content}\n"
+        data = "\n".join(lines)
         messages = read_messages(data, dict([self._asked]))
         if not messages and kind == "error":
             self._is_answered = True
-            yield self._failure(INTERNAL_ERROR, words_of(data) or "An error, without words.")
-        elif not messages:
+            return self._failure(INTERNAL_ERROR, words_of(data) or "An error, without words.")
+        if not messages:
             self._words = words_of(data) or self._words
-            yield f"{head}data:\n\n"
-        for message in messages:
-            self._is_answered = self._is_answered or not hasattr(message, "method")
-            yield f"{head}data: {to_line(message)}\n\n"
-
-    def _end(self) -> Iterator[str]:
-        """Yield the last event, and an error where text came in place of an answer."""
-        if self._data:
-            yield from self._event()
-        if self._asked is not None and self._words and not (self._is_answered or self._has_id):
-            why = f"The stream ended without an answer; it said: {self._words}"
-            yield self._failure(CONNECTION_CLOSED, why)
+            return f"{head}data:\n\n"
+        self._is_answered |= not all(hasattr(message, "method") for message in messages)
+        return "".join(f"{head}data: {to_line(message)}\n\n" for message in messages)
 
     def _failure(self, code: int, words: str) -> str:
         asked = None if self._asked is None else self._asked[0]
@@ -300,18 +282,12 @@ async def _lines(response: httpx2.Response) -> AsyncIterator[str]:
     Raises:
         ReadError: a line is too long.
     """
-    decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
+    text = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
+    decoder = io.IncrementalNewlineDecoder(text, translate=True)
     parts: list[str] = []
-    size, has_return = 0, False
+    size = 0
     async for chunk in response.aiter_bytes():
-        text = decoder.decode(chunk)
-        if has_return and text.startswith("\n"):
-            text = text[1:]
-        if not text:
-            has_return = False
-            continue
-        has_return = text.endswith("\r")
-        first, *rest = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        first, *rest = decoder.decode(chunk).split("\n")
         parts.append(first)
         size += len(first)
         if size > MAX_EVENT_BYTES:
@@ -321,9 +297,8 @@ async def _lines(response: httpx2.Response) -> AsyncIterator[str]:
             for line in rest[:-1]:
                 yield line
             parts, size = [rest[-1]], len(rest[-1])
-    last = "".join(parts)
-    if last:
-        yield last
+    for line in "".join([*parts, decoder.decode(b"", final=True)]).split("\n"):
+        yield line
 
 
 def _sound(text: str) -> str:

@@ -45,7 +45,13 @@ from toolplan.sources.mcp._interceptors import InterceptedReceiving, Intercepted
 from toolplan.sources.mcp._listing import Listing, Page, read_listing
 from toolplan.sources.mcp._oauth import Redirects
 from toolplan.sources.mcp._texts import clean
-from toolplan.sources.mcp.notices import Notice, RequestRefused, ServerSaid, ToolsChanged
+from toolplan.sources.mcp.notices import (
+    Notice,
+    RequestRefused,
+    ServerSaid,
+    ServerStarted,
+    ToolsChanged,
+)
 from toolplan.sources.mcp.servers import HttpServer, LocalServer, Server, StdioServer, place_of
 from toolplan.sources.mcp.sign_ins import SignIns
 from toolplan.sources.secrets import Mask
@@ -79,12 +85,11 @@ class StandardError:
         They are what fits into 1,000 characters: the cause is at the end.
         """
         self._thread.join(wait_s)
-        lines: list[str] = []
-        for line in reversed([*self._lines]):
-            if lines and sum(map(len, lines)) + len(line) > _LONGEST_ENDING:
-                return "\n".join(["…", *reversed(lines)])
-            lines.append(line)
-        return "\n".join(reversed(lines))
+        text = "\n".join([*self._lines])
+        if len(text) <= _LONGEST_ENDING:
+            return text
+        whole = text[-_LONGEST_ENDING:].partition("\n")[2]
+        return f"…\n{whole}"
 
     def _read(self) -> None:
         rest = b""
@@ -94,8 +99,7 @@ class StandardError:
                 rest = rest[-_CHUNK:]
                 for line in lines:
                     self._keep(line)
-        if rest:
-            self._keep(rest)
+        self._keep(rest)
 
     def _keep(self, line: bytes) -> None:
         text = line.decode(errors="replace").strip("\r")
@@ -214,41 +218,59 @@ class Terms(Struct, frozen=True):
 
 
 class Link:
-    """A connection that stands. `over` is set when it is lost, or given up."""
+    """A connection to a server. `over` is set when it is lost, or given up."""
 
-    def __init__(
-        self,
-        name: str,
-        client: Client,
-        interceptor: Interceptor,
-        server: Server,
-        mask: Mask,
-        terms: Terms,
-    ) -> None:
+    def __init__(self, name: str, server: Server, mask: Mask, terms: Terms) -> None:
         self.name = name
-        self.protocol = client.protocol_version
         self.over = anyio.Event()
-        info = client.server_info
-        self.server_name = "" if info is None else mask(clean(info.name, 200))
-        self.server_version = "" if info is None else mask(clean(info.version, 200))
-        self.identity: dict[str, Json] = {
-            **place_of(server),
-            "name": self.server_name,
-            "version": self.server_version,
-        }
-        self._client = client
-        self._session: ClientSession = client.session
-        self._interceptor = interceptor
+        self.identity: dict[str, Json] = {}
+        self.started = ServerStarted(name, "", "", "", 0)
+        self._server = server
         self._mask = mask
         self._terms = terms
+        self._client: Client
+        self._session: ClientSession
+        self._interceptor = Interceptor(
+            self.over.set, self._asked, is_process=not isinstance(server, HttpServer)
+        )
         self._listing: Listing | None = None
         self._listed_at = 0.0
         self._is_stale = True
         self._listing_now = anyio.Lock()
 
-    def lose(self) -> None:
-        """Record that the server says nothing more."""
-        self.over.set()
+    @asynccontextmanager
+    async def opened(
+        self, stderr: StandardError | None, access: Access | None
+    ) -> AsyncGenerator[None, None]:
+        """Connect to the server, list its tools, and hold the connection for the block.
+
+        It is left by the task that entered it.
+
+        Raises:
+            Exception: of many kinds; `reason_of` says what they mean.
+        """
+        async with Client(
+            _target(self._server, self._interceptor, stderr, self.over.set, access),
+            client_info=_CLIENT,
+            read_timeout_seconds=None,
+            cache=None,
+            log_level=_LOUDEST,
+            logging_callback=self._logged,
+            message_handler=self._received,
+        ) as client:
+            self._client, self._session = client, client.session
+            info = client.server_info
+            name, version = ("", "") if info is None else (info.name, info.version)
+            name, version = (self._mask(clean(each, 200)) for each in (name, version))
+            self.identity = {**place_of(self._server), "name": name, "version": version}
+            self.started = ServerStarted(self.name, name, version, client.protocol_version, 1)
+            await self.listing()
+            tools = client.server_capabilities.tools
+            async with anyio.create_task_group() as tasks:
+                if tools is not None and tools.list_changed:
+                    tasks.start_soon(self._watch)
+                yield
+                tasks.cancel_scope.cancel()
 
     def stale(self) -> None:
         """Record that the server may list other tools now: the next call looks first."""
@@ -257,7 +279,9 @@ class Link:
     @property
     def known(self) -> Listing | None:
         """The tools as they were listed; None where they have to be listed again first."""
-        return None if self._is_stale or self._is_old() else self._listing
+        recheck_s = self._terms.recheck_s
+        is_old = recheck_s is not None and self._terms.clock() - self._listed_at > recheck_s
+        return None if self._is_stale or is_old else self._listing
 
     async def listing(self) -> Listing:
         """Return the tools that the server lists now.
@@ -266,25 +290,21 @@ class Link:
             ListingError: they cannot be read.
             MCPError: the server does not list them.
         """
-        listing = self.known
-        if listing is not None:
-            return listing
         async with self._listing_now:
-            listing = self.known
-            if listing is None:
-                # what is reported while the pages come in makes the next call look again
-                self._is_stale = False
-                try:
-                    read = await read_listing(self.name, self.identity, self._page, self._listing)
-                except BaseException:
-                    self._is_stale = True
-                    raise
-                if self._listing is not None and read.digests != self._listing.digests:
-                    self._terms.report(_changes(self.name, self._listing, read))
-                self._listing = read
-                self._listed_at = self._terms.clock()
-                return read
-            return listing
+            if (known := self.known) is not None:
+                return known
+            # what is reported while the pages come in makes the next call look again
+            self._is_stale = False
+            before = self._listing
+            try:
+                read = await read_listing(self.name, self.identity, self._page, before)
+            except BaseException:
+                self._is_stale = True
+                raise
+            if before is not None and read.digests != before.digests:
+                self._terms.report(_changes(self.name, before, read))
+            self._listing, self._listed_at = read, self._terms.clock()
+            return read
 
     async def call(
         self,
@@ -314,7 +334,7 @@ class Link:
             progress_callback=None if report_progress is None else on_progress,
         )
 
-    async def watch(self) -> None:
+    async def _watch(self) -> None:
         """Listen for changes of tools, where the protocol wants to be asked for them."""
         while True:
             try:
@@ -324,13 +344,8 @@ class Link:
             except ListenNotSupportedError:
                 return
             except (MCPError, SubscriptionLost, TimeoutError):
-                # what was reported in between is not reported again
-                self.stale()
+                self.stale()  # what was reported in between is not reported again
             await anyio.sleep(_LISTEN_AGAIN_S)
-
-    def _is_old(self) -> bool:
-        recheck_s = self._terms.recheck_s
-        return recheck_s is not None and self._terms.clock() - self._listed_at > recheck_s
 
     async def _page(self, cursor: str | None) -> Page:
         self._interceptor.page = None
@@ -344,64 +359,20 @@ class Link:
         masked = [self._mask.every_text(cast("Json", each)) for each in sent]
         return Page(list(masked), {tool.name for tool in result.tools}, result.next_cursor)
 
-
-@asynccontextmanager
-async def linked(
-    name: str,
-    server: Server,
-    stderr: StandardError | None,
-    mask: Mask,
-    terms: Terms,
-    access: Access | None = None,
-) -> AsyncGenerator[Link, None]:
-    """Connect to `server`, list its tools, and yield the connection.
-
-    It is left by the task that entered it.
-
-    Raises:
-        Exception: of many kinds; `reason_of` says what they mean.
-    """
-    holder: list[Link] = []
-
-    def on_end() -> None:
-        for link in holder:
-            link.lose()
-
-    def on_request(method: str) -> None:
+    def _asked(self, method: str) -> None:
         if method != "ping":  # which is answered
-            terms.report(RequestRefused(name, clean(method, 100)))
+            self._terms.report(RequestRefused(self.name, clean(method, 100)))
 
-    async def on_log(params: LoggingMessageNotificationParams) -> None:
+    async def _logged(self, params: LoggingMessageNotificationParams) -> None:
         text = params.data if isinstance(params.data, str) else repr(params.data)
-        terms.report(ServerSaid(name, params.level, clean(mask(text))))
+        self._terms.report(ServerSaid(self.name, params.level, clean(self._mask(text))))
 
-    async def on_message(message: object) -> None:
+    async def _received(self, message: object) -> None:
         if isinstance(message, ToolListChangedNotification):
-            for link in holder:
-                link.stale()
+            self.stale()
         elif isinstance(message, Exception):
             what = "It wrote a line that is not a protocol message."
-            terms.report(ServerSaid(name, "warning", what))
-
-    interceptor = Interceptor(on_end, on_request, is_process=not isinstance(server, HttpServer))
-    async with Client(
-        _target(server, interceptor, stderr, on_end, access),
-        client_info=_CLIENT,
-        read_timeout_seconds=None,
-        cache=None,
-        log_level=_LOUDEST,
-        logging_callback=on_log,
-        message_handler=on_message,
-    ) as client:
-        link = Link(name, client, interceptor, server, mask, terms)
-        holder.append(link)
-        await link.listing()
-        tools = client.server_capabilities.tools
-        async with anyio.create_task_group() as tasks:
-            if tools is not None and tools.list_changed:
-                tasks.start_soon(link.watch)
-            yield link
-            tasks.cancel_scope.cancel()
+            self._terms.report(ServerSaid(self.name, "warning", what))
 
 
 def _target(
@@ -411,19 +382,16 @@ def _target(
     on_session_lost: Callable[[], None],
     access: Access | None,
 ) -> Transport | SdkServer[Any] | MCPServer[Any]:
-    match server:
-        case StdioServer():
-            if stderr is None:
-                raise ValueError("A process needs somewhere to write its errors to.")
-            return over_stdio(server, interceptor, stderr)
-        case HttpServer():
-            return over_http(server, interceptor, on_session_lost, access)
-        case LocalServer(server=target):
-            if isinstance(target, SdkServer):
-                return cast("SdkServer[Any]", target)
-            if isinstance(target, MCPServer):
-                return cast("MCPServer[Any]", target)
-            raise ToolObjectError(f"A {type(target).__name__} is not a server of the MCP SDK.")
+    if isinstance(server, HttpServer):
+        return over_http(server, interceptor, on_session_lost, access)
+    if isinstance(server, LocalServer):
+        target = server.server
+        if isinstance(target, SdkServer | MCPServer):
+            return cast("SdkServer[Any] | MCPServer[Any]", target)
+        raise ToolObjectError(f"A {type(target).__name__} is not a server of the MCP SDK.")
+    if stderr is None:
+        raise ValueError("A process needs somewhere to write its errors to.")
+    return over_stdio(server, interceptor, stderr)
 
 
 def _changes(name: str, before: Listing, after: Listing) -> ToolsChanged:

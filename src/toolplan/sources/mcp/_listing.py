@@ -82,9 +82,6 @@ class Listing(Struct, frozen=True, dict=True):
         return {name: tool.digest for name, tool in self.tools.items()}
 
 
-_NO_LISTING: Final = Listing({})
-
-
 async def read_listing(
     server: str, identity: Mapping[str, Json], pages: Pages, before: Listing | None = None
 ) -> Listing:
@@ -108,8 +105,7 @@ async def read_listing(
         if len(sent) > MAX_TOOLS:
             raise ListingError(f"it lists more than {MAX_TOOLS} tools")
         if cursor is None:
-            known = (before or _NO_LISTING).tools
-            return _listing(server, identity, sent, callable_names, known)
+            return _listing(server, identity, sent, callable_names, before or Listing({}))
         if cursor in seen or len(seen) >= MAX_PAGES:
             raise ListingError("its list of tools does not end: a page comes again and again")
         seen.add(cursor)
@@ -120,7 +116,7 @@ def _listing(
     identity: Mapping[str, Json],
     sent: list[object],
     callable_names: Collection[str],
-    known: Mapping[str, Listed],
+    before: Listing,
 ) -> Listing:
     counts = Counter(name_of(each) for each in sent)
     plain = Counter(_plain(name) for name in counts)
@@ -128,40 +124,31 @@ def _listing(
     refused: dict[str, str] = {}
     for number, each in enumerate(sent, 1):
         name = name_of(each)
-        fault = (
-            _fault(name, counts[name], callable_names)
-            or _clash(name, counts, plain)
-            or _malformed(each)
-        )
-        listed = None if fault else _listed(each, identity, known.get(name))
-        if isinstance(listed, Listed):
-            tools[name] = listed
+        written = _plain(name)
+        if not name:
+            fault = "it has no name"
+        elif len(name) > MAX_NAME or not written:
+            fault = f"its name has no letter or digit of ASCII, or more than {MAX_NAME} characters"
+        elif counts[name] > 1:
+            fault = f"{counts[name]} tools have this name"
+        elif name not in callable_names:
+            fault = "its arguments name headers that cannot be sent"
+        elif name != written and (plain[written] > 1 or written in counts):
+            fault = f"it would be called {written!r} in plans, and so would another tool"
         else:
-            refused[name or f"(tool {number})"] = fault or listed or ""
+            fault = _malformed(each) or _listed(each, identity, before.tools.get(name))
+        if isinstance(fault, Listed):
+            tools[name] = fault
+        else:
+            refused[name or f"(tool {number})"] = fault
     return Listing(
         tools,
-        tuple(ToolRefused(server, _shown(name), fault) for name, fault in refused.items()),
+        tuple(
+            ToolRefused(server, ascii(name[:_LONGEST_SHOWN])[1:-1], fault)
+            for name, fault in refused.items()
+        ),
         identity,
     )
-
-
-def _fault(name: str, count: int, callable_names: Collection[str]) -> str | None:
-    if not name:
-        return "it has no name"
-    if len(name) > MAX_NAME or not _plain(name):
-        return f"its name has no letter or digit of ASCII, or more than {MAX_NAME} characters"
-    if count > 1:
-        return f"{count} tools have this name"
-    if name not in callable_names:
-        return "its arguments name headers that cannot be sent"
-    return None
-
-
-def _clash(name: str, counts: Counter[str], plain: Counter[str]) -> str | None:
-    written = _plain(name)
-    if name != written and (plain[written] > 1 or written in counts):
-        return f"it would be called {written!r} in plans, and so would another tool"
-    return None
 
 
 def _plain(name: str) -> str:
@@ -204,7 +191,3 @@ def name_of(tool: object) -> str:
     """Return the name in a tool's object; empty where it has none."""
     name = cast("dict[str, object]", tool).get("name") if isinstance(tool, dict) else None
     return name if isinstance(name, str) else ""
-
-
-def _shown(name: str) -> str:
-    return ascii(name[:_LONGEST_SHOWN])[1:-1]

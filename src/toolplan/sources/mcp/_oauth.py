@@ -8,16 +8,12 @@ sign-in is kept.
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import logging
 import secrets
-import threading
+import socket
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Final, cast
+from collections.abc import Callable
+from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
 import anyio
@@ -33,7 +29,6 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl
 
-from toolplan.errors import ToolplanError
 from toolplan.sources.mcp._oauth_settings import OAuth
 from toolplan.sources.mcp._texts import clean
 from toolplan.sources.mcp.servers import HttpServer
@@ -49,8 +44,16 @@ One that lives shortly is renewed in the last tenth of its life.
 _PUBLIC_CLIENT: Final = "none"  # how a client without a secret names itself (RFC 7591)
 _PATH: Final = "/callback"
 _UNASKED_REDIRECT: Final = f"http://127.0.0.1{_PATH}"
-_DONE: Final = "You can close this page, and go back to the terminal."
-_FOREIGN: Final = "This is not the sign-in that toolplan waits for. Nothing was done."
+_BROWSER_S: Final = 10.0
+_PAGE: Final = (
+    "HTTP/1.1 {}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n"
+    "Cache-Control: no-store\r\nReferrer-Policy: no-referrer\r\n\r\n{}"
+)
+_DONE: Final = ("200 OK", "You can close this page, and go back to the terminal.")
+_FOREIGN: Final = (
+    "400 Bad Request",
+    "This is not the sign-in that toolplan waits for. Nothing was done.",
+)
 
 # what it logs holds answers of authorization servers, with tokens in them
 logging.getLogger(oauth2.__name__).addFilter(lambda _: False)
@@ -67,48 +70,27 @@ class Redirects:
     """Listens on 127.0.0.1 for the browser that comes back from a sign-in."""
 
     def __init__(self, port: int, show: Callable[[str], None], wait_s: float) -> None:
-        self._show = show
-        self._wait_s = wait_s
-        self._state = ""
-        self._came: concurrent.futures.Future[dict[str, str]] = concurrent.futures.Future()
-        self.foreign = 0
-        self.server = ThreadingHTTPServer(("127.0.0.1", port), partial(_Page, self.take))
-
-    @classmethod
-    @contextmanager
-    def listening(
-        cls, port: int, show: Callable[[str], None], wait_s: float
-    ) -> Generator[Redirects]:
-        """Yield a listener on `port`, or on any free one where it is 0.
+        """Listen on `port`, or on any free one where it is 0.
 
         Raises:
-            ToolplanError: the port is taken.
+            OSError: the port is taken.
         """
-        try:
-            redirects = cls(port, show, wait_s)
-        except OSError as error:
-            why = error.strerror or type(error).__name__
-            raise ToolplanError(
-                "sign-in-failed",
-                f"Nothing can listen on 127.0.0.1:{port} for the browser: {why}.",
-                "End what uses the port, or give another 'redirect_port'.",
-            ) from None
-        threading.Thread(target=redirects.server.serve_forever, daemon=True).start()
-        try:
-            yield redirects
-        finally:
-            redirects.server.shutdown()
-            redirects.server.server_close()
+        self._show, self._wait_s, self._state = show, wait_s, ""
+        self._came: asyncio.Future[dict[str, str]]
+        self._server: asyncio.Server
+        self._socket = socket.create_server(("127.0.0.1", port))
+        self.redirect_uri = f"http://127.0.0.1:{self._socket.getsockname()[1]}{_PATH}"
 
-    @property
-    def redirect_uri(self) -> str:
-        """Where the browser comes back to."""
-        return f"http://127.0.0.1:{self.server.server_address[1]}{_PATH}"
+    def close(self) -> None:
+        """Listen no longer."""
+        self._socket.close()
 
     async def show(self, url: str) -> None:
-        """Show the address at which the person signs in."""
+        """Show the address at which the person signs in, and listen from then on."""
         self._state = parse_qs(urlsplit(url).query).get("state", [""])[0]
-        self._show(url)
+        self._came = asyncio.get_running_loop().create_future()
+        self._server = await asyncio.start_server(self._page, sock=self._socket)
+        await anyio.to_thread.run_sync(self._show, url)  # some browsers keep the terminal
 
     async def answer(self) -> AuthorizationCodeResult:
         """Return what the browser brought back.
@@ -117,60 +99,42 @@ class Redirects:
             NotAuthorised: no browser came back in time, or it brought a refusal.
         """
         try:
-            async with asyncio.timeout(self._wait_s):
-                came = await asyncio.wrap_future(self._came)
+            fields = await asyncio.wait_for(self._came, self._wait_s)
         except TimeoutError:
-            foreign = "; a browser came that was not sent by this sign-in" if self.foreign else ""
-            raise NotAuthorised(
-                f"nobody came back from the browser within {self._wait_s:g} s{foreign}"
-            ) from None
-        if "error" in came:
-            code = clean(came["error"], 60)
+            why = f"nobody came back from the browser within {self._wait_s:g} s"
+            raise NotAuthorised(why) from None
+        finally:
+            self._server.close()
+        if "error" in fields:
+            code = clean(fields["error"], 60)
             raise NotAuthorised(f"the authorization server did not let you sign in ({code})")
         return AuthorizationCodeResult(
-            code=came.get("code", ""), state=self._state, iss=came.get("iss")
+            code=fields.get("code", ""), state=self._state, iss=fields.get("iss")
         )
 
-    def take(self, query: str) -> bool:
-        """Take the query of a redirect; return whether it belongs to this sign-in."""
-        fields = {name: values[0] for name, values in parse_qs(query).items()}
-        state = fields.get("state", "")
-        is_ours = bool(self._state) and secrets.compare_digest(state.encode(), self._state.encode())
-        if not is_ours or self._came.done():
-            self.foreign += not is_ours
-            return False
-        self._came.set_result(fields)
-        return True
+    async def _page(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request of a browser; take the one that has the state of this sign-in."""
+        try:
+            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _BROWSER_S)
+            target = urlsplit(head.split(b" ", 2)[1].decode("ascii", "replace"))
+            fields = {name: values[0] for name, values in parse_qs(target.query).items()}
+            state = fields.get("state", "").encode()
+            is_ours = bool(self._state) and secrets.compare_digest(state, self._state.encode())
+            is_taken = is_ours and target.path == _PATH and not self._came.done()
+            writer.write(_PAGE.format(*(_DONE if is_taken else _FOREIGN)).encode())
+            await writer.drain()
+            if is_taken and not self._came.done():
+                self._came.set_result(fields)
+        except (OSError, EOFError, ValueError, IndexError, TimeoutError, asyncio.LimitOverrunError):
+            return
+        finally:
+            writer.close()
 
 
-class _Page(BaseHTTPRequestHandler):
-    """One request of a browser; it is neither logged nor shown."""
+class _Kept:
+    """What both providers have in common: no storage of the SDK's form, and the entry's scope."""
 
-    timeout = 10.0
-
-    def __init__(self, take: Callable[[str], bool], *connection: object) -> None:
-        self._take = take
-        super().__init__(*cast("tuple[Any, Any, Any]", connection))
-
-    def do_GET(self) -> None:
-        """Take a redirect."""
-        parts = urlsplit(self.path)
-        taken = parts.path == _PATH and self._take(parts.query)
-        body = (_DONE if taken else _FOREIGN).encode()
-        self.send_response(200 if taken else 400)
-        self.send_header("Content-Type", "text/plain; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Cache-Control", "no-store")
-        self.send_header("Referrer-Policy", "no-referrer")
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Write nothing: the address holds the code."""
-
-
-class _OwnStorage:
-    """The storage of a provider that keeps everything in its context."""
+    oauth: OAuth
 
     async def get_tokens(self) -> OAuthToken | None:
         return None
@@ -185,37 +149,30 @@ class _OwnStorage:
         pass  # kept with the tokens
 
 
-class Machine(_OwnStorage, ClientCredentialsOAuthProvider):
+class Machine(_Kept, ClientCredentialsOAuthProvider):
     """Gets tokens with a client's id and secret; they are in memory only."""
 
     def __init__(self, server: HttpServer, oauth: OAuth) -> None:
-        super().__init__(
-            server.url,
-            self,
-            oauth.client_id,
-            oauth.client_secret,
-            scope=oauth.scope or None,
-            issuer=oauth.issuer,
-        )
-        self._scope = oauth.scope
+        self.oauth = oauth
+        client = oauth.client_id, oauth.client_secret
+        super().__init__(server.url, self, *client, scope=oauth.scope or None, issuer=oauth.issuer)
 
     async def load(self, *, again: bool = False) -> None:
         """Do nothing: nothing is kept."""
 
     async def _perform_authorization(self) -> httpx2.Request:
-        self.context.client_metadata.scope = self._scope or self.context.client_metadata.scope
+        metadata = self.context.client_metadata
+        metadata.scope = self.oauth.scope or metadata.scope
         return await super()._perform_authorization()
 
 
-class Person(_OwnStorage, OAuthClientProvider):
+class Person(_Kept, OAuthClientProvider):
     """Gets tokens for a person who has signed in, or signs in now."""
 
     def __init__(self, server: HttpServer, sign_ins: SignIns, asks: Redirects | None) -> None:
         """Use only a sign-in that is kept where `asks` is None."""
-        self._server = server
-        self._oauth = server.oauth or OAuth()
-        self._sign_ins = sign_ins
-        self._fresh = asks is not None
+        self._server, self._sign_ins, self._fresh = server, sign_ins, asks is not None
+        self.oauth = server.oauth or OAuth()
         redirect = _UNASKED_REDIRECT if asks is None else asks.redirect_uri
         super().__init__(
             server.url,
@@ -227,7 +184,7 @@ class Person(_OwnStorage, OAuthClientProvider):
             self,
             None if asks is None else asks.show,
             None if asks is None else asks.answer,
-            self._oauth.client_metadata_url or None,
+            self.oauth.client_metadata_url or None,
         )
 
     async def load(self, *, again: bool = False) -> None:
@@ -243,7 +200,7 @@ class Person(_OwnStorage, OAuthClientProvider):
                 raise NotAuthorised(error.with_help) from None
 
     async def _initialize(self) -> None:
-        context, oauth = self.context, self._oauth
+        context, oauth = self.context, self.oauth
         kept = None
         if not self._fresh:
             kept = await anyio.to_thread.run_sync(self._sign_ins.get, self._server)
@@ -263,22 +220,20 @@ class Person(_OwnStorage, OAuthClientProvider):
         self._initialized = True
 
     def _select_authorization_server(self, advertised: list[str]) -> str:
-        issuer = self._oauth.issuer
-        if not issuer:
-            return advertised[0]
-        for each in advertised:
-            if issuers_match(each, issuer):
-                return each
-        raise OAuthFlowError(f"it names {advertised[0]}, not the 'issuer' {issuer} of its entry")
+        issuer = self.oauth.issuer
+        found = (each for each in advertised if not issuer or issuers_match(each, issuer))
+        if (each := next(found, None)) is None:
+            raise OAuthFlowError(
+                f"it names {advertised[0]}, not the 'issuer' {issuer} of its entry"
+            )
+        return each
 
     async def _perform_authorization(self) -> httpx2.Request:
-        context, oauth = self.context, self._oauth
-        if oauth.issuer and not (
-            context.oauth_metadata
-            and issuers_match(str(context.oauth_metadata.issuer), oauth.issuer)
-        ):
-            raise OAuthFlowError(f"the authorization server is not the 'issuer' {oauth.issuer}")
-        context.client_metadata.scope = oauth.scope or context.client_metadata.scope
+        metadata, issuer = self.context.oauth_metadata, self.oauth.issuer
+        if issuer and not (metadata and issuers_match(str(metadata.issuer), issuer)):
+            raise OAuthFlowError(f"the authorization server is not the 'issuer' {issuer}")
+        client = self.context.client_metadata
+        client.scope = self.oauth.scope or client.scope
         return await super()._perform_authorization()
 
     async def set_tokens(self, tokens: OAuthToken) -> None:

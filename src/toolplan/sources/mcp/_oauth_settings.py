@@ -15,7 +15,6 @@ from toolplan.tools import ToolObjectError
 Grant: TypeAlias = Literal["authorization_code", "client_credentials"]
 
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-_MAY_NAME_A_VARIABLE: Final = ("client_id", "client_secret")
 
 
 class Entry(BaseModel):
@@ -99,47 +98,41 @@ def read_oauth(value: object, environment: Mapping[str, str], place: str) -> OAu
     """
     if value is None:
         return None
-    written = OAuth.read(value, place)
-    for name, text in written:
-        if name not in _MAY_NAME_A_VARIABLE and isinstance(text, str) and names_a_variable(text):
-            raise ToolObjectError(f"{place}.{name} cannot name a variable.")
-    if written.client_secret and not names_a_variable(written.client_secret):
+    read = OAuth.read(value, place)
+    if read.client_secret and not names_a_variable(read.client_secret):
         raise ToolObjectError(
             f"{place}.client_secret must name a variable of the environment, as ${{NAME}}: a secret"
             " does not belong in a file."
         )
-    values = {
-        name: resolved(getattr(written, name), environment, f"{place}.{name}")[0]
-        for name in _MAY_NAME_A_VARIABLE
-    }
-    read = written.model_copy(update=values)
-    for name, text in values.items():
-        if getattr(written, name) and not text:
-            raise ToolObjectError(f"{place}.{name} is empty: its variable holds nothing.")
-    _check(read, place)
-    return read
+    values: dict[str, str] = {}
+    for name, text in read:
+        if name in ("client_id", "client_secret"):
+            values[name], _ = resolved(text, environment, f"{place}.{name}")
+            if text and not values[name]:
+                raise ToolObjectError(f"{place}.{name} is empty: its variable holds nothing.")
+        elif isinstance(text, str) and names_a_variable(text):
+            raise ToolObjectError(f"{place}.{name} cannot name a variable.")
+    if fault := _fault(read):
+        raise ToolObjectError(f"{place}{fault}")
+    return read.model_copy(update=values)
 
 
-def _check(read: OAuth, place: str) -> None:
-    """Refuse what does not go together.
-
-    Raises:
-        ToolObjectError: something is missing, or too much.
-    """
-    needed = {"client_id": read.client_id, "client_secret": read.client_secret}
-    if read.grant == "client_credentials" and not all(needed.values()):
-        missing = next(name for name, text in needed.items() if not text)
-        raise ToolObjectError(f"{place}: client_credentials needs {missing!r}.")
+def _fault(read: OAuth) -> str:
+    """Return what does not go together; empty where all does."""
+    is_machine, address = read.grant == "client_credentials", read.client_metadata_url
+    parts = urlsplit(address)
+    for name in ("client_id", "client_secret"):
+        if is_machine and not getattr(read, name):
+            return f": client_credentials needs {name!r}."
     if read.client_secret and not read.client_id:
-        raise ToolObjectError(f"{place}: 'client_secret' needs 'client_id'.")
+        return ": 'client_secret' needs 'client_id'."
     if read.client_id and not read.issuer:
-        raise ToolObjectError(
-            f"{place}: 'client_id' needs 'issuer', the address of the authorization server that"
-            " knows it; it is sent nowhere else."
+        return (
+            ": 'client_id' needs 'issuer', the address of the authorization server that knows it;"
+            " it is sent nowhere else."
         )
-    if read.client_metadata_url:
-        parts = urlsplit(read.client_metadata_url)
-        if read.client_id:
-            raise ToolObjectError(f"{place} takes 'client_id' or 'client_metadata_url', not both.")
-        if parts.scheme != "https" or parts.path in ("", "/"):
-            raise ToolObjectError(f"{place}.client_metadata_url must be https, with a path.")
+    if address and read.client_id:
+        return " takes 'client_id' or 'client_metadata_url', not both."
+    if address and (parts.scheme != "https" or parts.path in ("", "/")):
+        return ".client_metadata_url must be https, with a path."
+    return ""

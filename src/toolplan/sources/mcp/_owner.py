@@ -17,17 +17,18 @@ import anyio
 from mcp import MCPError
 from mcp.types import CONNECTION_CLOSED, REQUEST_TIMEOUT, InputRequiredResult, RequestParamsMeta
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.path import Json
 from toolplan.sources.mcp._answers import to_line, words_of
 from toolplan.sources.mcp._authorised import Access
 from toolplan.sources.mcp._http import NO_ACCESS
 from toolplan.sources.mcp._interceptors import DELIVERY, Delivery
-from toolplan.sources.mcp._link import Called, Link, Progress, StandardError, Terms, linked
+from toolplan.sources.mcp._link import Called, Link, Progress, StandardError, Terms
 from toolplan.sources.mcp._listing import Listing, ListingError
-from toolplan.sources.mcp._results import Result, left_out, result_of, stated_label
+from toolplan.sources.mcp._results import Result, result_of
 from toolplan.sources.mcp._texts import clean, reason_of
-from toolplan.sources.mcp.notices import ServerLost, ServerSaid, ServerStarted, ToolRefused
+from toolplan.sources.mcp.notices import ServerLost, ServerSaid, ToolRefused
 from toolplan.sources.mcp.servers import HttpServer, LocalServer, Server, StdioServer
 from toolplan.sources.secrets import Mask
 from toolplan.tools import OutcomeUnknown, ToolError
@@ -35,6 +36,11 @@ from toolplan.tools import OutcomeUnknown, ToolError
 FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 5.0
 
+_ENDINGS: Final[Mapping[type, str]] = {
+    StdioServer: "its process ended, or closed its output",
+    HttpServer: "the session ended",
+    LocalServer: "it ended",
+}
 _STDERR_WAIT_S: Final = 0.3
 _TRIES_OF_WHAT_WAS_NOT_SENT: Final = 3
 
@@ -101,8 +107,6 @@ class Owner:
         while not self._closing.is_set():
             await self._wanted.wait()
             if not self._closing.is_set():
-                await self._pause()
-            if not self._closing.is_set():
                 await self._hold()
         self._settle("the source of its tools is closed")
 
@@ -125,7 +129,7 @@ class Owner:
         try:
             with anyio.fail_after(self._terms.start_timeout_s):
                 listing = await link.listing()
-        except (MCPError, ListingError, TimeoutError) as error:
+        except Exception as error:  # whatever the SDK lets through
             raise Unreachable(self._sentence(reason_of(error))) from error
         for refused in listing.refused:
             if refused not in self._refused_reported:
@@ -156,13 +160,13 @@ class Owner:
                 " cannot give; pass it as arguments, or use another tool."
             )
         try:
-            value = result_of(called, wrapped=request.wrapped, roomy=request.roomy)
-            more = left_out(called, value)
-            if more and request.progress is not None:
-                request.progress(1.0, None, more)
+            found = result_of(called, wrapped=request.wrapped, roomy=request.roomy)
+            if found.left_out and request.progress is not None:
+                request.progress(1.0, None, found.left_out)
+            if self._access is None:
+                return found
             # a token is long and random: nothing else reads like it
-            masked = value if self._access is None else self._access.mask_tokens.every_text(value)
-            return Result(masked, stated_label(called))
+            return replace(found, value=self._access.mask_tokens.every_text(found.value))
         except ToolError as error:
             raise ToolError(self._mask(str(error))) from None
 
@@ -193,11 +197,7 @@ class Owner:
         raise self._failure("it ends whenever it is called", delivery)
 
     async def _verify(self, link: Link, request: Request) -> None:
-        """See that the tool is still the one that the plan was checked with.
-
-        Raises:
-            ToolError: it is not; nothing was sent.
-        """
+        """See that the tool is still the one that the plan was checked with."""
         try:
             listing = link.known or await link.listing()
         except (MCPError, ListingError) as error:
@@ -216,39 +216,30 @@ class Owner:
         return None if link is None or link.over.is_set() else link
 
     async def _linked(self) -> Link:
-        """Return a connection that stands, started where there is none.
-
-        Raises:
-            Unreachable: the server could not be started.
-        """
-        while True:
-            link = self._standing()
-            if link is not None:
-                return link
+        """Return a connection that stands, started where there is none."""
+        while (link := self._standing()) is None:
             self._wanted.set()
-            started = await asyncio.shield(self._start)
-            if isinstance(started, str):
-                raise Unreachable(self._sentence(started))
-            if not started.over.is_set():
-                return started
-
-    async def _pause(self) -> None:
-        pause_s = self._pause_s() if self._starts or self._failures else 0.0
-        with anyio.move_on_after(pause_s):
-            await self._closing.wait()
+            link = await asyncio.shield(self._start)
+            if isinstance(link, str):
+                raise Unreachable(self._sentence(link))
+            if not link.over.is_set():
+                break
+        return link
 
     def _pause_s(self) -> float:
         return min(FIRST_PAUSE_S * 2.0 ** min(self._failures, 10), LONGEST_PAUSE_S)
 
     async def _hold(self) -> None:
         """Start the server and hold the connection until it is over."""
+        if self._starts or self._failures:
+            with anyio.move_on_after(self._pause_s()):
+                await self._closing.wait()
+                return
         stderr = StandardError(self._said) if isinstance(self._server, StdioServer) else None
         fault, starts = "", self._starts
         try:
             fault = await self._held(stderr)
-        except (
-            Exception
-        ) as error:  # a start may fail in any way; the calls that wait get the reason
+        except Exception as error:  # of any kind; the calls that wait get the reason
             fault = reason_of(error)
         finally:
             if stderr is not None:
@@ -268,45 +259,21 @@ class Owner:
 
     async def _held(self, stderr: StandardError | None) -> str:
         """Hold a connection; return why it ended."""
-        began = anyio.current_time()
-        with anyio.CancelScope(deadline=began + self._terms.start_timeout_s) as self._scope:
+        limit_s = self._terms.start_timeout_s
+        link = Link(self.name, self._server, self._mask, self._terms)
+        with anyio.CancelScope(deadline=anyio.current_time() + limit_s) as self._scope:
             scope = self._scope
-            async with linked(
-                self.name,
-                self._server,
-                stderr,
-                self._mask,
-                self._terms,
-                self._access,
-            ) as link:
+            async with link.opened(stderr, self._access):
                 scope.deadline = math.inf
                 self._link = link
                 self._starts += 1
-                self._report(
-                    ServerStarted(
-                        self.name,
-                        link.server_name,
-                        link.server_version,
-                        link.protocol,
-                        self._starts,
-                    )
-                )
+                self._report(replace(link.started, starts=self._starts))
                 self._settle(link)
-                if self._closing.is_set():
-                    link.over.set()
-                await link.over.wait()
+                if not self._closing.is_set():
+                    await link.over.wait()
                 self._link = None
-            return self._ending()
-        return f"it did not start within {self._terms.start_timeout_s:g} s"
-
-    def _ending(self) -> str:
-        match self._server:
-            case StdioServer():
-                return "its process ended, or closed its output"
-            case HttpServer():
-                return "the session ended"
-            case LocalServer():
-                return "it ended"
+            return _ENDINGS[type(self._server)]
+        return f"it did not start within {limit_s:g} s"
 
     def _settle(self, started: Link | str) -> None:
         """Give a connection, or why there is none, to the calls that wait for a start."""
@@ -328,7 +295,7 @@ class Owner:
             link.stale()  # it may be another server by now
             return True
         if not delivery.begun:
-            link.lose()
+            link.over.set()
         return link.over.is_set()
 
     def _failure(self, why: str, delivery: Delivery) -> ToolError:

@@ -72,16 +72,27 @@ def has_room(schema: Json | None) -> bool:
     return schema.get("additionalProperties", True) in (True, {}) and not _CLOSING & schema.keys()
 
 
-def result_of(result: CallToolResult, *, wrapped: bool, roomy: bool = True) -> Json:
+class Result(Struct, frozen=True):
+    """What a call gave.
+
+    Attributes:
+        value: as plain JSON.
+        stated: the label that the server states for it.
+        left_out: a sentence on what has no place in the value.
+    """
+
+    value: Json
+    stated: StatedLabel | None = None
+    left_out: str = ""
+
+
+def result_of(result: CallToolResult, *, wrapped: bool, roomy: bool = True) -> Result:
     """Return what a call gave: its structured content, or else its texts.
 
     One text is given as it is, or as what it says where it is a JSON object or list; several
     contents are a list. Pictures, sound and files are described, not carried along: their kind,
-    size and SHA-256.
-
-    Pictures, sound and files beside structured content that is an object are described in its
-    property `content`, where the tool's output schema has room for it (`has_room`); elsewhere
-    `left_out` says what they are.
+    size and SHA-256. Beside structured content that is an object the descriptions are its property
+    `content`, where the tool's output schema has room for it (`has_room`).
 
     Args:
         result: what came over the wire.
@@ -93,53 +104,23 @@ def result_of(result: CallToolResult, *, wrapped: bool, roomy: bool = True) -> J
     """
     if result.is_error:
         _fail(result)
+    stated = stated_label(result)
     states_null = "structured_content" in result.model_fields_set and not result.content
-    if result.structured_content is not None or states_null:
-        structured = cast("Json", result.structured_content)
-        why = why_unsound(structured)
-        if why is not None:
-            raise ToolError(f"The tool was called, and its result {why}.")
-        if wrapped and isinstance(structured, dict) and set(structured) == {WRAPPED}:
-            return structured[WRAPPED]
-        more = _beside(result)
-        if more and _takes_more(structured, roomy=roomy):
-            return {**cast("dict[str, Json]", structured), CONTENT: more}
-        return structured
-    values = [_value(content) for content in result.content]
-    match values:
-        case []:
-            return None
-        case [value]:
-            return value
-        case _:
-            return values
-
-
-def left_out(result: CallToolResult, value: Json) -> str:
-    """Return a sentence on what a result holds beside `value`, its structured content."""
-    if result.structured_content is None or not (more := _beside(result)):
-        return ""
-    if isinstance(value, dict) and value.get(CONTENT) == more:
-        return ""
+    if result.structured_content is None and not states_null:
+        values = [_value(content) for content in result.content]
+        return Result(values[0] if len(values) == 1 else values or None, stated)
+    value = cast("Json", result.structured_content)
+    if (why := why_unsound(value)) is not None:
+        raise ToolError(f"The tool was called, and its result {why}.")
+    more = [_value(each) for each in result.content if not isinstance(each, TextContent)]
+    if wrapped and isinstance(value, dict) and set(value) == {WRAPPED}:
+        value = value[WRAPPED]
+    elif more and roomy and isinstance(value, dict) and CONTENT not in value:
+        return Result({**value, CONTENT: more}, stated)
     kinds = [cast("dict[str, Json]", each) for each in more]
     named = ", ".join(f"{each['type']} ({each['mime_type']})" for each in kinds)
-    return f"The tool also gave what its output schema has no place for: {named}."
-
-
-def _beside(result: CallToolResult) -> list[Json]:
-    """Return descriptions of what the texts and the structure of a result do not say."""
-    return [_value(each) for each in result.content if not isinstance(each, TextContent)]
-
-
-def _takes_more(structured: Json, *, roomy: bool) -> bool:
-    return roomy and isinstance(structured, dict) and CONTENT not in structured
-
-
-class Result(Struct, frozen=True):
-    """What a call gave, as plain JSON, and the label that its server states for it."""
-
-    value: Json
-    stated: StatedLabel | None = None
+    left_out = f"The tool also gave what its output schema has no place for: {named}."
+    return Result(value, stated, left_out if more else "")
 
 
 def stated_label(result: CallToolResult) -> StatedLabel | None:

@@ -6,7 +6,8 @@ Which commands and which changed tools were shown to the user is kept in the dat
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -28,7 +29,7 @@ from toolplan.sources.mcp.servers import (
     is_machine,
     read_servers,
 )
-from toolplan.sources.mcp.sign_ins import SignIns, standing
+from toolplan.sources.mcp.sign_ins import SignIns
 from toolplan.sources.mcp.source import McpSource, connected
 from toolplan.sources.modules import insights_in, load_attribute
 from toolplan.sources.pins import FILE_NAME, Change, Pins, RefusedTool, pin_of
@@ -37,9 +38,10 @@ from toolplan.storage.shared_file import locked, write_whole
 from toolplan.tools import Toolbox, ToolObjectError
 
 _MOST_NAMES: Final = 4
-_COMMANDS: Final = "servers.json"
-_CHANGES: Final = "changes.json"
-_MOST_CHANGES: Final = 10_000
+_SHOWN: Final = "shown.json"
+_MOST_SHOWN: Final = 10_000
+COMMANDS: Final = "commands"
+"""What `shown` calls the commands that start servers."""
 
 
 class McpToolSource:
@@ -84,49 +86,54 @@ class McpToolSource:
             sign_ins=sign_ins,
             trusted=[name for name in servers if context.is_trusted(name)],
         ) as source:
-            tools = source.toolbox()
-            faults = (
-                *source.faults.values(),
-                *(
-                    f"{each.server}.{each.tool} is left out: {each.reason}"
-                    for each in source.refused
-                ),
-            )
-            for fault in faults:
-                context.note(fault)
-            lock = path.parent / FILE_NAME
-            shown = shown_changes(context.data, lock)
-            pinned = _pinned(tools, path, context)
-            changed = sum(isinstance(tool, RefusedTool) for tool in pinned.values())
-            since = f", {changed} changed since" if changed else ""
-            pins = f"{len(tools)} pinned in {lock}{since}"
-            accept = partial(_accept, tools, lock, shown)
-            statuses = tuple(_statuses(servers, source, sign_ins, tools))
-            yield OpenedTools(pinned, insights, accept, faults, servers=statuses, pins=pins)
+            told: set[str] = set()
+
+            def opened(tools: Toolbox) -> OpenedTools:
+                left_out = (f"{e.server}.{e.tool} is left out: {e.reason}" for e in source.refused)
+                faults = (*source.faults.values(), *left_out)
+                for fault in dict.fromkeys(faults):
+                    if fault not in told:
+                        context.note(fault)
+                told.update(faults)
+                lock = path.with_name(FILE_NAME)
+                seen = shown(context.data, str(lock.resolve()))
+                pinned = _pinned(tools, path, lock, context)
+                changed = sum(isinstance(tool, RefusedTool) for tool in pinned.values())
+                since = f", {changed} changed since" if changed else ""
+                return OpenedTools(
+                    pinned,
+                    insights,
+                    partial(_accept, tools, lock, seen),
+                    faults,
+                    servers=tuple(_statuses(servers, source, sign_ins, tools)),
+                    pins=f"{len(tools)} pinned in {lock}{since}",
+                    late=late,
+                )
+
+            def late() -> OpenedTools | None:
+                tools = source.late_toolbox()
+                return None if tools is None else opened(tools)
+
+            yield opened(source.toolbox(context.grace_s))
 
 
 def _statuses(
     servers: Mapping[str, Server], source: McpSource, sign_ins: SignIns, tools: Toolbox
 ) -> Iterator[ServerStatus]:
     """Yield how each server was found, and who is signed in to it."""
+    counts = Counter(tool.source for tool in tools.values())
     for name, server in servers.items():
-        fault = source.faults.get(name)
         if name in source.sign_ins_wanted:
             yield ServerStatus(name, f"not signed in. {sign_ins.login_command(name)}", False)
-        elif fault is not None:
+        elif (fault := source.faults.get(name)) is not None:
             yield ServerStatus(name, fault, False)
         else:
-            count = sum(tool.startswith(f"{name}.") for tool in tools)
-            listed = "1 tool" if count == 1 else f"{count} tools"
-            yield ServerStatus(name, f"{listed}{_who(server, sign_ins)}")
-
-
-def _who(server: Server, sign_ins: SignIns) -> str:
-    found = standing(server, sign_ins)
-    if found is not None:
-        return f", {found.text}"
-    is_ours = isinstance(server, HttpServer) and is_machine(server)
-    return ", signed in as a machine" if is_ours else ""
+            text = "1 tool" if counts[name] == 1 else f"{counts[name]} tools"
+            if (found := sign_ins.standing(server)) is not None:
+                text += f", {found.text}"
+            elif isinstance(server, HttpServer) and is_machine(server):
+                text += ", signed in as a machine"
+            yield ServerStatus(name, text)
 
 
 def _insights(document: object, folder: Path) -> tuple[Callable[..., object], ...]:
@@ -137,25 +144,16 @@ def _insights(document: object, folder: Path) -> tuple[Callable[..., object], ..
             return ()
 
 
-def _accept(tools: Toolbox, lock: Path, shown: Mapping[str, str], name: str | None) -> Path:
-    """Pin all tools, or the one called `name`, as an earlier command has shown them.
-
-    Returns:
-        The lock file.
-
-    Raises:
-        ToolObjectError: there is no such tool, the lock file cannot be read, or a tool is not as it
-            was shown.
-        OSError: the lock file cannot be written.
-    """
+def _accept(tools: Toolbox, lock: Path, seen: Mapping[str, str], name: str | None) -> Path:
+    """Pin all tools, or the one called `name`, as an earlier command has shown them."""
     with locked(lock):
         pins = Pins.load(lock)
         accepted = pins.accept(tools, None if name is None else [name])
-        changed = [change.tool for change in pins.compare(tools).changed]
+        changed = (change.tool for change in pins.compare(tools).changed)
         unseen = [
             tool
             for tool in changed
-            if name in (None, tool) and shown.get(tool) != pin_of(tools[tool])
+            if name in (None, tool) and seen.get(tool) != pin_of(tools[tool])
         ]
         if unseen:
             names = ", ".join(map(repr, unseen))
@@ -167,49 +165,39 @@ def _accept(tools: Toolbox, lock: Path, shown: Mapping[str, str], name: str | No
     return lock
 
 
-def _pinned(tools: Toolbox, path: Path, context: SourceContext) -> Toolbox:
-    """Return `tools` with those refused that differ from their pins; pin the new ones.
-
-    Raises:
-        ToolObjectError: the lock file cannot be read.
-    """
-    lock = path.parent / FILE_NAME
+def _pinned(tools: Toolbox, path: Path, lock: Path, context: SourceContext) -> Toolbox:
+    """Return `tools` with those refused that differ from their pins; pin the new ones."""
     before = Pins.load(lock)
     try:
         pins = Pins.pin_new(lock, tools)
     except OSError as error:
         context.note(f"The tools cannot be pinned: {error.strerror or error}.")
-        pins = Pins.load(lock)
-    new = [name for name in pins.pins if name not in before.pins]
-    if new:
+        pins = before
+    if new := [name for name in pins.pins if name not in before.pins]:
         which = new[0] if len(new) == 1 else f"{len(new)} tools"
         context.note(
             f"Pinned for the first time in {lock}: {which}. A tool that changes is refused until"
             " accepted."
         )
-    pins = _heard(pins, tools, path, context)
-    changed = pins.compare(tools).changed
-    if changed:
+    pins = _answered(pins, tools, path, context)
+    if changed := pins.compare(tools).changed:
         _report_changes(changed, path, context.note)
         digests = {change.tool: pin_of(tools[change.tool]) for change in changed}
-        keep_changes(context.data, lock, digests)
+        keep_shown(context.data, str(lock.resolve()), digests)
     return pins.guarded(tools)
 
 
-def _heard(pins: Pins, tools: Toolbox, path: Path, context: SourceContext) -> Pins:
-    """Ask once for each server whether what it claims of its tools counts; return the pins.
-
-    Raises:
-        ToolObjectError: the lock file cannot be read.
-    """
+def _answered(pins: Pins, tools: Toolbox, path: Path, context: SourceContext) -> Pins:
+    """Ask once for each server whether what it claims of its tools counts; return the pins."""
     waiting: dict[str, list[str]] = {}
     for name in pins.claims(tools):
         waiting.setdefault(tools[name].source, []).append(name)
     for server, names in waiting.items():
         answer = context.ask("\n".join(claim_lines([tools[name] for name in names])))
         if answer is None:
+            which = f"{names[0]!r}" if len(names) == 1 else f"{len(names)} of its tools"
             context.note(
-                f"The MCP server {server!r} says that {_counted(names)} only read or may be"
+                f"The MCP server {server!r} says that {which} only read or may be"
                 " repeated. That counts when it is accepted:"
                 f" toolplan tools --tools {path} --accept"
             )
@@ -228,35 +216,29 @@ def _heard(pins: Pins, tools: Toolbox, path: Path, context: SourceContext) -> Pi
     return pins
 
 
-def _counted(names: Sequence[str]) -> str:
-    return f"{names[0]!r}" if len(names) == 1 else f"{len(names)} of its tools"
-
-
 def _report_changes(changes: Sequence[Change], path: Path, note: Callable[[str], None]) -> None:
     """Report what has changed; the same change of many tools is reported once."""
     alike: dict[tuple[str, ...], list[str]] = {}
     for change in changes:
         alike.setdefault(change.lines, []).append(change.tool)
     for lines, names in alike.items():
-        shown = ", ".join(names[:_MOST_NAMES])
-        if len(names) > _MOST_NAMES:
-            shown += f" and {len(names) - _MOST_NAMES} more"
-        note(f"Changed, and not used until accepted: {shown}")
+        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+        listed = ", ".join(names[:_MOST_NAMES])
+        note(f"Changed, and not used until accepted: {listed}{more}")
         for line in lines:
             note(f"  {line}")
-    if changes:
-        one = f" {changes[0].tool}" if len(changes) == 1 else ""
-        note(f"  toolplan tools{one} --tools {path} --accept")
+    one = f" {changes[0].tool}" if len(changes) == 1 else ""
+    note(f"  toolplan tools{one} --tools {path} --accept")
 
 
 def _show(started: Sequence[Command], context: SourceContext) -> None:
     """Show each command that was not shown before, and remember that it was."""
-    shown = shown_commands(context.data)
-    new = [each for each in started if each.digest not in shown]
+    before = shown(context.data, COMMANDS)
+    new = [each for each in started if each.digest not in before]
     for each in new:
         context.note(f"Starts the MCP server {each.server!r}: {each.line}")
     if new:
-        keep_commands(context.data, [each.digest for each in new])
+        keep_shown(context.data, COMMANDS, {each.digest: each.server for each in new})
 
 
 def _report(note: Callable[[str], None], notice: Notice) -> None:
@@ -270,50 +252,30 @@ def _report(note: Callable[[str], None], notice: Notice) -> None:
             pass
 
 
-def shown_commands(data: Path) -> frozenset[str]:
-    """Return the digests of the commands that were shown."""
-    found = _read(data / _COMMANDS)
-    listed = cast("list[object]", found) if isinstance(found, list) else []
-    return frozenset(each for each in listed if isinstance(each, str))
+def shown(data: Path, what: str) -> dict[str, str]:
+    """Return the digests of what was shown, by name: of commands, or of tools beside a lock."""
+    found = _read(data / _SHOWN).get(what)
+    table = cast("dict[str, object]", found) if isinstance(found, dict) else {}
+    return {name: text for name, text in table.items() if isinstance(text, str)}
 
 
-def keep_commands(data: Path, digests: Iterable[str]) -> None:
-    """Keep that commands were shown; where it cannot be written, they are shown again."""
-    _keep(data / _COMMANDS, lambda _: sorted({*shown_commands(data), *digests}))
-
-
-def shown_changes(data: Path, lock: Path) -> Mapping[str, str]:
-    """Return the digests of the changed tools that were shown beside the pins in `lock`."""
-    found = _table(_read(data / _CHANGES)).get(str(lock.resolve()))
-    return {name: text for name, text in _table(found).items() if isinstance(text, str)}
-
-
-def keep_changes(data: Path, lock: Path, digests: Mapping[str, str]) -> None:
-    """Keep which changed tools were shown last beside the pins in `lock`."""
-    place = str(lock.resolve())
-
-    def with_digests(known: object) -> object:
-        return dict([*{**_table(known), place: dict(digests)}.items()][-_MOST_CHANGES:])
-
-    _keep(data / _CHANGES, with_digests)
-
-
-def _keep(path: Path, change: Callable[[object], object]) -> None:
+def keep_shown(data: Path, what: str, digests: Mapping[str, str]) -> None:
+    """Keep that something was shown; where it cannot be written, it is shown again."""
+    path = data / _SHOWN
     with suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with locked(path):
-            write_whole(path, json.dumps(change(_read(path))))
+            known = _read(path)
+            known = {**known, what: {**shown(data, what), **digests}}
+            write_whole(path, json.dumps(dict([*known.items()][-_MOST_SHOWN:])))
 
 
-def _read(path: Path) -> object:
+def _read(path: Path) -> dict[str, object]:
     try:
-        return json.loads(path.read_text("utf-8"))
+        found = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError):
-        return None
-
-
-def _table(value: object) -> dict[str, object]:
-    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+        return {}
+    return cast("dict[str, object]", found) if isinstance(found, dict) else {}
 
 
 SOURCE: Final[ToolSource] = McpToolSource()

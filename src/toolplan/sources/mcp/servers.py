@@ -7,7 +7,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, cast
 from urllib.parse import SplitResult, urlsplit, urlunsplit
@@ -36,6 +36,7 @@ SERVER_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
 _STDIO_FIELDS: Final = ("command", "args", "env", "cwd")
 _HTTP_FIELDS: Final = ("url", "headers", "oauth")
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _IGNORED: Final = frozenset(  # what other clients keep there; none of it approves anything
     {"alwaysAllow", "autoApprove", "description", "disabledTools", "icon", "name", "timeout"}
 )
@@ -176,11 +177,13 @@ def commands(servers: Mapping[str, Server]) -> list[Command]:
     A line shows everything that decides what runs: variables as the file names them, with stars
     for a secret in the file itself.
     """
-    return [
-        Command(name, _line(server), _command_digest(server))
-        for name, server in servers.items()
-        if isinstance(server, StdioServer)
-    ]
+    found: list[Command] = []
+    for name, server in servers.items():
+        if isinstance(server, StdioServer):
+            parts = [server.command, [*server.args], dict(server.written_env), server.cwd]
+            digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+            found.append(Command(name, _line(server), digest))
+    return found
 
 
 def place_of(server: Server) -> dict[str, Json]:
@@ -226,41 +229,38 @@ def _read_server(name: str, entry: object, environment: Mapping[str, str]) -> Se
             f"A server cannot be called {name!r}: its tools are called SERVER.TOOL, so it takes a"
             " letter first, then at most 63 letters, digits, '_' and '-'."
         )
-    read = {key: each for key, each in _fields(entry).items() if key not in _IGNORED}
-    written = _Entry.read(read if isinstance(entry, dict) else entry, place)
-    transport = _transport(written, place)
+    fields = {key: each for key, each in _fields(entry).items() if key not in _IGNORED}
+    written = _Entry.read(fields if isinstance(entry, dict) else entry, place)
+    stated = written.transport or written.type
+    transport = _TRANSPORTS.get(stated or ("http" if written.command is None else "stdio"))
+    if transport is None:
+        raise ToolObjectError(
+            f"{place}: the transport {stated!r} is not known; there are stdio, http and sse."
+        )
+    own, others = (_STDIO_FIELDS, _HTTP_FIELDS)
+    if transport != "stdio":
+        own, others = others, own
+    misplaced = [each for each in others if each in written.model_fields_set]
+    if getattr(written, own[0]) is None or misplaced:
+        which = "stdio" if transport == "stdio" else "HTTP"
+        fault = " takes either 'command' (stdio) or 'url' (HTTP)"
+        if stated is not None or misplaced:
+            fault = f": a server over {which} takes {own[0]!r}"
+        if misplaced:
+            fault += f", not {misplaced[0]!r}"
+        raise ToolObjectError(f"{place}{fault}.")
     if transport == "stdio":
         return _stdio(written, environment, place)
     return _http(written, transport, environment, place)
 
 
-def _transport(entry: _Entry, place: str) -> Literal["stdio", "streamable-http", "sse"]:
-    """Return what is stated, or what the fields show."""
-    stated = entry.type if entry.transport is None else entry.transport
-    if stated is None:
-        if (entry.command is None) == (entry.url is None):
-            raise ToolObjectError(f"{place} takes either 'command' (stdio) or 'url' (HTTP).")
-        return "streamable-http" if entry.command is None else "stdio"
-    found = _TRANSPORTS.get(stated)
-    if found is None:
-        raise ToolObjectError(
-            f"{place}: the transport {stated!r} is not known; there are stdio, http and sse."
-        )
-    needed, other = ("command", "url") if found == "stdio" else ("url", "command")
-    if getattr(entry, needed) is None or getattr(entry, other) is not None:
-        raise ToolObjectError(f"{place}: the transport {stated!r} takes {needed!r}, not {other!r}.")
-    return found
-
-
 def _stdio(entry: _Entry, environment: Mapping[str, str], place: str) -> StdioServer:
-    _refuse(entry, _HTTP_FIELDS, place, "stdio")
     command = entry.command or ""
     if not command.strip():
         raise ToolObjectError(f"{place}.command must be a text that is not empty.")
     shown = (("command", command), ("cwd", entry.cwd or ""), *(("args", a) for a in entry.args))
     for where, text in shown:
-        _refuse_variable(text, f"{place}.{where}")
-        _refuse_nul(text, f"{place}.{where}")
+        _check_shown(text, f"{place}.{where}")
     values, secrets = _resolved(entry.env, environment, f"{place}.env")
     return StdioServer(
         command, tuple(entry.args), values, entry.cwd, entry.env, secrets, entry.timeout_s
@@ -270,9 +270,8 @@ def _stdio(entry: _Entry, environment: Mapping[str, str], place: str) -> StdioSe
 def _http(
     entry: _Entry, transport: HttpTransport, environment: Mapping[str, str], place: str
 ) -> HttpServer:
-    _refuse(entry, _STDIO_FIELDS, place, "HTTP")
     url = entry.url or ""
-    _refuse_variable(url, f"{place}.url")
+    _check_shown(url, f"{place}.url")
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname)
@@ -282,19 +281,16 @@ def _http(
         raise ToolObjectError(f"{place}.url must be an http or https address.")
     headers, secrets = _resolved(entry.headers, environment, f"{place}.headers")
     for name, value in headers.items():
-        if not _is_header(name, value):
+        if not (_HEADER_NAME.fullmatch(name) and value.isascii() and value.isprintable()):
             raise ToolObjectError(f"{place}.headers.{name} is not a header that can be sent.")
     words = (word for value in headers.values() for word in (value, *value.split()))
     oauth = read_oauth(entry.oauth, environment, f"{place}.oauth")
-    server = HttpServer(url, headers, transport, (*secrets, *words), entry.timeout_s, oauth)
-    if oauth is None:
-        return server
-    if server.has_own_header:
+    hidden = (*secrets, *words, *([oauth.client_secret] if oauth and oauth.client_secret else []))
+    server = HttpServer(url, headers, transport, hidden, entry.timeout_s, oauth)
+    if oauth is not None and server.has_own_header:
         raise ToolObjectError(f"{place} takes 'oauth' or the header 'Authorization', not both.")
-    if not is_safe(url, near_loopback=True):
+    if oauth is not None and not is_safe(url, near_loopback=True):
         raise ToolObjectError(f"{place}.url must be https: a token is sent there.")
-    if oauth.client_secret:
-        server = replace(server, secrets=(*server.secrets, oauth.client_secret))
     return server
 
 
@@ -304,41 +300,24 @@ def _resolved(
     values: dict[str, str] = {}
     secrets: list[str] = []
     for name, text in written.items():
-        if not name or "=" in name or "\0" in name:
-            raise ToolObjectError(f"{place}: {name!r} cannot be a name.")
         values[name], found = resolved(text, environment, f"{place}.{name}")
-        _refuse_nul(values[name], f"{place}.{name}")
+        if not name or "=" in name or "\0" in name + values[name]:
+            raise ToolObjectError(f"{place}: {name!r} cannot be a name, or holds a NUL character.")
         secrets.extend(found)
         if found or sounds_secret(name):
             secrets.append(values[name])
     return values, tuple(secrets)
 
 
-def _refuse(entry: _Entry, names: tuple[str, ...], place: str, way: str) -> None:
-    for name in names:
-        if name in entry.model_fields_set:
-            raise ToolObjectError(f"{place}: {name!r} says nothing to a server over {way}.")
-
-
-def _refuse_variable(text: str, place: str) -> None:
+def _check_shown(text: str, place: str) -> None:
+    """Refuse a variable in a text that everybody on the machine can see."""
     if names_a_variable(text):
         raise ToolObjectError(
             f"{place}: variables are read only in 'env' and 'headers', which are not shown;"
             " what stands here is shown to everyone on the machine."
         )
-
-
-def _refuse_nul(text: str, place: str) -> None:
     if "\0" in text:
         raise ToolObjectError(f"{place} holds a NUL character.")
-
-
-def _is_header(name: str, value: str) -> bool:
-    return (
-        re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) is not None
-        and value.isascii()
-        and not any(letter < " " or letter == "\x7f" for letter in value)
-    )
 
 
 def _line(server: StdioServer) -> str:
@@ -362,8 +341,3 @@ def _shown_args(args: tuple[str, ...]) -> Iterator[str]:
 
 def _shown_value(name: str, written: str) -> str:
     return MASK if sounds_secret(name) and not names_a_variable(written) else written
-
-
-def _command_digest(server: StdioServer) -> str:
-    parts = [server.command, [*server.args], dict(server.written_env), server.cwd]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import importlib
 import json
 import os
 import shlex
 import stat
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -104,16 +104,11 @@ class SignIns:
         Raises:
             ToolObjectError: it is kept in a file that others may read, or that cannot be read.
         """
-        text = self._from_ring(_key(server)) or self._from_file(_key(server))
+        text = self._in_ring("get_password", server) or self._in_file(server)
         try:
             return None if text is None else SignIn.model_validate_json(text)
         except ValidationError:
             return None  # of another version: the user signs in again
-
-    def place(self, server: HttpServer) -> str:
-        """Return where the sign-in to `server` is kept, for a person."""
-        file = self._file(_key(server))
-        return str(file) if file.exists() else "the system's key ring"
 
     def keep(self, server: HttpServer, sign_in: SignIn) -> None:
         """Keep a sign-in in the place of an earlier one.
@@ -121,16 +116,13 @@ class SignIns:
         Raises:
             OSError: there is no key ring, and the file cannot be written.
         """
-        key, text = _key(server), sign_in.model_dump_json(exclude_none=True)
-        file = self._file(key)
-        if self._ring is not None:
-            # a ring may be locked, or too small for a long token
-            with contextlib.suppress(Exception):
-                self._ring.set_password(SERVICE, key, text)
-                if self._ring.get_password(SERVICE, key) == text:
-                    file.unlink(missing_ok=True)
-                    return
-            self._forget_in_ring(key)
+        text, file = sign_in.model_dump_json(exclude_none=True), self._file(server)
+        # a ring may be locked, or too small for a long token
+        self._in_ring("set_password", server, text)
+        if self._in_ring("get_password", server) == text:
+            file.unlink(missing_ok=True)
+            return
+        self._in_ring("delete_password", server)
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_whole(file, text)
 
@@ -140,25 +132,32 @@ class SignIns:
         Raises:
             OSError: the file cannot be deleted.
         """
-        key = _key(server)
-        self._forget_in_ring(key)
-        self._file(key).unlink(missing_ok=True)
+        self._in_ring("delete_password", server)
+        self._file(server).unlink(missing_ok=True)
 
-    def _from_ring(self, key: str) -> str | None:
-        if self._ring is None:
+    def standing(self, server: Server) -> Standing | None:
+        """Return the sign-in to `server` as it may be shown, None where there is none."""
+        kept = self.get(server) if isinstance(server, HttpServer) else None
+        if kept is None or not isinstance(server, HttpServer):
             return None
-        try:
-            return self._ring.get_password(SERVICE, key)
-        except Exception:  # as many kinds as there are systems: then it is not there
-            return None
+        issuer = kept.issuer or ("" if kept.metadata is None else str(kept.metadata.issuer))
+        file, end = self._file(server), kept.expires_at
+        return Standing(
+            clean(issuer, 200),
+            clean(kept.tokens.scope or "", 200),
+            str(file) if file.exists() else "the system's key ring",
+            None if end is None else f"{datetime.fromtimestamp(end, UTC):%Y-%m-%d %H:%M} UTC",
+            kept.tokens.refresh_token is not None,
+        )
 
-    def _forget_in_ring(self, key: str) -> None:
-        if self._ring is not None:
-            with contextlib.suppress(Exception):  # there is none, or the ring is locked
-                self._ring.delete_password(SERVICE, key)
+    def _in_ring(self, method: str, server: HttpServer, *secret: str) -> str | None:
+        """Call a method of the key ring; None where there is no ring, or it fails."""
+        with suppress(Exception):  # of as many kinds as there are systems
+            return getattr(self._ring, method)(SERVICE, _key(server), *secret)
+        return None
 
-    def _from_file(self, key: str) -> str | None:
-        file = self._file(key)
+    def _in_file(self, server: HttpServer) -> str | None:
+        file = self._file(server)
         try:
             if os.name == "posix" and stat.S_IMODE(file.stat().st_mode) & 0o077:
                 raise ToolObjectError(
@@ -174,27 +173,8 @@ class SignIns:
                 f"The sign-in in {str(file)!r} cannot be read: {reason}."
             ) from None
 
-    def _file(self, key: str) -> Path:
-        return self._folder / f"{key}.json"
-
-
-def standing(server: Server, sign_ins: SignIns) -> Standing | None:
-    """Return the sign-in to `server`, None where there is none."""
-    if not isinstance(server, HttpServer):
-        return None
-    kept = sign_ins.get(server)
-    if kept is None:
-        return None
-    issuer = kept.issuer or ("" if kept.metadata is None else str(kept.metadata.issuer))
-    scope = clean(kept.tokens.scope or "", 200)
-    end = kept.expires_at
-    return Standing(
-        clean(issuer, 200),
-        scope,
-        sign_ins.place(server),
-        None if end is None else f"{datetime.fromtimestamp(end, UTC):%Y-%m-%d %H:%M} UTC",
-        kept.tokens.refresh_token is not None,
-    )
+    def _file(self, server: HttpServer) -> Path:
+        return self._folder / f"{_key(server)}.json"
 
 
 def _key(server: HttpServer) -> str:

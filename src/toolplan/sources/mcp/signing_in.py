@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from typing import Final
 
 import anyio
@@ -12,7 +13,7 @@ from toolplan.sources.mcp._authorised import revoke
 from toolplan.sources.mcp._oauth import Redirects
 from toolplan.sources.mcp._oauth_settings import OAuth, is_safe
 from toolplan.sources.mcp.servers import HttpServer, Server, is_machine
-from toolplan.sources.mcp.sign_ins import SignIns, Standing, standing
+from toolplan.sources.mcp.sign_ins import SignIns, Standing
 from toolplan.sources.mcp.source import connected
 from toolplan.tools import ToolObjectError
 
@@ -43,12 +44,21 @@ def sign_in(
         ToolplanError: the server takes no sign-in of a person, or it came to none.
     """
     known = _for_people(name, server)
-    before = sign_ins.get(known)
+    before, port = sign_ins.get(known), (known.oauth or OAuth()).redirect_port
+    try:
+        redirects = Redirects(port, show, wait_s)
+    except OSError as error:
+        raise ToolplanError(
+            "sign-in-failed",
+            f"Nothing can listen on 127.0.0.1:{port} for the browser: {error.strerror}.",
+            "End what uses the port, or give another 'redirect_port'.",
+        ) from None
+    limit_s = wait_s + 60
     try:
         with (
-            Redirects.listening((known.oauth or OAuth()).redirect_port, show, wait_s) as redirects,
+            closing(redirects),
             connected(
-                {name: server}, sign_ins=sign_ins, asks=redirects, start_timeout_s=wait_s + 60
+                {name: server}, sign_ins=sign_ins, asks=redirects, start_timeout_s=limit_s
             ) as source,
         ):
             source.toolbox()
@@ -58,7 +68,7 @@ def sign_in(
         else:
             sign_ins.keep(known, before)
         raise ToolplanError("sign-in-failed", str(error), _HELP) from None
-    return standing(server, sign_ins)
+    return sign_ins.standing(server)
 
 
 def sign_out(name: str, server: Server, sign_ins: SignIns) -> bool:
@@ -76,12 +86,7 @@ def sign_out(name: str, server: Server, sign_ins: SignIns) -> bool:
 
 
 def _for_people(name: str, server: Server) -> HttpServer:
-    """Return `server`, where a person can sign in to it.
-
-    Raises:
-        ToolplanError: it takes no sign-in of a person.
-    """
-    why = ""
+    """Return `server`, where a person can sign in to it."""
     if not isinstance(server, HttpServer):
         why = "it is a process on this machine"
     elif server.has_own_header:
@@ -90,6 +95,6 @@ def _for_people(name: str, server: Server) -> HttpServer:
         why = "it is signed in to by a machine, with client_credentials"
     elif not is_safe(server.url, near_loopback=True):
         why = "its address is not https"
-    if why or not isinstance(server, HttpServer):
-        raise ToolplanError("no-sign-in", f"Nobody signs in to the server {name!r}: {why}.", _HELP)
-    return server
+    else:
+        return server
+    raise ToolplanError("no-sign-in", f"Nobody signs in to the server {name!r}: {why}.", _HELP)

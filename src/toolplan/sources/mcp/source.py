@@ -29,6 +29,7 @@ from functools import partial
 from typing import Any, Final, TypedDict, TypeVar, Unpack, cast
 
 import anyio
+from anyio.abc import TaskGroup
 from anyio.from_thread import start_blocking_portal
 from msgspec.structs import replace
 
@@ -72,48 +73,39 @@ def tools_of(
         listings: what each server lists, by its name.
         call_to: gives the function that calls a tool.
     """
-    own, others = _claims(listings)
-    spelt = Counter(name for listing in listings.values() for name in listing.tools)
-    for server, listing in listings.items():
-        for name, listed in listing.tools.items():
-            sent = Tool.from_json(dict(listed.wire)).doubted()
-            inner = unwrapped_schema(sent.raw_output)
-            roomy = has_room(sent.raw_output)
-            request = Request(server, name, listed.digest, inner is not None, roomy)
-            aliases = [listed.name] if own[listed.name] == 1 else []
-            if name != listed.name:
-                aliases += [f"{server}{SEPARATOR}{name}", *([name] if spelt[name] == 1 else [])]
-            aliases += [a for a in _aliases(name, sent) if others[a] == 1 and not own[a]]
-            yield SourcedTool(
-                name=f"{server}{SEPARATOR}{listed.name}",
-                description=clean(sent.description, LONGEST_DESCRIPTION),
-                raw_input=_with_aliases(clean_schema(sent.raw_input), aliases),
-                raw_output=clean_schema(sent.raw_output if inner is None else inner),
-                effects=sent.effects,
-                idempotent=sent.idempotent,
-                annotations=sent.annotations,
-                call=call_to(request),
-                source=server,
-                wire=listed.wire,
-                identity=listing.identity,
-                remote=True,
-                claim=sent.claim,
-            )
-
-
-def _claims(listings: Mapping[str, Listing]) -> tuple[Counter[str], Counter[str]]:
-    """Count how many tools have a plain name, and how many would be called so besides.
-
-    A tool's own name comes before what another would be called.
-    """
-    own = Counter(t.name for listing in listings.values() for t in listing.tools.values())
-    others = Counter(
-        alias
-        for listing in listings.values()
+    sent = {
+        (server, name): Tool.from_json(dict(listed.wire))
+        for server, listing in listings.items()
         for name, listed in listing.tools.items()
-        for alias in _aliases(name, Tool.from_json(dict(listed.wire)))
-    )
-    return own, others
+    }
+    # a tool's own name comes before what another would be called
+    own = Counter(each.name for listing in listings.values() for each in listing.tools.values())
+    others = Counter(alias for (_, name), tool in sent.items() for alias in _aliases(name, tool))
+    spelt = Counter(name for _, name in sent)
+    for (server, name), tool in sent.items():
+        listing, told = listings[server], tool.doubted()
+        listed = listing.tools[name]
+        inner = unwrapped_schema(told.raw_output)
+        roomy = has_room(told.raw_output)
+        aliases = [listed.name] if own[listed.name] == 1 else []
+        if name != listed.name:
+            aliases += [f"{server}{SEPARATOR}{name}", *([name] if spelt[name] == 1 else [])]
+        aliases += [a for a in _aliases(name, tool) if others[a] == 1 and not own[a]]
+        yield SourcedTool(
+            name=f"{server}{SEPARATOR}{listed.name}",
+            description=clean(told.description, LONGEST_DESCRIPTION),
+            raw_input=_with_aliases(clean_schema(told.raw_input), aliases),
+            raw_output=clean_schema(told.raw_output if inner is None else inner),
+            effects=told.effects,
+            idempotent=told.idempotent,
+            annotations=told.annotations,
+            call=call_to(Request(server, name, listed.digest, inner is not None, roomy)),
+            source=server,
+            wire=listed.wire,
+            identity=listing.identity,
+            remote=True,
+            claim=told.claim,
+        )
 
 
 def _aliases(name: str, tool: Tool) -> list[str]:
@@ -135,6 +127,14 @@ class Closed(Exception):
     """The other loop has ended, and with it everything that ran there."""
 
 
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the event loop that runs here; None where none does."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
 async def run_in(
     loop: asyncio.AbstractEventLoop, make: Callable[[], Coroutine[Any, Any, _Result]]
 ) -> _Result:
@@ -148,7 +148,7 @@ async def run_in(
     if asyncio.get_running_loop() is loop:
         return await make()
     try:
-        return await asyncio.wrap_future(_submit(loop, make))
+        return await asyncio.wrap_future(_submitted(loop, make()))
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
@@ -156,31 +156,9 @@ async def run_in(
         raise Closed from None  # the caller was not cancelled, but the loop ended
 
 
-def wait_in(
-    loop: asyncio.AbstractEventLoop, make: Callable[[], Coroutine[Any, Any, _Result]]
-) -> _Result:
-    """Return what the coroutine of `make` returns in `loop`, to code outside of that loop.
-
-    Raises:
-        Closed: the loop has ended.
-        RuntimeError: this is called in that loop, which would wait for itself.
-    """
-    try:
-        inside = asyncio.get_running_loop() is loop
-    except RuntimeError:
-        inside = False
-    if inside:
-        raise RuntimeError("This would wait for itself: await `tools()` instead.")
-    try:
-        return _submit(loop, make).result()
-    except concurrent.futures.CancelledError:
-        raise Closed from None
-
-
-def _submit(
-    loop: asyncio.AbstractEventLoop, make: Callable[[], Coroutine[Any, Any, _Result]]
+def _submitted(
+    loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, _Result]
 ) -> concurrent.futures.Future[_Result]:
-    coroutine = make()
     try:
         return asyncio.run_coroutine_threadsafe(coroutine, loop)
     except RuntimeError:  # the loop is closed
@@ -189,6 +167,7 @@ def _submit(
 
 
 _CLOSED: Final = "The source of these tools is closed."
+_WAITS: Final = "The server {!r} has not answered yet; its tools are missing until it does."
 _CLOSING_S: Final = 15.0
 _LOGGERS: Final = ("mcp", "client")  # where the SDK logs bad lines, with their text
 
@@ -234,18 +213,25 @@ class McpSource:
         self,
         loop: asyncio.AbstractEventLoop,
         owners: Mapping[str, Owner],
-        trusted: Collection[str] = (),
+        trusted: Collection[str],
+        tasks: TaskGroup,
     ) -> None:
         self._loop = loop
         self._trusted = frozenset(trusted)
         self._owners = owners
+        self._tasks = tasks
+        self._listed: dict[str, Listing] = {}
         self._faults: dict[str, str] = {}
+        self._starting: set[str] = set()
+        self._has_news = False
+        self._answered = anyio.Event()
+        self._missing: Mapping[str, str] = {}
         self._refused: tuple[ToolRefused, ...] = ()
 
     @property
     def faults(self) -> Mapping[str, str]:
-        """Why servers gave no tools when `toolbox` last asked them, by their names."""
-        return dict(self._faults)
+        """Why servers are missing in the latest toolbox, by their names."""
+        return self._missing
 
     @property
     def sign_ins_wanted(self) -> tuple[str, ...]:
@@ -257,19 +243,32 @@ class McpSource:
         """The tools that servers listed and that are not offered."""
         return self._refused
 
-    def toolbox(self) -> Toolbox:
+    def toolbox(self, grace_s: float | None = None) -> Toolbox:
         """Start the servers that do not run yet, and return the tools of all of them.
 
         A server that cannot be started or asked is left out: `faults` says why. The tools hold
         what they were listed as: one that its server changes later is not called any more.
 
+        Args:
+            grace_s: seconds after the latest answer of a server in which the others are waited
+                for; `late_toolbox` has their tools later. None: until each has answered or failed.
+
         Raises:
             ToolObjectError: none of the servers can be used, or the source is closed.
         """
+        if _running_loop() is self._loop:
+            raise RuntimeError("This would wait for itself: await `tools()` instead.")
         try:
-            return self._toolbox(wait_in(self._loop, self._listings))
-        except Closed:
+            return self._toolbox(_submitted(self._loop, self._listings(grace_s)).result())
+        except (Closed, concurrent.futures.CancelledError):
             raise ToolObjectError(_CLOSED) from None
+
+    def late_toolbox(self) -> Toolbox | None:
+        """Return the tools again where a late server has answered or failed; None if none has."""
+        if not self._has_news:
+            return None
+        self._has_news = False
+        return self._toolbox(self._in_order())
 
     async def tools(self) -> Toolbox:
         """Return what `toolbox` gives, to a coroutine, in whatever event loop.
@@ -282,9 +281,18 @@ class McpSource:
         except Closed:
             raise ToolObjectError(_CLOSED) from None
 
+    def _in_order(self) -> dict[str, Listing]:
+        listed = dict(self._listed)  # the connections' thread may change it meanwhile
+        return {name: listed[name] for name in self._owners if name in listed}
+
     def _toolbox(self, listings: Mapping[str, Listing]) -> Toolbox:
-        if self._faults and not listings:
-            why = " ".join(self._faults.values())
+        self._missing = {
+            name: self._faults.get(name, _WAITS.format(name))
+            for name in self._owners
+            if name not in listings
+        }
+        if self._missing and not listings:
+            why = " ".join(self._missing.values())
             raise (SignInNeeded if self.sign_ins_wanted else ToolObjectError)(why)
         found = tools_of(listings, self._call_to)
         tools = Toolbox(t.believed() if t.source in self._trusted else t for t in found)
@@ -298,21 +306,30 @@ class McpSource:
         )
         return tools
 
-    async def _listings(self) -> dict[str, Listing]:
-        listings: dict[str, Listing] = {}
-        faults: dict[str, str] = {}
+    async def _listings(self, grace_s: float | None = None) -> dict[str, Listing]:
+        for name in self._owners.keys() - self._starting:
+            self._starting.add(name)
+            self._tasks.start_soon(self._ask, name)
+        while self._starting:
+            # without an answer there are no tools: the first is waited for as long as it takes
+            with anyio.move_on_after(grace_s if self._listed else None) as waiting:
+                await self._answered.wait()
+            if waiting.cancelled_caught:
+                break
+        self._has_news = False
+        return self._in_order()
 
-        async def ask(name: str, owner: Owner) -> None:
-            try:
-                listings[name] = await owner.listing()
-            except Unreachable as error:
-                faults[name] = str(error)
-
-        async with anyio.create_task_group() as tasks:
-            for name, owner in self._owners.items():
-                tasks.start_soon(ask, name, owner)
-        self._faults = faults
-        return {name: listings[name] for name in self._owners if name in listings}
+    async def _ask(self, name: str) -> None:
+        try:
+            self._listed[name] = await self._owners[name].listing()
+            self._faults.pop(name, None)
+        except Unreachable as error:
+            self._faults[name] = str(error)
+            self._listed.pop(name, None)
+        self._starting.discard(name)
+        self._has_news = True
+        answered, self._answered = self._answered, anyio.Event()
+        answered.set()
 
     def _call_to(self, listed: Request) -> Call:
         owner = self._owners[listed.server]
@@ -381,7 +398,7 @@ async def connected_here(
         for owner in owners.values():
             tasks.start_soon(owner.run)
         try:
-            yield McpSource(asyncio.get_running_loop(), owners, terms.trusted)
+            yield McpSource(asyncio.get_running_loop(), owners, terms.trusted, tasks)
         except BaseException as error:  # kept out of the group, which would wrap it
             raised = error
         for owner in owners.values():
