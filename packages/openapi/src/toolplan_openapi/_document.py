@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, TypeAlias
 from urllib.parse import unquote
 
@@ -65,6 +66,10 @@ class Place(Struct, frozen=True):
                 found = place.node.get(key)
             place = Place(found, f"{place.pointer}/{escape_pointer(str(key))}")
         return place
+
+    def each(self) -> Iterator[Place]:
+        """Yield the elements of the part as a list."""
+        return (self.at(at) for at in range(len(self.items)))
 
     def text(self, key: str) -> str:
         """Return the string under `key`, an empty one where there is none."""
