@@ -11,7 +11,6 @@ from toolplan.path import Json
 from toolplan.tools import Tool, Toolbox
 from toolplan_openapi import (
     OpenApiToolbox,
-    Operation,
     Request,
     Response,
     openapi_toolbox,
@@ -306,9 +305,9 @@ class Recorder:
         return
 
 
-def operations(document: Json) -> dict[str, Operation]:
-    """Return the operations of a document by name."""
-    return {each.name: each for each in read_openapi(document).operations}
+def operations(document: Json) -> dict[str, Tool]:
+    """Return the operations of a document by name, as tools without calls."""
+    return {each.tool.name: each.tool for each in read_openapi(document).operations}
 
 
 def with_paths(paths: Mapping[str, Json], **more: Json) -> Node:
@@ -372,7 +371,7 @@ def call(toolbox: Toolbox, name: str, /, **arguments: Json) -> Json:
     return asyncio.run(called())
 
 
-def properties(tool: Tool | Operation) -> Node:
+def properties(tool: Tool) -> Node:
     """Return the schemas of the arguments."""
     schema = tool.raw_input
     assert isinstance(schema, dict)

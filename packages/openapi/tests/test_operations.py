@@ -67,7 +67,10 @@ def test_missing_and_double_ids_get_names_from_method_and_path() -> None:
 
 
 def test_effects_come_from_the_method() -> None:
-    found = {each.method: (each.effects, each.idempotent) for each in operations(PETS).values()}
+    found = {
+        each.method: (each.tool.effects, each.tool.idempotent)
+        for each in read_openapi(PETS).operations
+    }
     assert found == {
         "GET": (Effects.READ, True),
         "HEAD": (Effects.READ, True),
@@ -255,7 +258,7 @@ def test_words_in_a_schema_that_mean_nothing_are_passed_over() -> None:
     document = one_post({}, requestBody={"content": content})
     read = read_openapi(document)
     assert not read.faults
-    assert [properties(each) for each in read.operations] == [{"a": {"type": "string"}}]
+    assert [properties(each.tool) for each in read.operations] == [{"a": {"type": "string"}}]
 
 
 def test_outputs_are_those_of_success() -> None:

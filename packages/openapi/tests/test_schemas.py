@@ -191,7 +191,9 @@ def test_references_may_lead_anywhere_in_the_document() -> None:
         }
     )
     read = read_openapi(document)
-    assert {each.name: each.raw_output for each in read.operations}["b"] == {"type": "integer"}
+    assert {each.tool.name: each.tool.raw_output for each in read.operations}["b"] == {
+        "type": "integer"
+    }
     assert [each.message for each in read.faults] == [
         "It refers to '#/components/none', which is not in the document.",
         "Its '$ref' '#anchor' is not a JSON pointer.",

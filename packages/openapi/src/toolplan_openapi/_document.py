@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final, TypeAlias
+from collections.abc import Iterable, Iterator
+from typing import Final, TypeAlias, TypeVar
 from urllib.parse import unquote
 
 from msgspec import Struct
@@ -13,6 +13,7 @@ from toolplan.plan import escape_pointer
 from toolplan.tools import ToolObjectError
 
 Node: TypeAlias = dict[str, Json]
+T = TypeVar("T", bound=str)
 
 _MOST_HOPS: Final = 32
 _READ_VERSIONS: Final = ("3.0", "3.1", "3.2")
@@ -130,6 +131,11 @@ class Document:
                 pointer, f"It refers to {_short(reference)!r}, which is not in the document."
             )
         return place
+
+
+def one_of(stated: str, known: Iterable[T]) -> T | None:
+    """Return the one of `known` that is `stated`, None where there is none."""
+    return next((each for each in known if each == stated), None)
 
 
 def _step(place: Place, key: str) -> Place:
