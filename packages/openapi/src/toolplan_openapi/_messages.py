@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from email.message import Message
 from typing import Final
 from urllib.parse import quote
 
@@ -19,6 +18,7 @@ from toolplan_openapi._operations import Operation
 from toolplan_openapi._parameters import Pair, header_text, path_text, query_pairs
 
 _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
+_CHARSET: Final = re.compile(r";\s*charset\s*=\s*[\"']?([^\s;\"']+)", re.IGNORECASE)
 _KEPT: Final = "/:@!$&'()*+,;=%"
 """Characters of a template that are sent as they are."""
 
@@ -152,7 +152,10 @@ def _value(response: Response, media: tuple[str, ...]) -> Json:
     Raises:
         ValueError: it is not what it says that it is, or not what is declared.
     """
-    kind, charset = _content_type(response)
+    stated = response.headers.get("content-type", "")
+    kind = stated.partition(";")[0].strip().lower()
+    found = _CHARSET.search(stated)
+    charset = "utf-8" if found is None else found[1]
     declared = tuple(each for each in media if is_json(each))
     is_declared = kind in media or "*/*" in media or f"{kind.partition('/')[0]}/*" in media
     is_open = not kind and (bool(declared) or not media)
@@ -199,14 +202,6 @@ def _no_problem(kind: str, media: tuple[str, ...], value: Json) -> Json:
     if is_problem and media and _PROBLEM not in media:
         raise ValueError(f"what it sent describes a problem: {_message_in(value)}")
     return value
-
-
-def _content_type(response: Response) -> tuple[str, str]:
-    message = Message()
-    message["Content-Type"] = response.headers.get("content-type", "")
-    charset = message.get_param("charset")
-    stated = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    return stated, charset if isinstance(charset, str) else "utf-8"
 
 
 def _refusal(request: Request, response: Response) -> ToolError:
