@@ -65,16 +65,16 @@ def _parts(name: str, value: Json, is_a_file: bool, stated: str | None) -> Itera
         filename, kind = str(value["filename"]), value.get("media_type") or stated or _OCTETS
         yield name, (filename, _content(name, value), str(kind))
     elif isinstance(value, str):
-        yield name, (None, encoded(value), stated)
+        yield name, (None, value.encode(), stated)
     else:
         text = json.dumps(value, ensure_ascii=False)
         kind = stated or ("application/json" if _is_deep(value) else None)
-        yield name, (None, encoded(text), kind)
+        yield name, (None, text.encode(), kind)
 
 
 def _content(name: str, value: Mapping[str, Json]) -> bytes:
     if "text" in value:
-        return encoded(str(value["text"]))
+        return str(value["text"]).encode()
     try:
         return base64.b64decode(str(value["base64"]), validate=True)
     except (binascii.Error, ValueError):
@@ -83,14 +83,6 @@ def _content(name: str, value: Mapping[str, Json]) -> bytes:
 
 def _is_deep(value: Json) -> bool:
     return isinstance(value, dict | list)
-
-
-def encoded(text: str) -> bytes:
-    """Return `text` as it is sent."""
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        raise ToolError("The arguments hold half of a character, which cannot be sent.") from None
 
 
 Kind: TypeAlias = Literal["json", "form", "multipart", "text"]
@@ -152,9 +144,9 @@ class Body(Struct, frozen=True):
         match self.kind:
             case "json":
                 value = given if self.whole else fields
-                return encoded(json.dumps(value, ensure_ascii=False)), self.media_type
+                return json.dumps(value, ensure_ascii=False).encode(), self.media_type
             case "text":
-                return encoded(str(given)), self.media_type
+                return str(given).encode(), self.media_type
             case "form":
                 return _form(fields, self.writings), self.media_type
             case "multipart":

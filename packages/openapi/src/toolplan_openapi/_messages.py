@@ -41,27 +41,31 @@ def request_of(
     in_path: dict[str, str] = {}
     headers: list[Pair] = []
     pairs: dict[str, list[Pair]] = {"query": [], "cookie": []}
-    taken = {"query": dict(credentials.query).keys(), "cookie": dict(credentials.cookies).keys()}
-    for each in operation.parameters:
-        value = arguments.get(each.argument)
-        if each.spot == "path":
-            in_path[each.name] = path_text(each, value)
-        elif value is None:
-            continue
-        elif each.spot == "header":
-            headers.append((each.name, header_text(each, value)))
-        else:
-            written = query_pairs(each, value)
-            if clash := (taken[each.spot] | dict(pairs[each.spot]).keys()) & dict(written).keys():
-                raise ToolError(
-                    f"The argument {each.argument!r} cannot be sent: {min(clash)!r} in it is "
-                    "another parameter."
-                )
-            pairs[each.spot] += written
-    content = media_type = None
-    if operation.body is not None:
-        elsewhere = {each.argument for each in operation.parameters}
-        content, media_type = operation.body.content(arguments, elsewhere)
+    secret = {"query": credentials.query, "cookie": credentials.cookies}
+    try:
+        for each in operation.parameters:
+            value = arguments.get(each.argument)
+            if each.spot == "path":
+                in_path[each.name] = path_text(each, value)
+            elif value is None:
+                continue
+            elif each.spot == "header":
+                headers.append((each.name, header_text(each, value)))
+            else:
+                written = query_pairs(each, value)
+                taken = {name for name, _ in (*secret[each.spot], *pairs[each.spot])}
+                if clash := taken & {name for name, _ in written}:
+                    raise ToolError(
+                        f"The argument {each.argument!r} cannot be sent: {min(clash)!r} in it is "
+                        "another parameter."
+                    )
+                pairs[each.spot] += written
+        content = media_type = None
+        if operation.body is not None:
+            elsewhere = {each.argument for each in operation.parameters}
+            content, media_type = operation.body.content(arguments, elsewhere)
+    except UnicodeEncodeError:
+        raise ToolError("The arguments hold half of a character, which cannot be sent.") from None
     if media_type is not None:
         headers.append(("Content-Type", media_type))
     if key is not None and operation.key_header is not None:

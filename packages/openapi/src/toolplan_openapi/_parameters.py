@@ -1,6 +1,7 @@
 """The parameters of an operation: the arguments of a tool that they become, and their styles.
 
-Text that cannot be read back as the value that it came from is refused.
+Text that cannot be read back as the value that it came from is refused. What writes a value raises
+a ToolError where the style cannot say it, and UnicodeEncodeError where it holds half a character.
 """
 
 from __future__ import annotations
@@ -64,11 +65,7 @@ class Writing(Struct, frozen=True):
 
 
 def path_text(writing: Writing, value: Json) -> str:
-    """Return what stands in the path for a parameter, percent-encoded.
-
-    Raises:
-        ToolError: the style cannot say it, or it could lead out of its place in the path.
-    """
+    """Return what stands in the path for a parameter, percent-encoded."""
     if writing.as_json:
         return _segment(writing, _json_text(value))
     texts = _texts(writing, value, _segment)
@@ -88,13 +85,7 @@ def path_text(writing: Writing, value: Json) -> str:
 
 
 def query_pairs(writing: Writing, value: Json) -> list[Pair]:
-    """Return the names and values of a parameter in a query or a form, percent-encoded.
-
-    An argument that is null is left out.
-
-    Raises:
-        ToolError: the style cannot say it.
-    """
+    """Return the pairs of a parameter in a query or a form, percent-encoded; none for null."""
     name = _encoded(writing, writing.name)
     if value is None:
         return []
@@ -103,22 +94,18 @@ def query_pairs(writing: Writing, value: Json) -> list[Pair]:
     if writing.style == "deepObject" and isinstance(value, dict | list):
         return list(_deep(writing, name, value, 0))
     if not isinstance(value, dict | list):
-        return [(name, _encoded_scalar(writing, value))]
+        return [(name, _encoded(writing, value))]
     if not writing.explode:
         return [(name, _delimited(writing, _texts(writing, value, _scalar)))]
     if isinstance(value, dict):
-        return [(_encoded(writing, k), _encoded_scalar(writing, v)) for k, v in value.items()]
+        return [(_encoded(writing, k), _encoded(writing, v)) for k, v in value.items()]
     if not value:
         raise _refused(writing, "an empty list would look like none")
-    return [(name, _encoded_scalar(writing, each)) for each in value]
+    return [(name, _encoded(writing, each)) for each in value]
 
 
 def header_text(writing: Writing, value: Json) -> str:
-    """Return the value of a header; the style is `simple`.
-
-    Raises:
-        ToolError: it cannot stand in a header, or the style cannot say it.
-    """
+    """Return the value of a header; the style is `simple`."""
     if writing.as_json:
         text = _json_text(value)
     else:
@@ -152,7 +139,7 @@ def _segment(writing: Writing, value: Json) -> str:
         raise _refused(writing, "an empty text cannot stand in a path")
     if _OUT_OF_PLACE.search(text) or text in (".", ".."):
         raise _refused(writing, "it could lead out of its place in the path (ARG_PATH)")
-    encoded = quote(_unicode(writing, text), safe="")
+    encoded = quote(text, safe="")
     # a dot is what sets the elements of a label apart
     return encoded.replace(".", "%2E") if writing.style == "label" else encoded
 
@@ -175,7 +162,7 @@ def _deep(writing: Writing, name: str, value: Json, level: int) -> Iterator[Pair
         case None:
             return
         case _:
-            yield name, _encoded_scalar(writing, value)
+            yield name, _encoded(writing, value)
 
 
 def _delimited(writing: Writing, texts: list[str]) -> str:
@@ -189,12 +176,8 @@ def _delimited(writing: Writing, texts: list[str]) -> str:
     return between.join(_encoded(writing, text) for text in texts)
 
 
-def _encoded_scalar(writing: Writing, value: Json) -> str:
-    return _encoded(writing, _scalar(writing, value))
-
-
-def _encoded(writing: Writing, text: str) -> str:
-    return quote(_unicode(writing, text), safe=_UNRESERVED_TOO if writing.reserved else "")
+def _encoded(writing: Writing, value: Json) -> str:
+    return quote(_scalar(writing, value), safe=_UNRESERVED_TOO if writing.reserved else "")
 
 
 def _scalar(writing: Writing, value: Json) -> str:
@@ -207,14 +190,6 @@ def _scalar(writing: Writing, value: Json) -> str:
             return _json_text(value)
         case _:
             raise _refused(writing, f"it cannot say {json_type(value)} here")
-
-
-def _unicode(writing: Writing, text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise _refused(writing, "it holds half of a character") from None
-    return text
 
 
 def _json_text(value: Json) -> str:
