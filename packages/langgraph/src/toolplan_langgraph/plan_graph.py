@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, NotRequired, TypeAlias, TypedDict
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.graph import END, START
+from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from msgspec.structs import asdict, replace
 
@@ -33,8 +33,7 @@ from toolplan.path import Json
 from toolplan.plan import Limits, Plan, Step, sinks, step_refs
 from toolplan.tools import Arguments, Effects, Tool, Toolbox
 from toolplan_langgraph._runs import reporter
-from toolplan_langgraph._storable import is_storable
-from toolplan_langgraph._wiring import wiring
+from toolplan_langgraph.approval import is_storable
 
 RESULT = "result"
 """The node of the plan's output."""
@@ -96,7 +95,8 @@ def to_langgraph(
         names = ", ".join(map(repr, plan.effects))
         raise ValueError(f"Steps {names} change something; use toolplan_node or toolplan.run.")
     nodes = _Steps(plan, Toolbox(tools.values()), limits, timeout_s, checkpointer is not None)
-    graph = wiring(PlanState, PlanInput)
+    builder: Any = StateGraph
+    graph = builder(PlanState, input_schema=PlanInput)
     needed = {each for needs in plan.needs.values() for each in needs}
     for step in plan.plan.steps:
         graph.add_node(node_name(step.id), nodes.node(step))
