@@ -24,8 +24,8 @@ from toolplan.tools import Toolbox
 from toolplan_langgraph import (
     Caps,
     Configuration,
+    Experts,
     ExpertUnavailable,
-    NamedExperts,
 )
 
 
@@ -202,7 +202,7 @@ def test_an_expert_whose_tools_cannot_be_had_does_not_end_the_conversation() -> 
     """F004-7: the planner learns of it, and finds another."""
     known, _, _ = experts()
 
-    class Down(NamedExperts):
+    class Down(Experts):
         async def tools(self, expert: str) -> Toolbox:
             if expert == "notes":
                 raise ExpertUnavailable("it did not start")

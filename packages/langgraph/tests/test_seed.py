@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import fields
 
 from packages.langgraph.tests.conversation import TWO, Conversation, experts, plan, talk
 from toolplan_langgraph import Configuration
@@ -28,7 +27,7 @@ BY_PEOPLE_OR_LIMITS = {"human_input", "give_up"}
 
 def test_the_configuration_has_the_names_of_the_document() -> None:
     names = [f"{role}_{part}" for role in ROLES for part in ("system_prompt", "model")]
-    assert [each.name for each in fields(Configuration)][:9] == ["mcp_server_config", *names]
+    assert [*Configuration.__struct_fields__][:9] == ["mcp_server_config", *names]
     assert Configuration().planner_model == "openai/gpt-4o" == Configuration().orchestrate_model
     assert callable(Configuration().get_mcp_server_descriptions)
     assert callable(Configuration().build_experts_context)

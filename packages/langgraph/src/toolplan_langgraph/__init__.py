@@ -10,7 +10,6 @@ from toolplan_langgraph.configuration import Caps, Configuration, ConfigurationE
 from toolplan_langgraph.experts import (
     Experts,
     ExpertUnavailable,
-    NamedExperts,
     connected_experts,
 )
 from toolplan_langgraph.graph import Strategy, build_graph
@@ -28,7 +27,6 @@ __all__ = [
     "ExpertUnavailable",
     "Experts",
     "InputState",
-    "NamedExperts",
     "Outcome",
     "PlanState",
     "PlannerResult",

@@ -21,7 +21,7 @@ from toolplan.tools import Toolbox
 from toolplan_langgraph._nodes import NODES, Goto, Nodes, Setup, configured
 from toolplan_langgraph._runs import Running
 from toolplan_langgraph.configuration import Configuration, ConfigurationError
-from toolplan_langgraph.experts import Experts, NamedExperts
+from toolplan_langgraph.experts import Experts
 from toolplan_langgraph.models import AnyModel, OpenModels, RoleModels
 from toolplan_langgraph.state import InputState, State, Stop, Stopped
 
@@ -66,7 +66,7 @@ def build_graph(
     Raises:
         ConfigurationError: there is no expert.
     """
-    known = NamedExperts(experts) if isinstance(experts, Mapping) else experts
+    known = Experts(experts) if isinstance(experts, Mapping) else experts
     if not known.names:
         raise ConfigurationError("There is no expert; name servers in mcp_server_config.")
     roles = models if isinstance(models, RoleModels) else RoleModels.of(models)

@@ -141,21 +141,23 @@ class _Steps:
         async def node(state: PlanState) -> dict[str, object]:
             results = state.get("steps", {})
             failure = self._reason_to_skip(step, results)
-            if failure is not None:
-                return {"steps": {step.id: _result(StepRun(StepState.SKIPPED, error=failure))}}
-            return {"steps": {step.id: _result(await self._run(step, state["run"], results))}}
+            if failure is None:
+                ended = await self._run(step, state["run"], results)
+            else:
+                ended = StepRun(StepState.SKIPPED, error=failure)
+            error = None if ended.error is None else asdict(ended.error)
+            result = StepResult(state=ended.state.value, output=ended.output, error=error)
+            return {"steps": {step.id: result}}
 
         return node
 
     async def result(self, state: PlanState) -> dict[str, object]:
-        results = state.get("steps", {})
+        results, plan = state.get("steps", {}), self._plan.plan
         outputs = {name: each["output"] for name, each in results.items() if _is(each, "succeeded")}
-        output: Json
-        if self._plan.plan.output is None:
-            names = [name for name in sinks(self._plan.plan) if name in outputs]
-            output, wrong = {name: outputs[name] for name in names}, None
-        else:
-            output, wrong = filled_output(self._plan.plan.output, outputs)
+        output: Json = {name: outputs[name] for name in sinks(plan) if name in outputs}
+        wrong = None
+        if plan.output is not None:
+            output, wrong = filled_output(plan.output, outputs)
         succeeded = wrong is None and not any(_is(each, "failed") for each in results.values())
         status = RunState.SUCCEEDED if succeeded else RunState.FAILED
         return {"status": status.value, "output": output}
@@ -233,11 +235,6 @@ def _alone(plan: ExecutionPlan, step: Step, before: list[str]) -> ExecutionPlan:
 
 def _is(result: StepResult, state: str) -> bool:
     return result["state"] == state
-
-
-def _result(step: StepRun) -> StepResult:
-    error = None if step.error is None else asdict(step.error)
-    return StepResult(state=step.state.value, output=step.output, error=error)
 
 
 def try_graph() -> str:
