@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from toolplan.path import Json
 from toolplan.tools import ToolError
-from toolplan_openapi._document import Document, Node, Place, Unusable
+from toolplan_openapi._document import Node, Place, Unusable
 from toolplan_openapi._parameters import Pair, Writing, free_name, query_pairs, read_writing
 from toolplan_openapi._schemas import MEANING, Schemas, Use
 
@@ -158,24 +158,19 @@ def is_json(media_type: str) -> bool:
     return _KINDS["json"].fullmatch(media_type) is not None
 
 
-def read_body(document: Document, schemas: Schemas, place: Place, taken: set[str]) -> Body | None:
-    """Read the `requestBody` at `place`; `taken` are the arguments that there are already.
-
-    Raises:
-        RemoteReference: a reference leads out of the document.
-        Unusable: the body is of a kind that is not written here.
-    """
-    place = document.follow(place)
+def read_body(schemas: Schemas, place: Place, taken: set[str]) -> Body | None:
+    """Read the `requestBody` at `place`; `taken` are the arguments that there are already."""
+    place = place.followed()
     content = place.at("content")
     needed = place.node.get("required") is True
     for kind, pattern in _KINDS.items():
         for media_type in filter(pattern.fullmatch, content.node):
             media = content.at(media_type)
             stated = "application/json" if "*" in media_type else media_type
-            plain = None if kind == "text" else _plain_object(document, media.at("schema"), taken)
+            plain = None if kind == "text" else _plain_object(media.at("schema"), taken)
             if plain is not None:
                 made = _of_fields(schemas, kind, stated, plain, needed)
-                return _with_encoding(document, made, media.at("encoding"), plain)
+                return _with_encoding(made, media.at("encoding"), plain)
             if kind in ("json", "text"):
                 return _of_one(schemas, kind, stated, media.at("schema"), taken, needed)
     if content.node:
@@ -185,30 +180,21 @@ def read_body(document: Document, schemas: Schemas, place: Place, taken: set[str
     return None
 
 
-def read_media(document: Document, place: Place) -> tuple[str, ...]:
-    """Return the media types that a successful call may answer with, from `responses` at `place`.
-
-    Raises:
-        RemoteReference: a reference leads out of the document.
-        Unusable: a reference leads nowhere.
-    """
-    found = (document.follow(place.at(code)).at("content").node for code in _successes(place))
+def read_media(place: Place) -> tuple[str, ...]:
+    """Return the media types of a successful answer, from `responses` at `place`."""
+    found = (place.at(code).followed().at("content").node for code in _successes(place))
     stated = (kind.partition(";")[0].strip().lower() for content in found for kind in content)
     return tuple(dict.fromkeys(stated))
 
 
-def read_output(document: Document, schemas: Schemas, place: Place) -> Json:
+def read_output(schemas: Schemas, place: Place) -> Json:
     """Return the schema of what a successful call gives, from `responses` at `place`.
 
     None where the document does not say it, or not of all that may come.
-
-    Raises:
-        RemoteReference: a reference leads out of the document.
-        Unusable: a reference leads nowhere.
     """
     found: list[Json] = []
     for code in _successes(place):
-        schema = _of_response(document, schemas, code, place.at(code))
+        schema = _of_response(schemas, code, place.at(code))
         if schema is None:
             return None
         if schema not in found:
@@ -223,10 +209,10 @@ def _successes(place: Place) -> list[str]:
     return found or [code for code in place.node if code == "default"]
 
 
-def _of_response(document: Document, schemas: Schemas, code: str, place: Place) -> Json:
+def _of_response(schemas: Schemas, code: str, place: Place) -> Json:
     if code in _WITHOUT_CONTENT:
         return {"type": "null"}
-    content = document.follow(place).at("content")
+    content = place.followed().at("content")
     for kind in filter(is_json, content.node):
         # JSON is asked for, so JSON comes where there is a choice
         schema = content.at(kind, "schema")
@@ -244,14 +230,14 @@ class _Plain(Struct, frozen=True):
     rest: Place
 
 
-def _plain_object(document: Document, schema: Place, taken: set[str]) -> _Plain | None:
+def _plain_object(schema: Place, taken: set[str]) -> _Plain | None:
     """Return the properties of a body that is nothing but an object, None where it is more."""
-    parts = [document.follow(schema)]
+    parts = [schema.followed()]
     if parts[0].at("allOf").items and parts[0].node.keys() <= {"allOf", "description", "title"}:
-        parts = [document.follow(each) for each in parts[0].at("allOf").each()]
+        parts = [each.followed() for each in parts[0].at("allOf").each()]
     properties: dict[str, Place] = {}
     required: dict[Json, None] = {}
-    rest = Place(None, "")
+    rest = schema.at("")
     for part in parts:
         node, declared = part.node, part.at("properties")
         if node.keys() & MEANING - _OF_A_PLAIN_OBJECT or node.get("type", "object") != "object":
@@ -289,7 +275,7 @@ def _of_fields(schemas: Schemas, kind: Kind, stated: str, plain: _Plain, needed:
     )
 
 
-def _with_encoding(document: Document, body: Body, encoding: Place, plain: _Plain) -> Body:
+def _with_encoding(body: Body, encoding: Place, plain: _Plain) -> Body:
     """Return a form as `encoding` has it, or an upload whose files take a name and a content."""
     if body.kind == "form":
         writings = {name: _form_writing(encoding.at(name), name) for name in plain.properties}
@@ -298,9 +284,9 @@ def _with_encoding(document: Document, body: Body, encoding: Place, plain: _Plai
         return body
     nodes, types, files = dict(body.schemas), dict[str, str](), set[str]()
     for name, place in plain.properties.items():
-        found = document.follow(place)
+        found = place.followed()
         is_list = found.at("items").value is not None
-        inner = document.follow(found.at("items")).node if is_list else found.node
+        inner = found.at("items").followed().node if is_list else found.node
         stated = encoding.at(name).text("contentType").partition(",")[0].strip()
         if stated and "*" not in stated:
             types[name] = stated

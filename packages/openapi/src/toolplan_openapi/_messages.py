@@ -151,11 +151,7 @@ def answer_of(request: Request, response: Response, media: tuple[str, ...] = ())
 
 
 def _value(response: Response, media: tuple[str, ...]) -> Json:
-    """Return what a response holds.
-
-    Raises:
-        ValueError: it is not what it says that it is, or not what is declared.
-    """
+    """Return what a response holds."""
     stated = response.headers.get("content-type", "")
     kind = stated.partition(";")[0].strip().lower()
     found = _CHARSET.search(stated)

@@ -13,7 +13,7 @@ from toolplan.path import Json
 from toolplan.sources import plain_name
 from toolplan.tools import Effects, Tool, ToolObjectError
 from toolplan_openapi._bodies import Body, read_body, read_media, read_output
-from toolplan_openapi._document import Document, Fault, Node, Place, Unusable
+from toolplan_openapi._document import Fault, Node, Place, Unusable, read_root
 from toolplan_openapi._parameters import Parameter, read_parameters
 from toolplan_openapi._schemas import OPERATION_HINTS, Schemas, Use, shortened
 from toolplan_openapi._security import (
@@ -95,7 +95,7 @@ def read_openapi(document: Json, headers: Iterable[str] = ()) -> Operations:
         ToolObjectError: it is no such document, or it is too large.
     """
     try:
-        return _Reader(Document(document), headers).read()
+        return _Reader(read_root(document), headers).read()
     except RecursionError:
         raise ToolObjectError("The document is nested too deep.") from None
 
@@ -103,10 +103,10 @@ def read_openapi(document: Json, headers: Iterable[str] = ()) -> Operations:
 class _Reader:
     """Reads one document; the schemas that its operations share are converted once."""
 
-    def __init__(self, document: Document, headers: Iterable[str]) -> None:
-        self._document = document
-        self._schemas = Schemas(document)
-        self._schemes = read_schemes(document)
+    def __init__(self, root: Place, headers: Iterable[str]) -> None:
+        self._root = root
+        self._schemas = Schemas(root)
+        self._schemes = read_schemes(root)
         filled = {(each.kind, each.field.lower()) for each in self._schemes.values()}
         self._secret = frozenset(filled | {("header", name.lower()) for name in headers})
         self._names: set[str] = set()
@@ -114,7 +114,6 @@ class _Reader:
 
     def read(self) -> Operations:
         """Return all that can be used."""
-        root = self._document.root
         operations: list[Operation] = []
         for method, path, item, place in self._places():
             if len(operations) == MAX_OPERATIONS:
@@ -123,17 +122,17 @@ class _Reader:
                 operations.append(self._operation(method, path, item, place))
             except Unusable as error:
                 self._faults.append(error.fault)
-        title = shortened(root.at("info").text("title"))
+        title = shortened(self._root.at("info").text("title"))
         faults = tuple(self._faults)
-        return Operations(title, _server(root), tuple(operations), self._schemes, faults)
+        return Operations(title, _server(self._root), tuple(operations), self._schemes, faults)
 
     def _places(self) -> Iterator[tuple[str, str, Place, Place]]:
-        paths = self._document.root.at("paths")
+        paths = self._root.at("paths")
         for path in paths.node:
             if path.startswith("x-"):
                 continue
             try:
-                item = self._document.follow(paths.at(path))
+                item = paths.at(path).followed()
             except Unusable as error:
                 self._faults.append(error.fault)
                 continue
@@ -145,21 +144,21 @@ class _Reader:
                     self._faults.append(Fault(place.pointer, "TRACE is never called."))
 
     def _operation(self, method: str, path: str, item: Place, place: Place) -> Operation:
-        document, schemas, responses = self._document, self._schemas, place.at("responses")
+        root, schemas, responses = self._root, self._schemas, place.at("responses")
         if not path.startswith("/"):
             raise Unusable(place.pointer, "Its path does not begin with '/'.")
         stated = (*item.at("parameters").each(), *place.at("parameters").each())
-        parameters, key_header = read_parameters(document, schemas, stated, self._secret)
+        parameters, key_header = read_parameters(schemas, stated, self._secret)
         in_path = {each.name for each in parameters if each.spot == "path"}
         if unsaid := [name for name in _VARIABLE.findall(path) if name not in in_path]:
             raise Unusable(place.pointer, f"No parameter says what {unsaid[0]!r} in its path is.")
         body = None
         if method not in ("get", "head", "options"):
             taken = {each.argument for each in parameters}
-            body = read_body(document, schemas, place.at("requestBody"), taken)
+            body = read_body(schemas, place.at("requestBody"), taken)
         output: Json = {"type": "null"}
         if method != "head":
-            output = read_output(document, schemas, responses)
+            output = read_output(schemas, responses)
         omitted = tuple(each for each in place.at(_OMIT).items if isinstance(each, str))
         name, aliases = self._name(method, path, place)
         tool = Tool(
@@ -170,16 +169,16 @@ class _Reader:
             annotations={"openapi": {"method": method.upper(), "path": path}},
             reports_pages=True,
         )
-        secured = place if "security" in place.node else document.root
+        secured = place if "security" in place.node else root
         return Operation(
             _with_effects(tool, method, place, key_header),
             method=method.upper(),
             path=path,
-            server=_server(place, item, document.root),
+            server=_server(place, item, root),
             parameters=parameters,
             key_header=key_header,
             body=body,
-            media=read_media(document, responses),
+            media=read_media(responses),
             omitted=omitted,
             security=read_requirements(secured.at("security")),
             pointer=place.pointer,

@@ -17,7 +17,7 @@ from msgspec.structs import asdict, replace
 
 from toolplan.path import Json, json_type
 from toolplan.tools import ToolError
-from toolplan_openapi._document import Document, Node, Place, Unusable, one_of
+from toolplan_openapi._document import Node, Place, Unusable, one_of
 from toolplan_openapi._schemas import Schemas, Use, shortened
 from toolplan_openapi._security import NEVER_SENT
 
@@ -216,7 +216,6 @@ class Parameter(Writing, frozen=True, kw_only=True):
 
 
 def read_parameters(
-    document: Document,
     schemas: Schemas,
     places: Iterable[Place],
     secret: frozenset[tuple[str, str]],
@@ -225,14 +224,10 @@ def read_parameters(
 
     Of `places`, those of the path come before those of the operation, which override them. `secret`
     are the spots and names (in lower case) that security schemes and settings fill: no arguments.
-
-    Raises:
-        RemoteReference: a reference leads out of the document.
-        Unusable: a parameter cannot be used, and a call needs it.
     """
     found: dict[tuple[str, str], Parameter] = {}
     key_header: str | None = None
-    for place in map(document.follow, places):
+    for place in (each.followed() for each in places):
         spot, name = place.text("in"), place.text("name")
         lower = name.lower()
         if spot == "header" and lower == KEY_HEADER:
@@ -274,11 +269,7 @@ def _read(schemas: Schemas, place: Place) -> Parameter | None:
 
 
 def read_writing(place: Place, name: str, spot: Spot) -> Writing:
-    """Return how the parameter, or field of a form, at `place` is written.
-
-    Raises:
-        Unusable: it has a style that there is not in `spot`.
-    """
+    """Return how the parameter, or field of a form, at `place` is written."""
     stated, explode = place.text("style"), place.node.get("explode")
     style = one_of(stated or STYLES[spot][0], STYLES[spot])
     if style is None:

@@ -14,11 +14,12 @@ from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.path import Json
-from toolplan.plan import escape_pointer
+from toolplan.plan import escape_pointer, split_pointer
 from toolplan.tools import ToolObjectError
-from toolplan_openapi._document import Document, Node, Place, Unusable
+from toolplan_openapi._document import Node, Place, Unusable
 
 LONGEST_DESCRIPTION: Final = 500
 
@@ -83,8 +84,8 @@ class _Definition(Struct):
 class Schemas:
     """The schemas of `document`, converted when they are first asked for."""
 
-    def __init__(self, document: Document) -> None:
-        self._document = document
+    def __init__(self, root: Place) -> None:
+        self._root = root
         self._names: dict[str, str] = {}
         self._pointers: dict[str, str] = {}
         self._definitions: dict[tuple[Use, str], _Definition] = {}
@@ -95,10 +96,6 @@ class Schemas:
         """Return the schema at `place` with its references reading `#/$defs/NAME`.
 
         It is a part of a schema: `whole` makes one of its own of what it is put into.
-
-        Raises:
-            RemoteReference: it refers to what is outside of the document.
-            Unusable: it refers to what is not there.
         """
         return self._converted(place.value, place.pointer, use, 0)
 
@@ -106,8 +103,6 @@ class Schemas:
         """Return `node`, made of parts that `node()` gave, with the definitions that it needs.
 
         A reference at its root is written out, so that what it names is seen at first sight.
-
-        Raises: as `node`.
         """
         if not isinstance(node, dict):
             return node
@@ -168,7 +163,7 @@ class Schemas:
             # known before it is converted, because it may refer to itself
             found = self._definitions[use, name] = _Definition({})
             before, pointer = self._work, self._pointers[name]
-            place = self._document.target(f"#{pointer}", pointer)
+            place = self._root.at(*split_pointer(pointer))
             found.node = self._converted(place.value, place.pointer, use, 0)
             found.size = self._work - before
             found.references = _references(found.node)
@@ -176,7 +171,7 @@ class Schemas:
 
     def _reference_to(self, reference: Json, pointer: str) -> str:
         """Return the `$ref` to the definition of what `reference`, at `pointer`, names."""
-        target = self._document.target(reference, pointer).pointer
+        target = replace(self._root, pointer=pointer).target(reference).pointer
         if target not in self._names:
             wanted = re.sub(r"[^A-Za-z0-9_.-]+", "_", target.rpartition("/")[2])[:80] or "part"
             name, number = wanted, 1
@@ -214,7 +209,7 @@ class Schemas:
 
         An alternative that the mapping does not name goes by the name of its definition.
         """
-        stated = Place(discriminator, pointer)
+        stated = replace(self._root, value=discriminator)
         if not (name := stated.text("propertyName")):
             return
         named: dict[str, list[Json]] = {}
@@ -229,7 +224,7 @@ class Schemas:
             except Unusable:
                 continue  # it names nothing, so it distinguishes nothing
         options: list[Json] = []
-        for option in Place(made.pop("oneOf"), pointer).each():
+        for option in replace(self._root, value=made.pop("oneOf")).each():
             reference = option.text("$ref")
             values: list[Json] = named.get(reference, [reference.removeprefix(_REFERENCE)])
             tag: Node = {"properties": {name: {"enum": values}}, "required": [name]}
@@ -286,7 +281,7 @@ def _nullable(node: Node) -> Node:
 def _drop_one_sided(made: Node, raw: Node, use: Use) -> None:
     """Leave out of `made` the properties that only the other side writes."""
     keyword = "readOnly" if use is Use.REQUEST else "writeOnly"
-    properties = Place(raw, "").at("properties")
+    properties = Place.of(raw).at("properties")
     dropped = {name for name in properties.node if properties.at(name).node.get(keyword) is True}
     kept = made.get("properties")
     if dropped and isinstance(kept, dict) and use is Use.REQUEST:

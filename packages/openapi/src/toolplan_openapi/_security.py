@@ -18,7 +18,7 @@ from toolplan.diagnostics import did_you_mean, near
 from toolplan.sources.secrets import resolved, sounds_secret
 from toolplan.tools import ToolObjectError
 from toolplan_openapi._addresses import origin_of
-from toolplan_openapi._document import Document, Place, Unusable, one_of
+from toolplan_openapi._document import Place, Unusable, one_of
 from toolplan_openapi._http import IN_A_COOKIE, Credentials, TokenSource, together
 
 _SENDABLE: Final = re.compile(r"[\x20-\x7e]+")
@@ -43,13 +43,13 @@ class Scheme(Struct, frozen=True):
     field: str = "Authorization"
 
 
-def read_schemes(document: Document) -> dict[str, Scheme]:
+def read_schemes(root: Place) -> dict[str, Scheme]:
     """Read the security schemes of the document; those that cannot be used are left out."""
-    declared = document.root.at("components", "securitySchemes")
+    declared = root.at("components", "securitySchemes")
     found: dict[str, Scheme] = {}
     for name in declared.node:
         try:
-            scheme = _scheme(document.follow(declared.at(name)))
+            scheme = _scheme(declared.at(name).followed())
         except Unusable:
             continue
         if scheme is not None:

@@ -47,11 +47,7 @@ def read_document(text: str) -> Json:
 
 
 def read_with_faults(text: str) -> tuple[Json, tuple[str, ...]]:
-    """Return what `read_document` does, and sentences on scalars that fit no type stated.
-
-    Raises:
-        ToolObjectError: as `read_document`.
-    """
+    """Return what `read_document` does, and sentences on scalars that fit no type stated."""
     if len(text) > MAX_TEXT:
         raise ToolObjectError(f"The document is longer than {MAX_TEXT} characters.")
     text = text.removeprefix("\ufeff")

@@ -283,12 +283,7 @@ def _wire(request: Request, address: str, limits: HttpLimits, sending: _Sending)
 
 
 async def _read(response: httpx2.Response, most: int, request: Request) -> Response:
-    """Read a response to its end, at most `most` bytes of it.
-
-    Raises:
-        OutcomeUnknown: the request has effects, and the response cannot be read.
-        ToolError: the same without effects.
-    """
+    """Read a response to its end, at most `most` bytes of it."""
     headers = {name.lower(): value for name, value in response.headers.items()}
     packed, content, fault = bytearray(), b"", ""
     async for part in response.aiter_raw():
@@ -308,11 +303,7 @@ async def _read(response: httpx2.Response, most: int, request: Request) -> Respo
 
 
 def _unpacked(content: bytes, headers: Mapping[str, str], most: int) -> bytes:
-    """Return the content, decompressed to at most `most` bytes.
-
-    Raises:
-        ValueError: it cannot be decompressed.
-    """
+    """Return the content, decompressed to at most `most` bytes."""
     encoding = headers.get("content-encoding", "").strip().lower()
     kind = headers.get("content-type", "").lower()
     if encoding in ("", *_GZIPPED) and ("json" in kind or kind.startswith("text/")):
@@ -333,11 +324,7 @@ def _unpacked(content: bytes, headers: Mapping[str, str], most: int) -> bytes:
 
 
 def _on_the_same_host(request: Request, location: str) -> Request:
-    """Return the request that a redirect asks for.
-
-    Raises:
-        HostBlocked: it leads to another host, to another port, or away from TLS.
-    """
+    """Return the request that a redirect asks for."""
     try:
         url = urljoin(f"{request.origin}{request.target}", location)
         origin, parts = origin_of(url)

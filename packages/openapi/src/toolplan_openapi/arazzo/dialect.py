@@ -49,7 +49,7 @@ def _load(
 ) -> Parsed:
     """Return the plan that a workflow of `document` says. Never raises."""
     report = Report()
-    root = Place(document, "")
+    root = Place.of(document)
     if _VERSION.fullmatch(root.text("arazzo")) is None:
         report.error("plan-version", "Arazzo is read in the versions 1.0 and 1.1.", "/arazzo")
     reading = Reading(root, signatures, report, limits.steps)
@@ -108,7 +108,7 @@ class _Places(form.Places, frozen=True, kw_only=True):
 
     def native(self, document: Json, pointer: str) -> str:
         """Return where in `document` the canonical `pointer` is."""
-        reading = Reading(Place(document, ""), None, Report(), _MOST_STEPS)
+        reading = Reading(Place.of(document), None, Report(), _MOST_STEPS)
         workflow = _chosen(reading, self.choice)
         if workflow is not None:
             inputs = Inputs.of(workflow, reading.root)
