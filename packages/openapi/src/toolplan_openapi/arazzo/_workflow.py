@@ -6,9 +6,9 @@ The steps of a workflow that it calls, or depends on, stand in the plan like its
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
@@ -35,20 +35,26 @@ from toolplan_openapi.arazzo._criteria import Condition, Unsayable, criterion
 from toolplan_openapi.arazzo._expressions import Outputs, Scope, body_path
 from toolplan_openapi.arazzo._inputs import Inputs
 
-ROOT_FIELDS: Final = (
-    "arazzo", "info", "sourceDescriptions", "workflows", "components", "$self",
-)  # fmt: skip
-_WORKFLOW_FIELDS: Final = (
-    "workflowId", "summary", "description", "inputs", "dependsOn", "steps", "outputs", "parameters",
-)  # fmt: skip
-_STEP_FIELDS: Final = (
-    "stepId", "description", "operationId", "operationPath", "parameters", "requestBody",
-    "successCriteria", "outputs", "dependsOn", "timeout", "workflowId", "onSuccess", "onFailure",
-)  # fmt: skip
-_CALL_FIELDS: Final = (
-    "stepId", "description", "workflowId", "parameters", "successCriteria", "outputs", "dependsOn",
-    "onSuccess", "onFailure",
-)  # fmt: skip
+Fields: TypeAlias = Mapping[str, type]
+"""The fields that an object may have, and their types."""
+
+ROOT_FIELDS: Final[Fields] = {
+    "arazzo": str, "info": dict, "sourceDescriptions": list, "workflows": list, "components": dict,
+    "$self": str,
+}  # fmt: skip
+_WORKFLOW_FIELDS: Final[Fields] = {
+    "workflowId": str, "summary": str, "description": str, "inputs": dict, "dependsOn": list,
+    "steps": list, "outputs": dict, "parameters": list,
+}  # fmt: skip
+_STEP_FIELDS: Final[Fields] = {
+    "stepId": str, "description": str, "operationId": str, "operationPath": str,
+    "parameters": list, "requestBody": dict, "successCriteria": list, "outputs": dict,
+    "dependsOn": list, "timeout": int, "workflowId": str, "onSuccess": list, "onFailure": list,
+}  # fmt: skip
+_NO_CALL_FIELDS: Final = ("operationId", "operationPath", "requestBody", "timeout")
+_CALL_FIELDS: Final = {k: v for k, v in _STEP_FIELDS.items() if k not in _NO_CALL_FIELDS}
+_BODY_FIELDS: Final[Fields] = {"contentType": str, "payload": object}
+_KINDS: Final = {str: "text", dict: "an object", list: "a list", int: "a whole number"}
 _OTHER_NAMES: Final = {"id": "stepId", "operation": "operationId", "inputs": "parameters"}
 _UNSAYABLE: Final = {
     **dict.fromkeys(("channelPath", "action", "correlationId"), "channels of messages"),
@@ -97,13 +103,21 @@ class Reading:
         named = (each for each in self.workflows if each.node.get("workflowId") == name)
         return next(named, None) if isinstance(name, str) else None
 
-    def fields(self, place: Place, known: tuple[str, ...], step: str | None = None) -> None:
-        """Report the fields of `place` that are not `known`; extensions may be there."""
+    def fields(self, place: Place, known: Fields, step: str | None = None) -> None:
+        """Report fields of `place` that are not `known`, or of another type.
+
+        Extensions may be there.
+        """
         for name, what in _UNSAYABLE.items():
             if place.node.get(name) and name not in known:
                 self.refuse(f"A plan has no {what}.", place.at(name), step)
         rest = {k: v for k, v in place.node.items() if k[:2] != "x-" and k not in _UNSAYABLE}
-        self.report.unknown_fields(rest, known, place.pointer, step, _OTHER_NAMES)
+        self.report.unknown_fields(rest, tuple(known), place.pointer, step, _OTHER_NAMES)
+        for name, kind in known.items():
+            each = place.at(name)
+            is_flag = kind is int and isinstance(each.value, bool)
+            if each.value is not None and (is_flag or not isinstance(each.value, kind)):
+                self.report.wrong_type(name, each.value, _KINDS[kind], each.pointer, step)
 
     def refuse(
         self, said: str, place: Place, step: str | None, code: str = "cannot-express"
@@ -180,8 +194,8 @@ class _WorkflowReader:
             return None
         reading.running.append(self._workflow.text("workflowId"))
         for each in self._workflow.at("dependsOn").each():
-            if each.value not in reading.finished:
-                reading.call(str(each.value), {}, f"{each.value}-", each, None)
+            if (name := str(each.value)) not in reading.finished:
+                reading.call(name, {}, f"{name}-", each, None)
         for at, place in enumerate(steps.each()):
             if len(reading.steps) >= reading.most_steps:
                 said = f"The plan has more than {reading.most_steps:,} steps."
@@ -195,8 +209,6 @@ class _WorkflowReader:
         outputs = self._workflow.at("outputs")
         if outputs.value is None:
             return None
-        if not isinstance(outputs.value, dict):
-            self._report.wrong_type("outputs", outputs.value, "an object", outputs.pointer)
         return {name: self._value(outputs.at(name), None) for name in outputs.node}
 
     def _value(self, place: Place, step: str | None) -> Value:
@@ -224,7 +236,7 @@ class _WorkflowReader:
             when=self._when(),
             retries=self._actions(place, at, name, MOST_RETRIES),
             timeout_s=self._timeout(place.at("timeout"), name),
-            thought=self._text(place, "description", name),
+            thought=place.text("description") if "description" in place.node else None,
         )
         needed = {ref.step for _, ref in step_refs(made)}
         if reading.steps and (before := reading.steps[-1].id) not in needed:
@@ -272,7 +284,7 @@ class _WorkflowReader:
                 pass
             reading.refuse("A step that calls a workflow has no response to look at.", each, name)
 
-    def _check_fields(self, place: Place, known: tuple[str, ...], step: str) -> None:
+    def _check_fields(self, place: Place, known: Fields, step: str) -> None:
         self._reading.fields(place, known, step)
         for each in place.at("dependsOn").each():
             if str(each.value).removeprefix("$steps.") not in self._scope.steps:
@@ -394,9 +406,7 @@ class _WorkflowReader:
     def _body(self, place: Place, step: str) -> Iterator[tuple[str, Value, str]]:
         """Yield the arguments that are in the body: names, values, and pointers to them."""
         body = place.at("requestBody")
-        if body.value is not None and not isinstance(body.value, dict):
-            self._report.wrong_type("requestBody", body.value, "an object", body.pointer, step)
-        self._reading.fields(body, ("contentType", "payload"), step)
+        self._reading.fields(body, _BODY_FIELDS, step)
         payload = body.at("payload")
         if isinstance(payload.value, str):
             payload = replace(
@@ -445,21 +455,14 @@ class _WorkflowReader:
             return When(asked_of[0], schemas[0])
         return When(array(tuple(asked_of)), {"prefixItems": schemas}) if asked_of else None
 
-    def _text(self, place: Place, name: str, step: str) -> str | None:
-        text = place.node.get(name)
-        if text is None or isinstance(text, str):
-            return text
-        self._report.wrong_type(name, text, "text", f"{place.pointer}/{name}", step)
-        return None
-
     def _timeout(self, place: Place, step: str) -> float | None:
         stated = place.value
-        if stated is None:
+        if not isinstance(stated, int) or isinstance(stated, bool):
             return None
-        if type(stated) is int and 0 < stated < _LONGEST_TIMEOUT_MS:
-            return stated / 1000
-        self._report.wrong_type("timeout", stated, "milliseconds", place.pointer, step)
-        return None
+        if not 0 < stated < _LONGEST_TIMEOUT_MS:
+            self._reading.refuse("'timeout' is no length of time.", place, step, "field-type")
+            return None
+        return stated / 1000
 
 
 def _embedded_json(payload: str, kind: str) -> Json:
