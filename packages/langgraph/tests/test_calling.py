@@ -88,9 +88,7 @@ def test_what_a_tool_gives_stays_data_when_it_looks_like_a_reference() -> None:
 
 def test_a_call_that_fails_is_answered_with_its_error_and_assessed() -> None:
     """F004-9, F004-10."""
-    known, _, _ = experts()
     talked = Conversation(
-        known,
         planner=[plan(TWO[0])],
         expert=[calls(("broken", {}), ("shipments", {})), says("Partly.")],
     )
@@ -103,14 +101,12 @@ def test_a_call_that_fails_is_answered_with_its_error_and_assessed() -> None:
 
 def test_one_wrong_call_keeps_its_neighbours_from_being_made() -> None:
     """F004-9: input that is refused made no call, and each call learns why."""
-    known, waste, _ = experts()
     talked = Conversation(
-        known,
         planner=[plan(TWO[0])],
         expert=[calls(("weigh_all", {}), ("facilities", {})), says("Sorry.")],
     )
     state = talk(talked, "How many shipments?")
-    assert waste.calls == []
+    assert talked.waste.calls == []
     wrong, neighbour = answers(state)
     assert wrong.startswith("Error: There is no tool 'weigh_all'")
     assert neighbour == "Error: Not called: another call of the same message is wrong."
@@ -118,9 +114,8 @@ def test_one_wrong_call_keeps_its_neighbours_from_being_made() -> None:
 
 def test_a_call_with_effects_is_shown_and_made_when_it_is_approved() -> None:
     """F004-9: the same approval as everywhere, bound to what was shown."""
-    known, _, notes = experts()
     talked = Conversation(
-        known, planner=[plan(TWO[1])], expert=[calls(("add", {"text": "two"})), says("Noted.")]
+        planner=[plan(TWO[1])], expert=[calls(("add", {"text": "two"})), says("Noted.")]
     )
 
     async def story() -> None:
@@ -129,14 +124,14 @@ def test_a_call_with_effects_is_shown_and_made_when_it_is_approved() -> None:
         assert shown["kind"] == "approval"
         assert shown["expert"] == "notes"
         assert shown["effects"][0]["args"] == {"text": "two"}
-        assert notes.calls == []
+        assert talked.notes.calls == []
         await talked.resumes(True)  # an approval of nothing in particular is none
         await talked.resumes({"approve": "0" * 64})
-        assert notes.calls == []
+        assert talked.notes.calls == []
         assert len(talked.interrupts) == 3
         assert "note" in talked.interrupts[-1]
         await talked.resumes(approved(shown))
-        assert [call.args for call in notes.calls] == [{"text": "two"}]
+        assert [call.args for call in talked.notes.calls] == [{"text": "two"}]
 
     asyncio.run(story())
 
@@ -144,26 +139,22 @@ def test_a_call_with_effects_is_shown_and_made_when_it_is_approved() -> None:
 @pytest.mark.parametrize("word", [refused("Not today."), False])
 def test_a_call_with_effects_that_is_refused_is_answered_so(word: object) -> None:
     """F004-9."""
-    known, _, notes = experts()
     talked = Conversation(
-        known, planner=[plan(TWO[1])], expert=[calls(("add", {"text": "two"})), says("Well.")]
+        planner=[plan(TWO[1])], expert=[calls(("add", {"text": "two"})), says("Well.")]
     )
 
     async def story() -> None:
         await talked.says("Note it")
         state = await talked.resumes(word)
         assert answers(state)[0].startswith("Error: The user refused it; no call was made.")
-        assert notes.calls == []
+        assert talked.notes.calls == []
 
     asyncio.run(story())
 
 
 def test_events_of_runs_are_written_to_the_stream() -> None:
     """F004-9: who watches the graph sees each call begin and end."""
-    known, _, _ = experts()
-    talked = Conversation(
-        known, planner=[plan(TWO[0])], expert=[calls(("shipments", {})), says("Two.")]
-    )
+    talked = Conversation(planner=[plan(TWO[0])], expert=[calls(("shipments", {})), says("Two.")])
     talk(talked, "How many shipments?")
     assert [each["event"]["kind"] for each in talked.written] == [
         "run-started",

@@ -13,7 +13,6 @@ from packages.langgraph.tests.conversation import (
     asked,
     clarify,
     done,
-    experts,
     last,
     plan,
     talk,
@@ -26,9 +25,8 @@ from toolplan_langgraph import (
 
 def test_the_planner_sees_the_messages_the_experts_the_plan_and_the_time() -> None:
     """F004-2, F004-5."""
-    known, _, _ = experts()
     configuration = Configuration({"waste": {"command": "x", "description": "Knows  waste."}})
-    talked = Conversation(known, planner=[plan(*TWO)], configuration=configuration)
+    talked = Conversation(planner=[plan(*TWO)], configuration=configuration)
     talk(talked, "How many shipments?")
     shown = asked(talked.planner, 0)
     for part in ("How many shipments?", "- waste: Knows waste.", "- notes: ", "2025-10-12T08:00"):
@@ -38,8 +36,7 @@ def test_the_planner_sees_the_messages_the_experts_the_plan_and_the_time() -> No
 
 def test_an_empty_plan_ends_with_an_explanation() -> None:
     """F004-6."""
-    known, _, _ = experts()
-    talked = Conversation(known, planner=[plan(explanation="Nobody here can sing.")])
+    talked = Conversation(planner=[plan(explanation="Nobody here can sing.")])
     state = talk(talked, "Sing")
     assert talked.visited == ["planner"]
     assert last(state).text == "Nobody here can sing."
@@ -47,9 +44,8 @@ def test_an_empty_plan_ends_with_an_explanation() -> None:
 
 def test_a_clarification_wins_over_a_plan_and_continues_with_the_answer() -> None:
     """F004-5, C-34: asked through an interrupt, answered by a person, planned again."""
-    known, _, _ = experts()
     both = plan(TWO[0], clarification="Which week?")
-    talked = Conversation(known, planner=[both, plan(TWO[0])])
+    talked = Conversation(planner=[both, plan(TWO[0])])
 
     async def story() -> None:
         state = await talked.says("How many shipments?")
@@ -75,8 +71,7 @@ def test_a_clarification_wins_over_a_plan_and_continues_with_the_answer() -> Non
 
 def test_a_clarification_may_be_answered_by_a_new_message_as_well() -> None:
     """C-34."""
-    known, _, _ = experts()
-    talked = Conversation(known, planner=[clarify("Which week?"), plan(TWO[0])])
+    talked = Conversation(planner=[clarify("Which week?"), plan(TWO[0])])
 
     async def story() -> None:
         await talked.says("How many shipments?")
@@ -88,9 +83,7 @@ def test_a_clarification_may_be_answered_by_a_new_message_as_well() -> None:
 
 def test_what_the_planner_says_is_checked_and_goes_back_to_it() -> None:
     """F004-4, F004-5: expert names and the next index are not believed."""
-    known, _, _ = experts()
     talked = Conversation(
-        known,
         planner=[
             plan(("wasted", "Find them.")),
             plan(TWO[0], next_task=4),
@@ -108,8 +101,7 @@ def test_what_the_planner_says_is_checked_and_goes_back_to_it() -> None:
 )
 def test_a_role_that_never_says_anything_usable_ends_the_graph_with_that_reason(reply: str) -> None:
     """F004-5: after three tries, without a traceback."""
-    known, _, _ = experts()
-    talked = Conversation(known, planner=[reply])
+    talked = Conversation(planner=[reply])
     state = talk(talked, "How many shipments?")
     stopped = state.get("stopped")
     assert stopped is not None
@@ -128,9 +120,7 @@ def test_a_role_that_never_says_anything_usable_ends_the_graph_with_that_reason(
 )
 def test_a_plan_is_continued_or_replaced_by_the_next_message(second: str, tasks: list[str]) -> None:
     """F004-4, F004-5: the decision of the planner."""
-    known, _, _ = experts()
     talked = Conversation(
-        known,
         planner=[plan(*TWO), second],
         assessor=[done(), done(False), done()],
         configuration=Configuration(caps=Caps(attempts=1)),
@@ -157,17 +147,14 @@ def test_a_plan_is_continued_or_replaced_by_the_next_message(second: str, tasks:
 )
 def test_a_plan_that_cannot_be_worked_on_is_not_taken(reply: str, complaint: str) -> None:
     """F004-4."""
-    known, _, _ = experts()
-    talked = Conversation(known, planner=[reply, plan(TWO[0])])
+    talked = Conversation(planner=[reply, plan(TWO[0])])
     talk(talked, "How many shipments?")
     assert complaint in asked(talked.planner, 1)
 
 
 def test_what_is_done_is_not_done_again_by_continuing() -> None:
     """F004-4: the index does not go back."""
-    known, _, _ = experts()
     talked = Conversation(
-        known,
         planner=[
             plan(*TWO),
             plan(decision="continue", next_task=0),
