@@ -74,24 +74,29 @@ def build_graph(
     opened = OpenModels(keys)
     setup = Setup(configuration, known, roles, running, clock, new_id)
 
-    def node(name: str) -> Callable[[State, RunnableConfig], Awaitable[Goto]]:
-        async def call(state: State, config: RunnableConfig) -> Goto:
-            nodes = Nodes(configured(setup, config.get("configurable", {}), opened))
-            try:
-                return await getattr(nodes, name)(state)
-            except Stop as stop:
-                update = {**stop.update, "stopped": stop.stopped}
-            except ModelError as error:
-                update = {"stopped": Stopped(reason="model", message=error.with_help)}
-            return Command(goto="give_up", update=update)
-
-        return call
-
     builder: Any = StateGraph
     graph = builder(state_schema, input_schema=InputState if state_schema is State else None)
     graph.add_edge(START, "planner")
     for name, after in NODES.items():
-        graph.add_node(name, node(name), destinations=after)
+        graph.add_node(name, _node(name, setup, opened), destinations=after)
     # the limit of LangGraph itself comes after ours, which say why the graph ended
     most = configuration.caps.rounds * _NODES_PER_ROUND + 20
     return graph.compile(checkpointer=checkpointer).with_config({"recursion_limit": most})
+
+
+def _node(
+    name: str, setup: Setup, opened: OpenModels
+) -> Callable[[State, RunnableConfig], Awaitable[Goto]]:
+    """Return a node that ends the graph with the reason where a limit is reached."""
+
+    async def node(state: State, config: RunnableConfig) -> Goto:
+        nodes = Nodes(configured(setup, config.get("configurable", {}), opened))
+        try:
+            return await getattr(nodes, name)(state)
+        except Stop as stop:
+            update = {**stop.update, "stopped": stop.stopped}
+        except ModelError as error:
+            update = {"stopped": Stopped(reason="model", message=error.with_help)}
+        return Command(goto="give_up", update=update)
+
+    return node
