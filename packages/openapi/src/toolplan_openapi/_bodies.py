@@ -19,8 +19,8 @@ from msgspec.structs import replace
 
 from toolplan.path import Json
 from toolplan.tools import ToolError
-from toolplan_openapi._document import Node, Place, Unusable
-from toolplan_openapi._parameters import Pair, Writing, free_name, query_pairs, read_writing
+from toolplan_openapi._document import Node, Place, Unusable, free_name
+from toolplan_openapi._parameters import Pair, Writing, query_pairs, read_writing
 from toolplan_openapi._schemas import MEANING, Schemas, Use
 
 Part: TypeAlias = tuple[str, tuple[str | None, bytes, str | None]]
@@ -312,7 +312,7 @@ def _form_writing(encoding: Place, name: str) -> Writing:
 def _of_one(
     schemas: Schemas, kind: Kind, stated: str, schema: Place, taken: set[str], needed: bool
 ) -> Body:
-    name = free_name("body", "request", taken)
+    name = "body" if "body" not in taken else free_name("request_body", taken)
     node: Json = {"type": "string"} if kind == "text" else {}
     if kind == "json" and schema.value is not None:
         node = schemas.node(schema, Use.REQUEST)

@@ -6,7 +6,7 @@ Unusable where the part cannot be used.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Final, TypeAlias, TypeVar
 from urllib.parse import unquote
 
@@ -144,6 +144,15 @@ def read_root(document: Json) -> Place:
 def one_of(stated: str, known: Iterable[T]) -> T | None:
     """Return the one of `known` that is `stated`, None where there is none."""
     return next((each for each in known if each == stated), None)
+
+
+def free_name(wanted: str, taken: Container[str], between: str = "_") -> str:
+    """Return `wanted`, or it with a number behind, that is not `taken`."""
+    name, number = wanted, 1
+    while name in taken:
+        number += 1
+        name = f"{wanted}{between}{number}"
+    return name
 
 
 def _short(text: str) -> str:

@@ -13,7 +13,7 @@ from toolplan.path import Json
 from toolplan.sources import plain_name
 from toolplan.tools import Effects, Tool, ToolObjectError
 from toolplan_openapi._bodies import Body, read_body, read_media, read_output
-from toolplan_openapi._document import Fault, Node, Place, Unusable, read_root
+from toolplan_openapi._document import Fault, Node, Place, Unusable, free_name, read_root
 from toolplan_openapi._parameters import Parameter, read_parameters
 from toolplan_openapi._schemas import OPERATION_HINTS, Schemas, Use, shortened
 from toolplan_openapi._security import (
@@ -214,12 +214,7 @@ class _Reader:
         stated = place.text("operationId")
         name = plain_name(stated)
         if not name or name in self._names:
-            name = wanted = plain_name(method + path)
-            number = 1
-            while name in self._names:
-                number += 1
-                name = f"{wanted}_{number}"
-            stated = ""
+            name, stated = free_name(plain_name(method + path), self._names), ""
         self._names.add(name)
         spelt = stated != name and 0 < len(stated) <= _LONGEST_ALIAS
         return name, [stated] if spelt else []

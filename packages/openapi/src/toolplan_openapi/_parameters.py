@@ -17,7 +17,7 @@ from msgspec.structs import asdict, replace
 
 from toolplan.path import Json, json_type
 from toolplan.tools import ToolError
-from toolplan_openapi._document import Node, Place, Unusable, one_of
+from toolplan_openapi._document import Node, Place, Unusable, free_name, one_of
 from toolplan_openapi._schemas import Schemas, Use, shortened
 from toolplan_openapi._security import NEVER_SENT
 
@@ -239,7 +239,9 @@ def read_parameters(
     listed: list[Parameter] = []
     taken: set[str] = set()
     for each in found.values():  # of two with one name, the first keeps it
-        argument = free_name(each.name, each.spot, taken)
+        argument = each.name
+        if argument in taken:
+            argument = free_name(f"{each.spot}_{argument}", taken)
         taken.add(argument)
         listed.append(replace(each, argument=argument))
     return tuple(listed), key_header
@@ -298,12 +300,3 @@ def _argument(schemas: Schemas, place: Place, schema: Place) -> Json:
     if isinstance(example, str | int | float) and "examples" not in node:
         more["examples"] = [example]
     return {**node, **more}
-
-
-def free_name(name: str, prefix: str, taken: set[str]) -> str:
-    """Return `name`, or one with `prefix` before it, or a number behind, that is not in `taken`."""
-    wanted, number = name, 1
-    while wanted in taken:
-        wanted = f"{prefix}_{name}" if number == 1 else f"{prefix}_{name}_{number}"
-        number += 1
-    return wanted

@@ -9,7 +9,7 @@ far is left open: then nothing is said of it, which is never wrong.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Final
 
@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from toolplan.path import Json
 from toolplan.plan import escape_pointer, split_pointer
 from toolplan.tools import ToolObjectError
-from toolplan_openapi._document import Node, Place, Unusable
+from toolplan_openapi._document import Node, Place, Unusable, free_name
 
 LONGEST_DESCRIPTION: Final = 500
 
@@ -122,13 +122,15 @@ class Schemas:
             return self._closures[use, first]
         found: Node = {}
         room = MAX_PARTS
-        pending = dict.fromkeys(first)
-        for name in _growing(pending):
+        names = [*first]
+        for name in names:  # it grows meanwhile
+            if name in found:
+                continue
             definition = self._settled(name, use)
             room -= definition.size
             found[name] = definition.node if room >= 0 else {}
             if room >= 0:
-                pending.update(dict.fromkeys(definition.references))
+                names.extend(definition.references)
         self._closures[use, first] = found
         return found
 
@@ -174,11 +176,7 @@ class Schemas:
         target = replace(self._root, pointer=pointer).target(reference).pointer
         if target not in self._names:
             wanted = re.sub(r"[^A-Za-z0-9_.-]+", "_", target.rpartition("/")[2])[:80] or "part"
-            name, number = wanted, 1
-            while name in self._pointers:
-                number += 1
-                name = f"{wanted}_{number}"
-            self._names[target] = name
+            name = self._names[target] = free_name(wanted, self._pointers)
             self._pointers[name] = target
         return _REFERENCE + self._names[target]
 
@@ -304,15 +302,6 @@ def _size(value: Json) -> int:
             return 1 + sum(map(_size, value))
         case _:
             return 1
-
-
-def _growing(pending: dict[str, None]) -> Iterator[str]:
-    """Yield the keys of `pending`, also those that are added meanwhile."""
-    done = 0
-    while done < len(pending):
-        for name in [*pending][done:]:
-            done += 1
-            yield name
 
 
 def _changed(node: Node, change: Callable[[Json, str, str], Json]) -> Node:

@@ -30,7 +30,7 @@ from toolplan.plan import (
 from toolplan.plan_json import MOST_RETRIES, Report, shown
 from toolplan.sources import plain_name
 from toolplan.sources.replies import read_json
-from toolplan_openapi._document import Place
+from toolplan_openapi._document import Place, free_name
 from toolplan_openapi.arazzo._criteria import Condition, Unsayable, criterion
 from toolplan_openapi.arazzo._expressions import Outputs, Scope, body_path
 from toolplan_openapi.arazzo._inputs import Inputs
@@ -254,10 +254,7 @@ class _WorkflowReader:
     def _free(self, stated: str) -> str:
         """Return an id that no step has, for the step `stated` of a workflow that is called."""
         base = re.sub(r"[^A-Za-z0-9_-]", "_", f"{self._prefix}{stated}")[:_LONGEST_ID].lstrip("-")
-        name, number = base, 1
-        while name in self._reading.taken:
-            number += 1
-            name = f"{base}-{number}"
+        name = free_name(base, self._reading.taken, "-")
         self._reading.taken.add(name)
         return name
 
