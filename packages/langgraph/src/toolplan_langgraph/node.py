@@ -17,6 +17,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
+from msgspec import Struct
 
 from toolplan.app.app import App
 from toolplan.app.results import AskResult
@@ -138,35 +139,29 @@ def toolplan_tool(
     return StructuredTool.from_function(coroutine=ask, name=name, description=description)
 
 
-class _AskNodes:
-    def __init__(
-        self,
-        app: App,
-        today: Callable[[], date] | None,
-        new_id: Callable[[], str],
-        *,
-        by_values: bool,
-    ) -> None:
-        self._by_values = by_values
-        self._app = app
-        self._today = today
-        self._new_id = new_id
+class _AskNodes(Struct):
+    """The two nodes."""
+
+    app: App
+    today: Callable[[], date] | None
+    new_id: Callable[[], str]
+    by_values: bool
 
     async def plan(self, state: AskState) -> Command[str]:
-        today = None if self._today is None else self._today()
-        asked = await self._app.plan(str(_question(state).text), today=today)
+        today = None if self.today is None else self.today()
+        asked = await self.app.plan(str(_question(state).text), today=today)
         if asked.plan is None or not isinstance(asked.proposal, Draft):
             return Command(goto=END, update=self._ended(*_no_plan(asked), None))
         return Command(goto="run", update={"draft": to_text(asked.plan)})
 
     async def run(self, state: AskState) -> dict[str, object]:
-        app, question = self._app, _question(state)
+        app, question = self.app, _question(state)
         checked = app.check(state.get("draft", ""))
         plan = checked.plan
         if plan is None:  # the tools have changed since the plan was made
             return self._ended("no-plan", _problems(checked.diagnostics), None)
         approval: Approval | Literal["values"] | None = "values"
-        if not plan.effects or not (self._by_values or needs_values(plan)):
+        if not plan.effects or not (self.by_values or needs_values(plan)):
             given = ask_approval(plan, app.tools, {"question": str(question.text)})
             if isinstance(given, Refused):
                 text = f"The plan was refused; nothing was run. {given.reason}".strip()
@@ -183,7 +178,7 @@ class _AskNodes:
         self, plan: ExecutionPlan, name: str, approval: Approval | Literal["values"] | None
     ) -> dict[str, object]:
         """Run what only reads or is approved, and each other call once its values are allowed."""
-        app, report = self._app, reporter(name)
+        app, report = self.app, reporter(name)
         if await is_known(app.journal, name):  # this node was left for a question, or died
             ended = await app.resume(name, approve=approval, on_event=report)
         else:
@@ -204,7 +199,7 @@ class _AskNodes:
         shown: Json = None if plan is None else dump(plan.plan)
         ran: Json = None if run is None else to_json(run)
         outcome = Outcome(kind=kind, text=text, plan=storable(shown), run=storable(ran))
-        return {"messages": [AIMessage(text, id=self._new_id())], "toolplan": outcome, "draft": ""}
+        return {"messages": [AIMessage(text, id=self.new_id())], "toolplan": outcome, "draft": ""}
 
 
 def _question(state: AskState) -> HumanMessage:

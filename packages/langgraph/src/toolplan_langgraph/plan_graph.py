@@ -13,6 +13,7 @@ from typing import Annotated, Any, NotRequired, TypeAlias, TypedDict
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from toolplan.compiler import compile_plan
@@ -120,22 +121,14 @@ def node_name(step: str) -> str:
     return f"step.{step}"
 
 
-class _Steps:
+class _Steps(Struct):
     """The nodes."""
 
-    def __init__(
-        self,
-        plan: ExecutionPlan,
-        tools: Toolbox,
-        limits: Limits,
-        timeout_s: float,
-        is_stored: bool,
-    ) -> None:
-        self._plan = plan
-        self._tools = tools
-        self._limits = limits
-        self._timeout_s = timeout_s
-        self._is_stored = is_stored
+    plan: ExecutionPlan
+    tools: Toolbox
+    limits: Limits
+    timeout_s: float
+    is_stored: bool
 
     def node(self, step: Step) -> Callable[[PlanState], Awaitable[dict[str, object]]]:
         async def node(state: PlanState) -> dict[str, object]:
@@ -152,7 +145,7 @@ class _Steps:
         return node
 
     async def result(self, state: PlanState) -> dict[str, object]:
-        results, plan = state.get("steps", {}), self._plan.plan
+        results, plan = state.get("steps", {}), self.plan.plan
         outputs = {name: each["output"] for name, each in results.items() if _is(each, "succeeded")}
         output: Json = {name: outputs[name] for name in sinks(plan) if name in outputs}
         wrong = None
@@ -164,7 +157,7 @@ class _Steps:
 
     async def _run(self, step: Step, name: str, results: Results) -> StepRun:
         """Run one step with our engine, after the steps that are done."""
-        before = [each for each in self._plan.needs[step.id] if _is(results[each], "succeeded")]
+        before = [each for each in self.plan.needs[step.id] if _is(results[each], "succeeded")]
         done: list[Event] = []
         for each in before:
             done.append(StepStarted(each, None, 0.0))
@@ -178,21 +171,21 @@ class _Steps:
                 report(event)
 
         await run(
-            _alone(self._plan, step, before),
-            self._tools,
-            limits=self._limits,
+            _alone(self.plan, step, before),
+            self.tools,
+            limits=self.limits,
             on_event=on_event,
             run_id=f"{name}.{step.id}",
             done=done,
-            timeout_s=self._timeout_s,
+            timeout_s=self.timeout_s,
         )
         ended = fold(events).steps[step.id]
-        if self._is_stored and not is_storable(ended.output):
+        if self.is_stored and not is_storable(ended.output):
             return replace(ended, state=StepState.FAILED, output=None, error=_NOT_STORABLE)
         return ended
 
     def _reason_to_skip(self, step: Step, results: Results) -> Failure | None:
-        needs = self._plan.needs[step.id]
+        needs = self.plan.needs[step.id]
         for each in needs:
             if _is(results[each], "failed"):
                 return Failure("upstream-failed", f"Step {each!r} failed.")
@@ -204,7 +197,7 @@ class _Steps:
         return None
 
     def _follows_failure(self, name: str, results: Results) -> bool:
-        """Check whether a step was skipped because of a failure, at any distance."""
+        """Return whether a step was skipped because of a failure, at any distance."""
         seen: set[str] = set()
         left = [name]
         while left:
@@ -213,7 +206,7 @@ class _Steps:
                 return True
             if each not in seen and _is(results[each], "skipped"):
                 seen.add(each)
-                left.extend(self._plan.needs[each])
+                left.extend(self.plan.needs[each])
         return False
 
 
