@@ -62,6 +62,7 @@ _UNSAYABLE: Final = {
     "replacements": "replacements: write the values into the payload",
 }
 """Fields that say what no plan has."""
+_SHARED: Final = "$components.parameters."
 _SAYABLE: Final = ("$inputs.", "$outputs.", "$steps.", "$workflows.")
 _OPERATION = re.compile(r"(?:\$sourceDescriptions\.[\w-]+\.)?(?P<name>[^\s${}]+)")
 _PATH = re.compile(r"\{\$sourceDescriptions\.[\w-]+\.url\}#/paths/(?P<path>[^/]*)/(?P<method>\w+)")
@@ -120,10 +121,15 @@ class Reading:
                 self.report.wrong_type(name, each.value, _KINDS[kind], each.pointer, step)
 
     def refuse(
-        self, said: str, place: Place, step: str | None, code: str = "cannot-express"
+        self,
+        said: str,
+        place: Place,
+        step: str | None,
+        code: str = "cannot-express",
+        help: str | None = None,
     ) -> None:
         """Report what a plan cannot say."""
-        self.report.error(code, said, place.pointer, step)
+        self.report.error(code, said, place.pointer, step, help)
 
     def plan(self, workflow: Place, inputs: Outputs) -> Plan:
         """Return the plan of `workflow`, with the values of its inputs."""
@@ -178,11 +184,11 @@ class _WorkflowReader:
     def __init__(self, reading: Reading, workflow: Place, inputs: Outputs, prefix: str) -> None:
         self._reading = reading
         self._workflow = workflow
-        self._report = reading.report
         self._prefix = prefix
         self._scope = Scope(inputs, reading.finished, is_chosen=not prefix)
         self._syntax = values.Syntax(self._scope.read_text, values.write_none)
         self._inputs = Inputs.of(workflow, reading.root)
+        self._step: str | None = None
 
     def read(self) -> dict[str, Value] | None:
         """Add the steps to those that were read, and return the outputs; None where none are."""
@@ -190,7 +196,7 @@ class _WorkflowReader:
         reading.fields(self._workflow, _WORKFLOW_FIELDS)
         if not isinstance(steps.value, list):
             said = "The workflow has no list 'steps'."
-            reading.refuse(said, self._workflow, None, "missing-field")
+            self._refuse(said, self._workflow, "missing-field")
             return None
         reading.running.append(self._workflow.text("workflowId"))
         for each in self._workflow.at("dependsOn").each():
@@ -199,20 +205,25 @@ class _WorkflowReader:
         for at, place in enumerate(steps.each()):
             if len(reading.steps) >= reading.most_steps:
                 said = f"The plan has more than {reading.most_steps:,} steps."
-                reading.refuse(said, place, None, "too-many-steps")
+                self._refuse(said, place, "too-many-steps")
                 break
             self._read_step(place, at)
         reading.running.pop()
-        return self._outputs()
-
-    def _outputs(self) -> dict[str, Value] | None:
-        outputs = self._workflow.at("outputs")
+        self._step, outputs = None, self._workflow.at("outputs")
         if outputs.value is None:
             return None
-        return {name: self._value(outputs.at(name), None) for name in outputs.node}
+        return {name: self._value(outputs.at(name)) for name in outputs.node}
 
-    def _value(self, place: Place, step: str | None) -> Value:
-        return self._syntax.read(place.value, place.pointer, step, self._report)
+    def _refuse(
+        self, said: str, place: Place, code: str = "cannot-express", help: str | None = None
+    ) -> None:
+        self._reading.refuse(said, place, self._step, code, help)
+
+    def _note(self, said: str, place: Place) -> None:
+        self._reading.report.warning("noise", said, place.pointer, self._step)
+
+    def _value(self, place: Place) -> Value:
+        return self._syntax.read(place.value, place.pointer, self._step, self._reading.report)
 
     def _read_step(self, place: Place, at: int) -> None:
         reading = self._reading
@@ -220,34 +231,35 @@ class _WorkflowReader:
         if "workflowId" in place.node:
             return self._call(place, stated or f"s{at}")
         name = self._free(stated or f"s{at}") if self._prefix or not stated else stated
+        self._step = name
         if not stated:
-            reading.refuse("The step has no 'stepId'.", place, name, "missing-field")
+            self._refuse("The step has no 'stepId'.", place, "missing-field")
         reading.check.take(name)
         canonical = f"/steps/{len(reading.steps)}"
         operation = "operationPath" if "operationPath" in place.node else "operationId"
         reading.places[canonical] = place.pointer
         for ours, native in (("id", "stepId"), ("tool", operation), ("thought", "description")):
             reading.places[f"{canonical}/{ours}"] = f"{place.pointer}/{native}"
-        self._check_fields(place, _STEP_FIELDS, name)
+        self._check_fields(place, _STEP_FIELDS)
         made = Step(
             name,
-            self._tool(place, name),
-            self._args(place, f"{canonical}/args", name),
+            self._tool(place),
+            self._args(place, f"{canonical}/args"),
             when=self._when(),
-            retries=self._actions(place, at, name, MOST_RETRIES),
-            timeout_s=self._timeout(place.at("timeout"), name),
+            retries=self._actions(place, at, MOST_RETRIES),
+            timeout_s=self._timeout(place.at("timeout")),
             thought=place.text("description") if "description" in place.node else None,
         )
         needed = {ref.step for _, ref in step_refs(made)}
         if reading.steps and (before := reading.steps[-1].id) not in needed:
             made = replace(made, after=(before,))
-        self._scope.steps[stated or name] = self._step_outputs(place, name, has_response=True)
+        self._scope.steps[stated or name] = self._step_outputs(place, name)
         for each in place.at("successCriteria").each():
             try:
                 reading.conditions += [(name, asked) for asked in criterion(each.node)]
                 reading.last_criterion = each.pointer
             except Unsayable as error:
-                reading.refuse(str(error), each.at("condition"), name)
+                self._refuse(str(error), each.at("condition"))
         reading.steps.append(made)
         return None
 
@@ -261,16 +273,15 @@ class _WorkflowReader:
     def _call(self, place: Place, name: str) -> None:
         """Add the steps of the workflow that a step calls."""
         reading, target = self._reading, place.at("workflowId")
-        self._check_fields(place, _CALL_FIELDS, name)
-        self._actions(place, int(split_pointer(place.pointer)[-1]), name, 0)
+        self._step = name
+        self._check_fields(place, _CALL_FIELDS)
+        self._actions(place, int(split_pointer(place.pointer)[-1]), 0)
         inputs = dict(
-            found[:2]
-            for each in place.at("parameters").each()
-            if (found := self._parameter(each, name))
+            found[:2] for each in place.at("parameters").each() if (found := self._parameter(each))
         )
         outputs = reading.call(str(target.value), inputs, f"{self._prefix}{name}-", target, name)
         self._scope.own = outputs
-        stated = self._step_outputs(place, name, has_response=False)
+        stated = self._step_outputs(place, None)
         self._scope.own = None
         self._scope.steps[name] = {**outputs, **stated}
         for each in place.at("successCriteria").each():
@@ -279,16 +290,16 @@ class _WorkflowReader:
                     continue
             except Unsayable:
                 pass
-            reading.refuse("A step that calls a workflow has no response to look at.", each, name)
+            self._refuse("A step that calls a workflow has no response to look at.", each)
 
-    def _check_fields(self, place: Place, known: Fields, step: str) -> None:
-        self._reading.fields(place, known, step)
+    def _check_fields(self, place: Place, known: Fields) -> None:
+        self._reading.fields(place, known, self._step)
         for each in place.at("dependsOn").each():
             if str(each.value).removeprefix("$steps.") not in self._scope.steps:
                 said = "'dependsOn' names what is no earlier step of this workflow."
-                self._reading.refuse(said, each, step)
+                self._refuse(said, each)
 
-    def _tool(self, place: Place, step: str) -> str:
+    def _tool(self, place: Place) -> str:
         """Return the name of a step's tool, empty where it has none, and report what is wrong."""
         known, path = self._reading.signatures, place.text("operationPath")
         if (named := self._named(place)) is not None:
@@ -298,15 +309,13 @@ class _WorkflowReader:
             tool = plain_name(found["method"] + split_pointer(f"/{found['path']}")[0])
             if not tool or (known is not None and tool not in known):
                 said = f"There is no tool for the operation {shown(path)}."
-                help_ = "Name it by its 'operationId'."
-                self._report.error("unknown-tool", said, place.pointer, step, help_)
+                self._refuse(said, place, "unknown-tool", "Name it by its 'operationId'.")
             return tool
         if path:
             said = f"The operation {shown(path)} cannot be read."
-            place = place.at("operationPath")
-            self._report.error("field-type", said, place.pointer, step, _PATH_HELP)
+            self._refuse(said, place.at("operationPath"), "field-type", _PATH_HELP)
         else:
-            self._reading.refuse("No 'operationId' is given.", place, step, "missing-field")
+            self._refuse("No 'operationId' is given.", place, "missing-field")
         return ""
 
     def _named(self, place: Place) -> str | None:
@@ -323,17 +332,16 @@ class _WorkflowReader:
             return rest if found["name"] not in (self._reading.signatures or ()) else found["name"]
         return found["name"]
 
-    def _actions(self, place: Place, at: int, step: str, most: int) -> int:
+    def _actions(self, place: Place, at: int, most: int) -> int:
         """Return how often the call of a step is repeated; report what else follows it."""
         after = self._workflow.at("steps", at + 1)
         for each in place.at("onSuccess").each():
-            action = dict(each.node)
+            action = {k: v for k, v in each.node.items() if k != "name" and k[:2] != "x-"}
             following = {"type": "goto", "stepId": after.node.get("stepId")}
             expected = {"type": "end"} if after.value is None else following
-            action.pop("name", None)
             if action != expected:
                 said = "A plan has no jumps: each step runs after the one before it."
-                self._reading.refuse(said, each, step)
+                self._refuse(said, each)
         tries = 0
         for each in place.at("onFailure").each():
             is_plain = not each.node.keys() & {"criteria", "stepId", "workflowId", "reference"}
@@ -343,67 +351,67 @@ class _WorkflowReader:
                 tries = max(tries, limit)
                 if "retryAfter" in each.node:
                     said = "The pauses between the tries of a call are not said by a plan."
-                    self._report.warning("noise", said, f"{each.pointer}/retryAfter", step)
+                    self._note(said, each.at("retryAfter"))
             elif not is_plain or each.node.get("type") != "end":
                 said = "A plan has no jumps; it repeats a call by 'retry' without criteria alone."
-                self._reading.refuse(said, each, step)
+                self._refuse(said, each)
         return tries
 
-    def _args(self, place: Place, canonical: str, step: str) -> dict[str, Value]:
+    def _args(self, place: Place, canonical: str) -> dict[str, Value]:
         args: dict[str, Value] = {}
         for owner in (self._workflow, place):
             seen: set[str] = set()
             for each in owner.at("parameters").each():
-                found = self._parameter(each, step)
+                found = self._parameter(each)
                 if found is None:
                     continue
                 name, args[name], pointer = found
                 self._reading.places[f"{canonical}/{escape_pointer(name)}"] = pointer
                 if name in seen:
                     said = f"Two parameters are called {shown(name)}; an argument has one value."
-                    self._reading.refuse(said, each, step, "duplicate-key")
+                    self._refuse(said, each, "duplicate-key")
                 seen.add(name)
-        for name, value, pointer in self._body(place, step):
+        for name, value, pointer in self._body(place):
             if name in args:
                 said = f"{shown(name)} is a parameter, and in the body too."
-                self._reading.refuse(said, place.at("requestBody"), step, "duplicate-key")
+                self._refuse(said, place.at("requestBody"), "duplicate-key")
             args[name] = value
             self._reading.places[f"{canonical}/{escape_pointer(name)}"] = pointer
         return args
 
-    def _parameter(self, place: Place, step: str) -> tuple[str, Value, str] | None:
+    def _parameter(self, place: Place) -> tuple[str, Value, str] | None:
         """Return a parameter's name, its value, and the pointer to it; None where it has none."""
         fields, value = place.node, place.at("value")
         if isinstance(reference := fields.get("reference"), str):
             shared = self._reading.root.at("components", "parameters")
-            shared = shared.at(reference.removeprefix("$components.parameters."))
-            if not shared.node:
+            shared = shared.at(reference.removeprefix(_SHARED))
+            if not shared.node or not reference.startswith(_SHARED):
                 said = f"There is no {shown(reference)}."
-                self._reading.refuse(said, place, step, "reference-syntax")
+                self._refuse(said, place, "reference-syntax")
                 return None
             fields, value = shared.node, value if "value" in fields else shared.at("value")
         name = fields.get("name")
         if not isinstance(name, str) or not ("value" in fields or "value" in place.node):
             said = "A parameter has a 'name' and a 'value'."
-            self._reading.refuse(said, place, step, "missing-field")
+            self._refuse(said, place, "missing-field")
             return None
-        if self._is_left_out(value, name, step):
+        if self._is_left_out(value, name):
             return None
-        return name, self._value(value, step), value.pointer
+        return name, self._value(value), value.pointer
 
-    def _is_left_out(self, value: Place, name: str, step: str) -> bool:
+    def _is_left_out(self, value: Place, name: str) -> bool:
         """Return whether an argument is an optional input that the calling step leaves out."""
         unset = self._scope.unset_input(value.value) if self._prefix else None
         if unset not in self._inputs.declared or unset in self._inputs.required:
             return False
         said = f"{shown(name)} is left out: the input {shown(str(unset))} has no value here."
-        self._report.warning("noise", said, value.pointer, step)
+        self._note(said, value)
         return True
 
-    def _body(self, place: Place, step: str) -> Iterator[tuple[str, Value, str]]:
+    def _body(self, place: Place) -> Iterator[tuple[str, Value, str]]:
         """Yield the arguments that are in the body: names, values, and pointers to them."""
         body = place.at("requestBody")
-        self._reading.fields(body, _BODY_FIELDS, step)
+        self._reading.fields(body, _BODY_FIELDS, self._step)
         payload = body.at("payload")
         if isinstance(payload.value, str):
             payload = replace(
@@ -412,12 +420,12 @@ class _WorkflowReader:
         if "payload" not in body.node:
             return
         if not isinstance(payload.value, dict) or self._takes_body(place, payload):
-            yield "body", self._value(payload, step), payload.pointer
+            yield "body", self._value(payload), payload.pointer
             return
         for name in payload.node:
             each = payload.at(name)
-            if not self._is_left_out(each, name, step):
-                yield name, self._value(each, step), each.pointer
+            if not self._is_left_out(each, name):
+                yield name, self._value(each), each.pointer
 
     def _takes_body(self, place: Place, payload: Place) -> bool:
         """Return whether the tool takes the payload as one argument."""
@@ -425,23 +433,23 @@ class _WorkflowReader:
         inputs = () if signature is None else signature.inputs
         return "body" in inputs and not payload.node.keys() <= set(inputs)
 
-    def _step_outputs(self, place: Place, step: str, *, has_response: bool) -> dict[str, Value]:
-        """Return the outputs of a step, for what comes after it."""
+    def _step_outputs(self, place: Place, step: str | None) -> dict[str, Value]:
+        """Return the outputs of a step, for what comes after it; `step` has a response."""
         found: dict[str, Value] = {}
         for name in place.at("outputs").node:
             each = place.at("outputs", name)
             stated = each.value
             path = body_path(stated) if isinstance(stated, str) else None
-            if path is not None and has_response:
+            if path is not None and step is not None:
                 found[name] = Ref(step, path)
             elif not isinstance(stated, str):
                 said = "An output of a step is an expression: $response.body#/POINTER."
-                self._reading.refuse(said, each, step)
+                self._refuse(said, each)
             elif stated.startswith("$") and not stated.startswith(_SAYABLE):
                 said = f"This output is left out: a plan has no {shown(stated)}."
-                self._report.warning("noise", said, each.pointer, step)
+                self._note(said, each)
             else:
-                found[name] = self._value(each, step)
+                found[name] = self._value(each)
         return found
 
     def _when(self) -> When | None:
@@ -452,12 +460,12 @@ class _WorkflowReader:
             return When(asked_of[0], schemas[0])
         return When(array(tuple(asked_of)), {"prefixItems": schemas}) if asked_of else None
 
-    def _timeout(self, place: Place, step: str) -> float | None:
+    def _timeout(self, place: Place) -> float | None:
         stated = place.value
         if not isinstance(stated, int) or isinstance(stated, bool):
             return None
         if not 0 < stated < _LONGEST_TIMEOUT_MS:
-            self._reading.refuse("'timeout' is no length of time.", place, step, "field-type")
+            self._refuse("'timeout' is no length of time.", place, "field-type")
             return None
         return stated / 1000
 
