@@ -232,6 +232,7 @@ def test_a_read_whose_connection_breaks_is_tried_again() -> None:
         reply(200, b"x" * 1_001),
         reply(200, gzip.compress(b"0" * 10_000_000), "Content-Encoding: gzip"),
         reply(200, b"no gzip", "Content-Encoding: gzip"),
+        reply(200, gzip.compress(b"1,2\n3,4\n")[:-9], "Content-Encoding: gzip"),
         reply(200, b"x", "Content-Encoding: br"),
     ],
 )
