@@ -81,32 +81,6 @@ def failed(name: str, *replies: Reply, limits: HttpLimits | None = None) -> tupl
     return wire, outcome
 
 
-@pytest.mark.parametrize(
-    ("said", "value"),
-    [
-        (json_reply('{"a": [1, 2.5, null]}'), {"a": [1, 2.5, None]}),
-        (reply(200, b"[1]", "Content-Type: application/problem+json; charset=utf-8"), [1]),
-        (reply(200, b"[1]"), [1]),
-        (reply(200, b"hello"), "hello"),
-        (reply(200, b"hi \xfc", "Content-Type: text/plain; charset=latin-1"), "hi ü"),
-        (reply(200, "hi ü".encode(), "Content-Type: text/plain"), "hi ü"),
-        (reply(204), None),
-        (reply(200, b"", "Content-Type: application/json"), None),
-        (
-            reply(
-                200,
-                gzip.compress(b'{"a": 1}'),
-                "Content-Encoding: gzip",
-                "Content-Type: application/json",
-            ),
-            {"a": 1},
-        ),
-    ],
-)
-def test_answers_are_json_by_their_type_else_text(said: bytes, value: Json) -> None:
-    assert called("read", said)[1] == value
-
-
 def test_a_head_has_no_content() -> None:
     wire, value = called("head", b"HTTP/1.1 200 Said\r\nContent-Length: 50\r\n\r\n")
     assert value is None

@@ -108,6 +108,8 @@ class _Places(form.Places, frozen=True, kw_only=True):
 
     def native(self, document: Json, pointer: str) -> str:
         """Return where in `document` the canonical `pointer` is."""
+        if not pointer.startswith(("/steps", "/output")):
+            return pointer
         reading = Reading(Place.of(document), None, Report(), _MOST_STEPS)
         workflow = _chosen(reading, self.choice)
         if workflow is not None:
