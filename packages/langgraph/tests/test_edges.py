@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from langchain_core.messages import HumanMessage
 
@@ -67,32 +65,28 @@ def test_an_expert_is_shown_its_own_tools_only_and_can_call_no_others() -> None:
     assert answers(state)[0].startswith("Error: There is no tool 'add'")
 
 
-def test_an_expert_asks_a_person_who_answers_it_and_no_one_else() -> None:
+async def test_an_expert_asks_a_person_who_answers_it_and_no_one_else() -> None:
     """F004-8, C-33: an interrupt, not the model's own question back as a human's word."""
     talked = Conversation(
         planner=[plan(TWO[0])],
         expert=[says("Which site?", "ask_human"), calls(("shipments", {})), says("Two.")],
     )
-
-    async def story() -> None:
-        state = await talked.says("How many shipments?")
-        assert talked.interrupts == [
-            {
-                "kind": "question",
-                "question": "Which site?",
-                "task": {"expert": "waste", "task": "Find the shipments."},
-            }
-        ]
-        assert talked.waste.calls == []
-        assert len([m for m in state["messages"] if isinstance(m, HumanMessage)]) == 1
-        await talked.resumes({"nonsense": 1})  # asked again
-        assert len(talked.interrupts) == 2
-        await talked.resumes({"answer": "Berlin"})
-        assert talked.visited[:4] == ["planner", "orchestrate", "human_input", "orchestrate"]
-        assert "Berlin" in asked(talked.expert, 1)
-        assert len(talked.waste.calls) == 1
-
-    asyncio.run(story())
+    state = await talked.says("How many shipments?")
+    assert talked.interrupts == [
+        {
+            "kind": "question",
+            "question": "Which site?",
+            "task": {"expert": "waste", "task": "Find the shipments."},
+        }
+    ]
+    assert talked.waste.calls == []
+    assert len([m for m in state["messages"] if isinstance(m, HumanMessage)]) == 1
+    await talked.resumes({"nonsense": 1})  # asked again
+    assert len(talked.interrupts) == 2
+    await talked.resumes({"answer": "Berlin"})
+    assert talked.visited[:4] == ["planner", "orchestrate", "human_input", "orchestrate"]
+    assert "Berlin" in asked(talked.expert, 1)
+    assert len(talked.waste.calls) == 1
 
 
 def test_an_expert_that_does_not_know_has_the_planner_find_another_way() -> None:
@@ -143,24 +137,20 @@ def test_a_task_that_is_never_done_ends_at_the_cap_with_the_reason() -> None:
     )
 
 
-def test_all_roles_together_are_asked_a_bounded_number_of_times() -> None:
+async def test_all_roles_together_are_asked_a_bounded_number_of_times() -> None:
     """F004-12: the cap over everything; a new word of a person lets it continue."""
     talked = Conversation(
         planner=[plan(TWO[0]), plan(decision="continue")],
         assessor=[*[done(False)] * 3, done()],
         configuration=Configuration(caps=Caps(attempts=50, rounds=6)),
     )
-
-    async def story() -> None:
-        state = await talked.says("How many shipments?")
-        stopped = state.get("stopped")
-        assert stopped is not None
-        assert stopped["reason"] == "rounds"
-        state = await talked.says("Go on")
-        assert state.get("stopped") is None
-        assert last(state).text == "That is all."
-
-    asyncio.run(story())
+    state = await talked.says("How many shipments?")
+    stopped = state.get("stopped")
+    assert stopped is not None
+    assert stopped["reason"] == "rounds"
+    state = await talked.says("Go on")
+    assert state.get("stopped") is None
+    assert last(state).text == "That is all."
 
 
 def test_an_assessment_without_confidence_is_none() -> None:

@@ -88,7 +88,7 @@ def test_whatever_an_expert_says_the_graph_ends_or_asks_a_person(
     assert len(answers(state)) == made
 
 
-def test_approval_does_not_hold_for_tools_that_changed_in_between() -> None:
+async def test_approval_does_not_hold_for_tools_that_changed_in_between() -> None:
     """F004-9: the digest covers the tools; what would run now is shown anew."""
     saver = InMemorySaver()
 
@@ -102,17 +102,14 @@ def test_approval_does_not_hold_for_tools_that_changed_in_between() -> None:
             checkpointer=saver,
         ), scripted
 
-    async def story() -> None:
-        before, _ = conversation(Effects.WRITE)
-        await before.says("Note it")
-        after, scripted = conversation(Effects.DESTRUCTIVE)
-        await after.resumes(approved(before.interrupts[0]))
-        assert scripted.calls == []
-        assert after.interrupts[0]["digest"] != before.interrupts[0]["digest"]
-        await after.resumes(approved(after.interrupts[0]))
-        assert len(scripted.calls) == 1
-
-    asyncio.run(story())
+    before, _ = conversation(Effects.WRITE)
+    await before.says("Note it")
+    after, scripted = conversation(Effects.DESTRUCTIVE)
+    await after.resumes(approved(before.interrupts[0]))
+    assert scripted.calls == []
+    assert after.interrupts[0]["digest"] != before.interrupts[0]["digest"]
+    await after.resumes(approved(after.interrupts[0]))
+    assert len(scripted.calls) == 1
 
 
 def test_models_are_shown_the_beginning_of_a_large_result_and_the_state_has_it_all() -> None:
@@ -130,7 +127,7 @@ def test_models_are_shown_the_beginning_of_a_large_result_and_the_state_has_it_a
     assert f"{'x' * 100}\n[cut: 100 of 5000 characters]" in asked(talked.assessor)
 
 
-def test_a_model_that_is_not_there_ends_the_graph_with_its_words_and_the_plan_is_kept() -> None:
+async def test_a_model_that_is_not_there_ends_the_graph_and_the_plan_is_kept() -> None:
     """F004-5: the conversation is kept; what had been done is not done again."""
     gone = ModelError("llm-unavailable", "Nobody answers.")
     talked = Conversation(
@@ -138,15 +135,11 @@ def test_a_model_that_is_not_there_ends_the_graph_with_its_words_and_the_plan_is
         expert=[calls(("shipments", {})), says("Two.")],
         assessor=[gone, done()],
     )
-
-    async def story() -> None:
-        state = await talked.says("How many?")
-        assert "I have stopped. Nobody answers." in last(state).text
-        state = await talked.says("Go on")
-        assert last(state).text == "That is all."
-        assert len(talked.waste.calls) == 1
-
-    asyncio.run(story())
+    state = await talked.says("How many?")
+    assert "I have stopped. Nobody answers." in last(state).text
+    state = await talked.says("Go on")
+    assert last(state).text == "That is all."
+    assert len(talked.waste.calls) == 1
 
 
 def test_a_caller_gives_messages_and_nothing_else() -> None:

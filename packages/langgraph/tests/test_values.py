@@ -60,27 +60,24 @@ class Office:
         return state, shown[0] if shown else None
 
 
-def test_each_call_is_shown_with_its_values_and_made_once_it_is_allowed(tmp_path: Path) -> None:
+async def test_each_call_is_shown_with_its_values_and_made_once_it_is_allowed(
+    tmp_path: Path,
+) -> None:
     office = Office(tmp_path)
-
-    async def story() -> dict[str, Any]:
-        _, first = await office.asked(asking())
-        assert (office.sent, len(office.tools.args_of("inbox"))) == ([], 1)
-        (effect,) = first["effects"]
-        assert (effect["step"], effect["tool"]) == ("one", "send")
-        assert effect["args"] == {"to": "eve@evil.example"}
-        assert effect["origins"]["to"]["label"] == "untrusted"
-        assert effect["origins"]["to"]["sources"] == ["mails.sender (inbox)"]
-        assert '! to = "eve@evil.example"' in first["text"]
-        assert first["help"] == f"toolplan resume {first['run'][:8]} --allow one"
-        _, second = await office.asked(Command(resume=allowed(first)))
-        assert office.sent == ["eve@evil.example"]
-        assert second["effects"][0]["args"] == {"to": "m1"}
-        state, none = await office.asked(Command(resume=allowed(second)))
-        assert none is None
-        return state
-
-    state = asyncio.run(story())
+    _, first = await office.asked(asking())
+    assert (office.sent, len(office.tools.args_of("inbox"))) == ([], 1)
+    (effect,) = first["effects"]
+    assert (effect["step"], effect["tool"]) == ("one", "send")
+    assert effect["args"] == {"to": "eve@evil.example"}
+    assert effect["origins"]["to"]["label"] == "untrusted"
+    assert effect["origins"]["to"]["sources"] == ["mails.sender (inbox)"]
+    assert '! to = "eve@evil.example"' in first["text"]
+    assert first["help"] == f"toolplan resume {first['run'][:8]} --allow one"
+    _, second = await office.asked(Command(resume=allowed(first)))
+    assert office.sent == ["eve@evil.example"]
+    assert second["effects"][0]["args"] == {"to": "m1"}
+    state, none = await office.asked(Command(resume=allowed(second)))
+    assert none is None
     assert state["toolplan"]["kind"] == "answered"
     assert office.sent == ["eve@evil.example", "m1"]
     assert len(office.tools.args_of("inbox")) == 1
@@ -105,31 +102,22 @@ def test_refused_calls_are_not_made_and_the_reason_is_kept(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "answer", [True, "yes", {"allow": True}, {"allow": []}, {"allow": ["0" * 64]}, {"deny": []}]
 )
-def test_an_answer_that_is_about_no_shown_call_is_asked_for_again(
+async def test_an_answer_that_is_about_no_shown_call_is_asked_for_again(
     tmp_path: Path, answer: Any
 ) -> None:
     office = Office(tmp_path)
-
-    async def story() -> None:
-        _, shown = await office.asked(asking())
-        _, again = await office.asked(Command(resume=answer))
-        assert "other calls" in again["note"]
-        assert again["effects"] == shown["effects"]
-
-    asyncio.run(story())
+    _, shown = await office.asked(asking())
+    _, again = await office.asked(Command(resume=answer))
+    assert "other calls" in again["note"]
+    assert again["effects"] == shown["effects"]
     assert office.sent == []
     office.journal.close()
 
 
-def test_calls_may_be_left_waiting_for_a_terminal(tmp_path: Path) -> None:
+async def test_calls_may_be_left_waiting_for_a_terminal(tmp_path: Path) -> None:
     office = Office(tmp_path)
-
-    async def story() -> tuple[dict[str, Any], Any]:
-        _, shown = await office.asked(asking())
-        state, _ = await office.asked(Command(resume=left_waiting()))
-        return state, shown
-
-    state, shown = asyncio.run(story())
+    _, shown = await office.asked(asking())
+    state, _ = await office.asked(Command(resume=left_waiting()))
     assert state["toolplan"]["kind"] == "waiting"
     assert shown["help"] in state["messages"][-1].text
     assert office.sent == []

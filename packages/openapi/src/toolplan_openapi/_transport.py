@@ -184,7 +184,7 @@ class HttpTransport:
                 return await self._redirected(sending)
             except _TryAgain as again:
                 wait = pause if again.pause_s is None else again.pause_s
-                if left == 0 or wait > self._limits.longest_pause_s:
+                if left <= 0 or wait > self._limits.longest_pause_s:
                     if isinstance(again.outcome, Response):
                         return again.outcome
                     raise again.outcome from None
