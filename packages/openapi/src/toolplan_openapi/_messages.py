@@ -16,6 +16,7 @@ from toolplan_openapi._bodies import is_json
 from toolplan_openapi._http import IN_A_COOKIE, Credentials, Request, Response
 from toolplan_openapi._operations import Operation
 from toolplan_openapi._parameters import Pair, header_text, path_text, query_pairs
+from toolplan_openapi._schemas import shortened
 
 _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 _CHARSET: Final = re.compile(r";\s*charset\s*=\s*[\"']?([^\s;\"']+)", re.IGNORECASE)
@@ -221,8 +222,7 @@ def _reason(response: Response) -> str:
         message = _message_in(json.loads(text))
     except (ValueError, RecursionError):
         message = page_title(text)
-    line = " ".join((message or text).split())
-    return line if len(line) <= _LONGEST_REASON else line[: _LONGEST_REASON - 3] + "..."
+    return shortened(message or text)
 
 
 def _message_in(value: Json, depth: int = 0) -> str | None:
