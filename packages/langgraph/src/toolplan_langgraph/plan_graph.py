@@ -32,7 +32,8 @@ from toolplan.events import (
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.plan import Limits, Plan, Step, sinks, step_refs
-from toolplan.tools import Arguments, Effects, Tool, Toolbox
+from toolplan.sources.python import tool
+from toolplan.tools import Tool, Toolbox
 from toolplan_langgraph._runs import reporter
 from toolplan_langgraph.approval import is_storable
 
@@ -237,12 +238,12 @@ def try_graph() -> str:
         RuntimeError: the graph gives something else than the plan must.
     """
 
-    async def call(_: Arguments) -> Json:
+    @tool(name="one", effects="read")
+    def one() -> dict[str, int]:
+        """Return a number."""
         return {"n": 1}
 
-    tools = Toolbox(
-        [Tool("one", "Gives a number.", {"type": "object"}, effects=Effects.READ, call=call)]
-    )
+    tools = Toolbox([one])
     text = '{"toolplan": 1, "steps": [{"id": "a", "tool": "one"}]}'
     plan = compile_plan(text, tools=tools).plan
     if plan is None:
