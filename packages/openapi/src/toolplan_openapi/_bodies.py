@@ -25,6 +25,9 @@ from toolplan_openapi._schemas import MEANING, Schemas, Use
 
 Part: TypeAlias = tuple[str, tuple[str | None, bytes, str | None]]
 
+_Plain: TypeAlias = tuple[Mapping[str, Place], list[str], Place]
+"""The properties of an object, the names of those that are required, and what else it may hold."""
+
 FILE: Final[dict[str, Json]] = {
     "type": "object",
     "description": "A file: its name, and its content as text or in base64.",
@@ -170,7 +173,7 @@ def read_body(schemas: Schemas, place: Place, taken: set[str]) -> Body | None:
             plain = None if kind == "text" else _plain_object(media.at("schema"), taken)
             if plain is not None:
                 made = _of_fields(schemas, kind, stated, plain, needed)
-                return _with_encoding(made, media.at("encoding"), plain)
+                return _with_encoding(made, media.at("encoding"), plain[0])
             if kind in ("json", "text"):
                 return _of_one(schemas, kind, stated, media.at("schema"), taken, needed)
     if content.node:
@@ -222,21 +225,13 @@ def _of_response(schemas: Schemas, code: str, place: Place) -> Json:
     return {"type": "string"} if is_text else None
 
 
-class _Plain(Struct, frozen=True):
-    """An object whose properties may stand beside the parameters."""
-
-    properties: Mapping[str, Place]
-    required: tuple[str, ...]
-    rest: Place
-
-
 def _plain_object(schema: Place, taken: set[str]) -> _Plain | None:
-    """Return the properties of a body that is nothing but an object, None where it is more."""
+    """Return what a body may have beside the parameters, None where it is more than an object."""
     parts = [schema.followed()]
     if parts[0].at("allOf").items and parts[0].node.keys() <= {"allOf", "description", "title"}:
         parts = [each.followed() for each in parts[0].at("allOf").each()]
     properties: dict[str, Place] = {}
-    required: dict[Json, None] = {}
+    required: dict[str, None] = {}
     rest = schema.at("")
     for part in parts:
         node, declared = part.node, part.at("properties")
@@ -255,35 +250,36 @@ def _plain_object(schema: Place, taken: set[str]) -> _Plain | None:
         rest = part.at("additionalProperties")
     if not properties or taken & properties.keys():
         return None
-    return _Plain(properties, tuple(name for name in required if name in properties), rest)
+    return properties, [name for name in required if name in properties], rest
 
 
 def _of_fields(schemas: Schemas, kind: Kind, stated: str, plain: _Plain, needed: bool) -> Body:
-    rest: bool | Node = plain.rest.value is True
-    if isinstance(plain.rest.value, dict):
-        opened = schemas.node(plain.rest, Use.REQUEST)
+    properties, required, open_ = plain
+    rest: bool | Node = open_.value is True
+    if isinstance(open_.value, dict):
+        opened = schemas.node(open_, Use.REQUEST)
         rest = opened if isinstance(opened, dict) else True
     # a body that may be left out needs its required properties as soon as it has any
-    others = {name: [each for each in plain.required if each != name] for name in plain.properties}
+    others = {name: [each for each in required if each != name] for name in properties}
     return Body(
         kind,
         stated,
-        {name: schemas.node(place, Use.REQUEST) for name, place in plain.properties.items()},
-        plain.required if needed else (),
+        {name: schemas.node(place, Use.REQUEST) for name, place in properties.items()},
+        tuple(required) if needed else (),
         rest=rest,
         dependent={} if needed else {name: [*each] for name, each in others.items() if each},
     )
 
 
-def _with_encoding(body: Body, encoding: Place, plain: _Plain) -> Body:
+def _with_encoding(body: Body, encoding: Place, properties: Mapping[str, Place]) -> Body:
     """Return a form as `encoding` has it, or an upload whose files take a name and a content."""
     if body.kind == "form":
-        writings = {name: _form_writing(encoding.at(name), name) for name in plain.properties}
+        writings = {name: _form_writing(encoding.at(name), name) for name in properties}
         return replace(body, writings=writings)
     if body.kind == "json":
         return body
     nodes, types, files = dict(body.schemas), dict[str, str](), set[str]()
-    for name, place in plain.properties.items():
+    for name, place in properties.items():
         found = place.followed()
         is_list = found.at("items").value is not None
         inner = found.at("items").followed().node if is_list else found.node
