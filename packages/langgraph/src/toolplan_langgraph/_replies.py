@@ -98,14 +98,14 @@ async def structured_reply(
             wrong = problems(read)
             if not wrong:
                 return read
-        except ValueError as error:
-            wrong = (str(error),)
+        except (ValueError, RecursionError) as error:
+            wrong = [str(each) for each in error.args]
         listed = "\n".join(f"- {each}" for each in wrong[:_MOST_SHOWN])
         sent += [
             Message("assistant", reply.text),
             Message("user", f"The reply is not valid:\n{listed}\nReply with a corrected object."),
         ]
-    raise Stop("reply", f"The {form.role} gave no valid reply: {' '.join(wrong)}")
+    raise Stop("reply", f"The {form.role} gave no valid reply: {' '.join(wrong[:_MOST_SHOWN])}")
 
 
 def _read(text: str, form: Form) -> dict[str, Json]:
@@ -130,7 +130,6 @@ def _read(text: str, form: Form) -> dict[str, Json]:
             raise ValueError("There is an integer of more than 64 bits; write it as text.")
         reply = {**form.absent, **found}
         if violations := Schema.load(form.schema).violations(reply):
-            said = (f"{each.pointer or '/'}: {each.message}" for each in violations)
-            raise ValueError("\n- ".join(said))
+            raise ValueError(*(f"{each.pointer or '/'}: {each.message}" for each in violations))
         return reply
     raise ValueError("There is no JSON object in the reply.")
