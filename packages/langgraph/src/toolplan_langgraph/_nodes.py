@@ -29,6 +29,7 @@ from toolplan_langgraph._replies import (
 from toolplan_langgraph._runs import Running, run_name, run_once
 from toolplan_langgraph.approval import Refused, ask_approval
 from toolplan_langgraph.configuration import (
+    Caps,
     Configuration,
     ConfigurationError,
     experts_text,
@@ -40,42 +41,6 @@ from toolplan_langgraph.state import FRESH, Progress, State, Stop, Task, current
 Goto: TypeAlias = Command[str]
 
 _NO_PLAN: Final = "None of the experts can do this."
-
-
-class Setup(Struct, frozen=True):
-    """The parts that the nodes use; `new_id` names messages, `clock` returns the time in UTC."""
-
-    configuration: Configuration
-    experts: Experts
-    models: RoleModels
-    running: Running
-    clock: Callable[[], datetime]
-    new_id: Callable[[], str]
-
-
-def configured(setup: Setup, configurable: Mapping[str, Any], opened: OpenModels) -> Setup:
-    """Return `setup` with the prompts and models of one call.
-
-    Raises:
-        ConfigurationError: a field does not exist, is not text, or cannot change after the graph
-            was built, or the name of a model is not valid.
-    """
-    fixed = ("mcp_server_config", "confidence", "caps")
-    models, prompts = setup.models._asdict(), dict[str, Json]()
-    for name, value in configurable.items():
-        role = name.removesuffix("_model")
-        if name in fixed:
-            raise ConfigurationError(f"{name} is given to build_graph, not to a call.")
-        if role != name and role in models:
-            models[role] = value
-        elif name.endswith(("_model", "_prompt")):
-            prompts[name] = value
-    configuration = setup.configuration.with_fields(prompts)
-    try:
-        roles = RoleModels(**{role: opened(model) for role, model in models.items()})
-    except ModelError as error:
-        raise ConfigurationError(error.with_help) from None
-    return replace(setup, configuration=configuration, models=roles)
 
 
 NODES: Final = {
@@ -93,19 +58,51 @@ NODES: Final = {
 """The nodes, methods of `Nodes`, and the nodes that may follow each."""
 
 
-class Nodes:
-    """The nodes. One that reaches a limit raises `Stop`."""
+class Nodes(Struct, frozen=True):
+    """The nodes. One that reaches a limit raises `Stop`.
 
-    def __init__(self, setup: Setup) -> None:
-        self._setup = setup
-        self._configuration = setup.configuration
-        self._caps = setup.configuration.caps
+    `new_id` names messages, `clock` returns the time in UTC.
+    """
+
+    configuration: Configuration
+    experts: Experts
+    models: RoleModels
+    running: Running
+    clock: Callable[[], datetime]
+    new_id: Callable[[], str]
+
+    def configured(self, configurable: Mapping[str, Any], opened: OpenModels) -> Nodes:
+        """Return the nodes with the prompts and models of one call.
+
+        Raises:
+            ConfigurationError: a field does not exist, is not text, or cannot change after the
+                graph was built, or the name of a model is not valid.
+        """
+        models, prompts = self.models._asdict(), dict[str, Json]()
+        for name, value in configurable.items():
+            role = name.removesuffix("_model")
+            if name in ("mcp_server_config", "confidence", "caps"):
+                raise ConfigurationError(f"{name} is given to build_graph, not to a call.")
+            if role != name and role in models:
+                models[role] = value
+            elif name.endswith(("_model", "_prompt")):
+                prompts[name] = value
+        configuration = self.configuration.with_fields(prompts)
+        try:
+            roles = RoleModels(**{role: opened(model) for role, model in models.items()})
+        except ModelError as error:
+            raise ConfigurationError(error.with_help) from None
+        return replace(self, configuration=configuration, models=roles)
+
+    @property
+    def _caps(self) -> Caps:
+        return self.configuration.caps
 
     async def planner(self, state: State) -> Goto:
         """Ask for a plan, or for the next task of the current plan."""
         current, progress = state.get("planner_result"), self._turned(state)
-        names = self._setup.experts.names
-        described = dict(self._configuration.get_mcp_server_descriptions())
+        names = self.experts.names
+        described = dict(self.configuration.get_mcp_server_descriptions())
         experts = experts_text([(name, described.get(name, "")) for name in names])
         now = f"The current plan: {_json(cast('Json', current))}"
         if progress["trouble"]:
@@ -114,7 +111,7 @@ class Nodes:
             "planner",
             progress,
             [
-                self._system(self._configuration.planner_system_prompt, f"Experts:\n{experts}"),
+                self._system(self.configuration.planner_system_prompt, f"Experts:\n{experts}"),
                 *self._recent(state["messages"]),
                 Message("user", now),
             ],
@@ -145,11 +142,11 @@ class Nodes:
         """Ask the current expert for its next step, with that expert's tools only."""
         progress, task = _progress(state), _task(state)
         try:
-            tools = await self._setup.experts.tools(task["expert"])
+            tools = await self.experts.tools(task["expert"])
         except ExpertUnavailable as error:
             return self._cannot(state, f"The expert {task['expert']!r} is not available: {error}")
         system = self._system(
-            self._configuration.orchestrate_system_prompt,
+            self.configuration.orchestrate_system_prompt,
             f"Your tools:\n{_tools_text(tools)}",
             f"The whole plan: {_json(cast('Json', state.get('planner_result')))}",
         )
@@ -192,7 +189,7 @@ class Nodes:
                     answer = text.strip()
                 case _:
                     pass
-        message = HumanMessage(answer, id=self._setup.new_id())
+        message = HumanMessage(answer, id=self.new_id())
         return _go(
             "planner" if clarifies else "orchestrate",
             messages=[message],
@@ -204,7 +201,7 @@ class Nodes:
         message, task = state["messages"][-1], _task(state)
         calls = message.tool_calls if isinstance(message, AIMessage) else []
         try:
-            tools = await self._setup.experts.tools(task["expert"])
+            tools = await self.experts.tools(task["expert"])
             answers = await self._results(calls, tools, task, str(message.id))
         except (ExpertUnavailable, CannotRun) as error:
             answers = [failed(call, str(error)) for call in calls]
@@ -217,14 +214,14 @@ class Nodes:
             "task_assessment",
             progress,
             [
-                self._system(self._configuration.task_assessment_system_prompt),
+                self._system(self.configuration.task_assessment_system_prompt),
                 *transcript(state["messages"][progress["began"] :], self._caps.result_chars),
                 Message("user", f"The task: {task['task']}\nIs it done?"),
             ],
             ASSESSMENT_FORM,
             lambda _: (),
         )
-        sure = cast("float", reply["confidence"]) >= self._configuration.confidence
+        sure = cast("float", reply["confidence"]) >= self.configuration.confidence
         missing = str(reply["explanation"])
         if reply["is_completed"] is True and sure:
             progress = _asked(progress, assessment="")
@@ -253,11 +250,11 @@ class Nodes:
     async def generate_response(self, state: State) -> Goto:
         """Write the answer from the whole conversation, and remove the plan."""
         request = [
-            self._system(self._configuration.generate_response_system_prompt),
+            self._system(self.configuration.generate_response_system_prompt),
             *transcript(state["messages"], self._caps.result_chars),
             Message("user", "Write the answer for the user."),
         ]
-        model = cast("Model", self._setup.models.generate_response)
+        model = cast("Model", self.models.generate_response)
         reply = await complete(model, ModelRequest(tuple(request)))
         return _go(
             END,
@@ -278,7 +275,7 @@ class Nodes:
     async def _results(
         self, calls: list[ToolCall], tools: Toolbox, task: Task, message_id: str
     ) -> list[ToolMessage]:
-        running = self._setup.running
+        running = self.running
         compiled = compiled_calls(calls, tools, running.limits)
         if compiled.plan is None:
             return not_called(calls, compiled)
@@ -333,18 +330,18 @@ class Nodes:
         if progress["rounds"] >= self._caps.rounds:
             message = f"Models were asked {progress['rounds']} times without coming to an end."
             raise Stop("rounds", f"{message} Say how to continue.")
-        model = cast("Model", getattr(self._setup.models, role))  # `configured` has opened it
+        model = cast("Model", getattr(self.models, role))  # `configured` has opened it
         return await structured_reply(model, messages, form, problems, self._caps.replies)
 
     def _system(self, prompt: str, *more: str) -> Message:
-        now = self._setup.clock().isoformat(timespec="seconds")
+        now = self.clock().isoformat(timespec="seconds")
         return Message("system", "\n\n".join([prompt, *more, f"The time is {now}."]))
 
     def _recent(self, messages: list[AnyMessage]) -> list[Message]:
         return transcript(messages[-self._caps.messages :], self._caps.result_chars)
 
     def _message(self, text: str) -> AIMessage:
-        return AIMessage(text, id=self._setup.new_id())
+        return AIMessage(text, id=self.new_id())
 
 
 def _go(goto: str, **update: object) -> Goto:

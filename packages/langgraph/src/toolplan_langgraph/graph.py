@@ -18,7 +18,7 @@ from toolplan.plan import Limits
 from toolplan.providers import ModelError
 from toolplan.storage.journal import Store
 from toolplan.tools import Toolbox
-from toolplan_langgraph._nodes import NODES, Goto, Nodes, Setup, configured
+from toolplan_langgraph._nodes import NODES, Goto, Nodes
 from toolplan_langgraph._runs import Running
 from toolplan_langgraph.configuration import Configuration, ConfigurationError
 from toolplan_langgraph.experts import Experts
@@ -72,27 +72,27 @@ def build_graph(
     roles = models if isinstance(models, RoleModels) else RoleModels.of(models)
     running = Running(journal, limits, timeout_s)
     opened = OpenModels(keys)
-    setup = Setup(configuration, known, roles, running, clock, new_id)
+    nodes = Nodes(configuration, known, roles, running, clock, new_id)
 
     builder: Any = StateGraph
     graph = builder(state_schema, input_schema=InputState if state_schema is State else None)
     graph.add_edge(START, "planner")
     for name, after in NODES.items():
-        graph.add_node(name, _node(name, setup, opened), destinations=after)
+        graph.add_node(name, _node(name, nodes, opened), destinations=after)
     # the limit of LangGraph itself comes after ours, which say why the graph ended
     most = configuration.caps.rounds * _NODES_PER_ROUND + 20
     return graph.compile(checkpointer=checkpointer).with_config({"recursion_limit": most})
 
 
 def _node(
-    name: str, setup: Setup, opened: OpenModels
+    name: str, nodes: Nodes, opened: OpenModels
 ) -> Callable[[State, RunnableConfig], Awaitable[Goto]]:
     """Return a node that ends the graph with the reason where a limit is reached."""
 
     async def node(state: State, config: RunnableConfig) -> Goto:
-        nodes = Nodes(configured(setup, config.get("configurable", {}), opened))
+        configured = nodes.configured(config.get("configurable", {}), opened)
         try:
-            return await getattr(nodes, name)(state)
+            return await getattr(configured, name)(state)
         except Stop as stop:
             update = {**stop.update, "stopped": stop.stopped}
         except ModelError as error:
