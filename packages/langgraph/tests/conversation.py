@@ -72,6 +72,7 @@ class Conversation:
 
     Attributes:
         planner: likewise `expert`, `assessor`, `responder`: what each role is asked.
+        waste: likewise `notes`: the tools of the usual experts.
         visited: the nodes that were left so far, in order.
         written: what was written to the stream of custom values.
         interrupts: what the graph has shown to a person, in order.
@@ -79,7 +80,7 @@ class Conversation:
 
     def __init__(
         self,
-        experts: Experts | Mapping[str, Toolbox],
+        known: Experts | Mapping[str, Toolbox] | None = None,
         *,
         planner: Sequence[ModelReply],
         expert: Sequence[ModelReply] = (says("Done."),),
@@ -90,6 +91,7 @@ class Conversation:
         journal: Journal | None = None,
         thread: str = "t1",
     ) -> None:
+        usual, self.waste, self.notes = experts()
         self.planner = ScriptedModel(planner)
         self.expert = ScriptedModel(expert)
         self.assessor = ScriptedModel(assessor)
@@ -98,7 +100,7 @@ class Conversation:
         models = RoleModels(self.planner, self.expert, self.assessor, self.responder)
         compiled = build_graph(
             configuration or Configuration(),
-            experts,
+            usual if known is None else known,
             models,
             checkpointer=InMemorySaver() if checkpointer is None else checkpointer,
             journal=journal,

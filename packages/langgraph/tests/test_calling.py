@@ -26,31 +26,27 @@ from toolplan_langgraph import (
 )
 
 
-def test_two_calls_in_one_message_run_at_the_same_time_and_are_both_answered() -> None:
+async def test_two_calls_in_one_message_run_at_the_same_time_and_are_both_answered() -> None:
     """F004-9: every call gets its ToolMessage, in order."""
     both = asyncio.Event()
-
-    async def story() -> None:
-        scripted = ScriptedTools()
-        scripted.add("left", Gives({"n": 1}, until=both))
-        scripted.add("right", Gives({"n": 2}, until=both))
-        talked = Conversation(
-            {"waste": scripted.toolbox},
-            planner=[plan(TWO[0])],
-            expert=[calls(("left", {}), ("right", {})), says("Both.")],
-        )
-        talking = asyncio.create_task(talked.says("Both, please"))
-        await scripted.started("left")
-        await scripted.started("right")
-        both.set()
-        state = await talking
-        assert scripted.most_running == 2
-        assert answers(state) == ['{"n": 1}', '{"n": 2}']
-        (message,) = [m for m in state["messages"] if isinstance(m, AIMessage) and m.tool_calls]
-        answered = [m.tool_call_id for m in state["messages"] if isinstance(m, ToolMessage)]
-        assert answered == [call["id"] for call in message.tool_calls]
-
-    asyncio.run(story())
+    scripted = ScriptedTools()
+    scripted.add("left", Gives({"n": 1}, until=both))
+    scripted.add("right", Gives({"n": 2}, until=both))
+    talked = Conversation(
+        {"waste": scripted.toolbox},
+        planner=[plan(TWO[0])],
+        expert=[calls(("left", {}), ("right", {})), says("Both.")],
+    )
+    talking = asyncio.create_task(talked.says("Both, please"))
+    await scripted.started("left")
+    await scripted.started("right")
+    both.set()
+    state = await talking
+    assert scripted.most_running == 2
+    assert answers(state) == ['{"n": 1}', '{"n": 2}']
+    (message,) = [m for m in state["messages"] if isinstance(m, AIMessage) and m.tool_calls]
+    answered = [m.tool_call_id for m in state["messages"] if isinstance(m, ToolMessage)]
+    assert answered == [call["id"] for call in message.tool_calls]
 
 
 def test_a_call_may_use_what_an_earlier_call_of_the_message_gives() -> None:
@@ -88,9 +84,7 @@ def test_what_a_tool_gives_stays_data_when_it_looks_like_a_reference() -> None:
 
 def test_a_call_that_fails_is_answered_with_its_error_and_assessed() -> None:
     """F004-9, F004-10."""
-    known, _, _ = experts()
     talked = Conversation(
-        known,
         planner=[plan(TWO[0])],
         expert=[calls(("broken", {}), ("shipments", {})), says("Partly.")],
     )
@@ -103,67 +97,52 @@ def test_a_call_that_fails_is_answered_with_its_error_and_assessed() -> None:
 
 def test_one_wrong_call_keeps_its_neighbours_from_being_made() -> None:
     """F004-9: input that is refused made no call, and each call learns why."""
-    known, waste, _ = experts()
     talked = Conversation(
-        known,
         planner=[plan(TWO[0])],
         expert=[calls(("weigh_all", {}), ("facilities", {})), says("Sorry.")],
     )
     state = talk(talked, "How many shipments?")
-    assert waste.calls == []
+    assert talked.waste.calls == []
     wrong, neighbour = answers(state)
     assert wrong.startswith("Error: There is no tool 'weigh_all'")
     assert neighbour == "Error: Not called: another call of the same message is wrong."
 
 
-def test_a_call_with_effects_is_shown_and_made_when_it_is_approved() -> None:
+async def test_a_call_with_effects_is_shown_and_made_when_it_is_approved() -> None:
     """F004-9: the same approval as everywhere, bound to what was shown."""
-    known, _, notes = experts()
     talked = Conversation(
-        known, planner=[plan(TWO[1])], expert=[calls(("add", {"text": "two"})), says("Noted.")]
+        planner=[plan(TWO[1])], expert=[calls(("add", {"text": "two"})), says("Noted.")]
     )
-
-    async def story() -> None:
-        await talked.says("Note it")
-        (shown,) = talked.interrupts
-        assert shown["kind"] == "approval"
-        assert shown["expert"] == "notes"
-        assert shown["effects"][0]["args"] == {"text": "two"}
-        assert notes.calls == []
-        await talked.resumes(True)  # an approval of nothing in particular is none
-        await talked.resumes({"approve": "0" * 64})
-        assert notes.calls == []
-        assert len(talked.interrupts) == 3
-        assert "note" in talked.interrupts[-1]
-        await talked.resumes(approved(shown))
-        assert [call.args for call in notes.calls] == [{"text": "two"}]
-
-    asyncio.run(story())
+    await talked.says("Note it")
+    (shown,) = talked.interrupts
+    assert shown["kind"] == "approval"
+    assert shown["expert"] == "notes"
+    assert shown["effects"][0]["args"] == {"text": "two"}
+    assert talked.notes.calls == []
+    await talked.resumes(True)  # an approval of nothing in particular is none
+    await talked.resumes({"approve": "0" * 64})
+    assert talked.notes.calls == []
+    assert len(talked.interrupts) == 3
+    assert "note" in talked.interrupts[-1]
+    await talked.resumes(approved(shown))
+    assert [call.args for call in talked.notes.calls] == [{"text": "two"}]
 
 
 @pytest.mark.parametrize("word", [refused("Not today."), False])
-def test_a_call_with_effects_that_is_refused_is_answered_so(word: object) -> None:
+async def test_a_call_with_effects_that_is_refused_is_answered_so(word: object) -> None:
     """F004-9."""
-    known, _, notes = experts()
     talked = Conversation(
-        known, planner=[plan(TWO[1])], expert=[calls(("add", {"text": "two"})), says("Well.")]
+        planner=[plan(TWO[1])], expert=[calls(("add", {"text": "two"})), says("Well.")]
     )
-
-    async def story() -> None:
-        await talked.says("Note it")
-        state = await talked.resumes(word)
-        assert answers(state)[0].startswith("Error: The user refused it; no call was made.")
-        assert notes.calls == []
-
-    asyncio.run(story())
+    await talked.says("Note it")
+    state = await talked.resumes(word)
+    assert answers(state)[0].startswith("Error: The user refused it; no call was made.")
+    assert talked.notes.calls == []
 
 
 def test_events_of_runs_are_written_to_the_stream() -> None:
     """F004-9: who watches the graph sees each call begin and end."""
-    known, _, _ = experts()
-    talked = Conversation(
-        known, planner=[plan(TWO[0])], expert=[calls(("shipments", {})), says("Two.")]
-    )
+    talked = Conversation(planner=[plan(TWO[0])], expert=[calls(("shipments", {})), says("Two.")])
     talk(talked, "How many shipments?")
     assert [each["event"]["kind"] for each in talked.written] == [
         "run-started",

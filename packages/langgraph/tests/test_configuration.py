@@ -103,14 +103,14 @@ def test_a_configuration_is_read_from_json() -> None:
 @pytest.mark.parametrize(
     ("document", "complaint"),
     [
-        ({"planer_model": "x"}, "no field 'planer_model'. Did you mean 'planner_model'"),
-        ({"planner_model": 4}, "planner_model must be a text."),
-        ({"mcp_server_config": []}, "mcp_server_config must be an object."),
-        ({"confidence": "high"}, "confidence must be a number."),
-        ({"confidence": 7}, "confidence must be from 0 to 1"),
-        ({"caps": {"attempt": 1}}, "Did you mean 'caps.attempts'"),
-        ({"caps": {"attempts": True}}, "caps.attempts must be a whole number."),
-        ({"caps": {"attempts": 0}}, "caps.attempts must be 1 or more, not 0."),
+        ({"planer_model": "x"}, "unknown field `planer_model`"),
+        ({"planner_model": 4}, "got `int` - at `$.planner_model`"),
+        ({"mcp_server_config": []}, "got `array` - at `$.mcp_server_config`"),
+        ({"confidence": "high"}, "got `str` - at `$.confidence`"),
+        ({"confidence": 7}, "<= 1.0 - at `$.confidence`"),
+        ({"caps": {"attempt": 1}}, "unknown field `attempt` - at `$.caps`"),
+        ({"caps": {"attempts": True}}, "got `bool` - at `$.caps.attempts`"),
+        ({"caps": {"attempts": 0}}, "`int` >= 1 - at `$.caps.attempts`"),
     ],
 )
 def test_a_configuration_that_cannot_be_used_says_why(

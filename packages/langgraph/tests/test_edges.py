@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from langchain_core.messages import HumanMessage
 
@@ -24,16 +22,14 @@ from toolplan.tools import Toolbox
 from toolplan_langgraph import (
     Caps,
     Configuration,
+    Experts,
     ExpertUnavailable,
-    NamedExperts,
 )
 
 
 def test_a_plan_of_two_tasks_goes_through_every_node_to_the_response() -> None:
     """F004-5, F004-6, F004-7, F004-8, F004-10, F004-12, F004-13, F004-14, F004-15."""
-    known, waste, _ = experts()
     talked = Conversation(
-        known,
         planner=[plan(*TWO)],
         expert=[calls(("shipments", {})), says("There are two; noted.")],
     )
@@ -49,7 +45,7 @@ def test_a_plan_of_two_tasks_goes_through_every_node_to_the_response() -> None:
         "advance_to_next_task",
         "generate_response",
     ]
-    assert [call.tool for call in waste.calls] == ["shipments"]
+    assert [call.tool for call in talked.waste.calls] == ["shipments"]
     assert last(state).text == "That is all."
     assert state.get("planner_result") is None
     assert state.get("task_completed") is False
@@ -58,53 +54,44 @@ def test_a_plan_of_two_tasks_goes_through_every_node_to_the_response() -> None:
 
 def test_an_expert_is_shown_its_own_tools_only_and_can_call_no_others() -> None:
     """F004-7: what a model makes up is not believed."""
-    known, _, notes = experts()
     talked = Conversation(
-        known, planner=[plan(TWO[0])], expert=[calls(("add", {"text": "x"})), says("Well.")]
+        planner=[plan(TWO[0])], expert=[calls(("add", {"text": "x"})), says("Well.")]
     )
     state = talk(talked, "Add a note")
     shown = asked(talked.expert, 0)
     assert '"name":"shipments"' in shown
     assert '"name":"add"' not in shown
-    assert notes.calls == []
+    assert talked.notes.calls == []
     assert answers(state)[0].startswith("Error: There is no tool 'add'")
 
 
-def test_an_expert_asks_a_person_who_answers_it_and_no_one_else() -> None:
+async def test_an_expert_asks_a_person_who_answers_it_and_no_one_else() -> None:
     """F004-8, C-33: an interrupt, not the model's own question back as a human's word."""
-    known, waste, _ = experts()
     talked = Conversation(
-        known,
         planner=[plan(TWO[0])],
         expert=[says("Which site?", "ask_human"), calls(("shipments", {})), says("Two.")],
     )
-
-    async def story() -> None:
-        state = await talked.says("How many shipments?")
-        assert talked.interrupts == [
-            {
-                "kind": "question",
-                "question": "Which site?",
-                "task": {"expert": "waste", "task": "Find the shipments."},
-            }
-        ]
-        assert waste.calls == []
-        assert len([m for m in state["messages"] if isinstance(m, HumanMessage)]) == 1
-        await talked.resumes({"nonsense": 1})  # asked again
-        assert len(talked.interrupts) == 2
-        await talked.resumes({"answer": "Berlin"})
-        assert talked.visited[:4] == ["planner", "orchestrate", "human_input", "orchestrate"]
-        assert "Berlin" in asked(talked.expert, 1)
-        assert len(waste.calls) == 1
-
-    asyncio.run(story())
+    state = await talked.says("How many shipments?")
+    assert talked.interrupts == [
+        {
+            "kind": "question",
+            "question": "Which site?",
+            "task": {"expert": "waste", "task": "Find the shipments."},
+        }
+    ]
+    assert talked.waste.calls == []
+    assert len([m for m in state["messages"] if isinstance(m, HumanMessage)]) == 1
+    await talked.resumes({"nonsense": 1})  # asked again
+    assert len(talked.interrupts) == 2
+    await talked.resumes({"answer": "Berlin"})
+    assert talked.visited[:4] == ["planner", "orchestrate", "human_input", "orchestrate"]
+    assert "Berlin" in asked(talked.expert, 1)
+    assert len(talked.waste.calls) == 1
 
 
 def test_an_expert_that_does_not_know_has_the_planner_find_another_way() -> None:
     """F004-8, C-33: IDK plans again, with the explanation."""
-    known, _, _ = experts()
     talked = Conversation(
-        known,
         planner=[plan(TWO[1]), plan(TWO[0])],
         expert=[says("I have no shipments.", "idk"), says("Two.")],
     )
@@ -116,8 +103,7 @@ def test_an_expert_that_does_not_know_has_the_planner_find_another_way() -> None
 
 def test_experts_that_never_know_end_with_the_reason() -> None:
     """F004-8, C-33: IDK never loops."""
-    known, _, _ = experts()
-    talked = Conversation(known, planner=[plan(TWO[0])], expert=[says("No idea.", "idk")])
+    talked = Conversation(planner=[plan(TWO[0])], expert=[says("No idea.", "idk")])
     state = talk(talked, "How many shipments?")
     assert talked.visited == [*["planner", "orchestrate"] * 3, "give_up"]
     stopped = state.get("stopped")
@@ -128,9 +114,7 @@ def test_experts_that_never_know_end_with_the_reason() -> None:
 
 def test_a_task_that_is_never_done_ends_at_the_cap_with_the_reason() -> None:
     """F004-11, F004-12: false leads back, but not for ever."""
-    known, waste, _ = experts()
     talked = Conversation(
-        known,
         planner=[plan(*TWO)],
         expert=[calls(("shipments", {}))],
         assessor=[done(False, "The weights are missing.")],
@@ -142,7 +126,7 @@ def test_a_task_that_is_never_done_ends_at_the_cap_with_the_reason() -> None:
         *["orchestrate", "call_tool", "assess_task_completion"] * 3,
         "give_up",
     ]
-    assert len(waste.calls) == 3
+    assert len(talked.waste.calls) == 3
     stopped = state.get("stopped")
     assert stopped is not None
     assert stopped["reason"] == "attempts"
@@ -153,33 +137,26 @@ def test_a_task_that_is_never_done_ends_at_the_cap_with_the_reason() -> None:
     )
 
 
-def test_all_roles_together_are_asked_a_bounded_number_of_times() -> None:
+async def test_all_roles_together_are_asked_a_bounded_number_of_times() -> None:
     """F004-12: the cap over everything; a new word of a person lets it continue."""
-    known, _, _ = experts()
     talked = Conversation(
-        known,
         planner=[plan(TWO[0]), plan(decision="continue")],
         assessor=[*[done(False)] * 3, done()],
         configuration=Configuration(caps=Caps(attempts=50, rounds=6)),
     )
-
-    async def story() -> None:
-        state = await talked.says("How many shipments?")
-        stopped = state.get("stopped")
-        assert stopped is not None
-        assert stopped["reason"] == "rounds"
-        state = await talked.says("Go on")
-        assert state.get("stopped") is None
-        assert last(state).text == "That is all."
-
-    asyncio.run(story())
+    state = await talked.says("How many shipments?")
+    stopped = state.get("stopped")
+    assert stopped is not None
+    assert stopped["reason"] == "rounds"
+    state = await talked.says("Go on")
+    assert state.get("stopped") is None
+    assert last(state).text == "That is all."
 
 
 def test_an_assessment_without_confidence_is_none() -> None:
     """F004-11."""
-    known, _, _ = experts()
     talked = Conversation(
-        known, planner=[plan(TWO[0])], assessor=[done(confidence=0.5), done(confidence=0.7)]
+        planner=[plan(TWO[0])], assessor=[done(confidence=0.5), done(confidence=0.7)]
     )
     talk(talked, "How many shipments?")
     assert talked.visited.count("orchestrate") == 2
@@ -187,9 +164,8 @@ def test_an_assessment_without_confidence_is_none() -> None:
 
 def test_the_assessor_is_shown_the_current_task_only() -> None:
     """F004-11: messages since the task began, not the whole transcript each time."""
-    known, _, _ = experts()
     talked = Conversation(
-        known, planner=[plan(*TWO)], expert=[says("First result."), says("Second result.")]
+        planner=[plan(*TWO)], expert=[says("First result."), says("Second result.")]
     )
     talk(talked, "How many shipments?")
     shown = asked(talked.assessor)
@@ -202,7 +178,7 @@ def test_an_expert_whose_tools_cannot_be_had_does_not_end_the_conversation() -> 
     """F004-7: the planner learns of it, and finds another."""
     known, _, _ = experts()
 
-    class Down(NamedExperts):
+    class Down(Experts):
         async def tools(self, expert: str) -> Toolbox:
             if expert == "notes":
                 raise ExpertUnavailable("it did not start")
@@ -227,9 +203,7 @@ def test_an_expert_whose_tools_cannot_be_had_does_not_end_the_conversation() -> 
 )
 def test_a_step_that_says_nothing_usable_is_asked_for_again(reply: str, complaint: str) -> None:
     """F004-7."""
-    known, _, _ = experts()
     talked = Conversation(
-        known,
         planner=[plan(TWO[0])],
         expert=[f"<think>{{}}</think>```json\n{reply}\n```", says("Two.")],
         configuration=Configuration(caps=Caps(calls=2)),
@@ -240,9 +214,8 @@ def test_a_step_that_says_nothing_usable_is_asked_for_again(reply: str, complain
 
 def test_the_response_is_written_from_the_whole_conversation() -> None:
     """F004-15."""
-    known, _, _ = experts()
     talked = Conversation(
-        known, planner=[plan(*TWO)], expert=[says("First result."), says("Second result.")]
+        planner=[plan(*TWO)], expert=[says("First result."), says("Second result.")]
     )
     talk(talked, "How many shipments?")
     shown = asked(talked.responder)

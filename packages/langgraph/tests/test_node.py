@@ -106,33 +106,25 @@ def test_the_events_of_a_node_come_through_the_stream_of_the_graph_around() -> N
     ]
 
 
-def test_a_plan_with_effects_interrupts_and_runs_exactly_what_was_shown() -> None:
+async def test_a_plan_with_effects_interrupts_and_runs_exactly_what_was_shown() -> None:
     """F004-9: planned once; the second proposal is never asked for."""
     scripted = tools()
     graph = around(scripted, WRITES, READS)
-
-    async def story() -> dict[str, Any]:
-        state = await graph.ainvoke(asking(), CONFIG)
-        (shown,) = (each.value for each in state["__interrupt__"])
-        assert shown["question"] == "How many?"
-        assert shown["effects"][0]["args"] == {"text": "x"}
-        assert scripted.calls == []
-        return await graph.ainvoke(Command(resume=approved(shown)), CONFIG)
-
-    state = asyncio.run(story())
+    state = await graph.ainvoke(asking(), CONFIG)
+    (shown,) = (each.value for each in state["__interrupt__"])
+    assert shown["question"] == "How many?"
+    assert shown["effects"][0]["args"] == {"text": "x"}
+    assert scripted.calls == []
+    state = await graph.ainvoke(Command(resume=approved(shown)), CONFIG)
     assert state["toolplan"]["kind"] == "answered"
     assert [call.tool for call in scripted.calls] == ["write"]
 
 
-def test_a_plan_that_is_refused_calls_nothing() -> None:
+async def test_a_plan_that_is_refused_calls_nothing() -> None:
     scripted = tools()
     graph = around(scripted, WRITES)
-
-    async def story() -> dict[str, Any]:
-        await graph.ainvoke(asking(), CONFIG)
-        return await graph.ainvoke(Command(resume=refused("Not now.")), CONFIG)
-
-    state = asyncio.run(story())
+    await graph.ainvoke(asking(), CONFIG)
+    state = await graph.ainvoke(Command(resume=refused("Not now.")), CONFIG)
     assert state["toolplan"]["kind"] == "refused"
     assert "Not now." in state["messages"][-1].text
     assert scripted.calls == []
@@ -181,7 +173,7 @@ def test_a_tool_answers_and_outside_of_a_graph_changes_nothing() -> None:
     assert [call.tool for call in scripted.calls] == ["rows", "echo"]
 
 
-def test_a_tool_inside_of_a_graph_interrupts_and_resumes() -> None:
+async def test_a_tool_inside_of_a_graph_interrupts_and_resumes() -> None:
     scripted = tools()
     node = toolplan_node(App(scripted.toolbox, ScriptedPlanner(WRITES, READS)))
     builder: Any = StateGraph(Around)
@@ -189,15 +181,11 @@ def test_a_tool_inside_of_a_graph_interrupts_and_resumes() -> None:
     builder.set_entry_point("tools")
     graph = cast("Graph", builder.compile(checkpointer=InMemorySaver()))
     call = {"name": "toolplan", "args": {"question": "Write it"}, "id": "1", "type": "tool_call"}
-
-    async def story() -> dict[str, Any]:
-        asked = AIMessage("", tool_calls=[cast("Any", call)])
-        state = await graph.ainvoke({"messages": [asked]}, CONFIG)
-        (shown,) = (each.value for each in state["__interrupt__"])
-        assert scripted.calls == []
-        return await graph.ainvoke(Command(resume=approved(shown)), CONFIG)
-
-    state = asyncio.run(story())
+    asked = AIMessage("", tool_calls=[cast("Any", call)])
+    state = await graph.ainvoke({"messages": [asked]}, CONFIG)
+    (shown,) = (each.value for each in state["__interrupt__"])
+    assert scripted.calls == []
+    state = await graph.ainvoke(Command(resume=approved(shown)), CONFIG)
     assert isinstance(state["messages"][-1], ToolMessage)
     assert [made.tool for made in scripted.calls] == ["write"]
 

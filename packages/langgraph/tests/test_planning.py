@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
@@ -13,7 +11,6 @@ from packages.langgraph.tests.conversation import (
     asked,
     clarify,
     done,
-    experts,
     last,
     plan,
     talk,
@@ -26,9 +23,8 @@ from toolplan_langgraph import (
 
 def test_the_planner_sees_the_messages_the_experts_the_plan_and_the_time() -> None:
     """F004-2, F004-5."""
-    known, _, _ = experts()
     configuration = Configuration({"waste": {"command": "x", "description": "Knows  waste."}})
-    talked = Conversation(known, planner=[plan(*TWO)], configuration=configuration)
+    talked = Conversation(planner=[plan(*TWO)], configuration=configuration)
     talk(talked, "How many shipments?")
     shown = asked(talked.planner, 0)
     for part in ("How many shipments?", "- waste: Knows waste.", "- notes: ", "2025-10-12T08:00"):
@@ -38,59 +34,46 @@ def test_the_planner_sees_the_messages_the_experts_the_plan_and_the_time() -> No
 
 def test_an_empty_plan_ends_with_an_explanation() -> None:
     """F004-6."""
-    known, _, _ = experts()
-    talked = Conversation(known, planner=[plan(explanation="Nobody here can sing.")])
+    talked = Conversation(planner=[plan(explanation="Nobody here can sing.")])
     state = talk(talked, "Sing")
     assert talked.visited == ["planner"]
     assert last(state).text == "Nobody here can sing."
 
 
-def test_a_clarification_wins_over_a_plan_and_continues_with_the_answer() -> None:
+async def test_a_clarification_wins_over_a_plan_and_continues_with_the_answer() -> None:
     """F004-5, C-34: asked through an interrupt, answered by a person, planned again."""
-    known, _, _ = experts()
     both = plan(TWO[0], clarification="Which week?")
-    talked = Conversation(known, planner=[both, plan(TWO[0])])
-
-    async def story() -> None:
-        state = await talked.says("How many shipments?")
-        assert isinstance(last(state), AIMessage)
-        assert last(state).text == "Which week?"
-        assert talked.interrupts[0]["kind"] == "clarification"
-        assert talked.visited == [
-            "planner",
-        ]
-        result = state.get("planner_result")
-        assert result is not None
-        assert result["clarification"] == "Which week?"
-        state = await talked.resumes("The last one")
-        assert [m.text for m in state["messages"] if isinstance(m, HumanMessage)] == [
-            "How many shipments?",
-            "The last one",
-        ]
-        assert talked.visited[:4] == ["planner", "human_input", "planner", "orchestrate"]
-        assert "The last one" in asked(talked.planner)
-
-    asyncio.run(story())
+    talked = Conversation(planner=[both, plan(TWO[0])])
+    state = await talked.says("How many shipments?")
+    assert isinstance(last(state), AIMessage)
+    assert last(state).text == "Which week?"
+    assert talked.interrupts[0]["kind"] == "clarification"
+    assert talked.visited == [
+        "planner",
+    ]
+    result = state.get("planner_result")
+    assert result is not None
+    assert result["clarification"] == "Which week?"
+    state = await talked.resumes("The last one")
+    assert [m.text for m in state["messages"] if isinstance(m, HumanMessage)] == [
+        "How many shipments?",
+        "The last one",
+    ]
+    assert talked.visited[:4] == ["planner", "human_input", "planner", "orchestrate"]
+    assert "The last one" in asked(talked.planner)
 
 
-def test_a_clarification_may_be_answered_by_a_new_message_as_well() -> None:
+async def test_a_clarification_may_be_answered_by_a_new_message_as_well() -> None:
     """C-34."""
-    known, _, _ = experts()
-    talked = Conversation(known, planner=[clarify("Which week?"), plan(TWO[0])])
-
-    async def story() -> None:
-        await talked.says("How many shipments?")
-        state = await talked.says("The last one")
-        assert last(state).text == "That is all."
-
-    asyncio.run(story())
+    talked = Conversation(planner=[clarify("Which week?"), plan(TWO[0])])
+    await talked.says("How many shipments?")
+    state = await talked.says("The last one")
+    assert last(state).text == "That is all."
 
 
 def test_what_the_planner_says_is_checked_and_goes_back_to_it() -> None:
     """F004-4, F004-5: expert names and the next index are not believed."""
-    known, _, _ = experts()
     talked = Conversation(
-        known,
         planner=[
             plan(("wasted", "Find them.")),
             plan(TWO[0], next_task=4),
@@ -108,8 +91,7 @@ def test_what_the_planner_says_is_checked_and_goes_back_to_it() -> None:
 )
 def test_a_role_that_never_says_anything_usable_ends_the_graph_with_that_reason(reply: str) -> None:
     """F004-5: after three tries, without a traceback."""
-    known, _, _ = experts()
-    talked = Conversation(known, planner=[reply])
+    talked = Conversation(planner=[reply])
     state = talk(talked, "How many shipments?")
     stopped = state.get("stopped")
     assert stopped is not None
@@ -126,25 +108,21 @@ def test_a_role_that_never_says_anything_usable_ends_the_graph_with_that_reason(
         (plan(("waste", "Start again.")), ["Start again."]),
     ],
 )
-def test_a_plan_is_continued_or_replaced_by_the_next_message(second: str, tasks: list[str]) -> None:
+async def test_a_plan_is_continued_or_replaced_by_the_next_message(
+    second: str, tasks: list[str]
+) -> None:
     """F004-4, F004-5: the decision of the planner."""
-    known, _, _ = experts()
     talked = Conversation(
-        known,
         planner=[plan(*TWO), second],
         assessor=[done(), done(False), done()],
         configuration=Configuration(caps=Caps(attempts=1)),
     )
-
-    async def story() -> None:
-        state = await talked.says("How many shipments?")
-        assert "Done: Find the shipments. (waste)" in str(last(state).text)
-        seen = len(talked.expert.requests)
-        await talked.says("Try it again")
-        shown = [str(r.messages[-2].text) for r in talked.expert.requests[seen:]]
-        assert [text.partition("Your task: ")[2] for text in shown] == tasks
-
-    asyncio.run(story())
+    state = await talked.says("How many shipments?")
+    assert "Done: Find the shipments. (waste)" in str(last(state).text)
+    seen = len(talked.expert.requests)
+    await talked.says("Try it again")
+    shown = [str(r.messages[-2].text) for r in talked.expert.requests[seen:]]
+    assert [text.partition("Your task: ")[2] for text in shown] == tasks
 
 
 @pytest.mark.parametrize(
@@ -157,17 +135,14 @@ def test_a_plan_is_continued_or_replaced_by_the_next_message(second: str, tasks:
 )
 def test_a_plan_that_cannot_be_worked_on_is_not_taken(reply: str, complaint: str) -> None:
     """F004-4."""
-    known, _, _ = experts()
-    talked = Conversation(known, planner=[reply, plan(TWO[0])])
+    talked = Conversation(planner=[reply, plan(TWO[0])])
     talk(talked, "How many shipments?")
     assert complaint in asked(talked.planner, 1)
 
 
-def test_what_is_done_is_not_done_again_by_continuing() -> None:
+async def test_what_is_done_is_not_done_again_by_continuing() -> None:
     """F004-4: the index does not go back."""
-    known, _, _ = experts()
     talked = Conversation(
-        known,
         planner=[
             plan(*TWO),
             plan(decision="continue", next_task=0),
@@ -177,11 +152,7 @@ def test_what_is_done_is_not_done_again_by_continuing() -> None:
         assessor=[done(), done(False), done()],
         configuration=Configuration(caps=Caps(attempts=1)),
     )
-
-    async def story() -> None:
-        await talked.says("How many shipments?")
-        await talked.says("Try it again")
-        assert "/next_task: It must be from 1 to 1, not 0" in asked(talked.planner, 2)
-        assert "/plan: It is not the current plan" in asked(talked.planner, 3)
-
-    asyncio.run(story())
+    await talked.says("How many shipments?")
+    await talked.says("Try it again")
+    assert "/next_task: It must be from 1 to 1, not 0" in asked(talked.planner, 2)
+    assert "/plan: It is not the current plan" in asked(talked.planner, 3)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import fields
 
-from packages.langgraph.tests.conversation import TWO, Conversation, experts, plan, talk
+from packages.langgraph.tests.conversation import TWO, Conversation, plan, talk
 from toolplan_langgraph import Configuration
 
 ROLES = ("planner", "orchestrate", "task_assessment", "generate_response")
@@ -28,7 +27,7 @@ BY_PEOPLE_OR_LIMITS = {"human_input", "give_up"}
 
 def test_the_configuration_has_the_names_of_the_document() -> None:
     names = [f"{role}_{part}" for role in ROLES for part in ("system_prompt", "model")]
-    assert [each.name for each in fields(Configuration)][:9] == ["mcp_server_config", *names]
+    assert [*Configuration.__struct_fields__][:9] == ["mcp_server_config", *names]
     assert Configuration().planner_model == "openai/gpt-4o" == Configuration().orchestrate_model
     assert callable(Configuration().get_mcp_server_descriptions)
     assert callable(Configuration().build_experts_context)
@@ -36,8 +35,7 @@ def test_the_configuration_has_the_names_of_the_document() -> None:
 
 def test_the_graph_has_the_arrows_of_the_document() -> None:
     """F004-5 to F004-15, C-33: more arrows lead only to people, to limits, or to another plan."""
-    known, _, _ = experts()
-    conversation = Conversation(known, planner=[plan(*TWO)])
+    conversation = Conversation(planner=[plan(*TWO)])
     drawn = conversation.graph.get_graph()
     arrows = {(each.source, each.target) for each in drawn.edges}
     assert arrows >= ARROWS | INSTEAD_OF_THE_END
@@ -46,8 +44,7 @@ def test_the_graph_has_the_arrows_of_the_document() -> None:
 
 
 def test_the_workflow_goes_along_the_arrows() -> None:
-    known, _, _ = experts()
-    conversation = Conversation(known, planner=[plan(*TWO)])
+    conversation = Conversation(planner=[plan(*TWO)])
     state = talk(conversation, "How many shipments?")
     way = ["__start__", *conversation.visited, "__end__"]
     assert {*itertools.pairwise(way)} <= ARROWS

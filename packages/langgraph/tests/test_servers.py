@@ -28,7 +28,6 @@ from toolplan_langgraph import (
     Configuration,
     Experts,
     ExpertUnavailable,
-    State,
     approved,
     connected_experts,
     refused,
@@ -95,18 +94,14 @@ def whole_story(experts: Experts) -> Conversation:
     )
 
 
-def test_a_conversation_goes_through_every_edge_over_two_servers(experts: Experts) -> None:
+async def test_a_conversation_goes_through_every_edge_over_two_servers(experts: Experts) -> None:
     """F004-5 to F004-15, C-33, C-34: clarify, call twice, refuse, approve, ask, IDK, replace."""
     talked = whole_story(experts)
-
-    async def story() -> State:
-        await talked.says("How many facilities are there? Note it.")
-        await talked.resumes("Berlin")
-        await talked.resumes(refused("Ask me first."))
-        await talked.resumes("Yes")
-        return await talked.resumes(approved(talked.interrupts[-1]))
-
-    state = asyncio.run(story())
+    await talked.says("How many facilities are there? Note it.")
+    await talked.resumes("Berlin")
+    await talked.resumes(refused("Ask me first."))
+    await talked.resumes("Yes")
+    state = await talked.resumes(approved(talked.interrupts[-1]))
     assert tuple(talked.visited) == tuple(node for way in EDGES for node in way)
     kinds = [each["kind"] for each in talked.interrupts]
     assert kinds == ["clarification", "approval", "question", "approval"]
@@ -120,15 +115,11 @@ def test_a_conversation_goes_through_every_edge_over_two_servers(experts: Expert
     assert last(state).text == "Noted."
 
 
-def test_models_are_shown_the_tools_of_one_server_and_no_secret(experts: Experts) -> None:
+async def test_models_are_shown_the_tools_of_one_server_and_no_secret(experts: Experts) -> None:
     """F004-7, C-33: secrets stay in the server's environment."""
     talked = whole_story(experts)
-
-    async def story() -> None:
-        await talked.says("How many facilities are there? Note it.")
-        await talked.resumes("Berlin")
-
-    asyncio.run(story())
+    await talked.says("How many facilities are there? Note it.")
+    await talked.resumes("Berlin")
     assert "waste.shipments_list" in asked(talked.expert, 0)
     assert "notes.add" not in asked(talked.expert, 0)
     assert "notes.add" in asked(talked.expert, 1)

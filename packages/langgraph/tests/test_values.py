@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -60,35 +61,36 @@ class Office:
         return state, shown[0] if shown else None
 
 
-def test_each_call_is_shown_with_its_values_and_made_once_it_is_allowed(tmp_path: Path) -> None:
-    office = Office(tmp_path)
+@pytest.fixture
+def office(tmp_path: Path) -> Generator[Office]:
+    made = Office(tmp_path)
+    yield made
+    made.journal.close()
 
-    async def story() -> dict[str, Any]:
-        _, first = await office.asked(asking())
-        assert (office.sent, len(office.tools.args_of("inbox"))) == ([], 1)
-        (effect,) = first["effects"]
-        assert (effect["step"], effect["tool"]) == ("one", "send")
-        assert effect["args"] == {"to": "eve@evil.example"}
-        assert effect["origins"]["to"]["label"] == "untrusted"
-        assert effect["origins"]["to"]["sources"] == ["mails.sender (inbox)"]
-        assert '! to = "eve@evil.example"' in first["text"]
-        assert first["help"] == f"toolplan resume {first['run'][:8]} --allow one"
-        _, second = await office.asked(Command(resume=allowed(first)))
-        assert office.sent == ["eve@evil.example"]
-        assert second["effects"][0]["args"] == {"to": "m1"}
-        state, none = await office.asked(Command(resume=allowed(second)))
-        assert none is None
-        return state
 
-    state = asyncio.run(story())
+async def test_each_call_is_shown_with_its_values_and_made_once_it_is_allowed(
+    office: Office,
+) -> None:
+    _, first = await office.asked(asking())
+    assert (office.sent, len(office.tools.args_of("inbox"))) == ([], 1)
+    (effect,) = first["effects"]
+    assert (effect["step"], effect["tool"]) == ("one", "send")
+    assert effect["args"] == {"to": "eve@evil.example"}
+    assert effect["origins"]["to"]["label"] == "untrusted"
+    assert effect["origins"]["to"]["sources"] == ["mails.sender (inbox)"]
+    assert '! to = "eve@evil.example"' in first["text"]
+    assert first["help"] == f"toolplan resume {first['run'][:8]} --allow one"
+    _, second = await office.asked(Command(resume=allowed(first)))
+    assert office.sent == ["eve@evil.example"]
+    assert second["effects"][0]["args"] == {"to": "m1"}
+    state, none = await office.asked(Command(resume=allowed(second)))
+    assert none is None
     assert state["toolplan"]["kind"] == "answered"
     assert office.sent == ["eve@evil.example", "m1"]
     assert len(office.tools.args_of("inbox")) == 1
-    office.journal.close()
 
 
-def test_refused_calls_are_not_made_and_the_reason_is_kept(tmp_path: Path) -> None:
-    office = Office(tmp_path)
+def test_refused_calls_are_not_made_and_the_reason_is_kept(office: Office) -> None:
 
     async def story() -> dict[str, Any]:
         _, shown = await office.asked(asking())
@@ -99,59 +101,39 @@ def test_refused_calls_are_not_made_and_the_reason_is_kept(tmp_path: Path) -> No
     assert outcome["kind"] == "failed"
     assert "Not to strangers." in str(outcome["run"])
     assert office.sent == []
-    office.journal.close()
 
 
 @pytest.mark.parametrize(
     "answer", [True, "yes", {"allow": True}, {"allow": []}, {"allow": ["0" * 64]}, {"deny": []}]
 )
-def test_an_answer_that_is_about_no_shown_call_is_asked_for_again(
-    tmp_path: Path, answer: Any
+async def test_an_answer_that_is_about_no_shown_call_is_asked_for_again(
+    office: Office, answer: Any
 ) -> None:
-    office = Office(tmp_path)
-
-    async def story() -> None:
-        _, shown = await office.asked(asking())
-        _, again = await office.asked(Command(resume=answer))
-        assert "other calls" in again["note"]
-        assert again["effects"] == shown["effects"]
-
-    asyncio.run(story())
+    _, shown = await office.asked(asking())
+    _, again = await office.asked(Command(resume=answer))
+    assert "other calls" in again["note"]
+    assert again["effects"] == shown["effects"]
     assert office.sent == []
-    office.journal.close()
 
 
-def test_calls_may_be_left_waiting_for_a_terminal(tmp_path: Path) -> None:
-    office = Office(tmp_path)
-
-    async def story() -> tuple[dict[str, Any], Any]:
-        _, shown = await office.asked(asking())
-        state, _ = await office.asked(Command(resume=left_waiting()))
-        return state, shown
-
-    state, shown = asyncio.run(story())
+async def test_calls_may_be_left_waiting_for_a_terminal(office: Office) -> None:
+    _, shown = await office.asked(asking())
+    state, _ = await office.asked(Command(resume=left_waiting()))
     assert state["toolplan"]["kind"] == "waiting"
     assert shown["help"] in state["messages"][-1].text
     assert office.sent == []
-    office.journal.close()
 
 
-def test_where_nobody_can_be_asked_nothing_is_made_and_the_command_is_named(
-    tmp_path: Path,
-) -> None:
-    office = Office(tmp_path)
+def test_where_nobody_can_be_asked_nothing_is_made_and_the_command_is_named(office: Office) -> None:
     tool = toolplan_tool(toolplan_node(office.app, approve="values"))
     said = asyncio.run(tool.ainvoke({"question": "Answer the mail."}))
     assert "toolplan resume" in said
     assert "--allow one" in said
     assert office.sent == []
-    office.journal.close()
 
 
-def test_an_approval_of_a_plan_shows_no_calls_and_the_other_way_round(tmp_path: Path) -> None:
-    office = Office(tmp_path)
+def test_an_approval_of_a_plan_shows_no_calls_and_the_other_way_round(office: Office) -> None:
     with pytest.raises(ValueError, match="no calls"):
         allowed({"digest": "0" * 64})
     with pytest.raises(ValueError, match="no plan"):
         approved({"kind": "values"})
-    office.journal.close()

@@ -21,7 +21,6 @@ from toolplan.compiler import compile_plan
 from toolplan.diagnostics import CannotExpress, Severity
 from toolplan.dialects import DIALECTS, known_dialect
 from toolplan.errors import ToolplanError
-from toolplan.path import Json
 from toolplan.plan import (
     Literal,
     Plan,
@@ -34,7 +33,7 @@ from toolplan.plan import (
     step_refs,
 )
 from toolplan.tools import Effects, Toolbox
-from toolplan_openapi import openapi_toolbox
+from toolplan_openapi import openapi_toolbox, read_document
 from toolplan_openapi.arazzo._expressions import read_path
 
 ARAZZO = DIALECTS["arazzo"]
@@ -169,47 +168,33 @@ def test_a_body_that_is_one_argument_stays_one() -> None:
     assert ARAZZO.parse(text, known).plan == Plan((Step("a", "t", {"body": Literal({"x": 1})}),))
 
 
-def operation(name: str | None, parameters: list[Json], body: Json = None) -> dict[str, Json]:
-    made: dict[str, Json] = {
-        "parameters": parameters,
-        "responses": {"200": {"description": "Done.", "content": {"application/json": {}}}},
-    }
-    if name is not None:
-        made["operationId"] = name
-    if body is not None:
-        content: Json = {"application/json": {"schema": {"type": "object", "properties": body}}}
-        made["requestBody"] = {"required": True, "content": content}
-    return made
-
-
-THING_ID: Json = {"name": "id", "in": "path", "required": True, "schema": {"type": "integer"}}
-DOCUMENT: dict[str, Json] = {
-    "openapi": "3.1.0",
-    "info": {"title": "Shop", "version": "1"},
-    "paths": {
-        "/things": {
-            "get": operation(
-                "findThings",
-                [
-                    {"name": "tags", "in": "query", "schema": {"type": "array"}},
-                    {"name": "page", "in": "query", "schema": {"type": "integer"}},
-                ],
-            )
-        },
-        "/things/{id}/coupons": {
-            "get": operation(
-                None,
-                [{"name": "id", "in": "path", "required": True, "schema": {"type": "integer"}}],
-            )
-        },
-        "/orders": {
-            "post": operation(
-                "placeOrder", [], {"thing": {}, "lines": {}, "quantity": {}, "price": {}}
-            )
-        },
-        "/thanks": {"get": operation("sayThanks", [])},
-    },
-}
+DOCUMENT = read_document("""
+openapi: 3.1.0
+info: {title: Shop, version: "1"}
+paths:
+  /things:
+    get:
+      operationId: findThings
+      parameters:
+        - {name: tags, in: query, schema: {type: array}}
+        - {name: page, in: query, schema: {type: integer}}
+      responses: &json {"200": {description: Done., content: {application/json: {}}}}
+  /things/{id}/coupons:
+    get:
+      parameters: [{name: id, in: path, required: true, schema: {type: integer}}]
+      responses: *json
+  /orders:
+    post:
+      operationId: placeOrder
+      requestBody:
+        required: true
+        content:
+          application/json:
+            schema: {type: object, properties: {thing: {}, lines: {}, quantity: {}, price: {}}}
+      responses: *json
+  /thanks:
+    get: {operationId: sayThanks, responses: *json}
+""")
 
 
 class Shop:

@@ -7,7 +7,7 @@ import pytest
 from toolplan.engines._inputs import holds
 from toolplan.path import Json
 from toolplan.plan import Ref, When
-from toolplan_openapi.arazzo._criteria import conditions, criterion
+from toolplan_openapi.arazzo._criteria import Condition, Unsayable, criterion
 
 
 @pytest.mark.parametrize(
@@ -27,8 +27,7 @@ from toolplan_openapi.arazzo._criteria import conditions, criterion
     ],
 )
 def test_conditions_that_a_plan_can_say(text: str, schemas: list[Json]) -> None:
-    read = conditions(text)
-    assert not isinstance(read, str)
+    read = criterion({"condition": text})
     assert len(read) == len(schemas)
     for found, wanted in zip(read, schemas, strict=True):
         assert wanted is None or found.schema == wanted
@@ -51,14 +50,17 @@ def test_conditions_that_a_plan_can_say(text: str, schemas: list[Json]) -> None:
     ],
 )
 def test_conditions_that_a_plan_cannot_say(text: str) -> None:
-    assert isinstance(conditions(text), str)
+    with pytest.raises(Unsayable):
+        criterion({"condition": text})
 
 
 def met(given: Json, body: Json) -> bool | str:
     """Return whether `body` meets a criterion; text where a plan cannot ask it."""
-    read = criterion({"context": "$response.body", **_fields(given)})
-    if isinstance(read, str):
-        return read
+    read: list[Condition]
+    try:
+        read = criterion({"context": "$response.body", **_fields(given)})
+    except Unsayable as error:
+        return str(error)
     whens = [When(Ref("s", each.path), each.schema) for each in read]
     verdicts = [holds(when, {"s": body}, 10_000) for when in whens]
     return all(each is True for each in verdicts)

@@ -14,59 +14,50 @@ import pytest
 from flask import Flask, Response, jsonify, request
 from werkzeug.serving import make_server
 
-from packages.openapi.tests.documents import TEXT, Node, call, json_response
+from packages.openapi.tests.documents import call
 from tests.authority import MACHINE_ID, MACHINE_SECRET, Authority, authority, echoing, saying
 from toolplan.path import Json
 from toolplan.sources._base import SourceContext
 from toolplan.tools import OutcomeUnknown, ToolError, ToolObjectError
-from toolplan_openapi import ClientCredentials, OpenApiToolbox, openapi_toolbox
+from toolplan_openapi import ClientCredentials, OpenApiToolbox, openapi_toolbox, read_document
 from toolplan_openapi.opening import SOURCE
 
-FIELDS: Node = {
-    "title": TEXT,
-    "count": {"type": "integer"},
-    "photo": {"type": "string", "format": "binary", "description": "The photo."},
-    "more": {"type": "array", "items": {"type": "string", "contentMediaType": "image/png"}},
-    "meta": {"type": "object"},
-    "tags": {"type": "array", "items": TEXT},
-}
-DOCUMENT: Node = {
-    "openapi": "3.1.0",
-    "info": {"title": "Orders", "version": "1"},
-    "security": [{"oauth": []}],
-    "paths": {
-        "/orders": {"get": {"operationId": "orders", "responses": json_response({})}},
-        "/photos": {
-            "post": {
-                "operationId": "upload",
-                "security": [{"key": []}, {}],
-                "requestBody": {
-                    "required": True,
-                    "content": {
-                        "multipart/form-data": {
-                            "schema": {
-                                "type": "object",
-                                "required": ["title"],
-                                "properties": FIELDS,
-                            },
-                            "encoding": {"photo": {"contentType": "image/jpeg, image/png"}},
-                        }
-                    },
-                },
-                "responses": json_response({}),
-            }
-        },
-    },
-    "components": {
-        "securitySchemes": {
-            "oauth": {
-                "type": "oauth2",
-                "flows": {"clientCredentials": {"tokenUrl": "https://evil.example/", "scopes": {}}},
-            },
-            "key": {"type": "apiKey", "in": "header", "name": "X-Key"},
-        }
-    },
-}
+DOCUMENT: Json = read_document("""
+openapi: 3.1.0
+info: {title: Orders, version: "1"}
+security: [{oauth: []}]
+paths:
+  /orders:
+    get: &orders
+      operationId: orders
+      responses: {"200": {description: Done., content: {application/json: {schema: {}}}}}
+  /photos:
+    post:
+      <<: *orders
+      operationId: upload
+      security: [{key: []}, {}]
+      requestBody:
+        required: true
+        content:
+          multipart/form-data:
+            schema:
+              type: object
+              required: [title]
+              properties:
+                title: {type: string}
+                count: {type: integer}
+                photo: {type: string, format: binary, description: The photo.}
+                more: {type: array, items: {type: string, contentMediaType: image/png}}
+                meta: {type: object}
+                tags: {type: array, items: {type: string}}
+            encoding: {photo: {contentType: "image/jpeg, image/png"}}
+components:
+  securitySchemes:
+    oauth:
+      type: oauth2
+      flows: {clientCredentials: {tokenUrl: "https://evil.example/", scopes: {}}}
+    key: {type: apiKey, in: header, name: X-Key}
+""")
 
 
 def client_at(token_url: str, scope: str = "") -> ClientCredentials:

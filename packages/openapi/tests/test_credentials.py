@@ -47,30 +47,26 @@ def secured(security: Json, *, scheme: Node | None = None) -> Node:
     return {**document, "components": {"securitySchemes": schemes}}
 
 
-def test_an_api_key_goes_into_a_header() -> None:
-    assert sent(secured([{"key": []}]), {"key": "KEY"}).credentials.headers == (("X-Key", SECRET),)
+LOGIN = f"Basic {base64.b64encode(b'me:p4ssw0rd:x').decode()}"
 
 
-def test_an_api_key_goes_into_the_query() -> None:
-    credentials = sent(secured([{"query": []}]), {"query": "KEY"}).credentials
-    assert credentials.query == (("api%20key", "s3cr3t%2F%2B%3D%20key"),)
-
-
-def test_an_api_key_goes_into_a_cookie() -> None:
-    credentials = sent(secured([{"cookie": []}]), {"cookie": "TOKEN"}).credentials
-    assert credentials.cookies == (("sid", "t0ken-value"),)
-
-
-@pytest.mark.parametrize("scheme", ["bearer", "oauth", "referred"])
-def test_a_token_goes_as_bearer(scheme: str) -> None:
-    credentials = sent(secured([{scheme: []}]), {scheme: "TOKEN"}).credentials
-    assert credentials.headers == (("Authorization", "Bearer t0ken-value"),)
-
-
-def test_a_name_with_a_password_goes_as_basic() -> None:
-    credentials = sent(secured([{"basic": []}]), {"basic": "LOGIN"}).credentials
-    coded = base64.b64encode(b"me:p4ssw0rd:x").decode()
-    assert credentials.headers == (("Authorization", f"Basic {coded}"),)
+@pytest.mark.parametrize(
+    ("scheme", "variable", "spot", "pair"),
+    [
+        ("key", "KEY", "headers", ("X-Key", SECRET)),
+        ("query", "KEY", "query", ("api%20key", "s3cr3t%2F%2B%3D%20key")),
+        ("cookie", "TOKEN", "cookies", ("sid", "t0ken-value")),
+        ("bearer", "TOKEN", "headers", ("Authorization", "Bearer t0ken-value")),
+        ("oauth", "TOKEN", "headers", ("Authorization", "Bearer t0ken-value")),
+        ("referred", "TOKEN", "headers", ("Authorization", "Bearer t0ken-value")),
+        ("basic", "LOGIN", "headers", ("Authorization", LOGIN)),
+    ],
+)
+def test_a_credential_goes_where_its_scheme_wants_it(
+    scheme: str, variable: str, spot: str, pair: tuple[str, str]
+) -> None:
+    credentials = sent(secured([{scheme: []}]), {scheme: variable}).credentials
+    assert getattr(credentials, spot) == (pair,)
 
 
 def test_of_alternatives_the_first_that_is_known_is_used() -> None:

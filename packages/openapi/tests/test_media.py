@@ -83,6 +83,12 @@ def sent(content: bytes, kind: str | None, *headers: str) -> bytes:
             {"title": "t"},
         ),
         ([], "text/html", PAGE, PAGE.decode()),
+        ([], JSON, b'{"a": [1, 2.5, null]}', {"a": [1, 2.5, None]}),
+        ([], "application/problem+json; charset=utf-8", b"[1]", [1]),
+        ([], None, b"[1]", [1]),
+        ([], None, b"hello", "hello"),
+        ([], "text/plain; charset=latin-1", b"hi \xfc", "hi ü"),
+        ([], "text/plain", "hi ü".encode(), "hi ü"),
     ],
 )
 def test_what_is_declared_is_read(

@@ -6,38 +6,26 @@ import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from packages.openapi.tests.documents import PETS, SHOP, TREE, Recorder
+from toolplan.dialects import known_dialect
 from toolplan.path import Json
 from toolplan.schema import NoExample
 from toolplan.tools import Toolbox, ToolError, ToolObjectError
-from toolplan_openapi import openapi_toolbox
+from toolplan_openapi import openapi_toolbox, read_document
 
-DOCUMENTS = (PETS, TREE, SHOP)
+DOCUMENTS: tuple[Json, ...] = (PETS, TREE, SHOP)
+PAIRS = Path(__file__).parents[3] / "tests" / "dialects" / "arazzo"
+FLOWS = tuple(read_document((PAIRS / f"{n}.txt").read_text()) for n in ("coupon", "jumps", "rent"))
 WORDS: tuple[str, ...] = (
-    "$ref",
-    "#/components/schemas/Node",
-    "#/components/schemas/Pet",
-    "#/",
-    "#",
-    "http://127.0.0.1/x",
-    "type",
-    "object",
-    "array",
-    "allOf",
-    "properties",
-    "in",
-    "path",
-    "schema",
-    "content",
-    "application/json",
-    "200",
-    "{x}",
-    "",
-)
+    "$ref", "#/components/schemas/Node", "#/components/schemas/Pet", "#/", "#", "http://127.0.0.1/x",
+    "type", "object", "array", "allOf", "properties", "in", "path", "schema", "content",
+    "application/json", "200", "{x}", "", "$inputs.who", "$response.body#/a", "workflowId",
+)  # fmt: skip
 scalars: st.SearchStrategy[Json] = st.one_of(
     st.none(), st.booleans(), st.integers(-5, 5), st.sampled_from(WORDS)
 )
@@ -78,16 +66,25 @@ def replaced(value: Json, path: tuple[str | int, ...], by: Json) -> Json:
             return by
 
 
-WAYS = [(document, list(places(document))) for document in DOCUMENTS]
+@st.composite
+def mutations(draw: st.DrawFn, documents: tuple[Json, ...]) -> Json:
+    """Return one of `documents` with anything in one to three places."""
+    mutated = original = draw(st.sampled_from(documents))
+    ways = list(places(original))
+    for _ in range(draw(st.integers(1, 3))):
+        mutated = replaced(mutated, ways[draw(st.integers(0, len(ways) - 1))], draw(anything))
+    return mutated
 
 
-@given(st.data())
-def test_a_document_with_anything_anywhere_is_read_or_refused(drawn: st.DataObject) -> None:
-    document, ways = WAYS[drawn.draw(st.integers(0, len(WAYS) - 1))]
-    mutated: Json = document
-    for _ in range(drawn.draw(st.integers(1, 3))):
-        way = ways[drawn.draw(st.integers(0, len(ways) - 1))]
-        mutated = replaced(mutated, way, drawn.draw(anything))
+@given(mutations(FLOWS), st.sampled_from(("", ":order-it?thing=1", "?who=Ada")))
+def test_a_workflow_with_anything_anywhere_is_read_or_refused(mutated: Json, choice: str) -> None:
+    text, dialect = json.dumps(mutated), known_dialect(f"arazzo{choice}")
+    for each in dialect.parse(text).diagnostics[:3]:
+        dialect.locate(text, each.pointer)
+
+
+@given(mutations(DOCUMENTS))
+def test_a_document_with_anything_anywhere_is_read_or_refused(mutated: Json) -> None:
     before = json.dumps(mutated)
     try:
         tools = openapi_toolbox(mutated, base_url="https://a.example", transport=Recorder())

@@ -165,33 +165,27 @@ def test_a_schema_that_is_itself_and_nothing_else_says_nothing(schemas: Node) ->
 
 def test_references_may_lead_anywhere_in_the_document() -> None:
     """S07 where it leads nowhere."""
+    way = "#/paths/~1a%20b~1%7Bx%7D/get/responses/200/content/application~1json/schema/items"
+    items: dict[str, Json] = {
+        "/a b/{x}": {"items": {"type": "integer"}},
+        "/b": {"$ref": way},
+        "/c": {"items": {"$ref": "#/components/none"}},
+        "/d": {"$ref": "#anchor"},
+        "/e": {"$ref": 5},
+    }
+    x: Node = {"name": "x", "in": "path", "required": True, "schema": TEXT}
     document = with_paths(
         {
-            "/a b/{x}": {
-                "get": {
-                    "operationId": "a",
-                    "parameters": [{"name": "x", "in": "path", "required": True, "schema": TEXT}],
-                    "responses": json_response({"items": {"type": "integer"}}),
-                }
-            },
-            "/b": {
-                "get": {
-                    "operationId": "b",
-                    "responses": json_response(
-                        {
-                            "$ref": "#/paths/~1a%20b~1%7Bx%7D/get/responses/200/content"
-                            "/application~1json/schema/items"
-                        }
-                    ),
-                }
-            },
-            "/c": {"get": {"responses": json_response({"items": {"$ref": "#/components/none"}})}},
-            "/d": {"get": {"responses": json_response({"$ref": "#anchor"})}},
-            "/e": {"get": {"responses": json_response({"$ref": 5})}},
+            path: {
+                "get": {"operationId": path[1], "parameters": [x], "responses": json_response(s)}
+            }
+            for path, s in items.items()
         }
     )
     read = read_openapi(document)
-    assert {each.name: each.raw_output for each in read.operations}["b"] == {"type": "integer"}
+    assert {each.tool.name: each.tool.raw_output for each in read.operations}["b"] == {
+        "type": "integer"
+    }
     assert [each.message for each in read.faults] == [
         "It refers to '#/components/none', which is not in the document.",
         "Its '$ref' '#anchor' is not a JSON pointer.",

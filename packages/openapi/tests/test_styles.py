@@ -187,7 +187,7 @@ def leads_out(value: Json) -> bool:
 def test_no_value_leads_out_of_its_place_in_the_path(value: str) -> None:
     """S28: ARG_PATH."""
     tools, recorder = recorded(one_get([PET_ID], "/pets/{petId}/toys"))
-    with pytest.raises(ToolError, match="petId"):
+    with pytest.raises(ToolError, match=r"petId|half of a character"):
         call(tools, "get", petId=value)
     assert recorder.requests == []
 
@@ -268,8 +268,13 @@ def test_path_styles_are_written_as_in_the_specification(
         ("form", True, 1e22, "id=1e%2B22"),
         ("spaceDelimited", False, [3, 4], "id=3%204"),
         ("pipeDelimited", False, [3, 4], "id=3%7C4"),
-        ("deepObject", True, {"role": "admin", "n": 1}, "id[role]=admin&id[n]=1"),
-        ("deepObject", True, {"a": {"b": [1, 2]}}, "id[a][b][0]=1&id[a][b][1]=2"),
+        ("deepObject", True, {"role": "admin", "n": 1}, "id%5Brole%5D=admin&id%5Bn%5D=1"),
+        (
+            "deepObject",
+            True,
+            {"a": {"b": [1, 2]}},
+            "id%5Ba%5D%5Bb%5D%5B0%5D=1&id%5Ba%5D%5Bb%5D%5B1%5D=2",
+        ),
         ("deepObject", True, {"a": None}, ""),
     ],
 )

@@ -5,12 +5,11 @@
 graph. All of them are called with `ainvoke` or `astream`.
 """
 
-from toolplan_langgraph.approval import approved, refused
+from toolplan_langgraph.approval import allowed, approved, denied, left_waiting, refused
 from toolplan_langgraph.configuration import Caps, Configuration, ConfigurationError
 from toolplan_langgraph.experts import (
     Experts,
     ExpertUnavailable,
-    NamedExperts,
     connected_experts,
 )
 from toolplan_langgraph.graph import Strategy, build_graph
@@ -18,7 +17,6 @@ from toolplan_langgraph.models import ChatModel, RoleModels
 from toolplan_langgraph.node import AskState, Outcome, toolplan_node, toolplan_tool
 from toolplan_langgraph.plan_graph import PlanState, to_langgraph
 from toolplan_langgraph.state import InputState, PlannerResult, State, Stopped, Task
-from toolplan_langgraph.values import allowed, denied, left_waiting
 
 __all__ = [
     "AskState",
@@ -29,7 +27,6 @@ __all__ = [
     "ExpertUnavailable",
     "Experts",
     "InputState",
-    "NamedExperts",
     "Outcome",
     "PlanState",
     "PlannerResult",

@@ -15,62 +15,47 @@ def plan_problems(
 ) -> list[str]:
     """Return the problems of a planner's reply that has the right form.
 
-    Args:
-        reply: the reply.
-        current: the current plan, if there is one.
-        experts: the names of the experts.
+    `current` is the current plan, if there is one; `experts` are the names of the experts.
     """
-    if question_of(reply) is not None:
+    found = planned(reply, current)
+    plan, index, least = _tasks(reply), cast("int", reply["next_task"]), 0
+    if found["clarification"] is not None:
         return []
-    plan, index = _tasks(reply), cast("int", reply["next_task"])
-    if reply["decision"] == "continue":
-        return _continuing(plan, index, current)
-    problems = [
-        f"/plan/{at}/expert: There is no expert {task['expert']!r}. "
-        + (did_you_mean(near(task["expert"], experts)) or f"Experts: {', '.join(experts)}.")
-        for at, task in enumerate(plan)
-        if task["expert"] not in experts
-    ]
-    problems += [
-        f"/plan/{at}/task: It is empty." for at, task in enumerate(plan) if not task["task"].strip()
-    ]
-    if plan and not 0 <= index < len(plan):
-        problems.append(f"/next_task: It must be from 0 to {len(plan) - 1}, not {index}.")
+    problems: list[str] = []
+    if found["decision"] == "continue":
+        if not found["plan"]:
+            return ["/decision: There is no plan to continue; decide `replace`."]
+        if plan and plan != found["plan"]:
+            problems.append("/plan: It is not the current plan; decide `replace` to change it.")
+        least = 0 if current is None else current["next_task"]
+    else:
+        for at, task in enumerate(plan):
+            if task["expert"] not in experts:
+                hint = did_you_mean(near(task["expert"], experts))
+                hint = hint or f"Experts: {', '.join(experts)}."
+                said = f"/plan/{at}/expert: There is no expert {task['expert']!r}. {hint}"
+                problems.append(said)
+            if not task["task"].strip():
+                problems.append(f"/plan/{at}/task: It is empty.")
+    most = len(found["plan"]) - 1
+    if found["plan"] and not least <= index <= most:
+        # tasks that are done are not repeated
+        problems.append(f"/next_task: It must be from {least} to {most}, not {index}.")
     return problems
 
 
 def planned(reply: dict[str, Json], current: PlannerResult | None) -> PlannerResult:
     """Return the plan after a valid reply; one that asks a question keeps the plan."""
-    decision, question = cast("Decision", reply["decision"]), question_of(reply)
+    asked = reply["clarification"]
+    question = (asked.strip() or None) if isinstance(asked, str) else None
+    decision, index = cast("Decision", reply["decision"]), cast("int", reply["next_task"])
     plan = [] if current is None else current["plan"]
-    index = cast("int", reply["next_task"])
     if question is not None:
         index = 0 if current is None else current["next_task"]
     elif decision == "replace":
         plan = _tasks(reply)
         index = index if plan else 0
     return PlannerResult(decision=decision, plan=plan, next_task=index, clarification=question)
-
-
-def question_of(reply: dict[str, Json]) -> str | None:
-    """Return the planner's question to the user, if it has one."""
-    question = reply["clarification"]
-    return question.strip() or None if isinstance(question, str) else None
-
-
-def _continuing(plan: list[Task], index: int, current: PlannerResult | None) -> list[str]:
-    if current is None or not current["plan"]:
-        return ["/decision: There is no plan to continue; decide `replace`."]
-    problems: list[str] = []
-    if plan and plan != current["plan"]:
-        problems.append("/plan: It is not the current plan; decide `replace` to change it.")
-    least, most = current["next_task"], len(current["plan"]) - 1
-    if not least <= index <= most:
-        problems.append(
-            f"/next_task: It must be from {least} to {most}, not {index}; tasks that are done are "
-            "not repeated."
-        )
-    return problems
 
 
 def _tasks(reply: dict[str, Json]) -> list[Task]:

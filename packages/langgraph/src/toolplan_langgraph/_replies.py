@@ -12,16 +12,13 @@ from msgspec import Struct
 from toolplan.path import Json
 from toolplan.providers import Message, Model, ModelRequest, complete
 from toolplan.schema import Schema
-from toolplan_langgraph._storable import is_storable
+from toolplan_langgraph.approval import is_storable
+from toolplan_langgraph.state import Stop
 
 _THINKING: Final = re.compile(r"\s*<(think|thinking)>.*?</\1>", re.DOTALL)
 _MOST_READ: Final = 200_000
 _MOST_STARTS: Final = 50
 _MOST_SHOWN: Final = 8
-
-
-class NoUsableReply(Exception):
-    """A model gave no valid reply in several attempts; the message says why."""
 
 
 class Form(Struct, frozen=True):
@@ -87,7 +84,7 @@ async def structured_reply(
     The problems of a reply go back to the model, which is asked at most `tries` times.
 
     Raises:
-        NoUsableReply: no reply was valid.
+        Stop: no reply was valid.
         ModelError: there is no reply.
     """
     schema = json.dumps(form.schema, ensure_ascii=False, separators=(",", ":"))
@@ -96,45 +93,43 @@ async def structured_reply(
     wrong: Sequence[str] = ()
     for _ in range(tries):
         reply = await complete(model, ModelRequest(tuple(sent), form.schema))
-        read = _read(reply.text, form)
-        wrong = (read,) if isinstance(read, str) else (_violations(read, form) or problems(read))
-        if not wrong and not isinstance(read, str):
-            return read
+        try:
+            read = _read(reply.text, form)
+            wrong = problems(read)
+            if not wrong:
+                return read
+        except (ValueError, RecursionError) as error:
+            wrong = [str(each) for each in error.args]
         listed = "\n".join(f"- {each}" for each in wrong[:_MOST_SHOWN])
         sent += [
             Message("assistant", reply.text),
             Message("user", f"The reply is not valid:\n{listed}\nReply with a corrected object."),
         ]
-    raise NoUsableReply(f"The {form.role} gave no valid reply: {' '.join(wrong)}")
+    raise Stop("reply", f"The {form.role} gave no valid reply: {' '.join(wrong[:_MOST_SHOWN])}")
 
 
-def _read(text: str, form: Form) -> dict[str, Json] | str:
+def _read(text: str, form: Form) -> dict[str, Json]:
+    """Return the first JSON object in `text`; prose and fences are skipped.
+
+    Raises:
+        ValueError: there is none, or it does not fit `form`.
+    """
     body = _THINKING.sub("", text, count=1)
     if len(body) > _MOST_READ:
-        return f"The reply has {len(body)} characters; {_MOST_READ} is the maximum."
-    first = _first_object(body)
-    if first is None:
-        return "There is no JSON object in the reply."
-    if not is_storable(first):
-        return "There is an integer of more than 64 bits in the reply; write it as text."
-    return {**form.absent, **first}
-
-
-def _first_object(text: str) -> dict[str, Json] | None:
-    """Return the first JSON object in `text`; prose and fences are skipped."""
-    decoder = json.JSONDecoder()
+        raise ValueError(f"The reply has {len(body)} characters; {_MOST_READ} is the maximum.")
     at = -1
     for _ in range(_MOST_STARTS):
-        at = text.find("{", at + 1)
+        at = body.find("{", at + 1)
         if at < 0:
             break
         try:
-            return cast("dict[str, Json]", decoder.raw_decode(text, at)[0])
+            found = cast("dict[str, Json]", json.JSONDecoder().raw_decode(body, at)[0])
         except (ValueError, RecursionError):
             continue
-    return None
-
-
-def _violations(reply: dict[str, Json], form: Form) -> list[str]:
-    violations = Schema.load(form.schema).violations(reply)
-    return [f"{each.pointer or '/'}: {each.message}" for each in violations]
+        if not is_storable(found):
+            raise ValueError("There is an integer of more than 64 bits; write it as text.")
+        reply = {**form.absent, **found}
+        if violations := Schema.load(form.schema).violations(reply):
+            raise ValueError(*(f"{each.pointer or '/'}: {each.message}" for each in violations))
+        return reply
+    raise ValueError("There is no JSON object in the reply.")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, TypeAlias
 
-from toolplan.diagnostics import did_you_mean, near
+from msgspec import Meta, Struct, ValidationError, convert, to_builtins
+
 from toolplan.errors import ToolplanError
 from toolplan.path import Json
 from toolplan.sources.mcp import Server, read_servers
 
 DEFAULT_MODEL: Final = "openai/gpt-4o"
+_Positive: TypeAlias = Annotated[int, Meta(ge=1)]
 
 _PLANNER: Final = """\
 You plan the work of a group of experts. Each expert has tools of its own and can do only what \
@@ -56,7 +57,7 @@ class ConfigurationError(ToolplanError, ValueError):
         super().__init__("bad-configuration", message)
 
 
-class Caps(NamedTuple):
+class Caps(Struct, frozen=True, forbid_unknown_fields=True):
     """Limits. When one is reached, the graph ends and says which.
 
     Attributes:
@@ -70,17 +71,16 @@ class Caps(NamedTuple):
         result_chars: the maximum number of characters of one result that models see.
     """
 
-    attempts: int = 4
-    replans: int = 2
-    rounds: int = 60
-    replies: int = 3
-    calls: int = 16
-    messages: int = 60
-    result_chars: int = 20_000
+    attempts: _Positive = 4
+    replans: Annotated[int, Meta(ge=0)] = 2
+    rounds: _Positive = 60
+    replies: _Positive = 3
+    calls: _Positive = 16
+    messages: _Positive = 60
+    result_chars: _Positive = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
+class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     """The configuration of the strategy.
 
     Attributes:
@@ -92,7 +92,7 @@ class Configuration:
         caps: limits.
     """
 
-    mcp_server_config: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    mcp_server_config: Mapping[str, Any] = {}
     planner_system_prompt: str = _PLANNER
     planner_model: str = DEFAULT_MODEL
     orchestrate_system_prompt: str = _ORCHESTRATE
@@ -101,16 +101,8 @@ class Configuration:
     task_assessment_model: str = DEFAULT_MODEL
     generate_response_system_prompt: str = _GENERATE_RESPONSE
     generate_response_model: str = DEFAULT_MODEL
-    confidence: float = 0.7
-    caps: Caps = field(default_factory=Caps)
-
-    def __post_init__(self) -> None:
-        for name, value in self.caps._asdict().items():
-            least = 0 if name == "replans" else 1
-            if value < least:
-                raise ConfigurationError(f"caps.{name} must be {least} or more, not {value}.")
-        if not 0 <= self.confidence <= 1:
-            raise ConfigurationError(f"confidence must be from 0 to 1, not {self.confidence}.")
+    confidence: Annotated[float, Meta(ge=0, le=1)] = 0.7
+    caps: Caps = Caps()
 
     @classmethod
     def from_json(cls, document: Mapping[str, Json]) -> Configuration:
@@ -119,6 +111,9 @@ class Configuration:
         Raises:
             ConfigurationError: a field is unknown or not valid.
         """
+        servers = document.get("mcp_server_config")
+        if isinstance(servers, dict) and servers.keys() == {"mcpServers"}:
+            document = {**document, "mcp_server_config": servers["mcpServers"]}
         return cls().with_fields(document)
 
     def with_fields(self, document: Mapping[str, Json]) -> Configuration:
@@ -127,18 +122,20 @@ class Configuration:
         Raises:
             ConfigurationError: a field is unknown or not valid.
         """
-        known = [each.name for each in fields(self)]
-        given: dict[str, Any] = {
-            name: _field(_known(name, known), value) for name, value in document.items()
-        }
-        return replace(self, **given)
+        try:
+            return convert({**to_builtins(self), **document}, Configuration)
+        except ValidationError as error:
+            raise ConfigurationError(f"The configuration is not valid: {error}.") from None
 
     def get_mcp_server_descriptions(self) -> list[tuple[str, str]]:
         """Return name and description of each server; a missing description is empty."""
         described: list[tuple[str, str]] = []
         for name, entry in self.mcp_server_config.items():
-            text = entry.get("description") if isinstance(entry, dict) else None
-            described.append((name, text if isinstance(text, str) else ""))
+            match entry:
+                case {"description": str(text)}:
+                    described.append((name, text))
+                case _:
+                    described.append((name, ""))
         return described
 
     def build_experts_context(self) -> str:
@@ -157,39 +154,3 @@ class Configuration:
 def experts_text(descriptions: list[tuple[str, str]]) -> str:
     """Return `- name: description` for each expert."""
     return "\n".join(f"- {name}: {' '.join(text.split())}" for name, text in descriptions)
-
-
-def _known(name: str, known: list[str]) -> str:
-    if name in known:
-        return name
-    help_ = did_you_mean(near(name, known)) or f"Fields: {', '.join(known)}."
-    raise ConfigurationError(f"A configuration has no field {name!r}. {help_}")
-
-
-def _field(name: str, value: Json) -> object:
-    match name, value:
-        case "mcp_server_config", {"mcpServers": dict() as servers, **rest} if not rest:
-            return servers
-        case "mcp_server_config", dict():
-            return value
-        case "confidence", float() | int() if not isinstance(value, bool):
-            return float(value)
-        case "caps", dict():
-            return _caps(value)
-        case "mcp_server_config" | "confidence" | "caps", _:
-            wanted = "a number" if name == "confidence" else "an object"
-            raise ConfigurationError(f"{name} must be {wanted}.")
-        case _, str():
-            return value
-        case _:
-            raise ConfigurationError(f"{name} must be a text.")
-
-
-def _caps(document: Mapping[str, Json]) -> Caps:
-    given: dict[str, Any] = {}
-    for name, value in document.items():
-        _known(f"caps.{name}", [f"caps.{each}" for each in Caps._fields])
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise ConfigurationError(f"caps.{name} must be a whole number.")
-        given[name] = value
-    return Caps(**given)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Protocol
 
 from toolplan.errors import ToolplanError
 from toolplan.sources.mcp import McpSource, connected
@@ -19,24 +18,7 @@ class ExpertUnavailable(ToolplanError):
         super().__init__("expert-unavailable", message)
 
 
-class Experts(Protocol):
-    """The experts, and a way to get their tools."""
-
-    @property
-    def names(self) -> Sequence[str]:
-        """The names of the experts."""
-        ...
-
-    async def tools(self, expert: str) -> Toolbox:
-        """Return the tools of one expert.
-
-        Raises:
-            ExpertUnavailable: the expert does not exist, or its server cannot be reached.
-        """
-        ...
-
-
-class NamedExperts:
+class Experts:
     """Experts with a toolbox, or an MCP server, for each."""
 
     def __init__(self, experts: Mapping[str, Toolbox | McpSource]) -> None:
@@ -67,7 +49,7 @@ class NamedExperts:
 @contextmanager
 def connected_experts(
     configuration: Configuration, environment: Mapping[str, str], trusted: Collection[str] = ()
-) -> Generator[NamedExperts, None, None]:
+) -> Generator[Experts, None, None]:
     """Yield the experts of `configuration`, one MCP server each.
 
     A server is started when its tools are first needed. It keeps its state from one call, task and
@@ -78,7 +60,7 @@ def connected_experts(
         ToolObjectError: an entry of the configuration is not valid.
     """
     with ExitStack() as stack:
-        yield NamedExperts(
+        yield Experts(
             {
                 name: stack.enter_context(connected({name: server}, trusted=trusted))
                 for name, server in configuration.servers(environment).items()

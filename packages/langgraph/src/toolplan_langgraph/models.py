@@ -11,7 +11,6 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from toolplan.providers import (
     Ended,
-    Message,
     Model,
     ModelError,
     ModelRequest,
@@ -25,6 +24,7 @@ from toolplan_langgraph.configuration import Configuration
 _TOKENS: Final = ("max_tokens", "max_output_tokens", "num_predict")
 """What chat models call their limit of tokens."""
 
+_ROLES: Final = {"system": SystemMessage, "user": HumanMessage, "assistant": AIMessage}
 AnyModel: TypeAlias = Model | BaseChatModel | str
 """A model, a chat model of LangChain, or the name of a model."""
 
@@ -103,7 +103,6 @@ class ChatModel:
         self._chat = chat
         self._name = name or f"langchain:{type(chat).__name__}"
         self._is_plain = False
-        self._limited: dict[tuple[float, int], BaseChatModel] = {}
 
     @property
     def name(self) -> str:
@@ -117,7 +116,7 @@ class ChatModel:
             ModelError: there is no reply (`llm-unavailable`), or it is empty (`llm-empty`) or cut
                 off (`llm-truncated`).
         """
-        messages = [_message(each) for each in request.messages]
+        messages: list[BaseMessage] = [_ROLES[each.role](each.text) for each in request.messages]
         reply, text = await self._structured(messages, request)
         if reply is None:
             try:
@@ -161,25 +160,10 @@ class ChatModel:
 
     def _with_limits(self, request: ModelRequest) -> BaseChatModel:
         """Return the chat model, with the limits of `request` that it leaves open."""
-        limits = request.temperature, request.max_tokens
-        if limits not in self._limited:
-            known = type(self._chat).model_fields
-            wanted = dict.fromkeys(_TOKENS, limits[1]) | {"temperature": limits[0]}
-            left_open = {
-                name: value
-                for name, value in wanted.items()
-                if name in known and getattr(self._chat, name, value) is None
-            }
-            chat = self._chat.model_copy(update=left_open) if left_open else self._chat
-            self._limited[limits] = chat
-        return self._limited[limits]
-
-
-def _message(message: Message) -> BaseMessage:
-    match message.role:
-        case "system":
-            return SystemMessage(message.text)
-        case "user":
-            return HumanMessage(message.text)
-        case "assistant":
-            return AIMessage(message.text)
+        wanted = {**dict.fromkeys(_TOKENS, request.max_tokens), "temperature": request.temperature}
+        left_open = {
+            name: value
+            for name, value in wanted.items()
+            if name in type(self._chat).model_fields and getattr(self._chat, name) is None
+        }
+        return self._chat.model_copy(update=left_open) if left_open else self._chat

@@ -7,19 +7,21 @@ that exactly the approved plan runs.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
-from typing import Annotated, Final, Literal, NotRequired, Protocol, TypeAlias, TypedDict, cast
+from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias, TypedDict
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.tools import BaseTool, StructuredTool
-from langgraph.graph import END, START
+from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import Interrupt
+from langgraph.types import Command
+from msgspec import Struct
 
 from toolplan.app.app import App
 from toolplan.app.results import AskResult
+from toolplan.approval import Approval
 from toolplan.compiler import to_text
 from toolplan.consent import needs_values
 from toolplan.diagnostics import Diagnostic
@@ -30,10 +32,7 @@ from toolplan.path import Json
 from toolplan.plan_json import dump
 from toolplan.planners import Clarification, Draft, Refusal
 from toolplan_langgraph._runs import is_known, reporter, run_name
-from toolplan_langgraph._storable import storable
-from toolplan_langgraph._wiring import wiring
-from toolplan_langgraph.approval import Refused, ask_approval
-from toolplan_langgraph.values import ask_values, command
+from toolplan_langgraph.approval import Refused, ask_approval, ask_values, command, storable
 
 Kind: TypeAlias = Literal[
     "answered", "failed", "clarification", "refusal", "refused", "no-plan", "waiting"
@@ -109,11 +108,11 @@ def toolplan_node(
     if approve == "values":
         app.needed_journal()
     nodes = _AskNodes(app, today, new_id, by_values=approve == "values")
-    graph = wiring(AskState, AskInput)
-    graph.add_node("plan", nodes.plan)
+    builder: Any = StateGraph
+    graph = builder(AskState, input_schema=AskInput)
+    graph.add_node("plan", nodes.plan, destinations=("run", END))
     graph.add_node("run", nodes.run)
     graph.add_edge(START, "plan")
-    graph.add_conditional_edges("plan", _decide_plan_edge)
     graph.add_edge("run", END)
     return graph.compile(name="toolplan")
 
@@ -126,93 +125,72 @@ def toolplan_tool(
     Inside a graph with a checkpointer it interrupts for approval, as the node does; elsewhere it
     does not run plans with effects, and its result says so.
     """
+    asked: Any = node
 
     async def ask(question: str) -> str:
         """Answer the question."""
-        asked = {"messages": [HumanMessage(question)]}
-        state = await cast("_Node", node).ainvoke(asked)
-        for each in cast("Sequence[Interrupt]", state.get(_INTERRUPT, ())):
-            match cast("object", each.value):
-                case {"help": str(help_)}:
-                    return f"{_WAITS} {help_}"
-                case _:
-                    pass
-        if _INTERRUPT in state:
+        state = await asked.ainvoke({"messages": [HumanMessage(question)]})
+        for each in state.get(_INTERRUPT, ()):
+            if "help" in each.value:
+                return f"{_WAITS} {each.value['help']}"
             return "Nothing was run: the plan has effects, and it cannot be approved here."
-        return cast("Outcome", state["toolplan"])["text"]
+        return state["toolplan"]["text"]
 
     return StructuredTool.from_function(coroutine=ask, name=name, description=description)
 
 
-class _Node(Protocol):
-    """The method of the node that the tool uses."""
+class _AskNodes(Struct):
+    """The two nodes."""
 
-    async def ainvoke(self, given: Mapping[str, object], /) -> Mapping[str, object]: ...
+    app: App
+    today: Callable[[], date] | None
+    new_id: Callable[[], str]
+    by_values: bool
 
-
-class _AskNodes:
-    def __init__(
-        self,
-        app: App,
-        today: Callable[[], date] | None,
-        new_id: Callable[[], str],
-        *,
-        by_values: bool,
-    ) -> None:
-        self._by_values = by_values
-        self._app = app
-        self._today = today
-        self._new_id = new_id
-
-    async def plan(self, state: AskState) -> dict[str, object]:
-        today = None if self._today is None else self._today()
-        asked = await self._app.plan(str(_question(state).text), today=today)
+    async def plan(self, state: AskState) -> Command[str]:
+        today = None if self.today is None else self.today()
+        asked = await self.app.plan(str(_question(state).text), today=today)
         if asked.plan is None or not isinstance(asked.proposal, Draft):
-            return self._ended(*_no_plan(asked), None)
-        return {"draft": to_text(asked.plan)}
+            return Command(goto=END, update=self._ended(*_no_plan(asked), None))
+        return Command(goto="run", update={"draft": to_text(asked.plan)})
 
     async def run(self, state: AskState) -> dict[str, object]:
-        app, question = self._app, _question(state)
+        app, question = self.app, _question(state)
         checked = app.check(state.get("draft", ""))
         plan = checked.plan
         if plan is None:  # the tools have changed since the plan was made
             return self._ended("no-plan", _problems(checked.diagnostics), None)
-        if plan.effects and (self._by_values or needs_values(plan)):
-            if app.journal is None:
-                return self._ended("failed", _NO_JOURNAL, plan)
-            return await self._run_by_values(plan, run_name(str(question.id), plan.digest))
-        approval = ask_approval(plan, app.tools, {"question": str(question.text)})
-        if isinstance(approval, Refused):
-            text = f"The plan was refused; nothing was run. {approval.reason}".strip()
-            return self._ended("refused", text, plan)
-        name = run_name(str(question.id), plan.digest)
+        approval: Approval | Literal["values"] | None = "values"
+        if not plan.effects or not (self.by_values or needs_values(plan)):
+            given = ask_approval(plan, app.tools, {"question": str(question.text)})
+            if isinstance(given, Refused):
+                text = f"The plan was refused; nothing was run. {given.reason}".strip()
+                return self._ended("refused", text, plan)
+            approval = given
+        elif app.journal is None:
+            return self._ended("failed", _NO_JOURNAL, plan)
         try:
-            if await is_known(app.journal, name):  # a process died in this node
-                ended = await app.resume(name, approve=approval, on_event=reporter(name))
-            else:
-                ended = await app.run(plan, run_id=name, approve=approval, on_event=reporter(name))
+            return await self._run(plan, run_name(str(question.id), plan.digest), approval)
         except CannotRun as error:
-            return self._ended("failed", f"Nothing was run. {error}", plan)
-        return self._ended("answered" if ended.succeeded else "failed", str(ended), plan, ended)
+            return self._ended("failed", f"Nothing more was run. {error}", plan)
 
-    async def _run_by_values(self, plan: ExecutionPlan, name: str) -> dict[str, object]:
-        """Run what only reads, and each call with effects once the user has seen its values."""
-        app, report = self._app, reporter(name)
-        try:
-            if await is_known(app.journal, name):  # this node was left for a question, or died
-                ended = await app.resume(name, approve="values", on_event=report)
-            else:
-                ended = await app.run(plan, run_id=name, approve="values", on_event=report)
-            while ended.effects:
-                allow, deny, reason = ask_values(ended)
-                if not allow and not deny:
-                    text = f"{_WAITS} {command(name, ended.effects)}"
-                    return self._ended("waiting", text, plan, ended)
-                ended = await app.resume(
-                    name, allow=allow, deny=deny, reason=reason, approve="values", on_event=report
-                )
-        except CannotRun as error:
-            return self._ended("failed", f"The run does not continue. {error}", plan)
+    async def _run(
+        self, plan: ExecutionPlan, name: str, approval: Approval | Literal["values"] | None
+    ) -> dict[str, object]:
+        """Run what only reads or is approved, and each other call once its values are allowed."""
+        app, report = self.app, reporter(name)
+        if await is_known(app.journal, name):  # this node was left for a question, or died
+            ended = await app.resume(name, approve=approval, on_event=report)
+        else:
+            ended = await app.run(plan, run_id=name, approve=approval, on_event=report)
+        while approval == "values" and ended.effects:
+            allow, deny, reason = ask_values(ended)
+            if not allow and not deny:
+                text = f"{_WAITS} {command(name, ended.effects)}"
+                return self._ended("waiting", text, plan, ended)
+            ended = await app.resume(
+                name, allow=allow, deny=deny, reason=reason, approve="values", on_event=report
+            )
         return self._ended("answered" if ended.succeeded else "failed", str(ended), plan, ended)
 
     def _ended(
@@ -221,11 +199,7 @@ class _AskNodes:
         shown: Json = None if plan is None else dump(plan.plan)
         ran: Json = None if run is None else to_json(run)
         outcome = Outcome(kind=kind, text=text, plan=storable(shown), run=storable(ran))
-        return {"messages": [AIMessage(text, id=self._new_id())], "toolplan": outcome, "draft": ""}
-
-
-def _decide_plan_edge(state: AskState) -> Literal["run", "__end__"]:
-    return "run" if state.get("draft") else "__end__"
+        return {"messages": [AIMessage(text, id=self.new_id())], "toolplan": outcome, "draft": ""}
 
 
 def _question(state: AskState) -> HumanMessage:

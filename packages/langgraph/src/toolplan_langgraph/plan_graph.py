@@ -11,8 +11,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, NotRequired, TypeAlias, TypedDict
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.graph import END, START
+from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from toolplan.compiler import compile_plan
@@ -31,10 +32,10 @@ from toolplan.events import (
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.plan import Limits, Plan, Step, sinks, step_refs
-from toolplan.tools import Arguments, Effects, Tool, Toolbox
+from toolplan.sources.python import tool
+from toolplan.tools import Tool, Toolbox
 from toolplan_langgraph._runs import reporter
-from toolplan_langgraph._storable import is_storable
-from toolplan_langgraph._wiring import wiring
+from toolplan_langgraph.approval import is_storable
 
 RESULT = "result"
 """The node of the plan's output."""
@@ -96,7 +97,8 @@ def to_langgraph(
         names = ", ".join(map(repr, plan.effects))
         raise ValueError(f"Steps {names} change something; use toolplan_node or toolplan.run.")
     nodes = _Steps(plan, Toolbox(tools.values()), limits, timeout_s, checkpointer is not None)
-    graph = wiring(PlanState, PlanInput)
+    builder: Any = StateGraph
+    graph = builder(PlanState, input_schema=PlanInput)
     needed = {each for needs in plan.needs.values() for each in needs}
     for step in plan.plan.steps:
         graph.add_node(node_name(step.id), nodes.node(step))
@@ -120,49 +122,43 @@ def node_name(step: str) -> str:
     return f"step.{step}"
 
 
-class _Steps:
+class _Steps(Struct):
     """The nodes."""
 
-    def __init__(
-        self,
-        plan: ExecutionPlan,
-        tools: Toolbox,
-        limits: Limits,
-        timeout_s: float,
-        is_stored: bool,
-    ) -> None:
-        self._plan = plan
-        self._tools = tools
-        self._limits = limits
-        self._timeout_s = timeout_s
-        self._is_stored = is_stored
+    plan: ExecutionPlan
+    tools: Toolbox
+    limits: Limits
+    timeout_s: float
+    is_stored: bool
 
     def node(self, step: Step) -> Callable[[PlanState], Awaitable[dict[str, object]]]:
         async def node(state: PlanState) -> dict[str, object]:
             results = state.get("steps", {})
             failure = self._reason_to_skip(step, results)
-            if failure is not None:
-                return {"steps": {step.id: _result(StepRun(StepState.SKIPPED, error=failure))}}
-            return {"steps": {step.id: _result(await self._run(step, state["run"], results))}}
+            if failure is None:
+                ended = await self._run(step, state["run"], results)
+            else:
+                ended = StepRun(StepState.SKIPPED, error=failure)
+            error = None if ended.error is None else asdict(ended.error)
+            result = StepResult(state=ended.state.value, output=ended.output, error=error)
+            return {"steps": {step.id: result}}
 
         return node
 
     async def result(self, state: PlanState) -> dict[str, object]:
-        results = state.get("steps", {})
+        results, plan = state.get("steps", {}), self.plan.plan
         outputs = {name: each["output"] for name, each in results.items() if _is(each, "succeeded")}
-        output: Json
-        if self._plan.plan.output is None:
-            names = [name for name in sinks(self._plan.plan) if name in outputs]
-            output, wrong = {name: outputs[name] for name in names}, None
-        else:
-            output, wrong = filled_output(self._plan.plan.output, outputs)
+        output: Json = {name: outputs[name] for name in sinks(plan) if name in outputs}
+        wrong = None
+        if plan.output is not None:
+            output, wrong = filled_output(plan.output, outputs)
         succeeded = wrong is None and not any(_is(each, "failed") for each in results.values())
         status = RunState.SUCCEEDED if succeeded else RunState.FAILED
         return {"status": status.value, "output": output}
 
     async def _run(self, step: Step, name: str, results: Results) -> StepRun:
         """Run one step with our engine, after the steps that are done."""
-        before = [each for each in self._plan.needs[step.id] if _is(results[each], "succeeded")]
+        before = [each for each in self.plan.needs[step.id] if _is(results[each], "succeeded")]
         done: list[Event] = []
         for each in before:
             done.append(StepStarted(each, None, 0.0))
@@ -176,21 +172,21 @@ class _Steps:
                 report(event)
 
         await run(
-            _alone(self._plan, step, before),
-            self._tools,
-            limits=self._limits,
+            _alone(self.plan, step, before),
+            self.tools,
+            limits=self.limits,
             on_event=on_event,
             run_id=f"{name}.{step.id}",
             done=done,
-            timeout_s=self._timeout_s,
+            timeout_s=self.timeout_s,
         )
         ended = fold(events).steps[step.id]
-        if self._is_stored and not is_storable(ended.output):
+        if self.is_stored and not is_storable(ended.output):
             return replace(ended, state=StepState.FAILED, output=None, error=_NOT_STORABLE)
         return ended
 
     def _reason_to_skip(self, step: Step, results: Results) -> Failure | None:
-        needs = self._plan.needs[step.id]
+        needs = self.plan.needs[step.id]
         for each in needs:
             if _is(results[each], "failed"):
                 return Failure("upstream-failed", f"Step {each!r} failed.")
@@ -202,7 +198,7 @@ class _Steps:
         return None
 
     def _follows_failure(self, name: str, results: Results) -> bool:
-        """Check whether a step was skipped because of a failure, at any distance."""
+        """Return whether a step was skipped because of a failure, at any distance."""
         seen: set[str] = set()
         left = [name]
         while left:
@@ -211,7 +207,7 @@ class _Steps:
                 return True
             if each not in seen and _is(results[each], "skipped"):
                 seen.add(each)
-                left.extend(self._plan.needs[each])
+                left.extend(self.plan.needs[each])
         return False
 
 
@@ -235,11 +231,6 @@ def _is(result: StepResult, state: str) -> bool:
     return result["state"] == state
 
 
-def _result(step: StepRun) -> StepResult:
-    error = None if step.error is None else asdict(step.error)
-    return StepResult(state=step.state.value, output=step.output, error=error)
-
-
 def try_graph() -> str:
     """Run a plan as a graph; return what it says of LangGraph.
 
@@ -247,12 +238,12 @@ def try_graph() -> str:
         RuntimeError: the graph gives something else than the plan must.
     """
 
-    async def call(_: Arguments) -> Json:
+    @tool(name="one", effects="read")
+    def one() -> dict[str, int]:
+        """Return a number."""
         return {"n": 1}
 
-    tools = Toolbox(
-        [Tool("one", "Gives a number.", {"type": "object"}, effects=Effects.READ, call=call)]
-    )
+    tools = Toolbox([one])
     text = '{"toolplan": 1, "steps": [{"id": "a", "tool": "one"}]}'
     plan = compile_plan(text, tools=tools).plan
     if plan is None:

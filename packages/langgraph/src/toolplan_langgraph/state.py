@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
 
 Decision: TypeAlias = Literal["continue", "replace"]
-Choice: TypeAlias = Literal["tool_calls", "answer", "ask_human", "idk"]
 StopReason: TypeAlias = Literal["attempts", "replans", "rounds", "reply", "model"]
 
 
@@ -38,13 +39,23 @@ class Stopped(TypedDict):
     message: str
 
 
+class Stop(Exception):
+    """A node has reached a limit; `update` is what it changes all the same."""
+
+    def __init__(
+        self, reason: StopReason, message: str, update: Mapping[str, object] = MappingProxyType({})
+    ) -> None:
+        super().__init__(message)
+        self.stopped = Stopped(reason=reason, message=message)
+        self.update = update
+
+
 class Progress(TypedDict):
     """The progress since the last message of the user.
 
     `turn` is the id of that message; `began` is the number of messages before the current task;
     `attempts`, `replans` and `rounds` count towards the limits with these names. `assessment` says
     what the last attempt lacked, and `trouble` why the planner is asked again; they may be empty.
-    `chosen` is the last choice of the expert.
     """
 
     turn: str
@@ -54,7 +65,6 @@ class Progress(TypedDict):
     rounds: int
     assessment: str
     trouble: str
-    chosen: Choice
 
 
 class InputState(TypedDict):
@@ -80,13 +90,7 @@ FRESH: Progress = {
     "rounds": 0,
     "assessment": "",
     "trouble": "",
-    "chosen": "answer",
 }
-
-
-def progress_of(state: State) -> Progress:
-    """Return the progress."""
-    return state.get("progress", FRESH)
 
 
 def current_task(state: State) -> Task | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, TypeAlias
@@ -22,9 +23,10 @@ Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 """Given a host name and a port, the addresses that it resolves to, as text."""
 
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
-_NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
-_TRANSLATED: Final = tuple(map(ipaddress.ip_network, ("::/96", "::ffff:0:0:0/96")))
-"""Networks whose addresses end with an IPv4 address: IPv4-compatible, and IPv4-translated."""
+_EMBEDDING: Final = tuple(
+    map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96"))
+)
+"""Networks whose addresses end with an IPv4 address: compatible, mapped, translated, NAT64."""
 _RESERVED: Final = tuple(
     map(
         ipaddress.ip_network,
@@ -46,6 +48,9 @@ A list of our own, because what the library counts as global differs from one Py
 _PUBLIC_IPV6: Final = ipaddress.ip_network("2000::/3")
 _METADATA: Final = frozenset(map(ipaddress.ip_address, ("168.63.129.16", "169.254.169.254")))
 """Addresses from which machines in a cloud read their own keys; not all are link-local."""
+
+
+_NAME: Final = re.compile(r"[^/:*@ ]+")
 
 
 class HostBlocked(ToolError):
@@ -125,27 +130,19 @@ class Guard(Struct, frozen=True):
         Raises:
             ToolObjectError: a host is given as something else, a URL for instance.
         """
-        literal: set[Address] = set()
-        names: set[str] = set()
-        for host in allow_hosts:
-            plain = host.strip("[]").rstrip(".").lower()
-            address = _address(plain)
-            if address is not None:
-                literal.add(address)
-            elif not plain or any(character in plain for character in "/:*@ "):
-                raise ToolObjectError(
-                    f"{host!r} is not a host.",
-                    "Write a name or an IP address in allow_hosts, as in 'localhost'.",
-                )
-            else:
-                names.add(plain)
-        if base is not None:
-            address = _address(base.host)
-            if address is not None:
-                literal.add(address)
-            elif _is_this_machine(base.host):
-                names.add(base.host)
-        return cls(frozenset(literal), frozenset(names))
+        hosts = [each.strip("[]").rstrip(".").lower() for each in allow_hosts]
+        if odd := [each for each in hosts if _address(each) is None and not _NAME.fullmatch(each)]:
+            raise ToolObjectError(
+                f"{odd[0]!r} is not a host.",
+                "Write a name or an IP address in allow_hosts, as in 'localhost'.",
+            )
+        if base is not None and (_address(base.host) or _is_this_machine(base.host)):
+            hosts.append(base.host)
+        addresses = {each: _address(each) for each in hosts}
+        return cls(
+            frozenset(address for address in addresses.values() if address is not None),
+            frozenset(name for name, address in addresses.items() if address is None),
+        )
 
     def admit(self, host: str, addresses: Sequence[str]) -> tuple[str, ...]:
         """Return `addresses`, to which `host` resolved, if all of them may be connected to.
@@ -193,13 +190,9 @@ class Guard(Struct, frozen=True):
                 continue
             if each in _METADATA or each.is_link_local:
                 return "a link-local address, where clouds keep keys"
-            if _is_public(each):
+            if _is_public(each) or (named and (each.is_loopback or each.is_private)):
                 continue
-            if named and (each.is_loopback or each.is_private):
-                continue
-            if each.is_loopback:
-                return "on this machine"
-            return "not a public address"
+            return "on this machine" if each.is_loopback else "not a public address"
         return None
 
 
@@ -224,14 +217,6 @@ def _meant(address: Address) -> tuple[Address, ...]:
     """Return `address`, or the IPv4 addresses that it stands for."""
     if isinstance(address, ipaddress.IPv4Address):
         return (address,)
-    if address.ipv4_mapped is not None:
-        return (address.ipv4_mapped,)
-    if address.sixtofour is not None:
-        return (address.sixtofour,)
-    if address.teredo is not None:
-        return address.teredo
-    if address in _NAT64:
+    if int(address) > 1 and any(address in network for network in _EMBEDDING):
         return (ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF),)
-    if int(address) > 1 and any(address in network for network in _TRANSLATED):
-        return (ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF),)
-    return (address,)
+    return address.teredo or (address.sixtofour or address,)

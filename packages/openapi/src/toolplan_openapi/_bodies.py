@@ -10,7 +10,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final, Literal, TypeAlias
 
 import httpx2
@@ -19,11 +19,14 @@ from msgspec.structs import replace
 
 from toolplan.path import Json
 from toolplan.tools import ToolError
-from toolplan_openapi._document import Document, Node, Place, Unusable
-from toolplan_openapi._parameters import STYLES, Style, Writing, free_name
+from toolplan_openapi._document import Node, Place, Unusable, free_name
+from toolplan_openapi._parameters import Pair, Writing, query_pairs, read_writing
 from toolplan_openapi._schemas import MEANING, Schemas, Use
 
 Part: TypeAlias = tuple[str, tuple[str | None, bytes, str | None]]
+
+_Plain: TypeAlias = tuple[Mapping[str, Place], list[str], Place]
+"""The properties of an object, the names of those that are required, and what else it may hold."""
 
 FILE: Final[dict[str, Json]] = {
     "type": "object",
@@ -43,32 +46,10 @@ FILE: Final[dict[str, Json]] = {
 _OCTETS: Final = "application/octet-stream"
 
 
-def is_file(node: Node) -> bool:
-    """Return whether a field of this schema is a file: binary by 3.0, or by 3.1."""
-    if node.get("format") == "binary":
-        return True
-    return "contentMediaType" in node and "contentEncoding" not in node
-
-
-def file_schema(node: Node) -> Json:
-    """Return the schema of the argument, for a field that is a file or a list of files."""
-    said = node.get("description")
-    return {**FILE, "description": f"{said} {FILE['description']}"} if said else dict(FILE)
-
-
-def multipart(
+def _multipart(
     given: Mapping[str, Json], files: frozenset[str], types: Mapping[str, str]
 ) -> tuple[bytes, str]:
-    """Return the body with the fields `given`, and its media type with the boundary.
-
-    Args:
-        given: the fields.
-        files: the names of those that are files.
-        types: media types that the document states, by field.
-
-    Raises:
-        ToolError: a file is not in base64, or a text cannot be sent.
-    """
+    """Return the body with the fields `given`, and its media type with the boundary."""
     parts = [
         part
         for name, value in given.items()
@@ -87,16 +68,16 @@ def _parts(name: str, value: Json, is_a_file: bool, stated: str | None) -> Itera
         filename, kind = str(value["filename"]), value.get("media_type") or stated or _OCTETS
         yield name, (filename, _content(name, value), str(kind))
     elif isinstance(value, str):
-        yield name, (None, encoded(value), stated)
+        yield name, (None, value.encode(), stated)
     else:
         text = json.dumps(value, ensure_ascii=False)
         kind = stated or ("application/json" if _is_deep(value) else None)
-        yield name, (None, encoded(text), kind)
+        yield name, (None, text.encode(), kind)
 
 
 def _content(name: str, value: Mapping[str, Json]) -> bytes:
     if "text" in value:
-        return encoded(str(value["text"]))
+        return str(value["text"]).encode()
     try:
         return base64.b64decode(str(value["base64"]), validate=True)
     except (binascii.Error, ValueError):
@@ -107,24 +88,16 @@ def _is_deep(value: Json) -> bool:
     return isinstance(value, dict | list)
 
 
-def encoded(text: str) -> bytes:
-    """Return `text` as it is sent.
-
-    Raises:
-        ToolError: it holds half of a character.
-    """
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        raise ToolError("The arguments hold half of a character, which cannot be sent.") from None
-
-
-_JSON: Final = re.compile(
-    r"(?:application/(?:[\w.+-]+\+)?|text/)json(?:;.*)?|\*/\*|application/\*", re.IGNORECASE
-)
-_FORM: Final = re.compile(r"application/x-www-form-urlencoded(?:;.*)?", re.IGNORECASE)
-_MULTIPART: Final = re.compile(r"multipart/form-data(?:;.*)?", re.IGNORECASE)
-_TEXT: Final = re.compile(r"text/plain(?:;.*)?", re.IGNORECASE)
+Kind: TypeAlias = Literal["json", "form", "multipart", "text"]
+_KINDS: Final[Mapping[Kind, re.Pattern[str]]] = {
+    "json": re.compile(
+        r"(?:application/(?:[\w.+-]+\+)?|text/)json(?:;.*)?|\*/\*|application/\*", re.IGNORECASE
+    ),
+    "form": re.compile(r"application/x-www-form-urlencoded(?:;.*)?", re.IGNORECASE),
+    "multipart": re.compile(r"multipart/form-data(?:;.*)?", re.IGNORECASE),
+    "text": re.compile(r"text/plain(?:;.*)?", re.IGNORECASE),
+}
+"""The media types of bodies that are written, those that are preferred first."""
 _SUCCESS: Final = re.compile(r"2(?:\d\d|XX)", re.IGNORECASE)
 _WITHOUT_CONTENT: Final = ("204", "205", "304")
 _OF_A_PLAIN_OBJECT: Final = frozenset({
@@ -132,52 +105,77 @@ _OF_A_PLAIN_OBJECT: Final = frozenset({
     "examples", "externalDocs", "xml"
 })  # fmt: skip
 
-Kind: TypeAlias = Literal["json", "form", "multipart", "text"]
-
 
 class Body(Struct, frozen=True):
     """The body of a request.
 
-    `fields` are the arguments that are properties of it, with their names there; None where one
-    argument, `whole`, is all of it. With `rest`, arguments that are nothing else are properties of
-    it too. `schemas` are those of the arguments, `required` the arguments that a call must have. Of
-    a multipart body, `files` are the fields that are files, and `types` the media types that the
-    document states.
+    `schemas` are those of the arguments, `required` the arguments that a call must have. One
+    argument, `whole`, is all of the body; where it is empty, arguments are properties of it. With
+    `rest`, arguments that are nothing else are properties of it too. Of a multipart body, `files`
+    are the fields that are files, and `types` the media types that the document states.
     """
 
     kind: Kind
     media_type: str
     schemas: Mapping[str, Json]
     required: tuple[str, ...] = ()
-    fields: Mapping[str, str] | None = None
     whole: str = ""
     rest: bool | Node = False
-    dependent: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    dependent: Mapping[str, list[Json]] = field(default_factory=dict[str, list[Json]])
     writings: Mapping[str, Writing] = field(default_factory=dict[str, Writing])
     files: frozenset[str] = frozenset()
     types: Mapping[str, str] = field(default_factory=dict[str, str])
 
+    def content(
+        self, arguments: Mapping[str, Json], elsewhere: Collection[str]
+    ) -> tuple[bytes | None, str | None]:
+        """Return the content and its media type, None where `arguments` say none.
 
-def read_body(document: Document, schemas: Schemas, place: Place, taken: set[str]) -> Body | None:
-    """Read the `requestBody` at `place`; `taken` are the arguments that there are already.
+        `elsewhere` are the arguments that are parameters.
 
-    Raises:
-        RemoteReference: a reference leads out of the document.
-        Unusable: the body is of a kind that is not written here.
-    """
-    if place.value is None:
-        return None
-    place = document.follow(place)
+        Raises:
+            ToolError: an argument cannot be written as the document has it.
+        """
+        given: Json = arguments.get(self.whole)
+        fields = {
+            name: value
+            for name, value in arguments.items()
+            if name in self.schemas or (self.rest is not False and name not in elsewhere)
+        }
+        if self.whole not in arguments if self.whole else not (fields or self.required):
+            return None, None
+        match self.kind:
+            case "json":
+                value = given if self.whole else fields
+                return json.dumps(value, ensure_ascii=False).encode(), self.media_type
+            case "text":
+                return str(given).encode(), self.media_type
+            case "form":
+                return _form(fields, self.writings), self.media_type
+            case "multipart":
+                return _multipart(fields, self.files, self.types)
+
+
+def is_json(media_type: str) -> bool:
+    """Return whether a media type is one of JSON."""
+    return _KINDS["json"].fullmatch(media_type) is not None
+
+
+def read_body(schemas: Schemas, place: Place, taken: set[str]) -> Body | None:
+    """Read the `requestBody` at `place`; `taken` are the arguments that there are already."""
+    place = place.followed()
     content = place.at("content")
     needed = place.node.get("required") is True
-    for kind, media_type in _kinds(content.node):
-        schema = content.at(media_type, "schema")
-        media = content.at(media_type)
-        if kind != "text" and (plain := _plain_object(document, schema, taken)) is not None:
-            made = _of_fields(schemas, kind, media, plain, needed)
-            return _with_files(document, made, media, plain) if kind == "multipart" else made
-        if kind not in ("form", "multipart"):
-            return _of_one(schemas, kind, media, taken, needed)
+    for kind, pattern in _KINDS.items():
+        for media_type in filter(pattern.fullmatch, content.node):
+            media = content.at(media_type)
+            stated = "application/json" if "*" in media_type else media_type
+            plain = None if kind == "text" else _plain_object(media.at("schema"), taken)
+            if plain is not None:
+                made = _of_fields(schemas, kind, stated, plain, needed)
+                return _with_encoding(made, media.at("encoding"), plain[0])
+            if kind in ("json", "text"):
+                return _of_one(schemas, kind, stated, media.at("schema"), taken, needed)
     if content.node:
         listed = ", ".join(content.node)
         can = "JSON, text, and forms and uploads that list their fields are written"
@@ -185,39 +183,21 @@ def read_body(document: Document, schemas: Schemas, place: Place, taken: set[str
     return None
 
 
-def read_media(document: Document, place: Place) -> tuple[str, ...]:
-    """Return the media types that a successful call may answer with, from `responses` at `place`.
-
-    Raises:
-        RemoteReference: a reference leads out of the document.
-        Unusable: a reference leads nowhere.
-    """
-    chosen = [code for code in place.node if _SUCCESS.fullmatch(code)] or ["default"]
-    found = (document.follow(place.at(code)).at("content").node for code in chosen)
+def read_media(place: Place) -> tuple[str, ...]:
+    """Return the media types of a successful answer, from `responses` at `place`."""
+    found = (place.at(code).followed().at("content").node for code in _successes(place))
     stated = (kind.partition(";")[0].strip().lower() for content in found for kind in content)
     return tuple(dict.fromkeys(stated))
 
 
-def is_json(kind: str) -> bool:
-    """Return whether a media type is one of JSON."""
-    return _JSON.fullmatch(kind) is not None or kind == "text/json"
-
-
-def read_output(document: Document, schemas: Schemas, place: Place) -> Json:
+def read_output(schemas: Schemas, place: Place) -> Json:
     """Return the schema of what a successful call gives, from `responses` at `place`.
 
     None where the document does not say it, or not of all that may come.
-
-    Raises:
-        RemoteReference: a reference leads out of the document.
-        Unusable: a reference leads nowhere.
     """
-    chosen = [code for code in place.node if _SUCCESS.fullmatch(code)]
-    if not chosen and "default" in place.node:
-        chosen = ["default"]
     found: list[Json] = []
-    for code in chosen:
-        schema = _of_response(document, schemas, code, place.at(code))
+    for code in _successes(place):
+        schema = _of_response(schemas, code, place.at(code))
         if schema is None:
             return None
         if schema not in found:
@@ -227,155 +207,118 @@ def read_output(document: Document, schemas: Schemas, place: Place) -> Json:
     return schemas.whole(found[0] if len(found) == 1 else {"anyOf": found}, Use.RESPONSE)
 
 
-def _of_response(document: Document, schemas: Schemas, code: str, place: Place) -> Json:
+def _successes(place: Place) -> list[str]:
+    found = [code for code in place.node if _SUCCESS.fullmatch(code)]
+    return found or [code for code in place.node if code == "default"]
+
+
+def _of_response(schemas: Schemas, code: str, place: Place) -> Json:
     if code in _WITHOUT_CONTENT:
         return {"type": "null"}
-    content = document.follow(place).at("content")
-    kinds = list(content.node)
-    if not kinds:
-        return None
-    if all(_JSON.fullmatch(each) for each in kinds):
-        schema = content.at(kinds[0], "schema")
+    content = place.followed().at("content")
+    for kind in filter(is_json, content.node):
+        # JSON is asked for, so JSON comes where there is a choice
+        schema = content.at(kind, "schema")
         node = None if schema.value is None else schemas.node(schema, Use.RESPONSE)
         return None if node is True or node == {} else node
-    if all(each.lower().startswith("text/") for each in kinds):
-        return {"type": "string"}
-    mixed = [each for each in kinds if _JSON.fullmatch(each)]
-    if not mixed:
-        return None
-    # JSON is asked for, so JSON comes where there is a choice
-    schema = content.at(mixed[0], "schema")
-    return None if schema.value is None else schemas.node(schema, Use.RESPONSE)
+    is_text = content.node and all(each.lower().startswith("text/") for each in content.node)
+    return {"type": "string"} if is_text else None
 
 
-def _kinds(content: Node) -> Iterator[tuple[Kind, str]]:
-    tests: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-        ("json", _JSON),
-        ("form", _FORM),
-        ("multipart", _MULTIPART),
-        ("text", _TEXT),
-    )
-    for kind, pattern in tests:
-        for media_type in content:
-            if pattern.fullmatch(media_type):
-                yield kind, media_type
-
-
-class _Plain(Struct, frozen=True):
-    """An object whose properties may stand beside the parameters."""
-
-    properties: Mapping[str, Place]
-    required: tuple[str, ...]
-    rest: Place
-
-
-def _plain_object(document: Document, schema: Place, taken: set[str]) -> _Plain | None:
-    """Return the properties of a body that is nothing but an object, None where it is more."""
-    parts = [document.follow(schema)]
-    whole = parts[0].at("allOf")
-    if whole.items and len(parts[0].node.keys() - {"allOf", "description", "title"}) == 0:
-        parts = [document.follow(whole.at(at)) for at in range(len(whole.items))]
+def _plain_object(schema: Place, taken: set[str]) -> _Plain | None:
+    """Return what a body may have beside the parameters, None where it is more than an object."""
+    parts = [schema.followed()]
+    if parts[0].at("allOf").items and parts[0].node.keys() <= {"allOf", "description", "title"}:
+        parts = [each.followed() for each in parts[0].at("allOf").each()]
     properties: dict[str, Place] = {}
     required: dict[str, None] = {}
-    rest = Place(None, "")
+    rest = schema.at("")
     for part in parts:
-        node = part.node
-        other = node.keys() & MEANING - _OF_A_PLAIN_OBJECT
-        declared = part.at("properties").node
-        if other or node.get("type", "object") != "object" or not declared:
+        node, declared = part.node, part.at("properties")
+        if node.keys() & MEANING - _OF_A_PLAIN_OBJECT or node.get("type", "object") != "object":
             return None
-        if len(parts) > 1 and ("additionalProperties" in node or properties.keys() & declared):
+        if len(parts) > 1 and (
+            "additionalProperties" in node or properties.keys() & declared.node.keys()
+        ):
             return None
-        for name, each in declared.items():
-            if not (isinstance(each, dict) and each.get("readOnly") is True):
-                properties[name] = part.at("properties", name)
-        required.update((n, None) for n in part.at("required").items if isinstance(n, str))
+        if not declared.node:
+            return None
+        for name in declared.node:
+            if declared.at(name).node.get("readOnly") is not True:
+                properties[name] = declared.at(name)
+        required |= dict.fromkeys(n for n in part.at("required").items if isinstance(n, str))
         rest = part.at("additionalProperties")
     if not properties or taken & properties.keys():
         return None
-    return _Plain(properties, tuple(name for name in required if name in properties), rest)
+    return properties, [name for name in required if name in properties], rest
 
 
-def _of_fields(schemas: Schemas, kind: Kind, media: Place, plain: _Plain, needed: bool) -> Body:
-    names = {name: name for name in plain.properties}
-    nodes = {name: schemas.node(p, Use.REQUEST) for name, p in plain.properties.items()}
-    rest: bool | Node = False
-    if isinstance(plain.rest.value, dict):
-        opened = schemas.node(plain.rest, Use.REQUEST)
+def _of_fields(schemas: Schemas, kind: Kind, stated: str, plain: _Plain, needed: bool) -> Body:
+    properties, required, open_ = plain
+    rest: bool | Node = open_.value is True
+    if isinstance(open_.value, dict):
+        opened = schemas.node(open_, Use.REQUEST)
         rest = opened if isinstance(opened, dict) else True
-    elif plain.rest.value is True:
-        rest = True
     # a body that may be left out needs its required properties as soon as it has any
-    dependent = (
-        {}
-        if needed
-        else {
-            name: others
-            for name in names
-            if (others := tuple(each for each in plain.required if each != name))
-        }
-    )
+    others = {name: [each for each in required if each != name] for name in properties}
     return Body(
         kind,
-        _media_type(media),
-        nodes,
-        plain.required if needed else (),
-        names,
+        stated,
+        {name: schemas.node(place, Use.REQUEST) for name, place in properties.items()},
+        tuple(required) if needed else (),
         rest=rest,
-        dependent=dependent,
-        writings=_writings(media, plain.properties) if kind == "form" else {},
+        dependent={} if needed else {name: [*each] for name, each in others.items() if each},
     )
 
 
-def _with_files(document: Document, body: Body, media: Place, plain: _Plain) -> Body:
-    """Return a multipart body whose fields that are files take a name and a content."""
+def _with_encoding(body: Body, encoding: Place, properties: Mapping[str, Place]) -> Body:
+    """Return a form as `encoding` has it, or an upload whose files take a name and a content."""
+    if body.kind == "form":
+        writings = {name: _form_writing(encoding.at(name), name) for name in properties}
+        return replace(body, writings=writings)
+    if body.kind == "json":
+        return body
     nodes, types, files = dict(body.schemas), dict[str, str](), set[str]()
-    for name, place in plain.properties.items():
-        found = document.follow(place)
-        items = found.at("items")
-        inner = found if items.value is None else document.follow(items)
-        stated = media.at("encoding", name).text("contentType").partition(",")[0].strip()
+    for name, place in properties.items():
+        found = place.followed()
+        is_list = found.at("items").value is not None
+        inner = found.at("items").followed().node if is_list else found.node
+        stated = encoding.at(name).text("contentType").partition(",")[0].strip()
         if stated and "*" not in stated:
             types[name] = stated
-        if is_file(inner.node):
+        # binary by OpenAPI 3.0, or by 3.1
+        is_raw = "contentMediaType" in inner and "contentEncoding" not in inner
+        if inner.get("format") == "binary" or is_raw:
             files.add(name)
-            file = file_schema(inner.node)
-            nodes[name] = file if items.value is None else {"type": "array", "items": file}
+            words = f"{inner.get('description', '')} {FILE['description']}".strip()
+            file: Json = {**FILE, "description": words}
+            nodes[name] = {"type": "array", "items": file} if is_list else file
     rest = body.rest if isinstance(body.rest, bool) else True
     return replace(body, schemas=nodes, files=frozenset(files), types=types, rest=rest)
 
 
-def _of_one(schemas: Schemas, kind: Kind, media: Place, taken: set[str], needed: bool) -> Body:
-    name = free_name("body", "request", taken)
-    schema = media.at("schema")
+def _form_writing(encoding: Place, name: str) -> Writing:
+    return replace(
+        read_writing(encoding, name, "query"),
+        as_json=is_json(encoding.text("contentType")),
+        objects_as_json=not encoding.node.keys() & {"style", "explode"},
+    )
+
+
+def _of_one(
+    schemas: Schemas, kind: Kind, stated: str, schema: Place, taken: set[str], needed: bool
+) -> Body:
+    name = "body" if "body" not in taken else free_name("request_body", taken)
     node: Json = {"type": "string"} if kind == "text" else {}
     if kind == "json" and schema.value is not None:
         node = schemas.node(schema, Use.REQUEST)
-    required = (name,) if needed else ()
-    return Body(kind, _media_type(media), {name: node}, required, whole=name)
+    return Body(kind, stated, {name: node}, (name,) if needed else (), whole=name)
 
 
-def _media_type(media: Place) -> str:
-    stated = media.pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
-    return "application/json" if "*" in stated else stated
-
-
-def _writings(media: Place, properties: Mapping[str, Place]) -> dict[str, Writing]:
-    """Return how the fields of a form are written: `encoding` says it, or the default of forms."""
-    made: dict[str, Writing] = {}
-    for name in properties:
-        encoding = media.at("encoding", name)
-        stated = encoding.text("style")
-        style: Style = "form"
-        for each in STYLES["query"]:
-            style = each if each == stated else style
-        explode = encoding.node.get("explode")
-        made[name] = Writing(
-            name,
-            name,
-            style,
-            explode=explode if isinstance(explode, bool) else style == "form",
-            as_json=_JSON.fullmatch(encoding.text("contentType")) is not None,
-            objects_as_json=not stated and explode is None,
-        )
-    return made
+def _form(fields: Mapping[str, Json], writings: Mapping[str, Writing]) -> bytes:
+    pairs: list[Pair] = []
+    for name, value in fields.items():
+        if name not in writings:
+            raise ToolError(f"The argument {name!r} is not in the form's schema.")
+        pairs += query_pairs(writings[name], value)
+    return "&".join(f"{name}={value}" for name, value in pairs).encode()

@@ -1,17 +1,23 @@
-"""The document as it came in, and the references inside of it. Nothing outside is ever fetched."""
+"""The document as it came in, and the references inside of it. Nothing outside is ever fetched.
+
+What reads a part of it raises RemoteReference where a reference leads out of the document, and
+Unusable where the part cannot be used.
+"""
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from collections.abc import Container, Iterable, Iterator
+from typing import Final, TypeAlias, TypeVar
 from urllib.parse import unquote
 
 from msgspec import Struct
 
 from toolplan.path import Json
-from toolplan.plan import escape_pointer
+from toolplan.plan import escape_pointer, split_pointer
 from toolplan.tools import ToolObjectError
 
 Node: TypeAlias = dict[str, Json]
+T = TypeVar("T", bound=str)
 
 _MOST_HOPS: Final = 32
 _READ_VERSIONS: Final = ("3.0", "3.1", "3.2")
@@ -40,10 +46,16 @@ class Unusable(Exception):
 
 
 class Place(Struct, frozen=True):
-    """A part of the document, and the JSON pointer that leads to it."""
+    """A part of the document: its value, the JSON pointer that leads to it, and the document."""
 
     value: Json
     pointer: str
+    root: Json
+
+    @classmethod
+    def of(cls, document: Json) -> Place:
+        """Return all of a document."""
+        return cls(document, "", document)
 
     @property
     def node(self) -> Node:
@@ -57,92 +69,90 @@ class Place(Struct, frozen=True):
 
     def at(self, *keys: str | int) -> Place:
         """Return the part of this part under `keys`; its value is None where there is none."""
-        place = self
-        for key in keys:
-            if isinstance(key, int):
-                found = place.items[key] if key < len(place.items) else None
-            else:
-                found = place.node.get(key)
-            place = Place(found, f"{place.pointer}/{escape_pointer(str(key))}")
-        return place
+        value, pointer = self.value, self.pointer
+        for key in map(str, keys):
+            pointer = f"{pointer}/{escape_pointer(key)}"
+            match value:
+                case dict():
+                    value = value.get(key)
+                case list() if key.isascii() and key.isdigit() and len(key) < 9:
+                    value = value[int(key)] if int(key) < len(value) else None
+                case _:
+                    value = None
+        return Place(value, pointer, self.root)
+
+    def each(self) -> Iterator[Place]:
+        """Yield the elements of the part as a list."""
+        return (self.at(at) for at in range(len(self.items)))
 
     def text(self, key: str) -> str:
         """Return the string under `key`, an empty one where there is none."""
         value = self.node.get(key)
         return value if isinstance(value, str) else ""
 
-
-class Document:
-    """An OpenAPI document: a root, and what its references lead to."""
-
-    def __init__(self, root: Json) -> None:
-        """Hold `root`.
-
-        Raises:
-            ToolObjectError: it is not an OpenAPI document of a version that is read.
-        """
-        self.root = Place(root, "")
-        version = self.root.text("openapi")
-        if not version.startswith(_READ_VERSIONS):
-            raise ToolObjectError(_not_read(self.root, version))
-
-    def follow(self, place: Place) -> Place:
-        """Return what `place` stands for: itself, or what its `$ref` leads to in the end.
-
-        Raises:
-            RemoteReference: it leads out of the document.
-            Unusable: it leads nowhere, or in a ring.
-        """
-        start = place
+    def followed(self) -> Place:
+        """Return what this stands for: itself, or what its `$ref` leads to in the end."""
+        place = self
         for _ in range(_MOST_HOPS):
             if "$ref" not in place.node:
                 return place
-            place = self.target(place.node["$ref"], place.pointer)
-        raise Unusable(start.pointer, "Its '$ref' leads in a ring.")
+            place = place.target(place.node["$ref"])
+        raise Unusable(self.pointer, "Its '$ref' leads in a ring.")
 
-    def target(self, reference: Json, pointer: str) -> Place:
-        """Return what `reference`, the `$ref` at `pointer`, names.
-
-        Raises:
-            RemoteReference: it leads out of the document.
-            Unusable: it leads nowhere.
-        """
+    def target(self, reference: Json) -> Place:
+        """Return what `reference`, a `$ref` that stands here, names."""
         if not isinstance(reference, str):
-            raise Unusable(pointer, "Its '$ref' is not text.")
+            raise Unusable(self.pointer, "Its '$ref' is not text.")
         if not reference.startswith("#"):
             raise RemoteReference(
-                f"{pointer}: it refers to {_short(reference)!r}, and nothing outside of the "
+                f"{self.pointer}: it refers to {_short(reference)!r}, and nothing outside of the "
                 "document is ever fetched. Bundle the document into one file."
             )
-        place = self.root
         fragment = unquote(reference[1:])
         if fragment and not fragment.startswith("/"):
-            raise Unusable(pointer, f"Its '$ref' {_short(reference)!r} is not a JSON pointer.")
-        for token in fragment.split("/")[1:]:
-            place = _step(place, token.replace("~1", "/").replace("~0", "~"))
+            said = f"Its '$ref' {_short(reference)!r} is not a JSON pointer."
+            raise Unusable(self.pointer, said)
+        place = Place.of(self.root).at(*split_pointer(fragment))
         if place.value is None:
-            raise Unusable(
-                pointer, f"It refers to {_short(reference)!r}, which is not in the document."
-            )
+            said = f"It refers to {_short(reference)!r}, which is not in the document."
+            raise Unusable(self.pointer, said)
         return place
 
 
-def _step(place: Place, key: str) -> Place:
-    if isinstance(place.value, list):
-        number = int(key) if key.isascii() and key.isdigit() and len(key) < 9 else -1
-        return place.at(number) if number >= 0 else Place(None, place.pointer)
-    return place.at(key)
+def read_root(document: Json) -> Place:
+    """Return all of an OpenAPI document.
 
-
-def _not_read(root: Place, version: str) -> str:
+    Raises:
+        ToolObjectError: it is none, or of a version that is not read.
+    """
+    root = Place.of(document)
+    version = root.text("openapi")
+    if version.startswith(_READ_VERSIONS):
+        return root
     if "swagger" in root.node:
-        return (
+        raise ToolObjectError(
             f"It is a Swagger {root.node['swagger']} document; OpenAPI 3.0 and 3.1 are read. "
             "Convert it first."
         )
     if not version:
-        return "It is not an OpenAPI document: it has no 'openapi' that gives its version as text."
-    return f"It is an OpenAPI {_short(version)!r} document; 3.0 and 3.1 are read."
+        raise ToolObjectError(
+            "It is not an OpenAPI document: it has no 'openapi' that gives its version as text."
+        )
+    raise ToolObjectError(f"It is an OpenAPI {_short(version)!r} document; 3.0 and 3.1 are read.")
+
+
+def one_of(stated: str, known: Iterable[T]) -> T | None:
+    """Return the one of `known` that is `stated`, None where there is none."""
+    return next((each for each in known if each == stated), None)
+
+
+def free_name(wanted: str, taken: Container[str], between: str = "_") -> str:
+    """Return `wanted`, or it with a number behind, that is not `taken`."""
+    name, number = wanted, 1
+    while name in taken:
+        number += 1
+        name = f"{wanted}{between}{number}"
+    return name
 
 
 def _short(text: str) -> str:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
+import re
+import time
 from collections.abc import Iterable, Mapping
-from typing import Protocol
+from typing import Final, Protocol
+from urllib.parse import urlencode
+from weakref import WeakKeyDictionary
 
 from msgspec import Struct, field
 
 from toolplan.path import Json
+from toolplan.sources.replies import json_object, refusal_code
 from toolplan.sources.secrets import Mask
+from toolplan.tools import ToolError
 from toolplan_openapi._addresses import Origin
+
+IN_A_COOKIE: Final = re.compile(r"[!#-+\--:<-\[\]-~]*")
+_TOKEN: Final = re.compile(r"[\x21-\x7e]+")
+_EARLY_S: Final = 30.0
+"""A token is renewed as long before its end, in seconds, or in the last tenth of its life."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -24,10 +36,18 @@ class Credentials:
     query: tuple[tuple[str, str], ...] = dataclasses.field(default=(), repr=False)
     cookies: tuple[tuple[str, str], ...] = dataclasses.field(default=(), repr=False)
     secrets: frozenset[str] = dataclasses.field(default=frozenset(), repr=False)
-    tokens: tuple[Tokens, ...] = dataclasses.field(default=(), repr=False)
+    tokens: tuple[TokenSource, ...] = dataclasses.field(default=(), repr=False)
 
     def __bool__(self) -> bool:
         return bool(self.headers or self.query or self.cookies)
+
+    async def ready(self, transport: Transport) -> Credentials:
+        """Return the credentials with the tokens that they need.
+
+        Raises:
+            ToolError: there is no token; the call was not made.
+        """
+        return together((self, *[await each.credentials(transport) for each in self.tokens]))
 
     def struck(self, text: str) -> str:
         """Return `text` without the secrets."""
@@ -35,7 +55,7 @@ class Credentials:
 
     def struck_value(self, value: Json) -> Json:
         """Return `value` with no secret in any of its texts, names of fields included."""
-        return _struck(value, Mask(self.secrets))
+        return _struck(value, Mask(self.secrets)) if self.secrets else value
 
 
 class Request(Struct, frozen=True):
@@ -81,8 +101,22 @@ class Transport(Protocol):
     async def __aexit__(self, *raised: object) -> None: ...
 
 
-class Tokens(Protocol):
-    """Tokens that are got for a client, and got anew."""
+class TokenSource:
+    """Gives the token of one client of OAuth2, and gets a new one where it expires or is refused.
+
+    The token is kept in memory.
+    """
+
+    def __init__(self, origin: Origin, target: str, login: Credentials, scope: str) -> None:
+        self._origin = origin
+        self._target = target
+        self._login = login
+        self._form = {"grant_type": "client_credentials"} | ({"scope": scope} if scope else {})
+        self._token = ""
+        self._ends = 0.0
+        self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = (
+            WeakKeyDictionary()
+        )
 
     async def credentials(self, transport: Transport) -> Credentials:
         """Return what a request carries.
@@ -90,11 +124,51 @@ class Tokens(Protocol):
         Raises:
             ToolError: there is no token; the call was not made.
         """
-        ...
+        async with self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+            if not self._token or time.monotonic() >= self._ends:
+                await self._get(transport)
+            return Credentials(
+                headers=(("Authorization", f"Bearer {self._token}"),),
+                secrets=self._login.secrets | {self._token},
+            )
 
     def refused(self, credentials: Credentials) -> None:
         """Record that a service does not take the token in `credentials`."""
-        ...
+        if self._token in credentials.secrets:
+            self._token = ""
+
+    async def _get(self, transport: Transport) -> None:
+        asked_at = time.monotonic()
+        response = await transport.send(
+            Request(
+                "POST",
+                self._origin,
+                self._target,
+                headers=(("Content-Type", "application/x-www-form-urlencoded"),),
+                content=urlencode(self._form).encode(),
+                credentials=self._login,
+                has_effects=False,
+            )
+        )
+        if not 200 <= response.status < 300:
+            code = refusal_code(response.content)
+            raise ToolError(
+                f"{self._origin} gives no token: HTTP {response.status}{code}. The call was not"
+                " made."
+            )
+        answer = json_object(response.content)
+        token, life = answer.get("access_token"), answer.get("expires_in")
+        kind = answer.get("token_type", "Bearer")
+        is_token = isinstance(token, str) and _TOKEN.fullmatch(token) is not None
+        if not is_token or not isinstance(kind, str) or kind.lower() != "bearer":
+            raise ToolError(
+                f"{self._origin} gives no bearer token that can be used. The call was not made."
+            )
+        self._token = str(token)
+        life_s = float("inf")
+        if isinstance(life, int | float) and not isinstance(life, bool):
+            life_s = float(life)
+        self._ends = asked_at + life_s - min(_EARLY_S, life_s / 10)
 
 
 def together(credentials: Iterable[Credentials]) -> Credentials:

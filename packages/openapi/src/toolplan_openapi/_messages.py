@@ -5,45 +5,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from email.message import Message
 from typing import Final
+from urllib.parse import quote
 
 from toolplan.path import Json
 from toolplan.sources.replies import InexactJson, page_title, read_json
-from toolplan.tools import Arguments, Effects, OutcomeUnknown, ToolError
+from toolplan.tools import Arguments, OutcomeUnknown, ToolError
 from toolplan_openapi._addresses import Origin
-from toolplan_openapi._bodies import Body, encoded, is_json, multipart
-from toolplan_openapi._http import Credentials, Request, Response
+from toolplan_openapi._bodies import is_json
+from toolplan_openapi._http import IN_A_COOKIE, Credentials, Request, Response
 from toolplan_openapi._operations import Operation
-from toolplan_openapi._parameters import Pair, Writing, header_text, path_text, query_pairs
+from toolplan_openapi._parameters import Pair, header_text, path_text, query_pairs
+from toolplan_openapi._schemas import shortened
 
 _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
-_COOKIE_VALUE: Final = re.compile(r"[!#-+\--:<-\[\]-~]*")
-_KEPT_IN_A_TEMPLATE: Final = "/:@!$&'()*+,;=-._~"
-
-
-class _Pairs:
-    """Names and values in a query or in cookies; no name comes from two places."""
-
-    def __init__(self, secret: tuple[Pair, ...]) -> None:
-        self.listed: list[Pair] = []
-        self._taken = {name for name, _ in secret}
-
-    def add(self, writing: Writing, value: Json) -> None:
-        """Write a parameter.
-
-        Raises:
-            ToolError: it cannot be written, or an object has a key that is another parameter.
-        """
-        pairs = query_pairs(writing, value)
-        names = {name for name, _ in pairs}
-        if clash := self._taken & names:
-            raise ToolError(
-                f"The argument {writing.argument!r} cannot be sent: {min(clash)!r} in it is "
-                "another parameter."
-            )
-        self._taken |= names
-        self.listed.extend(pairs)
+_CHARSET: Final = re.compile(r";\s*charset\s*=\s*[\"']?([^\s;\"']+)", re.IGNORECASE)
+_KEPT: Final = "/:@!$&'()*+,;=%"
+"""Characters of a template that are sent as they are."""
 
 
 def request_of(
@@ -62,36 +40,45 @@ def request_of(
         ToolError: an argument cannot be written as the document has it.
     """
     in_path: dict[str, str] = {}
-    query = _Pairs(credentials.query)
-    headers: list[tuple[str, str]] = []
-    cookies = _Pairs(credentials.cookies)
-    for each in operation.parameters.listed:
-        writing = each.writing
-        value = arguments.get(writing.argument)
-        if value is None and each.spot != "path":
-            continue
-        match each.spot:
-            case "path":
-                in_path[writing.name] = path_text(writing, value)
-            case "query":
-                query.add(writing, value)
-            case "header":
-                headers.append((writing.name, header_text(writing, value)))
-            case "cookie":
-                cookies.add(writing, value)
-    content, media_type = _content(operation.body, arguments, operation)
+    headers: list[Pair] = []
+    pairs: dict[str, list[Pair]] = {"query": [], "cookie": []}
+    secret = {"query": credentials.query, "cookie": credentials.cookies}
+    try:
+        for each in operation.parameters:
+            value = arguments.get(each.argument)
+            if each.spot == "path":
+                in_path[each.name] = path_text(each, value)
+            elif value is None:
+                continue
+            elif each.spot == "header":
+                headers.append((each.name, header_text(each, value)))
+            else:
+                written = query_pairs(each, value)
+                taken = {name for name, _ in (*secret[each.spot], *pairs[each.spot])}
+                if clash := taken & {name for name, _ in written}:
+                    raise ToolError(
+                        f"The argument {each.argument!r} cannot be sent: {min(clash)!r} in it is "
+                        "another parameter."
+                    )
+                pairs[each.spot] += written
+        content = media_type = None
+        if operation.body is not None:
+            elsewhere = {each.argument for each in operation.parameters}
+            content, media_type = operation.body.content(arguments, elsewhere)
+    except UnicodeEncodeError:
+        raise ToolError("The arguments hold half of a character, which cannot be sent.") from None
     if media_type is not None:
         headers.append(("Content-Type", media_type))
-    if key is not None and operation.parameters.key_header is not None:
-        headers.append((operation.parameters.key_header, key))
-    has_effects = operation.effects is not Effects.READ
+    if key is not None and operation.key_header is not None:
+        headers.append((operation.key_header, key))
+    has_effects = operation.tool.has_effects
     return Request(
         method=operation.method,
         origin=origin,
-        target=_target(prefix, operation.path, in_path) + _query(query.listed),
+        target=with_query(_target(prefix, operation.path, in_path), tuple(pairs["query"])),
         headers=tuple(headers),
         content=content,
-        cookies=tuple(cookies.listed),
+        cookies=tuple(pairs["cookie"]),
         credentials=credentials,
         may_repeat=operation.method in ("GET", "HEAD") and not has_effects,
         has_effects=has_effects,
@@ -113,90 +100,20 @@ def cookie_header(pairs: tuple[Pair, ...]) -> str:
         ToolError: a value cannot stand in it.
     """
     for name, value in pairs:
-        if not _COOKIE_VALUE.fullmatch(value):
+        if not IN_A_COOKIE.fullmatch(value):
             raise ToolError(f"The value of the cookie {name!r} cannot be sent.")
     return "; ".join(f"{name}={value}" for name, value in pairs)
 
 
 def _target(prefix: str, template: str, in_path: Mapping[str, str]) -> str:
-    """Fill the template; no value can take the path out of it.
-
-    Raises:
-        ToolError: a segment became one that names the folder itself or the one above.
-    """
-    parts: list[str] = []
-    end = 0
-    for match in _VARIABLE.finditer(template):
-        parts.append(_plain(template[end : match.start()]))
-        parts.append(in_path[match[1]])
-        end = match.end()
-    parts.append(_plain(template[end:]))
+    """Fill the template; no value can take the path out of it."""
+    parts = _VARIABLE.split(template)  # text and names of variables in turn
+    parts[0::2] = [quote(text, _KEPT, errors="replace") for text in parts[0::2]]
+    parts[1::2] = [in_path[name] for name in parts[1::2]]
     path = prefix + "".join(parts)
     if any(segment in (".", "..") for segment in path.split("/")):
         raise ToolError("The arguments would lead out of the operation's path (ARG_PATH).")
     return path
-
-
-def _plain(text: str) -> str:
-    """Return a piece of the template as it is sent; what no path can have is encoded."""
-    return "".join(
-        c if (c.isascii() and c.isalnum()) or c in _KEPT_IN_A_TEMPLATE or c == "%" else _hex(c)
-        for c in text
-    )
-
-
-def _hex(character: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in character.encode(errors="replace"))
-
-
-def _query(pairs: list[Pair]) -> str:
-    return "?" + "&".join(f"{name}={value}" for name, value in pairs) if pairs else ""
-
-
-def _content(
-    body: Body | None, arguments: Arguments, operation: Operation
-) -> tuple[bytes | None, str | None]:
-    if body is None:
-        return None, None
-    if body.fields is None:
-        if body.whole not in arguments:
-            return None, None
-        given = arguments[body.whole]
-    else:
-        given = _fields(body, body.fields, arguments, operation)
-        if not given and not body.required:
-            return None, None
-    match body.kind:
-        case "json":
-            return encoded(json.dumps(given, ensure_ascii=False)), body.media_type
-        case "text":
-            return encoded(str(given)), body.media_type
-        case "form":
-            return _form(body, given), body.media_type
-        case "multipart":
-            fields = given if isinstance(given, dict) else {}
-            return multipart(fields, body.files, body.types)
-
-
-def _fields(
-    body: Body, fields: Mapping[str, str], arguments: Arguments, operation: Operation
-) -> dict[str, Json]:
-    elsewhere = {each.writing.argument for each in operation.parameters.listed}
-    return {
-        fields.get(argument, argument): value
-        for argument, value in arguments.items()
-        if argument in fields or (body.rest is not False and argument not in elsewhere)
-    }
-
-
-def _form(body: Body, given: Json) -> bytes:
-    pairs: list[Pair] = []
-    for name, value in given.items() if isinstance(given, dict) else ():
-        writing = body.writings.get(name)
-        if writing is None:
-            raise ToolError(f"The argument {name!r} is not in the form's schema.")
-        pairs.extend(query_pairs(writing, value))
-    return "&".join(f"{name}={value}" for name, value in pairs).encode()
 
 
 _LONGEST_REASON: Final = 500
@@ -230,18 +147,16 @@ def answer_of(request: Request, response: Response, media: tuple[str, ...] = ())
         if not request.has_effects:
             raise ToolError(text) from None
         content = response.content.decode(errors="replace")
-        struck = request.credentials.struck(content) if request.credentials else content
-        raise OutcomeUnknown(text, returned=(struck,)) from None
-    return request.credentials.struck_value(value) if request.credentials else value
+        raise OutcomeUnknown(text, returned=(request.credentials.struck(content),)) from None
+    return request.credentials.struck_value(value)
 
 
 def _value(response: Response, media: tuple[str, ...]) -> Json:
-    """Return what a response holds.
-
-    Raises:
-        ValueError: it is not what it says that it is, or not what is declared.
-    """
-    kind, charset = _content_type(response)
+    """Return what a response holds."""
+    stated = response.headers.get("content-type", "")
+    kind = stated.partition(";")[0].strip().lower()
+    found = _CHARSET.search(stated)
+    charset = "utf-8" if found is None else found[1]
     declared = tuple(each for each in media if is_json(each))
     is_declared = kind in media or "*/*" in media or f"{kind.partition('/')[0]}/*" in media
     is_open = not kind and (bool(declared) or not media)
@@ -290,14 +205,6 @@ def _no_problem(kind: str, media: tuple[str, ...], value: Json) -> Json:
     return value
 
 
-def _content_type(response: Response) -> tuple[str, str]:
-    message = Message()
-    message["Content-Type"] = response.headers.get("content-type", "")
-    charset = message.get_param("charset")
-    stated = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    return stated, charset if isinstance(charset, str) else "utf-8"
-
-
 def _refusal(request: Request, response: Response) -> ToolError:
     reason = request.credentials.struck(_reason(response))
     text = f"The service answered {response.status}" + (f": {reason}" if reason else ".")
@@ -315,8 +222,7 @@ def _reason(response: Response) -> str:
         message = _message_in(json.loads(text))
     except (ValueError, RecursionError):
         message = page_title(text)
-    line = " ".join((message or text).split())
-    return line if len(line) <= _LONGEST_REASON else line[: _LONGEST_REASON - 3] + "..."
+    return shortened(message or text)
 
 
 def _message_in(value: Json, depth: int = 0) -> str | None:

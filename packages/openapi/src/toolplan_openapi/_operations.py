@@ -7,20 +7,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.path import Json
 from toolplan.sources import plain_name
-from toolplan.tools import Claim, Effects, Tool, ToolObjectError
+from toolplan.tools import Effects, Tool, ToolObjectError
 from toolplan_openapi._bodies import Body, read_body, read_media, read_output
-from toolplan_openapi._document import Document, Fault, Node, Place, Unusable
-from toolplan_openapi._parameters import Parameters, read_parameters
+from toolplan_openapi._document import Fault, Node, Place, Unusable, free_name, read_root
+from toolplan_openapi._parameters import Parameter, read_parameters
 from toolplan_openapi._schemas import OPERATION_HINTS, Schemas, Use, shortened
 from toolplan_openapi._security import (
     Requirement,
     Scheme,
     read_requirements,
     read_schemes,
-    secret_parameters,
 )
 
 MAX_OPERATIONS: Final = 10_000
@@ -47,36 +47,28 @@ class Operation(Struct, frozen=True):
     """One operation of a document.
 
     Attributes:
-        name: what the tool is called; `operation_id` may be spelt otherwise, and is an alias then.
+        tool: what a planner sees of it; without a call. Its effects are those of the method, or
+            those of the document's hint where that says more.
         method: in capitals.
         path: the template, with its parameters in braces.
-        servers: the URLs that the document gives for it, the first one first; relative ones too.
+        server: the URL that the document gives for it; it may be relative.
         parameters: where arguments go, besides the body.
+        key_header: the header that carries the key of the call, None without one.
         body: what is sent; None where nothing is.
-        raw_input: the schema of the arguments.
-        raw_output: the schema of what a successful call gives, None where it is not known.
-        media: the media types of it, in lower case; none where they are not stated.
-        effects: what the method says of it, or the document's hint where that says more.
-        idempotent: whether a call may be made twice.
-        claim: what the hints of the document say that would lower these.
+        media: the media types of a successful answer, in lower case; none where not stated.
         omitted: fields of the answer that are not part of what the call gives, such as `success`.
         security: which schemes a call needs, as alternatives.
         pointer: where it stands in the document.
     """
 
-    name: str
-    description: str
+    tool: Tool
     method: str
     path: str
-    servers: tuple[str, ...]
-    parameters: Parameters
+    server: str
+    parameters: tuple[Parameter, ...]
+    key_header: str | None
     body: Body | None
-    raw_input: Json
-    raw_output: Json
     media: tuple[str, ...]
-    effects: Effects
-    idempotent: bool
-    claim: Claim | None
     omitted: tuple[str, ...]
     security: tuple[Requirement, ...]
     pointer: str
@@ -103,7 +95,7 @@ def read_openapi(document: Json, headers: Iterable[str] = ()) -> Operations:
         ToolObjectError: it is no such document, or it is too large.
     """
     try:
-        return _Reader(Document(document), headers).read()
+        return _Reader(read_root(document), headers).read()
     except RecursionError:
         raise ToolObjectError("The document is nested too deep.") from None
 
@@ -111,12 +103,12 @@ def read_openapi(document: Json, headers: Iterable[str] = ()) -> Operations:
 class _Reader:
     """Reads one document; the schemas that its operations share are converted once."""
 
-    def __init__(self, document: Document, headers: Iterable[str]) -> None:
-        self._document = document
-        self._schemas = Schemas(document)
-        self._schemes = read_schemes(document)
-        set_ = frozenset(("header", name.lower()) for name in headers)
-        self._secret = secret_parameters(self._schemes) | set_
+    def __init__(self, root: Place, headers: Iterable[str]) -> None:
+        self._root = root
+        self._schemas = Schemas(root)
+        self._schemes = read_schemes(root)
+        filled = {(each.kind, each.field.lower()) for each in self._schemes.values()}
+        self._secret = frozenset(filled | {("header", name.lower()) for name in headers})
         self._names: set[str] = set()
         self._faults: list[Fault] = []
 
@@ -130,17 +122,17 @@ class _Reader:
                 operations.append(self._operation(method, path, item, place))
             except Unusable as error:
                 self._faults.append(error.fault)
-        title = shortened(self._document.root.at("info").text("title"))
-        server = self._servers(self._document.root)[0]
-        return Operations(title, server, tuple(operations), self._schemes, tuple(self._faults))
+        title = shortened(self._root.at("info").text("title"))
+        faults = tuple(self._faults)
+        return Operations(title, _server(self._root), tuple(operations), self._schemes, faults)
 
     def _places(self) -> Iterator[tuple[str, str, Place, Place]]:
-        paths = self._document.root.at("paths")
+        paths = self._root.at("paths")
         for path in paths.node:
             if path.startswith("x-"):
                 continue
             try:
-                item = self._document.follow(paths.at(path))
+                item = paths.at(path).followed()
             except Unusable as error:
                 self._faults.append(error.fault)
                 continue
@@ -152,68 +144,66 @@ class _Reader:
                     self._faults.append(Fault(place.pointer, "TRACE is never called."))
 
     def _operation(self, method: str, path: str, item: Place, place: Place) -> Operation:
+        root, schemas, responses = self._root, self._schemas, place.at("responses")
         if not path.startswith("/"):
             raise Unusable(place.pointer, "Its path does not begin with '/'.")
-        parameters = read_parameters(
-            self._document, self._schemas, _parameters(item, place), self._secret
-        )
-        in_path = {p.writing.name for p in parameters.listed if p.spot == "path"}
+        stated = (*item.at("parameters").each(), *place.at("parameters").each())
+        parameters, key_header = read_parameters(schemas, stated, self._secret)
+        in_path = {each.name for each in parameters if each.spot == "path"}
         if unsaid := [name for name in _VARIABLE.findall(path) if name not in in_path]:
             raise Unusable(place.pointer, f"No parameter says what {unsaid[0]!r} in its path is.")
-        taken = {each.writing.argument for each in parameters.listed}
-        sends_body = method not in ("get", "head", "options")
-        body = (
-            read_body(self._document, self._schemas, place.at("requestBody"), taken)
-            if sends_body
-            else None
-        )
-        effects, idempotent, claim = _effects(method, place)
+        body = None
+        if method not in ("get", "head", "options"):
+            taken = {each.argument for each in parameters}
+            body = read_body(schemas, place.at("requestBody"), taken)
         output: Json = {"type": "null"}
         if method != "head":
-            output = read_output(self._document, self._schemas, place.at("responses"))
+            output = read_output(schemas, responses)
         omitted = tuple(each for each in place.at(_OMIT).items if isinstance(each, str))
         name, aliases = self._name(method, path, place)
+        tool = Tool(
+            name,
+            _description(place, item) or f"{method.upper()} {path}.",
+            self._input(place, parameters, body, aliases),
+            _without(output, omitted),
+            annotations={"openapi": {"method": method.upper(), "path": path}},
+            reports_pages=True,
+        )
+        secured = place if "security" in place.node else root
         return Operation(
-            name=name,
-            description=_description(place, item) or f"{method.upper()} {path}.",
+            _with_effects(tool, method, place, key_header),
             method=method.upper(),
             path=path,
-            servers=self._servers(place, item, self._document.root),
+            server=_server(place, item, root),
             parameters=parameters,
+            key_header=key_header,
             body=body,
-            raw_input=self._input(place, parameters, body, aliases),
-            raw_output=_without(output, omitted),
-            media=read_media(self._document, place.at("responses")),
-            effects=effects,
-            idempotent=idempotent or parameters.key_header is not None,
-            claim=claim,
+            media=read_media(responses),
             omitted=omitted,
-            security=read_requirements(
-                place.at("security") if "security" in place.node else self._root("security")
-            ),
+            security=read_requirements(secured.at("security")),
             pointer=place.pointer,
         )
 
-    def _root(self, key: str) -> Place:
-        return self._document.root.at(key)
-
     def _input(
-        self, place: Place, parameters: Parameters, body: Body | None, aliases: list[str]
+        self,
+        place: Place,
+        parameters: tuple[Parameter, ...],
+        body: Body | None,
+        aliases: list[str],
     ) -> Json:
-        properties: Node = {each.writing.argument: each.schema for each in parameters.listed}
-        required = [each.writing.argument for each in parameters.listed if each.required]
+        properties: Node = {each.argument: each.schema for each in parameters}
+        required = [each.argument for each in parameters if each.required]
         schema: Node = {"type": "object", "properties": properties, "required": []}
         if body is not None:
             properties.update(body.schemas)
             required.extend(body.required)
             if body.dependent:
-                schema["dependentRequired"] = {k: [*v] for k, v in body.dependent.items()}
+                schema["dependentRequired"] = {**body.dependent}
         schema["required"] = [*required]
         schema["additionalProperties"] = False if body is None else body.rest
         schema.update((k, place.node[k]) for k in OPERATION_HINTS if k in place.node)
-        stated = schema.get("x-aliases")
-        if listed := [*(stated if isinstance(stated, list) else []), *aliases]:
-            schema["x-aliases"] = [*listed]
+        if listed := [*place.at("x-aliases").items, *aliases]:
+            schema["x-aliases"] = listed
         return self._schemas.whole(schema, Use.REQUEST)
 
     def _name(self, method: str, path: str, place: Place) -> tuple[str, list[str]]:
@@ -224,43 +214,26 @@ class _Reader:
         stated = place.text("operationId")
         name = plain_name(stated)
         if not name or name in self._names:
-            name = plain_name(method + path)
-            number = 1
-            wanted = name
-            while name in self._names:
-                number += 1
-                name = f"{wanted}_{number}"
-            stated = ""
+            name, stated = free_name(plain_name(method + path), self._names), ""
         self._names.add(name)
         spelt = stated != name and 0 < len(stated) <= _LONGEST_ALIAS
         return name, [stated] if spelt else []
 
-    def _servers(self, *places: Place) -> tuple[str, ...]:
-        """Return the URLs of the first of `places` that names any."""
-        for each in places:
-            servers = each.at("servers")
-            if servers.items:
-                return tuple(_url(servers.at(at)) for at in range(len(servers.items)))
-        return ("/",)
 
-
-def _parameters(item: Place, place: Place) -> Iterator[Place]:
-    for each in (item, place):
-        listed = each.at("parameters")
-        yield from (listed.at(at) for at in range(len(listed.items)))
-
-
-def _effects(method: str, place: Place) -> tuple[Effects, bool, Claim | None]:
-    """Return effects, whether a call may be repeated, and what hints say below that.
+def _with_effects(tool: Tool, method: str, place: Place, key_header: str | None) -> Tool:
+    """Return `tool` with its effects.
 
     The method is what is sent, so that it counts; the hints of the document can only raise it.
     """
     effects, idempotent = _METHODS[method]
-    stated, may_repeat = place.node.get(_EFFECTS), place.node.get(_IDEMPOTENT)
-    said = Effects(stated) if isinstance(stated, str) and stated in set(Effects) else effects
-    repeats = may_repeat if isinstance(may_repeat, bool) else idempotent
-    tool = Tool("", "", None, effects=said, idempotent=repeats).doubted(effects, idempotent)
-    return tool.effects, tool.idempotent, tool.claim
+    stated, may_repeat = place.text(_EFFECTS), place.node.get(_IDEMPOTENT)
+    hinted = replace(
+        tool,
+        effects=Effects(stated) if stated in set(Effects) else effects,
+        idempotent=may_repeat if isinstance(may_repeat, bool) else idempotent,
+    )
+    doubted = hinted.doubted(effects, idempotent)
+    return replace(doubted, idempotent=doubted.idempotent or key_header is not None)
 
 
 def _without(schema: Json, names: tuple[str, ...]) -> Json:
@@ -283,10 +256,12 @@ def _description(place: Place, item: Place) -> str:
     return f"Deprecated. {text}".strip() if place.node.get("deprecated") is True else text
 
 
-def _url(server: Place) -> str:
-    """Return the URL of a server with its variables at their defaults."""
-
-    def default(match: re.Match[str]) -> str:
-        return server.at("variables", match[1]).text("default")
-
-    return _VARIABLE.sub(default, server.text("url"))
+def _server(*places: Place) -> str:
+    """Return the first URL of the first of `places` that has any, its variables at the defaults."""
+    for place in places:
+        if place.at("servers").items:
+            server = place.at("servers", 0)
+            parts = _VARIABLE.split(server.text("url"))  # text and names of variables in turn
+            parts[1::2] = [server.at("variables", each).text("default") for each in parts[1::2]]
+            return "".join(parts)
+    return "/"

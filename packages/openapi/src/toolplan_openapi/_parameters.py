@@ -1,22 +1,23 @@
 """The parameters of an operation: the arguments of a tool that they become, and their styles.
 
-Text that cannot be read back as the value that it came from is refused.
+Text that cannot be read back as the value that it came from is refused. What writes a value raises
+a ToolError where the style cannot say it, and UnicodeEncodeError where it holds half a character.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Literal, TypeAlias
 from urllib.parse import quote
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from toolplan.path import Json, json_type
 from toolplan.tools import ToolError
-from toolplan_openapi._document import Document, Node, Place, Unusable
+from toolplan_openapi._document import Node, Place, Unusable, free_name, one_of
 from toolplan_openapi._schemas import Schemas, Use, shortened
 from toolplan_openapi._security import NEVER_SENT
 
@@ -64,46 +65,27 @@ class Writing(Struct, frozen=True):
 
 
 def path_text(writing: Writing, value: Json) -> str:
-    """Return what stands in the path for a parameter, percent-encoded.
-
-    Raises:
-        ToolError: the style cannot say it, or it could lead out of its place in the path.
-    """
+    """Return what stands in the path for a parameter, percent-encoded."""
     if writing.as_json:
         return _segment(writing, _json_text(value))
-    name = quote(writing.name, safe="")
-    match value:
-        case dict():
-            pairs = [(_segment(writing, k), _segment(writing, v)) for k, v in value.items()]
-            texts = [text for pair in pairs for text in pair]
-            exploded = [f"{key}={text}" for key, text in pairs]
-        case _:
-            elements = value if isinstance(value, list) else [value]
-            texts = [_segment(writing, each) for each in elements]
-            exploded = [f"{name}={text}" for text in texts] if writing.style == "matrix" else texts
+    texts = _texts(writing, value, _segment)
     if not texts:
         raise _refused(writing, f"{json_type(value)} without elements cannot stand in a path")
-    match writing.style, writing.explode:
-        case "label", True:
-            return "." + ".".join(exploded)
-        case "label", False:
-            return "." + ",".join(texts)
-        case "matrix", True:
-            return ";" + ";".join(exploded)
-        case "matrix", False:
-            return f";{name}=" + ",".join(texts)
+    match writing.style:
+        case "label":
+            return "." + ("." if writing.explode else ",").join(texts)
+        case "matrix":
+            name = f"{quote(writing.name, safe='')}="
+            if not writing.explode:
+                return f";{name}" + ",".join(texts)
+            named = "" if isinstance(value, dict) else name
+            return "".join(f";{named}{text}" for text in texts)
         case _:
-            return ",".join(exploded if writing.explode else texts)
+            return ",".join(texts)
 
 
 def query_pairs(writing: Writing, value: Json) -> list[Pair]:
-    """Return the names and values of a parameter in a query or a form, percent-encoded.
-
-    An argument that is null is left out.
-
-    Raises:
-        ToolError: the style cannot say it.
-    """
+    """Return the pairs of a parameter in a query or a form, percent-encoded; none for null."""
     name = _encoded(writing, writing.name)
     if value is None:
         return []
@@ -111,39 +93,23 @@ def query_pairs(writing: Writing, value: Json) -> list[Pair]:
         return [(name, _encoded(writing, _json_text(value)))]
     if writing.style == "deepObject" and isinstance(value, dict | list):
         return list(_deep(writing, name, value, 0))
-    match value:
-        case dict() if writing.explode:
-            return [(_encoded(writing, k), _encoded_scalar(writing, v)) for k, v in value.items()]
-        case dict():
-            return [(name, _delimited(writing, [part for kv in value.items() for part in kv]))]
-        case list() if writing.explode:
-            if not value:
-                raise _refused(writing, "an empty list would look like none")
-            return [(name, _encoded_scalar(writing, each)) for each in value]
-        case list():
-            return [(name, _delimited(writing, value))]
-        case _:
-            return [(name, _encoded_scalar(writing, value))]
+    if not isinstance(value, dict | list):
+        return [(name, _encoded(writing, value))]
+    if not writing.explode:
+        return [(name, _delimited(writing, _texts(writing, value, _scalar)))]
+    if isinstance(value, dict):
+        return [(_encoded(writing, k), _encoded(writing, v)) for k, v in value.items()]
+    if not value:
+        raise _refused(writing, "an empty list would look like none")
+    return [(name, _encoded(writing, each)) for each in value]
 
 
 def header_text(writing: Writing, value: Json) -> str:
-    """Return the value of a header; the style is `simple`.
-
-    Raises:
-        ToolError: it cannot stand in a header, or the style cannot say it.
-    """
+    """Return the value of a header; the style is `simple`."""
     if writing.as_json:
         text = _json_text(value)
     else:
-        match value:
-            case dict() if writing.explode:
-                parts = [f"{k}={_scalar(writing, v)}" for k, v in value.items()]
-            case dict():
-                parts = [_scalar(writing, part) for kv in value.items() for part in kv]
-            case list():
-                parts = [_scalar(writing, each) for each in value]
-            case _:
-                parts = [_scalar(writing, value)]
+        parts = _texts(writing, value, _scalar)
         if len(parts) > 1 and any("," in part for part in parts):
             raise _refused(writing, "a comma in it would look like one between elements")
         text = ",".join(parts)
@@ -154,13 +120,26 @@ def header_text(writing: Writing, value: Json) -> str:
     return text
 
 
+def _texts(writing: Writing, value: Json, text: Callable[[Writing, Json], str]) -> list[str]:
+    """Return the parts of a value, each as `text` writes it."""
+    match value:
+        case dict() if writing.explode:
+            return [f"{text(writing, k)}={text(writing, v)}" for k, v in value.items()]
+        case dict():
+            return [text(writing, part) for pair in value.items() for part in pair]
+        case list():
+            return [text(writing, each) for each in value]
+        case _:
+            return [text(writing, value)]
+
+
 def _segment(writing: Writing, value: Json) -> str:
     text = _scalar(writing, value)
     if not text:
         raise _refused(writing, "an empty text cannot stand in a path")
     if _OUT_OF_PLACE.search(text) or text in (".", ".."):
         raise _refused(writing, "it could lead out of its place in the path (ARG_PATH)")
-    encoded = quote(_unicode(writing, text), safe="")
+    encoded = quote(text, safe="")
     # a dot is what sets the elements of a label apart
     return encoded.replace(".", "%2E") if writing.style == "label" else encoded
 
@@ -173,22 +152,21 @@ def _deep(writing: Writing, name: str, value: Json, level: int) -> Iterator[Pair
             for key, inner in value.items():
                 if "[" in key or "]" in key:
                     raise _refused(writing, f"the key {key!r} has a bracket")
-                inner_name = f"{name}[{_encoded(writing, key)}]"
+                inner_name = f"{name}%5B{_encoded(writing, key)}%5D"
                 yield from _deep(writing, inner_name, inner, level + 1)
         case list():
             if not value:
                 raise _refused(writing, "an empty list would look like none")
             for at, inner in enumerate(value):
-                yield from _deep(writing, f"{name}[{at}]", inner, level + 1)
+                yield from _deep(writing, f"{name}%5B{at}%5D", inner, level + 1)
         case None:
             return
         case _:
-            yield name, _encoded_scalar(writing, value)
+            yield name, _encoded(writing, value)
 
 
-def _delimited(writing: Writing, values: list[Json] | list[str]) -> str:
+def _delimited(writing: Writing, texts: list[str]) -> str:
     delimiter, between = _DELIMITERS.get(writing.style, (",", ","))
-    texts = [_scalar(writing, value) for value in values]
     if texts == [""]:
         raise _refused(writing, "a list of one empty text would look like an empty list")
     # an encoded comma differs from one between elements; of the others both are encoded
@@ -198,12 +176,8 @@ def _delimited(writing: Writing, values: list[Json] | list[str]) -> str:
     return between.join(_encoded(writing, text) for text in texts)
 
 
-def _encoded_scalar(writing: Writing, value: Json) -> str:
-    return _encoded(writing, _scalar(writing, value))
-
-
-def _encoded(writing: Writing, text: str) -> str:
-    return quote(_unicode(writing, text), safe=_UNRESERVED_TOO if writing.reserved else "")
+def _encoded(writing: Writing, value: Json) -> str:
+    return quote(_scalar(writing, value), safe=_UNRESERVED_TOO if writing.reserved else "")
 
 
 def _scalar(writing: Writing, value: Json) -> str:
@@ -218,14 +192,6 @@ def _scalar(writing: Writing, value: Json) -> str:
             raise _refused(writing, f"it cannot say {json_type(value)} here")
 
 
-def _unicode(writing: Writing, text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise _refused(writing, "it holds half of a character") from None
-    return text
-
-
 def _json_text(value: Json) -> str:
     return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
 
@@ -237,93 +203,79 @@ def _refused(writing: Writing, why: str) -> ToolError:
 KEY_HEADER: Final = "idempotency-key"
 """A header parameter of this name is not an argument: it carries the key of the call."""
 
-_SPOTS: Final[dict[str, Spot]] = {
-    "path": "path",
-    "query": "query",
-    "header": "header",
-    "cookie": "cookie",
-}
-_STYLES: Final[dict[str, Style]] = {each: each for listed in STYLES.values() for each in listed}
 _SET_ELSEWHERE: Final = frozenset({"accept", "content-type", "authorization"})
 """Header parameters of these names are to be ignored (OpenAPI 3.1, Parameter Object)."""
 
 
-class Parameter(Struct, frozen=True):
+class Parameter(Writing, frozen=True, kw_only=True):
     """A parameter: where it stands, how it is written, and the schema of its argument."""
 
     spot: Spot
-    writing: Writing
     required: bool
     schema: Json
 
 
-class Parameters(Struct, frozen=True):
-    """The parameters of an operation; `key_header` is the name of the one that takes the key."""
-
-    listed: tuple[Parameter, ...] = ()
-    key_header: str | None = None
-
-
 def read_parameters(
-    document: Document,
     schemas: Schemas,
     places: Iterable[Place],
     secret: frozenset[tuple[str, str]],
-) -> Parameters:
-    """Read the parameters of a path and of its operation, which overrides them.
+) -> tuple[tuple[Parameter, ...], str | None]:
+    """Return the parameters of an operation, and the name of the header for the call's key.
 
-    `secret` are the spots and names (in lower case) that security schemes and settings fill: no
-    arguments.
-
-    Raises:
-        RemoteReference: a reference leads out of the document.
-        Unusable: a parameter cannot be used, and a call needs it.
+    Of `places`, those of the path come before those of the operation, which override them. `secret`
+    are the spots and names (in lower case) that security schemes and settings fill: no arguments.
     """
     found: dict[tuple[str, str], Parameter] = {}
     key_header: str | None = None
-    for each in places:
-        place = document.follow(each)
+    for place in (each.followed() for each in places):
         spot, name = place.text("in"), place.text("name")
         lower = name.lower()
         if spot == "header" and lower == KEY_HEADER:
             key_header = name
         elif (spot, lower) in secret or (spot == "header" and lower in _SET_ELSEWHERE):
             continue
-        else:
-            parameter = _read(schemas, place)
-            if parameter is not None:
-                found[spot, name] = parameter
-    return Parameters(tuple(_distinct(found.values())), key_header)
+        elif (parameter := _read(schemas, place)) is not None:
+            found[spot, name] = parameter
+    listed: list[Parameter] = []
+    taken: set[str] = set()
+    for each in found.values():  # of two with one name, the first keeps it
+        argument = each.name
+        if argument in taken:
+            argument = free_name(f"{each.spot}_{argument}", taken)
+        taken.add(argument)
+        listed.append(replace(each, argument=argument))
+    return tuple(listed), key_header
 
 
 def _read(schemas: Schemas, place: Place) -> Parameter | None:
-    name, spot = place.text("name"), _SPOTS.get(place.text("in"))
+    name, spot = place.text("name"), one_of(place.text("in"), STYLES)
     required = place.node.get("required") is True or spot == "path"
-    fault = None
+    fault = ""
     if spot is None or not name:
         fault = "It has no 'name', or an 'in' that is not path, query, header or cookie."
     elif spot == "header" and name.lower() in NEVER_SENT:
         fault = f"The header {name!r} is not for callers to set."
-    if fault is not None or spot is None:
+    if spot is None or fault:
         if required:
-            raise Unusable(place.pointer, str(fault))
+            raise Unusable(place.pointer, fault)
         return None
-    writing = _writing(place, name, spot)
-    as_json = place.at("content", "application/json", "schema")
-    schema = as_json if writing.as_json else place.at("schema")
-    return Parameter(spot, writing, required, _argument(schemas, place, schema))
+    if "content" not in place.node:
+        writing, schema = read_writing(place, name, spot), place.at("schema")
+    elif "application/json" in place.at("content").node:
+        writing = Writing(name, name, STYLES[spot][0], explode=False, as_json=True)
+        schema = place.at("content", "application/json", "schema")
+    else:
+        raise Unusable(place.pointer, "Its content is of a kind that is not written here.")
+    argument = _argument(schemas, place, schema)
+    return Parameter(**asdict(writing), spot=spot, required=required, schema=argument)
 
 
-def _writing(place: Place, name: str, spot: Spot) -> Writing:
-    if "content" in place.node:
-        if "application/json" not in place.at("content").node:
-            raise Unusable(place.pointer, "Its content is of a kind that is not written here.")
-        return Writing(name, name, STYLES[spot][0], explode=False, as_json=True)
-    stated = place.text("style")
-    style = STYLES[spot][0] if not stated else _STYLES.get(stated)
-    if style is None or style not in STYLES[spot]:
+def read_writing(place: Place, name: str, spot: Spot) -> Writing:
+    """Return how the parameter, or field of a form, at `place` is written."""
+    stated, explode = place.text("style"), place.node.get("explode")
+    style = one_of(stated or STYLES[spot][0], STYLES[spot])
+    if style is None:
         raise Unusable(place.pointer, f"There is no style {stated!r} in {spot}.")
-    explode = place.node.get("explode")
     return Writing(
         name,
         name,
@@ -348,21 +300,3 @@ def _argument(schemas: Schemas, place: Place, schema: Place) -> Json:
     if isinstance(example, str | int | float) and "examples" not in node:
         more["examples"] = [example]
     return {**node, **more}
-
-
-def _distinct(parameters: Iterable[Parameter]) -> Iterable[Parameter]:
-    """Return `parameters` with arguments of different names: the first keeps its own."""
-    taken: set[str] = set()
-    for each in parameters:
-        name = free_name(each.writing.name, each.spot, taken)
-        taken.add(name)
-        yield replace(each, writing=replace(each.writing, argument=name))
-
-
-def free_name(name: str, prefix: str, taken: set[str]) -> str:
-    """Return `name`, or one with `prefix` before it, or a number behind, that is not in `taken`."""
-    wanted, number = name, 1
-    while wanted in taken:
-        wanted = f"{prefix}_{name}" if number == 1 else f"{prefix}_{name}_{number}"
-        number += 1
-    return wanted

@@ -9,27 +9,37 @@ far is left open: then nothing is said of it, which is never wrong.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.path import Json
-from toolplan.plan import escape_pointer
+from toolplan.plan import escape_pointer, split_pointer
 from toolplan.tools import ToolObjectError
-from toolplan_openapi._document import Document, Node, Place, Unusable
+from toolplan_openapi._document import Node, Place, Unusable, free_name
 
 LONGEST_DESCRIPTION: Final = 500
 
-MAPS: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
-LISTS: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
-IN_PLACE_LISTS: Final = ("allOf", "anyOf", "oneOf")
-IN_PLACE: Final = ("not", "if", "then", "else")
-SINGLE: Final = frozenset({
+MAX_PARTS: Final = 4_000
+"""Maximum number of JSON values in a tool's schema; definitions beyond are left open."""
+MAX_WORK: Final = 5_000_000
+"""Maximum number of parts of one document that are converted, all tools together."""
+_MAX_NESTING: Final = 24
+_REFERENCE: Final = "#/$defs/"
+
+_MAPS: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
+_LISTS: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+_SINGLE: Final = frozenset({
     "items", "additionalProperties", "unevaluatedProperties", "unevaluatedItems", "propertyNames",
-    "contains", *IN_PLACE,
+    "contains", "not", "if", "then", "else",
 })  # fmt: skip
+_IN_PLACE: Final = frozenset({
+    "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas",
+})  # fmt: skip
+"""Keywords whose schemas speak about the same value as the schema that they are in."""
 
 OPERATION_HINTS: Final = ("x-entity", "x-verb", "x-synonyms", "x-aliases", "x-order", "x-pages")
 """The hints of `docs/hints.md` that speak of a tool; an operation carries them."""
@@ -44,115 +54,15 @@ _PLAIN: Final = frozenset({
 })  # fmt: skip
 MEANING: Final = (
     frozenset(each for each in _PLAIN if not each.startswith("x-"))
-    | MAPS
-    | LISTS
-    | SINGLE
+    | _MAPS
+    | _LISTS
+    | _SINGLE
     | {"$ref", "$dynamicRef", "nullable", "discriminator", "dependencies", "definitions", "$defs"}
 )
 """Keywords that say what a value is. As in JSON Schema, those that are not known say nothing."""
 _CHECKED_IN_RESPONSES: Final = ("date", "date-time", "time")
 _ANNOTATIONS: Final = frozenset({"description", "default", "examples"})
 _LONGEST_EXAMPLE: Final = 100
-
-
-def plain_keywords(raw: Node, *, for_response: bool) -> Node:
-    """Return the known keywords of `raw`, without its sub-schemas.
-
-    In responses only the formats of times are kept: services take `email` and `uri` lightly, and
-    a result is not to be lost to that.
-    """
-    made: Node = {key: value for key, value in raw.items() if key in _PLAIN}
-    _read_exclusive(made, "exclusiveMinimum", "minimum")
-    _read_exclusive(made, "exclusiveMaximum", "maximum")
-    if isinstance(text := made.get("description"), str):
-        made["description"] = shortened(text)
-    if for_response and made.get("format") not in _CHECKED_IN_RESPONSES:
-        made.pop("format", None)
-    examples = made.pop("examples", [raw["example"]] if "example" in raw else None)
-    if isinstance(examples, list) and (short := [e for e in examples if _is_short(e)]):
-        made["examples"] = short
-    return made
-
-
-def is_annotation(node: Node) -> bool:
-    """Return whether `node` only describes a value, and refuses none."""
-    return all(key in _ANNOTATIONS or key.startswith("x-") for key in node)
-
-
-def shortened(text: str) -> str:
-    """Return `text` in one line, cut after so many characters as a tool's text may have."""
-    line = " ".join(text.split())
-    return line if len(line) <= LONGEST_DESCRIPTION else line[: LONGEST_DESCRIPTION - 3] + "..."
-
-
-def as_nullable(node: Node) -> Node:
-    """Return `node` such that null fits too (`nullable` of OpenAPI 3.0)."""
-    wider = dict(node)
-    if "$ref" not in node and not any(name in node for name in (*IN_PLACE_LISTS, "const")):
-        types = node.get("type")
-        if isinstance(types, str):
-            wider["type"] = [types, "null"]
-        elif isinstance(types, list) and "null" not in types:
-            wider["type"] = [*types, "null"]
-        if isinstance(values := node.get("enum"), list) and None not in values:
-            wider["enum"] = [*values, None]
-        return wider
-    rest = wider.pop("description", None)
-    either: Node = {"anyOf": [wider, {"type": "null"}]}
-    return {**either, "description": rest} if rest is not None else either
-
-
-def alternatives_by_discriminator(
-    made: Node, raw: Node, names: Mapping[str, tuple[str, ...]]
-) -> Node:
-    """Return `made` with its `oneOf` distinguished by a property, as `discriminator` of `raw` says.
-
-    Alternatives may fit the same value besides; so one that fits is enough. `names` are, by the
-    reference of an alternative, the values of the property that stand for it; an alternative that
-    is not in it goes by the name of its definition.
-    """
-    stated = raw["discriminator"]
-    name = stated.get("propertyName") if isinstance(stated, dict) else None
-    options = made.get("oneOf")
-    if not isinstance(name, str) or not isinstance(options, list):
-        return made
-    rest = {key: value for key, value in made.items() if key != "oneOf"}
-    return {**rest, "anyOf": [_discriminated(option, name, names) for option in options]}
-
-
-def _discriminated(option: Json, name: str, names: Mapping[str, tuple[str, ...]]) -> Json:
-    reference = option.get("$ref") if isinstance(option, dict) else None
-    if not isinstance(reference, str) or not isinstance(option, dict):
-        return option
-    values: list[Json] = [*names.get(reference, (reference.rpartition("/")[2],))]
-    return {
-        "allOf": [option, {"properties": {name: {"enum": values}}, "required": [name]}],
-    }
-
-
-def _read_exclusive(made: Node, exclusive: str, inclusive: str) -> None:
-    """Read the boolean of OpenAPI 3.0 that says whether the bound itself is out."""
-    stated = made.get(exclusive)
-    if isinstance(stated, bool):
-        del made[exclusive]
-        if stated and inclusive in made:
-            made[exclusive] = made.pop(inclusive)
-
-
-def _is_short(example: Json) -> bool:
-    return isinstance(example, int | float) or (
-        isinstance(example, str) and len(example) <= _LONGEST_EXAMPLE
-    )
-
-
-MAX_PARTS: Final = 4_000
-"""How many JSON values a tool's schema takes along; definitions beyond are left open."""
-
-MAX_WORK: Final = 5_000_000
-"""How many parts of one document are converted, all tools together."""
-
-_MAX_NESTING: Final = 24
-_REFERENCE: Final = "#/$defs/"
 
 
 class Use(StrEnum):
@@ -163,7 +73,7 @@ class Use(StrEnum):
 
 
 class _Definition(Struct):
-    """A converted part: what it refers to, and how many JSON values it has."""
+    """A converted part: what it refers to, and its number of JSON values."""
 
     node: Json
     references: tuple[str, ...] = ()
@@ -174,8 +84,8 @@ class _Definition(Struct):
 class Schemas:
     """The schemas of `document`, converted when they are first asked for."""
 
-    def __init__(self, document: Document) -> None:
-        self._document = document
+    def __init__(self, root: Place) -> None:
+        self._root = root
         self._names: dict[str, str] = {}
         self._pointers: dict[str, str] = {}
         self._definitions: dict[tuple[Use, str], _Definition] = {}
@@ -186,10 +96,6 @@ class Schemas:
         """Return the schema at `place` with its references reading `#/$defs/NAME`.
 
         It is a part of a schema: `whole` makes one of its own of what it is put into.
-
-        Raises:
-            RemoteReference: it refers to what is outside of the document.
-            Unusable: it refers to what is not there.
         """
         return self._converted(place.value, place.pointer, use, 0)
 
@@ -197,64 +103,53 @@ class Schemas:
         """Return `node`, made of parts that `node()` gave, with the definitions that it needs.
 
         A reference at its root is written out, so that what it names is seen at first sight.
-
-        Raises: as `node`.
         """
         if not isinstance(node, dict):
             return node
         while isinstance(reference := node.get("$ref"), str):
-            definition = self._settled(_name_in(reference), use)
+            definition = self._settled(reference.removeprefix(_REFERENCE), use)
             siblings = {key: value for key, value in node.items() if key != "$ref"}
-            if not isinstance(definition.node, dict) or not is_annotation(siblings):
+            only_describes = all(k in _ANNOTATIONS or k.startswith("x-") for k in siblings)
+            if not isinstance(definition.node, dict) or not only_describes:
                 break
             node = {**definition.node, **siblings}
-        definitions = self._reachable(node, use)
+        definitions = self._reachable(_references(node), use)
         return {**node, "$defs": definitions} if definitions else node
 
-    def _reachable(self, node: Node, use: Use) -> Node:
-        """Return the definitions that `node` leads to, those of few hops first."""
-        first = _references(node)
-        known = self._closures.get((use, first))
-        if known is not None:
-            return known
+    def _reachable(self, first: tuple[str, ...], use: Use) -> Node:
+        """Return the definitions that the names `first` lead to, those of few hops first."""
+        if (use, first) in self._closures:
+            return self._closures[use, first]
         found: Node = {}
         room = MAX_PARTS
-        level = list(first)
-        while level:
-            below: dict[str, None] = {}
-            for name in level:
-                if name in found:
-                    continue
-                definition = self._settled(name, use)
-                room -= definition.size
-                if room < 0:
-                    found[name] = {}
-                    continue
-                found[name] = definition.node
-                below.update(dict.fromkeys(definition.references))
-            level = list(below)
+        names = [*first]
+        for name in names:  # it grows meanwhile
+            if name in found:
+                continue
+            definition = self._settled(name, use)
+            room -= definition.size
+            found[name] = definition.node if room >= 0 else {}
+            if room >= 0:
+                names.extend(definition.references)
         self._closures[use, first] = found
         return found
 
     def _settled(self, name: str, use: Use) -> _Definition:
         """Return the definition `name` with no way through its alternatives back to itself."""
-        definition = self._defined(name, use)
-        if not definition.settled:
-            try:
-                self._settle(name, use, [])
-            except RecursionError:
-                raise Unusable(self._pointers[name], "It is built of too many parts.") from None
-        return definition
+        try:
+            return self._settle(name, use, [])
+        except RecursionError:
+            raise Unusable(self._pointers[name], "It is built of too many parts.") from None
 
-    def _settle(self, name: str, use: Use, open_: list[str]) -> None:
+    def _settle(self, name: str, use: Use, open_: list[str]) -> _Definition:
         definition = self._defined(name, use)
         if definition.settled:
-            return
+            return definition
         open_.append(name)
         rings: set[str] = set()
         for reference in _references(definition.node, in_place=True):
             if reference in open_:
-                rings.add(reference)
+                rings.add(_REFERENCE + reference)
             else:
                 self._settle(reference, use, open_)
         open_.pop()
@@ -262,31 +157,28 @@ class Schemas:
             definition.node = _without(definition.node, rings)
             definition.references = _references(definition.node)
         definition.settled = True
+        return definition
 
     def _defined(self, name: str, use: Use) -> _Definition:
-        key = (use, name)
-        found = self._definitions.get(key)
+        found = self._definitions.get((use, name))
         if found is None:
             # known before it is converted, because it may refer to itself
-            found = self._definitions[key] = _Definition({})
-            before = self._work
-            place = self._document.target(f"#{self._pointers[name]}", self._pointers[name])
+            found = self._definitions[use, name] = _Definition({})
+            before, pointer = self._work, self._pointers[name]
+            place = self._root.at(*split_pointer(pointer))
             found.node = self._converted(place.value, place.pointer, use, 0)
             found.size = self._work - before
             found.references = _references(found.node)
         return found
 
-    def _name(self, pointer: str) -> str:
-        name = self._names.get(pointer)
-        if name is None:
-            wanted = re.sub(r"[^A-Za-z0-9_.-]+", "_", pointer.rpartition("/")[2])[:80] or "part"
-            name, number = wanted, 1
-            while name in self._pointers:
-                number += 1
-                name = f"{wanted}_{number}"
-            self._names[pointer] = name
-            self._pointers[name] = pointer
-        return name
+    def _reference_to(self, reference: Json, pointer: str) -> str:
+        """Return the `$ref` to the definition of what `reference`, at `pointer`, names."""
+        target = replace(self._root, pointer=pointer).target(reference).pointer
+        if target not in self._names:
+            wanted = re.sub(r"[^A-Za-z0-9_.-]+", "_", target.rpartition("/")[2])[:80] or "part"
+            name = self._names[target] = free_name(wanted, self._pointers)
+            self._pointers[name] = target
+        return _REFERENCE + self._names[target]
 
     def _converted(self, raw: Json, pointer: str, use: Use, depth: int) -> Json:
         """Return the schema `raw`; what is not a schema is left as it is, and the tool says so."""
@@ -297,78 +189,109 @@ class Schemas:
             return raw
         if depth > _MAX_NESTING:
             return {}
-        made = plain_keywords(raw, for_response=use is Use.RESPONSE)
-        self._work += sum(_size(value) for value in made.values())
+        made = _plain_keywords(raw, use)
+        self._work += sum(map(_size, made.values()))
         if "$ref" in raw:
-            target = self._document.target(raw["$ref"], pointer)
-            made["$ref"] = _REFERENCE + self._name(target.pointer)
-        for keyword, value in raw.items():
-            inner = self._inner(keyword, value, f"{pointer}/{keyword}", use, depth + 1)
-            if inner is not None:
-                made[keyword] = inner
+            made["$ref"] = self._reference_to(raw["$ref"], pointer)
+        inner = _changed(
+            raw, lambda child, way, _: self._converted(child, f"{pointer}/{way}", use, depth + 1)
+        )
+        made.update(inner)
         _drop_one_sided(made, raw, use)
-        if "discriminator" in raw and isinstance(raw.get("oneOf"), list):
-            made = alternatives_by_discriminator(made, raw, self._names_by_branch(raw, pointer))
-        return as_nullable(made) if raw.get("nullable") is True else made
+        if "discriminator" in raw and "oneOf" in inner:
+            self._discriminate(made, raw["discriminator"], pointer)
+        return _nullable(made) if raw.get("nullable") is True else made
 
-    def _inner(self, keyword: str, value: Json, pointer: str, use: Use, depth: int) -> Json:
-        match value:
-            case dict() if keyword in MAPS:
-                return {
-                    name: self._converted(each, f"{pointer}/{escape_pointer(name)}", use, depth)
-                    for name, each in value.items()
-                }
-            case list() if keyword in LISTS:
-                return [
-                    self._converted(each, f"{pointer}/{at}", use, depth)
-                    for at, each in enumerate(value)
-                ]
-            case dict() | bool() if keyword in SINGLE:
-                return self._converted(value, pointer, use, depth)
-            case _:
-                return None
+    def _discriminate(self, made: Node, discriminator: Json, pointer: str) -> None:
+        """Distinguish the alternatives of `made` by a property; one that fits is enough then.
 
-    def _names_by_branch(self, raw: Node, pointer: str) -> Mapping[str, tuple[str, ...]]:
-        """Return by definition the values of the discriminator that name it."""
-        property_ = raw["discriminator"]
-        stated = property_.get("mapping") if isinstance(property_, dict) else None
-        found: dict[str, list[str]] = {}
-        for value, target in stated.items() if isinstance(stated, dict) else ():
+        An alternative that the mapping does not name goes by the name of its definition.
+        """
+        stated = replace(self._root, value=discriminator)
+        if not (name := stated.text("propertyName")):
+            return
+        named: dict[str, list[Json]] = {}
+        for value, target in stated.at("mapping").node.items():
             if not isinstance(target, str):
                 continue
             # a mapping may name a schema by its bare name
             bare = re.fullmatch(r"[A-Za-z0-9_.-]+", target)
-            reference = f"#/components/schemas/{target}" if bare else target
             try:
-                place = self._document.target(reference, pointer)
+                reference = f"#/components/schemas/{target}" if bare else target
+                named.setdefault(self._reference_to(reference, pointer), []).append(value)
             except Unusable:
                 continue  # it names nothing, so it distinguishes nothing
-            found.setdefault(_REFERENCE + self._name(place.pointer), []).append(value)
-        return {reference: tuple(values) for reference, values in found.items()}
+        options: list[Json] = []
+        for option in replace(self._root, value=made.pop("oneOf")).each():
+            reference = option.text("$ref")
+            values: list[Json] = named.get(reference, [reference.removeprefix(_REFERENCE)])
+            tag: Node = {"properties": {name: {"enum": values}}, "required": [name]}
+            options.append({"allOf": [option.value, tag]} if reference else option.value)
+        made["anyOf"] = options
+
+
+def _plain_keywords(raw: Node, use: Use) -> Node:
+    """Return the known keywords of `raw`, without its sub-schemas.
+
+    In responses only the formats of times are kept: services take `email` and `uri` lightly, and
+    a result is not to be lost to that.
+    """
+    made: Node = {key: value for key, value in raw.items() if key in _PLAIN}
+    for bound in ("minimum", "maximum"):
+        exclusive = f"exclusive{bound.capitalize()}"
+        stated = made.get(exclusive)
+        if isinstance(stated, bool):  # OpenAPI 3.0
+            del made[exclusive]
+        if stated is True and bound in made:
+            made[exclusive] = made.pop(bound)
+    if isinstance(text := made.get("description"), str):
+        made["description"] = shortened(text)
+    if use is Use.RESPONSE and made.get("format") not in _CHECKED_IN_RESPONSES:
+        made.pop("format", None)
+    examples = made.pop("examples", [raw["example"]] if "example" in raw else None)
+    if isinstance(examples, list) and (short := [e for e in examples if _is_short(e)]):
+        made["examples"] = short
+    return made
+
+
+def shortened(text: str) -> str:
+    """Return `text` in one line, cut to the length that a tool's text may have."""
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST_DESCRIPTION else line[: LONGEST_DESCRIPTION - 3] + "..."
+
+
+def _nullable(node: Node) -> Node:
+    """Return `node` such that null fits too (`nullable` of OpenAPI 3.0)."""
+    if node.keys() & {"$ref", "allOf", "anyOf", "oneOf", "const"}:
+        words: Node = {"description": node["description"]} if "description" in node else {}
+        rest = {key: value for key, value in node.items() if key != "description"}
+        return {"anyOf": [rest, {"type": "null"}], **words}
+    wider = dict(node)
+    types = node.get("type")
+    if isinstance(types, str | list):
+        listed: list[Json] = [types] if isinstance(types, str) else types
+        wider["type"] = listed if "null" in listed else [*listed, "null"]
+    if isinstance(values := node.get("enum"), list) and None not in values:
+        wider["enum"] = [*values, None]
+    return wider
 
 
 def _drop_one_sided(made: Node, raw: Node, use: Use) -> None:
     """Leave out of `made` the properties that only the other side writes."""
-    properties = raw.get("properties")
-    if not isinstance(properties, dict):
-        return
     keyword = "readOnly" if use is Use.REQUEST else "writeOnly"
-    dropped = {
-        name
-        for name, each in properties.items()
-        if isinstance(each, dict) and each.get(keyword) is True
-    }
-    if not dropped:
-        return
+    properties = Place.of(raw).at("properties")
+    dropped = {name for name in properties.node if properties.at(name).node.get(keyword) is True}
     kept = made.get("properties")
-    if isinstance(kept, dict) and use is Use.REQUEST:
+    if dropped and isinstance(kept, dict) and use is Use.REQUEST:
         made["properties"] = {name: node for name, node in kept.items() if name not in dropped}
-    if isinstance(required := made.get("required"), list):
+    if dropped and isinstance(required := made.get("required"), list):
         made["required"] = [name for name in required if str(name) not in dropped]
 
 
-def _name_in(reference: str) -> str:
-    return reference.removeprefix(_REFERENCE)
+def _is_short(example: Json) -> bool:
+    return isinstance(example, int | float) or (
+        isinstance(example, str) and len(example) <= _LONGEST_EXAMPLE
+    )
 
 
 def _size(value: Json) -> int:
@@ -381,6 +304,30 @@ def _size(value: Json) -> int:
             return 1
 
 
+def _changed(node: Node, change: Callable[[Json, str, str], Json]) -> Node:
+    """Return the keywords of `node` that hold schemas, each schema as `change` returns it.
+
+    `change` is given a schema, the way from `node` to it as a pointer, and its keyword.
+    """
+    made: Node = {}
+    for keyword, value in node.items():
+        match value:
+            case dict() if keyword in _MAPS:
+                made[keyword] = {
+                    name: change(each, f"{keyword}/{escape_pointer(name)}", keyword)
+                    for name, each in value.items()
+                }
+            case list() if keyword in _LISTS:
+                made[keyword] = [
+                    change(each, f"{keyword}/{at}", keyword) for at, each in enumerate(value)
+                ]
+            case dict() | bool() if keyword in _SINGLE:
+                made[keyword] = change(value, keyword, keyword)
+            case _:
+                pass
+    return made
+
+
 def _references(node: Json, *, in_place: bool = False) -> tuple[str, ...]:
     """Return the names of the definitions that `node` refers to, outermost first.
 
@@ -388,49 +335,29 @@ def _references(node: Json, *, in_place: bool = False) -> tuple[str, ...]:
     """
     found: dict[str, None] = {}
     level: list[Json] = [node]
+
+    def below(child: Json, _: str, keyword: str) -> Json:
+        if not in_place or keyword in _IN_PLACE:
+            deeper.append(child)
+        return child
+
     while level:
-        schemas = [each for each in level if isinstance(each, dict)]
-        level = []
-        for each in schemas:
-            if isinstance(reference := each.get("$ref"), str):
-                found[_name_in(reference)] = None
-            level += _in_place(each) if in_place else _sub_schemas(each)
+        deeper: list[Json] = []
+        for each in level:
+            if isinstance(each, dict):
+                if isinstance(reference := each.get("$ref"), str):
+                    found[reference.removeprefix(_REFERENCE)] = None
+                _changed(each, below)
+        level = deeper
     return tuple(found)
 
 
-def _sub_schemas(node: Node) -> Iterator[Json]:
-    for keyword, value in node.items():
-        match value:
-            case dict() if keyword in MAPS:
-                yield from value.values()
-            case list() if keyword in LISTS:
-                yield from value
-            case dict() if keyword in SINGLE:
-                yield value
-            case _:
-                pass
-
-
-def _in_place(node: Node) -> Iterator[Json]:
-    kept = (*IN_PLACE_LISTS, *IN_PLACE, "dependentSchemas")
-    yield from _sub_schemas({keyword: node[keyword] for keyword in kept if keyword in node})
-
-
 def _without(node: Json, rings: set[str]) -> Json:
-    """Return `node` without the references to `rings` that speak about its own value."""
+    """Return `node` without the references `rings` that speak about its own value."""
     if not isinstance(node, dict):
         return node
-    made: Node = {}
-    for keyword, value in node.items():
-        match value:
-            case str() if keyword == "$ref" and _name_in(value) in rings:
-                continue
-            case list() if keyword in IN_PLACE_LISTS:
-                made[keyword] = [_without(each, rings) for each in value]
-            case dict() if keyword in IN_PLACE:
-                made[keyword] = _without(value, rings)
-            case dict() if keyword == "dependentSchemas":
-                made[keyword] = {name: _without(each, rings) for name, each in value.items()}
-            case _:
-                made[keyword] = value
-    return made
+    kept = {key: value for key, value in node.items() if key != "$ref" or value not in rings}
+    inner = _changed(
+        kept, lambda child, _, keyword: _without(child, rings) if keyword in _IN_PLACE else child
+    )
+    return {**kept, **inner}

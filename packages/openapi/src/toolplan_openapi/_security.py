@@ -1,33 +1,28 @@
 """Credentials: taken from the environment by name, and sent where the document wants them.
 
-They are not arguments, not part of any tool object, and removed from every response. Of OAuth2
-client credentials, a token is got with a client's id and secret, and kept in memory.
+They are not arguments, not part of any tool object, and removed from every response.
 """
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import re
-import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
-from urllib.parse import quote, urlencode
-from weakref import WeakKeyDictionary
+from urllib.parse import quote
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict
 
 from toolplan.diagnostics import did_you_mean, near
-from toolplan.sources.replies import json_object, refusal_code
 from toolplan.sources.secrets import resolved, sounds_secret
-from toolplan.tools import ToolError, ToolObjectError
+from toolplan.tools import ToolObjectError
 from toolplan_openapi._addresses import origin_of
-from toolplan_openapi._document import Document, Place, Unusable
-from toolplan_openapi._http import Credentials, Request, Transport, together
+from toolplan_openapi._document import Place, Unusable, one_of
+from toolplan_openapi._http import IN_A_COOKIE, Credentials, TokenSource, together
 
 _SENDABLE: Final = re.compile(r"[\x20-\x7e]+")
-_IN_A_COOKIE: Final = re.compile(r"[!#-+\--:<-\[\]-~]+")
+_KEY_SPOTS: Final[tuple[Literal["header", "query", "cookie"], ...]] = ("header", "query", "cookie")
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 NEVER_SENT: Final = frozenset({
     "connection", "content-length", "cookie", "expect", "host", "keep-alive",
@@ -41,32 +36,25 @@ Requirement: TypeAlias = tuple[str, ...]
 """The names of the schemes that are needed together; alternatives are a tuple of these."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scheme:
+class Scheme(Struct, frozen=True):
     """How a credential is sent: under the name `field`, or as `Authorization`."""
 
-    name: str
     kind: Literal["header", "query", "cookie", "bearer", "basic"]
     field: str = "Authorization"
 
 
-def read_schemes(document: Document) -> dict[str, Scheme]:
+def read_schemes(root: Place) -> dict[str, Scheme]:
     """Read the security schemes of the document; those that cannot be used are left out."""
-    declared = document.root.at("components", "securitySchemes")
+    declared = root.at("components", "securitySchemes")
     found: dict[str, Scheme] = {}
     for name in declared.node:
         try:
-            scheme = _scheme(name, document.follow(declared.at(name)))
+            scheme = _scheme(declared.at(name).followed())
         except Unusable:
             continue
         if scheme is not None:
             found[name] = scheme
     return found
-
-
-def secret_parameters(schemes: Mapping[str, Scheme]) -> frozenset[tuple[str, str]]:
-    """Return spot and name (in lower case) of what schemes fill, for those that are parameters."""
-    return frozenset((each.kind, each.field.lower()) for each in schemes.values())
 
 
 def read_requirements(place: Place) -> tuple[Requirement, ...]:
@@ -75,17 +63,24 @@ def read_requirements(place: Place) -> tuple[Requirement, ...]:
 
 
 def read_credentials(
-    schemes: Mapping[str, Scheme], auth: Mapping[str, object], environment: Mapping[str, str]
+    schemes: Mapping[str, Scheme],
+    auth: Mapping[str, str | ClientCredentials],
+    environment: Mapping[str, str],
+    always: Credentials,
 ) -> dict[str, Credentials]:
-    """Return the credentials of each scheme that `auth` names a variable of `environment` for.
-
-    Of what is no name of a variable, only the scheme is looked at.
+    """Return the credentials of each scheme that `auth` or a header of `always` fulfils.
 
     Raises:
-        ToolObjectError: there is no such scheme, or its variable is not set, or cannot be sent.
+        ToolObjectError: there is no such scheme, its header is given twice, or what `auth` names
+            is not set, or cannot be sent.
     """
-    found: dict[str, Credentials] = {}
-    for name, variable in auth.items():
+    headers = {name.lower() for name, _ in always.headers}
+    found = {
+        name: Credentials()
+        for name, scheme in schemes.items()
+        if scheme.kind not in ("query", "cookie") and scheme.field.lower() in headers
+    }
+    for name, given in auth.items():
         scheme = schemes.get(name)
         if scheme is None:
             hint = did_you_mean(near(name, schemes)) or f"It has: {', '.join(schemes) or 'none'}."
@@ -93,17 +88,31 @@ def read_credentials(
                 f"The document has no security scheme {name!r}. {hint}",
                 "`auth` in [openapi.NAME] of the settings names schemes.",
             )
-        if not isinstance(variable, str):
-            continue
-        value = environment.get(variable, "").strip()
-        if not value:
+        if name in found:
             raise ToolObjectError(
-                f"The environment variable {variable!r} for the security scheme {name!r} is not "
-                "set.",
-                f"Set it: export {variable}=…",
+                f"The security scheme {name!r} has its header twice: in auth, and in headers."
             )
-        found[name] = _credentials(scheme, variable, value)
+        if isinstance(given, str):
+            value = _value_of(given, name, environment).strip()
+            found[name] = _credentials(scheme, given, value)
+        elif scheme.kind == "bearer":
+            found[name] = Credentials(tokens=(_token_source(name, given, environment),))
+        else:
+            raise ToolObjectError(
+                f"The security scheme {name!r} takes no token of OAuth2.",
+                "Give the name of a variable: `auth` in [openapi.NAME] of the settings.",
+            )
     return found
+
+
+def _value_of(variable: str, scheme: str, environment: Mapping[str, str]) -> str:
+    value = environment.get(variable, "")
+    if not value.strip():
+        raise ToolObjectError(
+            f"The environment variable {variable!r} for the security scheme {scheme!r} is not set.",
+            f"Set it: export {variable}=…",
+        )
+    return value
 
 
 def read_headers(
@@ -134,16 +143,6 @@ def read_headers(
     return Credentials(headers=tuple(headers), secrets=frozenset(secrets))
 
 
-def fulfilled(schemes: Mapping[str, Scheme], headers: Credentials) -> dict[str, Credentials]:
-    """Return the schemes whose header is one of `headers`: nothing more is needed for them."""
-    set_ = {name.lower() for name, _ in headers.headers}
-    return {
-        name: Credentials()
-        for name, scheme in schemes.items()
-        if scheme.kind not in ("query", "cookie") and scheme.field.lower() in set_
-    }
-
-
 def chosen(
     requirements: tuple[Requirement, ...],
     known: Mapping[str, Credentials],
@@ -161,35 +160,32 @@ def chosen(
     return always if () in requirements else None
 
 
-def _scheme(name: str, place: Place) -> Scheme | None:
+def _scheme(place: Place) -> Scheme | None:
     kind, spot, field_name = place.text("type"), place.text("in"), place.text("name")
-    match kind, spot, place.text("scheme").lower():
-        case "apiKey", "header", _ if field_name:
-            return Scheme(name, "header", field_name)
-        case "apiKey", "query", _ if field_name:
-            return Scheme(name, "query", field_name)
-        case "apiKey", "cookie", _ if field_name:
-            return Scheme(name, "cookie", field_name)
-        case "http", _, "basic":
-            return Scheme(name, "basic")
-        case ("http", _, "bearer") | ("oauth2" | "openIdConnect", _, _):
-            return Scheme(name, "bearer")
+    match kind, place.text("scheme").lower():
+        case "apiKey", _ if field_name:
+            found = one_of(spot, _KEY_SPOTS)
+            return None if found is None else Scheme(found, field_name)
+        case "http", "basic":
+            return Scheme("basic")
+        case ("http", "bearer") | ("oauth2" | "openIdConnect", _):
+            return Scheme("bearer")
         case _:
             return None
 
 
 def _credentials(scheme: Scheme, variable: str, value: str) -> Credentials:
+    another = f"Set {variable} to another value."
     if not _SENDABLE.fullmatch(value):
         raise ToolObjectError(
             f"The value of {variable!r} has characters that cannot be sent; printable ASCII can.",
-            f"Set {variable} to another value.",
+            another,
         )
     secrets = {value, quote(value, safe="")}
     match scheme.kind:
         case "bearer":
             token = value.removeprefix("Bearer ")
-            headers, secrets = ((scheme.field, f"Bearer {token}"),), {token}
-            return Credentials(headers=headers, secrets=frozenset(secrets))
+            value, secrets = f"Bearer {token}", {token}
         case "basic":
             name, colon, password = value.partition(":")
             if not colon:
@@ -198,26 +194,19 @@ def _credentials(scheme: Scheme, variable: str, value: str) -> Credentials:
                     f"Set it: export {variable}=NAME:PASSWORD",
                 )
             coded = base64.b64encode(f"{name}:{password}".encode()).decode()
-            headers = ((scheme.field, f"Basic {coded}"),)
-            return Credentials(headers=headers, secrets=frozenset({value, password, coded}))
-        case "header":
-            return Credentials(headers=((scheme.field, value),), secrets=frozenset(secrets))
+            value, secrets = f"Basic {coded}", {value, password, coded}
         case "query":
             pair = (quote(scheme.field, safe=""), quote(value, safe=""))
             return Credentials(query=(pair,), secrets=frozenset(secrets))
         case "cookie":
-            if not _IN_A_COOKIE.fullmatch(value):
+            if not IN_A_COOKIE.fullmatch(value):
                 raise ToolObjectError(
-                    f"The value of {variable!r} cannot stand in a cookie.",
-                    f"Set {variable} to another value.",
+                    f"The value of {variable!r} cannot stand in a cookie.", another
                 )
             return Credentials(cookies=((scheme.field, value),), secrets=frozenset(secrets))
-
-
-EARLY_S: Final = 30.0
-"""A token is renewed as long before its end, in seconds, or in the last tenth of its life."""
-
-_TOKEN: Final = re.compile(r"[\x21-\x7e]+")
+        case "header":
+            pass
+    return Credentials(headers=((scheme.field, value),), secrets=frozenset(secrets))
 
 
 class ClientCredentials(BaseModel):
@@ -239,136 +228,23 @@ class ClientCredentials(BaseModel):
     scope: str = ""
 
 
-def read_clients(
-    schemes: Mapping[str, Scheme],
-    auth: Mapping[str, object],
-    environment: Mapping[str, str],
-) -> dict[str, Credentials]:
-    """Return the credentials of each scheme that `auth` has a client for.
-
-    Raises:
-        ToolObjectError: the scheme takes no token, or the client cannot be used.
-    """
-    found: dict[str, Credentials] = {}
-    for name, client in auth.items():
-        if isinstance(client, ClientCredentials):
-            if schemes[name].kind != "bearer":
-                raise ToolObjectError(
-                    f"The security scheme {name!r} takes no token of OAuth2.",
-                    "Give the name of a variable: `auth` in [openapi.NAME] of the settings.",
-                )
-            found[name] = Credentials(tokens=(TokenSource(name, client, environment),))
-    return found
-
-
-async def with_tokens(credentials: Credentials, transport: Transport) -> Credentials:
-    """Return `credentials` with the tokens that they need.
-
-    Raises:
-        ToolError: there is none; the call was not made.
-    """
-    if not credentials.tokens:
-        return credentials
-    got = [await each.credentials(transport) for each in credentials.tokens]
-    return together((credentials, *got))
-
-
-class TokenSource:
-    """Returns the token of one client, and gets a new one where it expires or is refused."""
-
-    def __init__(
-        self,
-        name: str,
-        client: ClientCredentials,
-        environment: Mapping[str, str],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """Read the id and the secret.
-
-        Raises:
-            ToolObjectError: a variable is not set, or the address cannot be used.
-        """
-        values = [environment.get(each, "") for each in (client.client_id, client.client_secret)]
-        for variable, value in zip((client.client_id, client.client_secret), values, strict=True):
-            if not value:
-                raise ToolObjectError(
-                    f"The environment variable {variable!r} for the security scheme {name!r} is "
-                    "not set.",
-                    f"Set it: export {variable}=…",
-                )
-        try:
-            self._origin, parts = origin_of(client.token_url)
-        except ValueError as error:
-            raise ToolObjectError(
-                f"The token_url of the security scheme {name!r} cannot be used: {error}."
-            ) from None
-        self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        pair = ":".join(quote(each, safe="") for each in values)
-        basic = base64.b64encode(pair.encode()).decode()
-        self._login = Credentials(
-            headers=(("Authorization", f"Basic {basic}"),),
-            secrets=frozenset({values[1], quote(values[1], safe=""), basic}),
-        )
-        self._scope = client.scope
-        self._clock = clock
-        self._token = ""
-        self._ends = 0.0
-        self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = (
-            WeakKeyDictionary()
-        )
-
-    async def credentials(self, transport: Transport) -> Credentials:
-        """Return what a request carries.
-
-        Raises:
-            ToolError: there is no token; the call was not made.
-        """
-        lock = self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())
-        async with lock:
-            if not self._token or self._clock() >= self._ends:
-                await self._get(transport)
-            secrets = self._login.secrets | {self._token}
-            return Credentials(
-                headers=(("Authorization", f"Bearer {self._token}"),), secrets=secrets
-            )
-
-    def refused(self, credentials: Credentials) -> None:
-        """Record that a service does not take the token in `credentials`."""
-        if self._token in credentials.secrets:
-            self._token = ""
-
-    async def _get(self, transport: Transport) -> None:
-        form = {"grant_type": "client_credentials"}
-        if self._scope:
-            form["scope"] = self._scope
-        asked_at = self._clock()
-        response = await transport.send(
-            Request(
-                "POST",
-                self._origin,
-                self._target,
-                headers=(("Content-Type", "application/x-www-form-urlencoded"),),
-                content=urlencode(form).encode(),
-                credentials=self._login,
-                has_effects=False,
-            )
-        )
-        answer = json_object(response.content)
-        token, life = answer.get("access_token"), answer.get("expires_in")
-        kind = answer.get("token_type", "Bearer")
-        if not 200 <= response.status < 300:
-            code = refusal_code(response.content)
-            raise ToolError(
-                f"{self._origin} gives no token: HTTP {response.status}{code}. The call was not"
-                " made."
-            )
-        is_token = isinstance(token, str) and _TOKEN.fullmatch(token) is not None
-        if not is_token or not isinstance(kind, str) or kind.lower() != "bearer":
-            raise ToolError(
-                f"{self._origin} gives no bearer token that can be used. The call was not made."
-            )
-        self._token = str(token)
-        life_s = float("inf")
-        if isinstance(life, int | float) and not isinstance(life, bool):
-            life_s = float(life)
-        self._ends = asked_at + life_s - min(EARLY_S, life_s / 10)
+def _token_source(
+    name: str, client: ClientCredentials, environment: Mapping[str, str]
+) -> TokenSource:
+    id_, secret = (
+        _value_of(each, name, environment) for each in (client.client_id, client.client_secret)
+    )
+    try:
+        origin, parts = origin_of(client.token_url)
+    except ValueError as error:
+        raise ToolObjectError(
+            f"The token_url of the security scheme {name!r} cannot be used: {error}."
+        ) from None
+    encoded = quote(secret, safe="")
+    basic = base64.b64encode(f"{quote(id_, safe='')}:{encoded}".encode()).decode()
+    login = Credentials(
+        headers=(("Authorization", f"Basic {basic}"),),
+        secrets=frozenset({secret, encoded, basic}),
+    )
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return TokenSource(origin, target, login, client.scope)

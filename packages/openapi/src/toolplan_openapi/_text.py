@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 from toolplan.path import Json, json_type
+from toolplan.schema import value_types
 from toolplan.tools import ToolObjectError
 from toolplan.yaml_text import Plain, YamlError, read_yaml
 
@@ -46,11 +47,7 @@ def read_document(text: str) -> Json:
 
 
 def read_with_faults(text: str) -> tuple[Json, tuple[str, ...]]:
-    """Return what `read_document` does, and sentences on scalars that fit no type stated.
-
-    Raises:
-        ToolObjectError: as `read_document`.
-    """
+    """Return what `read_document` does, and sentences on scalars that fit no type stated."""
     if len(text) > MAX_TEXT:
         raise ToolObjectError(f"The document is longer than {MAX_TEXT} characters.")
     text = text.removeprefix("\ufeff")
@@ -65,66 +62,72 @@ def read_with_faults(text: str) -> tuple[Json, tuple[str, ...]]:
         read = read_yaml(text, max_depth=_MAX_DEPTH, plain_under=KEPT).value
     except YamlError as error:
         raise ToolObjectError(f"The document, line {error.line}: {error}") from None
-    settling = Settling()
-    return settling.settle(read), tuple(settling.faults)
+    reader = _Scalars()
+    return reader.settled(cast("_Unsettled", read)), tuple(reader.faults)
 
 
-class Settling:
+_Unsettled: TypeAlias = (
+    "Plain | bool | int | float | str | list[_Unsettled] | dict[str, _Unsettled] | None"
+)
+
+
+class _Scalars:
     """Gives each plain scalar its value. `faults` name the lines of those that fit no type."""
 
     def __init__(self) -> None:
         self.faults: list[str] = []
-        self._seen: set[int] = set()
+        self._seen: dict[int, Json] = {}
 
-    def settle(self, node: object) -> Json:
-        """Return `node` with its plain scalars settled; containers are changed in place."""
-        if isinstance(node, Plain):
-            return node.value
-        if not isinstance(node, dict | list) or id(cast("object", node)) in self._seen:
-            return cast("Json", node)
-        self._seen.add(id(cast("object", node)))
-        if isinstance(node, list):
-            items = cast("list[Json]", node)
-            items[:] = [self.settle(each) for each in items]
-            return items
-        fields = cast("dict[str, Json]", node)
-        for key in fields:
-            fields[key] = self._field(key, fields[key], fields)
-        return fields
+    def settled(self, node: _Unsettled) -> Json:
+        """Return `node`, a part of the document, with its plain scalars settled."""
+        match node:
+            case Plain():
+                return node.value
+            case list() | dict() if id(node) in self._seen:  # an alias names it again
+                return self._seen[id(node)]
+            case list():
+                items = self._seen[id(node)] = list[Json]()
+                items.extend(map(self.settled, node))
+                return items
+            case dict():
+                fields = self._seen[id(node)] = dict[str, Json]()
+                fields.update((key, self._field(key, value, node)) for key, value in node.items())
+                return fields
+            case _:
+                return node
 
-    def _field(self, key: str, value: object, node: dict[str, Json]) -> Json:
-        if key in VALUES and _types(node):
-            each = isinstance(value, list) and key in ("enum", "examples")
-            if not each:
-                return self._typed(cast("object", value), node)
-            return [self._typed(item, node) for item in cast("list[object]", value)]
+    def _field(self, key: str, value: _Unsettled, node: dict[str, _Unsettled]) -> Json:
         if key in VALUES:
-            is_schema = isinstance(value, dict) and bool(_OF_SCHEMAS & value.keys())
-            whole = cast("object", value)
-            return self.settle(whole) if is_schema else self._typed(whole, {})
+            if isinstance(value, list) and key in ("enum", "examples"):
+                return [self._typed(each, node) for each in value]
+            is_schema = isinstance(value, dict) and _OF_SCHEMAS & value.keys() and not _types(node)
+            return self.settled(value) if is_schema else self._typed(value, node)
         if key in TEXTS and isinstance(value, Plain):
             return None if value.value is None else value.text
         if key in LISTS_OF_TEXTS and isinstance(value, list):
-            listed = cast("list[object]", value)
-            return [each.text if isinstance(each, Plain) else self.settle(each) for each in listed]
-        return self.settle(value)
+            return [each.text if isinstance(each, Plain) else self.settled(each) for each in value]
+        return self.settled(value)
 
-    def _typed(self, value: object, schema: dict[str, Json]) -> Json:
-        """Return a value as `schema` types it."""
-        if isinstance(value, Plain):
-            return self._scalar(value, _types(schema))
-        if isinstance(value, list):
-            inner = _object(schema.get("items"))
-            return [self._typed(each, inner) for each in cast("list[object]", value)]
-        if isinstance(value, dict):
-            named = _object(schema.get("properties"))
-            fields = cast("dict[str, object]", value).items()
-            return {key: self._typed(each, _object(named.get(key))) for key, each in fields}
-        return cast("Json", value)
+    def _typed(self, value: _Unsettled, schema: _Unsettled) -> Json:
+        """Return data as its schema types it."""
+        stated = schema if isinstance(schema, dict) else {}
+        match value:
+            case Plain():
+                return self._scalar(value, _types(stated))
+            case list():
+                return [self._typed(each, stated.get("items")) for each in value]
+            case dict():
+                named = stated.get("properties")
+                named = named if isinstance(named, dict) else {}
+                return {key: self._typed(each, named.get(key)) for key, each in value.items()}
+            case _:
+                return value
 
     def _scalar(self, plain: Plain, types: frozenset[str]) -> Json:
         text, value = plain.text, plain.value
-        if not types or _kinds(value) & types or (value is None and text in ("", "~")):
+        if not types or types.intersection(value_types(value)):
+            return value
+        if value is None and text in ("", "~"):
             return value
         if "string" in types:
             return text
@@ -141,31 +144,13 @@ class Settling:
         return value
 
 
-def _object(schema: object) -> dict[str, Json]:
-    return cast("dict[str, Json]", schema) if isinstance(schema, dict) else {}
-
-
-def _types(schema: dict[str, Json]) -> frozenset[str]:
+def _types(schema: dict[str, _Unsettled]) -> frozenset[str]:
     """Return the types that a schema states; none where it states none."""
-    stated: object = schema.get("type")
-    listed = cast("list[object]", stated) if isinstance(stated, list) else [stated]
-    found = frozenset(each for each in map(_word, listed) if isinstance(each, str))
+    stated = schema.get("type")
+    listed = map(_word, stated if isinstance(stated, list) else [stated])
+    found = frozenset(each for each in listed if isinstance(each, str))
     return found | {"null"} if found and _word(schema.get("nullable")) is True else found
 
 
-def _word(stated: object) -> object:
+def _word(stated: _Unsettled) -> object:
     return stated.value if isinstance(stated, Plain) else stated
-
-
-def _kinds(value: Json) -> frozenset[str]:
-    match value:
-        case None:
-            return frozenset({"null"})
-        case bool():
-            return frozenset({"boolean"})
-        case int():
-            return _NUMBERS
-        case float():
-            return _NUMBERS if value.is_integer() else frozenset({"number"})
-        case _:
-            return frozenset({"string"})

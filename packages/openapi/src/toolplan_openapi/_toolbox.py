@@ -9,11 +9,12 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.paging import next_link
 from toolplan.path import Json
 from toolplan.tool_call import current_call, report_page
-from toolplan.tools import Arguments, Call, Claim, Tool, Toolbox, ToolError, ToolObjectError
+from toolplan.tools import Arguments, Call, Tool, Toolbox, ToolError, ToolObjectError
 from toolplan_openapi._addresses import Guard, Origin, origin_of
 from toolplan_openapi._document import Fault
 from toolplan_openapi._http import Credentials, Transport
@@ -22,16 +23,12 @@ from toolplan_openapi._operations import Operation, Operations, read_openapi
 from toolplan_openapi._security import (
     ClientCredentials,
     chosen,
-    fulfilled,
-    read_clients,
     read_credentials,
     read_headers,
-    with_tokens,
 )
 from toolplan_openapi._transport import HttpLimits, HttpTransport
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
-_NO_CREDENTIALS: Final[tuple[Mapping[str, Credentials], Credentials]] = ({}, Credentials())
 _FROM_A_FILE: Final = "Give base_url: the document does not say on which host the service is."
 
 
@@ -110,82 +107,87 @@ def openapi_toolbox(
             missing, or an argument is not what it should be.
     """
     always = read_headers(headers, environment, "headers")
-    read, base = _read(document, headers), _base(base_url)
-    known = _known(read, always, auth, environment)
+    read = read_openapi(document, headers)
+    if not read.operations:
+        reason = str(read.faults[0]) if read.faults else "Its 'paths' hold none."
+        raise ToolObjectError(f"The document has no operation that can be used. {reason}")
+    base = _base(base_url)
+    known = read_credentials(read.schemes, auth, environment, always)
     guard = Guard.made(allow_hosts, None if base is None else base.origin)
-    bounds = HttpLimits() if limits is None else limits
-    sender = HttpTransport(guard, bounds) if transport is None else transport
-    servers = _Servers(read, base)
-    faults = [*read.faults, *_claims(read, trusted)]
+    sender = HttpTransport(guard, limits or HttpLimits()) if transport is None else transport
+    service = _Service(read, base, known, always, sender)
+    faults = dict.fromkeys((*read.faults, *_claims(read, trusted)))
     tools: list[Tool] = []
     hosts: dict[str, None] = {}
     for operation in read.operations:
-        server = servers.of(operation)
+        server = service.at(operation.server)
+        tool = operation.tool.believed() if trusted is True else operation.tool
         if isinstance(server, Fault):
-            if server.message not in {each.message for each in faults}:
-                faults.append(server)
-            tools.append(_tool(operation, read.title, None, None, trusted))
-            continue
-        hosts[server.origin.host] = None
-        given = (known, always) if server.origin == servers.home else _NO_CREDENTIALS
-        credentials = chosen(operation.security, *given)
-        call = _call(operation, server, credentials, sender)
-        tools.append(_tool(operation, read.title, server, call, trusted))
+            faults[server] = None
+            tools.append(replace(tool, source=read.title))
+        else:
+            hosts[server.origin.host] = None
+            tools.append(service.tool(operation, tool, server))
     blocked = [why for host in hosts if transport is None and (why := guard.objects(host))]
     return OpenApiToolbox(tools, faults, sender, blocked)
 
 
-def _known(
-    read: Operations,
-    always: Credentials,
-    auth: Mapping[str, str | ClientCredentials],
-    environment: Mapping[str, str],
-) -> dict[str, Credentials]:
-    """Return the credentials by security scheme.
+class _Service:
+    """Where operations are, and what their calls carry."""
 
-    Raises:
-        ToolObjectError: one is missing, or is given twice.
-    """
-    set_ = fulfilled(read.schemes, always)
-    if twice := [name for name in auth if name in set_]:
-        raise ToolObjectError(
-            f"The security scheme {twice[0]!r} has its header twice: in auth, and in headers."
-        )
-    named = read_credentials(read.schemes, auth, environment)
-    return {**set_, **named, **read_clients(read.schemes, auth, environment)}
-
-
-class _Servers:
-    """Where operations are. `home` is the origin that credentials are for, None if not known."""
-
-    def __init__(self, read: Operations, base: _Server | None) -> None:
+    def __init__(
+        self,
+        read: Operations,
+        base: _Server | None,
+        known: Mapping[str, Credentials],
+        always: Credentials,
+        transport: Transport,
+    ) -> None:
         self._base = base
         # a base URL that ends as all paths begin would say that part twice (C-35)
-        twice = base is not None and all(
+        self._is_twice = base is not None and all(
             each.path.startswith(f"{base.prefix}/") for each in read.operations
         )
-        self._base_prefix = "" if base is None or twice else base.prefix
         # what one operation says of its server must not draw the credentials there
-        home = self._at(read.server)
-        self.home = home.origin if isinstance(home, _Server) else None
+        self._home = self.at(read.server)
+        self._known = known
+        self._always = always
+        self._transport = transport
 
-    def of(self, operation: Operation) -> _Server | Fault:
-        """Return where `operation` is, or why that is not known."""
-        return self._at(operation.servers[0])
-
-    def _at(self, stated: str) -> _Server | Fault:
-        absolute = "://" in stated
-        if self._base is None and not absolute:
+    def at(self, stated: str) -> _Server | Fault:
+        """Return where the server `stated` is, or why that is not known."""
+        base, is_absolute = self._base, "://" in stated
+        if base is None and not is_absolute:
             return Fault("/servers", _FROM_A_FILE)
         try:
-            if self._base is None:
+            if base is None:
                 return _server(stated)
-            prefix = self._base_prefix
-            if not self._base.prefix and not absolute:
-                prefix = _prefix(urlsplit(stated).path)
-            return _Server(self._base.origin, prefix)
+            if not base.prefix and not is_absolute:
+                return _Server(base.origin, _prefix(urlsplit(stated).path))
+            return _Server(base.origin, "" if self._is_twice else base.prefix)
         except ValueError as error:
             return Fault("/servers", f"The server {stated[:200]!r} cannot be used: {error}.")
+
+    def tool(self, operation: Operation, tool: Tool, server: _Server) -> Tool:
+        """Return `tool` with its call at `server`."""
+        is_home = isinstance(self._home, _Server) and server.origin == self._home.origin
+        credentials = (
+            chosen(operation.security, self._known, self._always)
+            if is_home
+            else chosen(operation.security, {}, Credentials())
+        )
+        # the server is part of what an approval covers: the same tool elsewhere is another tool
+        where: dict[str, Json] = {
+            "method": operation.method,
+            "path": operation.path,
+            "server": f"{server.origin}{server.prefix}",
+        }
+        return replace(
+            tool,
+            annotations={"openapi": where},
+            call=_call(operation, server, credentials, self._transport),
+            source=server.origin.authority,
+        )
 
 
 def _base(base_url: str | None) -> _Server | None:
@@ -215,57 +217,18 @@ def _prefix(path: str) -> str:
     return f"/{stripped}" if stripped else ""
 
 
-def _read(document: Json, headers: Iterable[str]) -> Operations:
-    read = read_openapi(document, headers)
-    if not read.operations:
-        reason = str(read.faults[0]) if read.faults else "Its 'paths' hold none."
-        raise ToolObjectError(f"The document has no operation that can be used. {reason}")
-    return read
-
-
 def _claims(read: Operations, trusted: bool | Collection[str]) -> Iterator[Fault]:
     """Yield a fault for each hint that would lower what its method says, and does not count."""
-    known = () if isinstance(trusted, bool) else trusted
+    accepted = () if isinstance(trusted, bool) else trusted
     for each in read.operations:
-        if each.claim is not None and trusted is not True and each.name not in known:
-            yield _claims_less(each, each.claim)
-
-
-def _claims_less(operation: Operation, claim: Claim) -> Fault:
-    return Fault(
-        operation.pointer,
-        f"Its hint that {claim} does not count: {operation.method} says more. If it is true, write"
-        f' `{operation.name} = "{claim.effects.value}"` in [effects] of the settings, or'
-        " `trusted = true` in [sources.NAME], with NAME the name of the document.",
-    )
-
-
-def _tool(
-    operation: Operation,
-    title: str,
-    server: _Server | None,
-    call: Call | None,
-    trusted: bool | Collection[str],
-) -> Tool:
-    where: dict[str, Json] = {"method": operation.method, "path": operation.path}
-    if server is not None:
-        # part of what an approval covers: the same tool on another host is another tool
-        where["server"] = f"{server.origin}{server.prefix}"
-    tool = Tool(
-        name=operation.name,
-        description=operation.description,
-        raw_input=operation.raw_input,
-        raw_output=operation.raw_output,
-        effects=operation.effects,
-        idempotent=operation.idempotent,
-        annotations={"openapi": where},
-        call=call,
-        source=title if server is None else server.origin.authority,
-        remote=True,
-        reports_pages=True,
-        claim=operation.claim,
-    )
-    return tool.believed() if trusted is True else tool
+        claim, name = each.tool.claim, each.tool.name
+        if claim is not None and trusted is not True and name not in accepted:
+            yield Fault(
+                each.pointer,
+                f"Its hint that {claim} does not count: {each.method} says more. If it is true,"
+                f' write `{name} = "{claim.effects.value}"` in [effects] of the settings, or'
+                " `trusted = true` in [sources.NAME], with NAME the name of the document.",
+            )
 
 
 def _call(
@@ -282,7 +245,7 @@ def _call(
         attended = current_call()
         key = None if attended is None else attended.key
         for is_last in (not credentials.tokens, True):
-            ready = await with_tokens(credentials, transport)
+            ready = await credentials.ready(transport)
             request = request_of(operation, server.origin, server.prefix, ready, arguments, key)
             response = await transport.send(request)
             if is_last or response.status != HTTPStatus.UNAUTHORIZED:

@@ -11,8 +11,7 @@ import asyncio
 import ssl
 import time
 import zlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Final, TypeAlias
@@ -41,7 +40,7 @@ Connect: TypeAlias = Callable[[bool], httpx2.AsyncBaseTransport]
 
 _MOST_HOPS: Final = 5
 _MAGIC: Final = b"\x1f\x8b"
-_GZIPPED: Final = frozenset({"gzip", "x-gzip"})
+_GZIPPED: Final = ("gzip", "x-gzip")
 _GZIP: Final = zlib.MAX_WBITS | 16
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _TRY_AGAIN: Final = frozenset({429, 502, 503, 504})
@@ -87,8 +86,9 @@ class _Open(Struct):
 
 
 class _Sending(Struct):
-    """How far one try is: whether any byte of the request may have reached the service."""
+    """A request under way, and whether any byte of it may have reached the service."""
 
+    request: Request
     sent: bool = False
 
     async def trace(self, event: str, _info: object) -> None:
@@ -96,20 +96,20 @@ class _Sending(Struct):
         if event.endswith("send_request_headers.started"):
             self.sent = True
 
+    def broken(self, text: str) -> ToolError:
+        """Return the error of a request that broke off."""
+        if self.sent and self.request.has_effects:
+            return OutcomeUnknown(f"{text} It is not known whether it took effect.")
+        return ToolError(text)
+
 
 class _TryAgain(Exception):
     """A try that may be made again after a pause, and its outcome where it is not."""
 
-    def __init__(self, came: ToolError | Response, pause_s: float | None = None) -> None:
+    def __init__(self, outcome: ToolError | Response, pause_s: float | None = None) -> None:
         super().__init__()
+        self.outcome = outcome
         self.pause_s = pause_s
-        self._came = came
-
-    def outcome(self) -> Response:
-        """Return the response that there was, or raise what there was instead."""
-        if isinstance(self._came, Response):
-            return self._came
-        raise self._came from None
 
 
 class HttpTransport:
@@ -149,42 +149,52 @@ class HttpTransport:
 
     async def __aenter__(self) -> HttpTransport:
         """Keep connections open from now on."""
-        self._taken().users += 1
+        self._open.setdefault(asyncio.get_running_loop(), _Open()).users += 1
         return self
 
     async def __aexit__(self, *raised: object) -> None:
         """Close them, unless others use them still."""
-        await self._released()
+        loop = asyncio.get_running_loop()
+        opened = self._open[loop]
+        opened.users -= 1
+        if opened.users == 0:
+            del self._open[loop]
+            for carrier in opened.carriers.values():
+                await carrier.aclose()
 
     async def send(self, request: Request) -> Response:
         """Send `request` as `Transport` says, to a host that the guard admits.
 
         A GET or HEAD is tried again, and follows redirects that stay on their host.
         """
-        sending = _Sending()
+        sending = _Sending(request)
         try:
-            async with asyncio.timeout(self._limits.timeout_s), self._held() as opened:
-                return await self._tried(opened, request, sending)
+            async with asyncio.timeout(self._limits.timeout_s), self:
+                return await self._tried(sending)
         except TimeoutError:
             text = f"No answer came from {request.origin} within {self._limits.timeout_s:g} s."
-            raise _broken(request, sending, text) from None
+            raise sending.broken(text) from None
 
-    async def _tried(self, opened: _Open, request: Request, sending: _Sending) -> Response:
-        tries = self._limits.tries if request.may_repeat else 1
-        for number in range(1, tries + 1):
+    async def _tried(self, sending: _Sending) -> Response:
+        left = self._limits.tries if sending.request.may_repeat else 1
+        pause = self._limits.pause_s
+        while True:
+            left -= 1
             try:
-                return await self._redirected(opened, request, sending)
+                return await self._redirected(sending)
             except _TryAgain as again:
-                pause = self._limits.pause_s * 2 ** (number - 1)
-                pause = pause if again.pause_s is None else again.pause_s
-                if number == tries or pause > self._limits.longest_pause_s:
-                    return again.outcome()
-            await self._sleep(pause)
-        raise AssertionError("at least one try is made")
+                wait = pause if again.pause_s is None else again.pause_s
+                if left <= 0 or wait > self._limits.longest_pause_s:
+                    if isinstance(again.outcome, Response):
+                        return again.outcome
+                    raise again.outcome from None
+            await self._sleep(wait)
+            pause *= 2
 
-    async def _redirected(self, opened: _Open, request: Request, sending: _Sending) -> Response:
+    async def _redirected(self, sending: _Sending) -> Response:
+        request = sending.request
         for _ in range(_MOST_HOPS):
-            response = await self._sent(opened, request, sending)
+            response = await self._sent(request, sending)
             if response.status in _TRY_AGAIN and request.may_repeat:
                 raise _TryAgain(response, _retry_after(response, self._clock()))
             location = response.headers.get("location")
@@ -193,7 +203,7 @@ class HttpTransport:
             request = _on_the_same_host(request, location)
         raise ToolError(f"{request.origin} redirects without end.")
 
-    async def _sent(self, opened: _Open, request: Request, sending: _Sending) -> Response:
+    async def _sent(self, request: Request, sending: _Sending) -> Response:
         origin = request.origin
         try:
             found = await self._resolve(origin.host, origin.port)
@@ -205,38 +215,29 @@ class HttpTransport:
             raise HostBlocked(
                 f"Credentials are not sent to {origin} unencrypted. {way_to_allow(origin.host)}"
             )
-        carrier = opened.carriers.get(origin)
-        if carrier is None:
-            carrier = opened.carriers[origin] = self._connect(origin.scheme == "https")
-        return await self._over(carrier, addresses, request, sending)
-
-    async def _over(
-        self,
-        carrier: httpx2.AsyncBaseTransport,
-        addresses: tuple[str, ...],
-        request: Request,
-        sending: _Sending,
-    ) -> Response:
-        last: Exception | None = None
+        carriers = self._open[asyncio.get_running_loop()].carriers
+        if origin not in carriers:
+            carriers[origin] = self._connect(origin.scheme == "https")
+        why = ""
         for address in addresses:
+            wire = _wire(request, address, self._limits, sending)
             try:
-                response = await carrier.handle_async_request(
-                    _wire(request, address, self._limits, sending)
-                )
+                response = await carriers[origin].handle_async_request(wire)
                 try:
                     return await _read(response, self._limits.response_bytes, request)
                 finally:
                     await response.aclose()
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-                last = error  # the next address may do
+                # the next address may do; nothing was sent, so the library's text may be shown
+                why = " ".join(str(error).split())[:200].rstrip(".")
             except _SENT as error:
                 sending.sent = True
-                text = f"The connection to {request.origin} broke: {_kind(error)}."
-                raise _TryAgain(_broken(request, sending, text)) from None
+                text = f"The connection to {origin} broke: {type(error).__name__}."
+                raise _TryAgain(sending.broken(text)) from None
             except httpx2.TransportError as error:
-                text = f"The request to {request.origin} failed: {_kind(error)}."
-                raise _broken(request, sending, text) from None
-        text = f"{request.origin} cannot be reached: {_unreached(last)}."
+                text = f"The request to {origin} failed: {type(error).__name__}."
+                raise sending.broken(text) from None
+        text = f"{origin} cannot be reached: {why or 'there is no connection'}."
         raise _TryAgain(ToolError(text))
 
     def _carrier(self, tls: bool) -> httpx2.AsyncBaseTransport:
@@ -249,27 +250,6 @@ class HttpTransport:
             max_keepalive_connections=self._limits.connections,
         )
         return httpx2.AsyncHTTPTransport(verify=trusted, trust_env=False, limits=bounds)
-
-    @asynccontextmanager
-    async def _held(self) -> AsyncGenerator[_Open]:
-        opened = self._taken()
-        opened.users += 1
-        try:
-            yield opened
-        finally:
-            await self._released()
-
-    def _taken(self) -> _Open:
-        return self._open.setdefault(asyncio.get_running_loop(), _Open())
-
-    async def _released(self) -> None:
-        loop = asyncio.get_running_loop()
-        opened = self._open[loop]
-        opened.users -= 1
-        if opened.users == 0:
-            del self._open[loop]
-            for carrier in opened.carriers.values():
-                await carrier.aclose()
 
 
 def _wire(request: Request, address: str, limits: HttpLimits, sending: _Sending) -> httpx2.Request:
@@ -303,68 +283,48 @@ def _wire(request: Request, address: str, limits: HttpLimits, sending: _Sending)
 
 
 async def _read(response: httpx2.Response, most: int, request: Request) -> Response:
-    """Read a response to its end, at most `most` bytes of it.
-
-    Raises:
-        OutcomeUnknown: the request has effects, and the response cannot be read.
-        ToolError: the same without effects.
-    """
+    """Read a response to its end, at most `most` bytes of it."""
     headers = {name.lower(): value for name, value in response.headers.items()}
-    unpacked = _Unpacked(headers)
-    content = bytearray()
+    packed, content, fault = bytearray(), b"", ""
+    async for part in response.aiter_raw():
+        packed += part
+        if len(packed) > most:
+            break
     try:
-        async for part in response.aiter_raw():
-            content += unpacked.take(part, most + 1 - len(content))
-            if len(content) > most:
-                raise ValueError(f"what it sent is larger than {most} bytes")
+        content = _unpacked(bytes(packed), headers, most + 1)
     except ValueError as error:
-        if response.status_code >= 300:  # not all of what it says of its refusal is needed
-            return Response(response.status_code, headers, bytes(content[:most]))
-        text = f"The service answered {response.status_code}, but {error}."
-        raise OutcomeUnknown(text) if request.has_effects else ToolError(text) from None
-    return Response(response.status_code, headers, bytes(content))
+        fault = str(error)
+    if len(packed) > most or len(content) > most:
+        fault = f"what it sent is larger than {most} bytes"
+    if fault and response.status_code < 300:  # of a refusal, not all that it says is needed
+        text = f"The service answered {response.status_code}, but {fault}."
+        raise OutcomeUnknown(text) if request.has_effects else ToolError(text)
+    return Response(response.status_code, headers, content[:most])
 
 
-class _Unpacked:
-    """Decompresses a response piece by piece, never more than is asked for."""
-
-    def __init__(self, headers: Mapping[str, str]) -> None:
-        self._encoding = headers.get("content-encoding", "").strip().lower()
-        kind = headers.get("content-type", "").lower()
-        self._is_text = "json" in kind or kind.startswith("text/")
-        self._has_begun = False
-        self._inner = zlib.decompressobj(_GZIP)
-
-    def take(self, part: bytes, most: int) -> bytes:
-        """Return what `part` holds, at most `most` bytes of it.
-
-        Raises:
-            ValueError: it cannot be read.
-        """
-        if part and self._is_text and not self._has_begun:
-            self._has_begun = True
-            if self._encoding in _GZIPPED and not _MAGIC.startswith(part[:2]):
-                self._encoding = ""  # it says that it is packed, and is not
-            elif not self._encoding and part.startswith(_MAGIC):
-                self._encoding = "gzip"  # no text begins so
-        match self._encoding:
-            case "" | "identity":
-                return part[:most]
-            case each if each in _GZIPPED:
-                try:
-                    return self._inner.decompress(part, most)
-                except zlib.error:
-                    raise ValueError("what it sent cannot be decompressed") from None
-            case _:
-                raise ValueError(f"it is packed as {self._encoding!r}, which was not asked for")
+def _unpacked(content: bytes, headers: Mapping[str, str], most: int) -> bytes:
+    """Return the content, decompressed to at most `most` bytes."""
+    encoding = headers.get("content-encoding", "").strip().lower()
+    kind = headers.get("content-type", "").lower()
+    if encoding in ("", *_GZIPPED) and ("json" in kind or kind.startswith("text/")):
+        # no text begins with these bytes, so the content says more than the header
+        encoding = "gzip" if content.startswith(_MAGIC) else ""
+    if encoding in ("", "identity") or not content:
+        return content
+    if encoding not in _GZIPPED:
+        raise ValueError(f"it is packed as {encoding!r}, which was not asked for")
+    unpacking = zlib.decompressobj(_GZIP)
+    try:
+        unpacked = unpacking.decompress(content, most)
+    except zlib.error:
+        raise ValueError("what it sent cannot be decompressed") from None
+    if not unpacking.eof and len(unpacked) < most:
+        raise ValueError("what it sent is cut off")
+    return unpacked
 
 
 def _on_the_same_host(request: Request, location: str) -> Request:
-    """Return the request that a redirect asks for.
-
-    Raises:
-        HostBlocked: it leads to another host, to another port, or away from TLS.
-    """
+    """Return the request that a redirect asks for."""
     try:
         url = urljoin(f"{request.origin}{request.target}", location)
         origin, parts = origin_of(url)
@@ -389,20 +349,3 @@ def _retry_after(response: Response, now: float) -> float | None:
         return None
     when = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
     return max(0.0, when.timestamp() - now)
-
-
-def _broken(request: Request, sending: _Sending, text: str) -> ToolError:
-    if sending.sent and request.has_effects:
-        return OutcomeUnknown(f"{text} It is not known whether it took effect.")
-    return ToolError(text)
-
-
-def _kind(error: Exception) -> str:
-    """Name what went wrong; the library's own text may hold what was sent."""
-    return type(error).__name__
-
-
-def _unreached(error: Exception | None) -> str:
-    """Return why there was no connection: nothing had been sent, so the library may say it."""
-    line = " ".join(str(error).split())[:200].rstrip(".")
-    return line if error is not None and line else "there is no connection"

@@ -5,12 +5,10 @@ The steps of a workflow that it calls, or depends on, stand in the plan like its
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Final, cast
+from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
@@ -18,7 +16,6 @@ from toolplan.dialects import form, values
 from toolplan.dialects.steps import IdCheck
 from toolplan.path import Json
 from toolplan.plan import (
-    Literal,
     Plan,
     Ref,
     Step,
@@ -27,81 +24,120 @@ from toolplan.plan import (
     array,
     escape_pointer,
     object_,
+    split_pointer,
     step_refs,
 )
-from toolplan.plan_json import Report, shown
-from toolplan_openapi.arazzo import _expressions as expressions
-from toolplan_openapi.arazzo import _steps
-from toolplan_openapi.arazzo._criteria import Condition, criterion
-from toolplan_openapi.arazzo._document import (
-    default_inputs,
-    fields_of,
-    input_names,
-    listed,
-    needed_inputs,
-)
-from toolplan_openapi.arazzo._expressions import Scope
+from toolplan.plan_json import MOST_RETRIES, Report, shown
+from toolplan.sources import plain_name
+from toolplan.sources.replies import read_json
+from toolplan_openapi._document import Place, free_name
+from toolplan_openapi.arazzo._criteria import Condition, Unsayable, criterion
+from toolplan_openapi.arazzo._expressions import Outputs, Scope, body_path
+from toolplan_openapi.arazzo._inputs import Inputs
 
-_COMPONENT = re.compile(r"\$components\.parameters\.([\w.-]+)")
-_KNOWN: Final = (
-    "stepId", "description", "operationId", "operationPath", "parameters", "requestBody",
-    "successCriteria", "outputs", "dependsOn", "timeout", "workflowId", "onSuccess", "onFailure",
-)  # fmt: skip
-ROOT_FIELDS: Final = (
-    "arazzo", "info", "sourceDescriptions", "workflows", "components", "$self",
-)  # fmt: skip
-WORKFLOW_FIELDS: Final = (
-    "workflowId", "summary", "description", "inputs", "dependsOn", "steps", "successActions",
-    "failureActions", "outputs", "parameters",
-)  # fmt: skip
+Fields: TypeAlias = Mapping[str, type]
+"""The fields that an object may have, and their types."""
+
+ROOT_FIELDS: Final[Fields] = {
+    "arazzo": str, "info": dict, "sourceDescriptions": list, "workflows": list, "components": dict,
+    "$self": str,
+}  # fmt: skip
+_WORKFLOW_FIELDS: Final[Fields] = {
+    "workflowId": str, "summary": str, "description": str, "inputs": dict, "dependsOn": list,
+    "steps": list, "outputs": dict, "parameters": list,
+}  # fmt: skip
+_STEP_FIELDS: Final[Fields] = {
+    "stepId": str, "description": str, "operationId": str, "operationPath": str,
+    "parameters": list, "requestBody": dict, "successCriteria": list, "outputs": dict,
+    "dependsOn": list, "timeout": int, "workflowId": str, "onSuccess": list, "onFailure": list,
+}  # fmt: skip
+_NO_CALL_FIELDS: Final = ("operationId", "operationPath", "requestBody", "timeout")
+_CALL_FIELDS: Final = {k: v for k, v in _STEP_FIELDS.items() if k not in _NO_CALL_FIELDS}
+_BODY_FIELDS: Final[Fields] = {"contentType": str, "payload": object}
+_KINDS: Final = {str: "text", dict: "an object", list: "a list", int: "a whole number"}
+_OTHER_NAMES: Final = {"id": "stepId", "operation": "operationId", "inputs": "parameters"}
+_UNSAYABLE: Final = {
+    **dict.fromkeys(("channelPath", "action", "correlationId"), "channels of messages"),
+    **dict.fromkeys(("successActions", "failureActions"), "actions of a workflow"),
+    "replacements": "replacements: write the values into the payload",
+}
+"""Fields that say what no plan has."""
+_SHARED: Final = "$components.parameters."
 _SAYABLE: Final = ("$inputs.", "$outputs.", "$steps.", "$workflows.")
+_OPERATION = re.compile(r"(?:\$sourceDescriptions\.[\w-]+\.)?(?P<name>[^\s${}]+)")
+_PATH = re.compile(r"\{\$sourceDescriptions\.[\w-]+\.url\}#/paths/(?P<path>[^/]*)/(?P<method>\w+)")
+_PATH_HELP: Final = (
+    "'operationPath' names a source, a path and a method:"
+    " '{$sourceDescriptions.NAME.url}#/paths/~1books~1{id}/get'."
+)
 _DEEPEST: Final = 50
 _LONGEST_ID: Final = 56
-_OTHER_NAMES: Final = {"id": "stepId", "operation": "operationId", "inputs": "parameters"}
-
-
-def refuse_unknown(
-    item: Mapping[str, Json], known: tuple[str, ...], pointer: str, report: Report
-) -> None:
-    rest = {key: each for key, each in item.items() if key[:2] != "x-"}
-    report.unknown_fields(rest, known, pointer, None, {})
+_LONGEST_TIMEOUT_MS: Final = 10**9
 
 
 @dataclass
 class Reading:
-    """What the workflows of one document share while they become one plan."""
+    """What the workflows of one document share while they become one plan.
 
-    root: Mapping[str, Json]
+    `places` are pointers into the document by those of the plan.
+    """
+
+    root: Place
     signatures: form.Signatures | None
     report: Report
     most_steps: int
     steps: list[Step] = field(default_factory=list[Step])
-    places: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    places: dict[str, str] = field(default_factory=dict[str, str])
     conditions: list[tuple[str, Condition]] = field(default_factory=list[tuple[str, Condition]])
     last_criterion: str = ""
-    finished: dict[str, Mapping[str, Value]] = field(default_factory=dict[str, Mapping[str, Value]])
+    finished: dict[str, Outputs] = field(default_factory=dict[str, Outputs])
     running: list[str] = field(default_factory=list[str])
     calls: int = 0
     taken: set[str] = field(default_factory=set[str])
 
     def __post_init__(self) -> None:
-        self.workflows = [fields_of(each) for each in listed(self.root.get("workflows"))]
+        self.workflows = [*self.root.at("workflows").each()]
         self.check = IdCheck(self.report)
 
-    def position(self, name: Json) -> int | None:
-        """Return the position of the workflow `name`, None where there is none."""
-        ids = [each.get("workflowId") for each in self.workflows]
-        return ids.index(name) if isinstance(name, str) and name in ids else None
+    def workflow(self, name: Json) -> Place | None:
+        """Return the workflow `name`, None where there is none."""
+        named = (each for each in self.workflows if each.node.get("workflowId") == name)
+        return next(named, None) if isinstance(name, str) else None
 
-    def plan(self, at: int, given: Mapping[str, Json]) -> Plan:
-        """Return the plan of the workflow at position `at`, with the values `given` to inputs."""
-        items = listed(self.workflows[at].get("steps"))
-        stated = (fields_of(each).get("stepId") for each in items)
+    def fields(self, place: Place, known: Fields, step: str | None = None) -> None:
+        """Report fields of `place` that are not `known`, or of another type.
+
+        Extensions may be there.
+        """
+        for name, what in _UNSAYABLE.items():
+            if place.node.get(name) and name not in known:
+                self.refuse(f"A plan has no {what}.", place.at(name), step)
+        rest = {k: v for k, v in place.node.items() if k[:2] != "x-" and k not in _UNSAYABLE}
+        self.report.unknown_fields(rest, tuple(known), place.pointer, step, _OTHER_NAMES)
+        for name, kind in known.items():
+            each = place.at(name)
+            is_flag = kind is int and isinstance(each.value, bool)
+            if each.value is not None and (is_flag or not isinstance(each.value, kind)):
+                self.report.wrong_type(name, each.value, _KINDS[kind], each.pointer, step)
+
+    def refuse(
+        self,
+        said: str,
+        place: Place,
+        step: str | None,
+        code: str = "cannot-express",
+        help: str | None = None,
+    ) -> None:
+        """Report what a plan cannot say."""
+        self.report.error(code, said, place.pointer, step, help)
+
+    def plan(self, workflow: Place, inputs: Outputs) -> Plan:
+        """Return the plan of `workflow`, with the values of its inputs."""
+        stated = (each.node.get("stepId") for each in workflow.at("steps").each())
         self.taken |= {each for each in stated if isinstance(each, str)}
-        inputs = default_inputs(self.workflows[at].get("inputs"), self.root)
-        filled: dict[str, Value] = {k: Literal(v) for k, v in {**inputs, **given}.items()}
-        reader = WorkflowReader(self, at, filled, "")
-        outputs = reader.read()
+        self.places["/steps"] = f"{workflow.pointer}/steps"
+        self.places["/output"] = f"{workflow.pointer}/outputs"
+        outputs = _WorkflowReader(self, workflow, inputs, "").read()
         last = self.steps[-1].id if self.steps else None
         if any(step == last for step, _ in self.conditions):
             said = "No step comes after this one that its criterion could keep from running."
@@ -109,360 +145,337 @@ class Reading:
         return Plan(tuple(self.steps), None if outputs is None else object_(tuple(outputs.items())))
 
     def call(
-        self, name: str, inputs: Mapping[str, Value], prefix: str, place: str, step: str | None
-    ) -> Mapping[str, Value]:
+        self, name: str, given: Outputs, prefix: str, place: Place, step: str | None
+    ) -> Outputs:
         """Add the steps of the workflow `name`, and return its outputs."""
-        at = self.position(name)
-        if at is None:
-            said = f"The document has no workflow {shown(name)}."
-            help_ = "A plan calls the workflows of its own document."
-            self.report.error("cannot-express", said, place, step, help_)
-            return {}
+        workflow = self.workflow(name)
         self.calls += 1
-        if name in self.running:
+        if workflow is None:
+            self.refuse(f"The document has no workflow {shown(name)}.", place, step)
+        elif name in self.running:
             way = " -> ".join([*self.running[self.running.index(name) :], name])
-            self.report.error("cycle", f"A workflow calls itself: {way}.", place, step)
-            return {}
-        if len(self.running) >= _DEEPEST or self.calls > self.most_steps:
+            self.refuse(f"A workflow calls itself: {way}.", place, step, "cycle")
+        elif len(self.running) >= _DEEPEST or self.calls > self.most_steps:
             said = f"Workflows call workflows more than {_DEEPEST} deep, or too often."
-            self.report.error("too-many-steps", said, place, step)
-            return {}
-        defaults = default_inputs(self.workflows[at].get("inputs"), self.root)
-        filled = {**{k: Literal(v) for k, v in defaults.items()}, **inputs}
-        outputs = WorkflowReader(self, at, filled, prefix).read() or {}
-        self.finished[name] = outputs
-        return outputs
+            self.refuse(said, place, step, "too-many-steps")
+        else:
+            inputs = Inputs.of(workflow, self.root)
+            for each in given if inputs.declared else ():
+                if each not in inputs.declared:
+                    said = f"The workflow {shown(name)} has no input {shown(each)}."
+                    self.refuse(said, place, step, "unknown-argument")
+            reader = _WorkflowReader(self, workflow, inputs.filled(given), prefix)
+            self.finished[name] = reader.read() or {}
+            return self.finished[name]
+        return {}
+
+    def native(self, pointer: str) -> str:
+        """Return where in the document the canonical `pointer` is."""
+        near, rest = pointer, ""
+        while near and near not in self.places:
+            near, _, token = near.rpartition("/")
+            rest = f"/{token}{rest}"
+        return self.places[near] + rest if near else pointer
 
 
-class WorkflowReader:
+class _WorkflowReader:
     """Reads one workflow, or one call of it; `prefix` begins the ids of its steps."""
 
-    def __init__(self, reading: Reading, at: int, inputs: Mapping[str, Value], prefix: str) -> None:
+    def __init__(self, reading: Reading, workflow: Place, inputs: Outputs, prefix: str) -> None:
         self._reading = reading
-        self._root = reading.root
-        self._workflow = reading.workflows[at]
-        self._signatures = reading.signatures
-        self._report = reading.report
-        self._at = at
-        self._place = f"/workflows/{at}"
+        self._workflow = workflow
         self._prefix = prefix
-        self._scope = Scope(inputs, workflows=reading.finished, is_chosen=not prefix)
+        self._scope = Scope(inputs, reading.finished, is_chosen=not prefix)
         self._syntax = values.Syntax(self._scope.read_text, values.write_none)
+        self._inputs = Inputs.of(workflow, reading.root)
+        self._step: str | None = None
 
     def read(self) -> dict[str, Value] | None:
         """Add the steps to those that were read, and return the outputs; None where none are."""
-        refuse_unknown(self._workflow, WORKFLOW_FIELDS, self._place, self._report)
-        for named in ("successActions", "failureActions"):
-            if self._workflow.get(named):
-                said = f"A plan has no {named!r} of a workflow."
-                self._report.error("cannot-express", said, f"{self._place}/{named}")
-        items = self._workflow.get("steps")
-        if not isinstance(items, list):
-            self._report.error("missing-field", "The workflow has no list 'steps'.", self._place)
+        reading, steps = self._reading, self._workflow.at("steps")
+        reading.fields(self._workflow, _WORKFLOW_FIELDS)
+        if not isinstance(steps.value, list):
+            said = "The workflow has no list 'steps'."
+            self._refuse(said, self._workflow, "missing-field")
             return None
-        self._reading.running.append(str(self._workflow.get("workflowId", "")))
-        self._run_before()
-        for at, item in enumerate(items):
-            if len(self._reading.steps) >= self._reading.most_steps:
-                said = f"The plan has more than {self._reading.most_steps:,} steps."
-                self._report.error("too-many-steps", said, f"{self._place}/steps/{at}")
+        reading.running.append(self._workflow.text("workflowId"))
+        for each in self._workflow.at("dependsOn").each():
+            if (name := str(each.value)) not in reading.finished:
+                reading.call(name, {}, f"{name}-", each, None)
+        for at, place in enumerate(steps.each()):
+            if len(reading.steps) >= reading.most_steps:
+                said = f"The plan has more than {reading.most_steps:,} steps."
+                self._refuse(said, place, "too-many-steps")
                 break
-            self._read_step(item, at)
-        self._reading.running.pop()
-        return self._output()
+            self._read_step(place, at)
+        reading.running.pop()
+        self._step, outputs = None, self._workflow.at("outputs")
+        if outputs.value is None:
+            return None
+        return {name: self._value(outputs.at(name)) for name in outputs.node}
 
-    def _run_before(self) -> None:
-        for at, name in enumerate(listed(self._workflow.get("dependsOn"))):
-            place = f"{self._place}/dependsOn/{at}"
-            if not isinstance(name, str):
-                self._report.wrong_type("dependsOn", name, "the name of a workflow", place)
-            elif name not in self._reading.finished:
-                self._reading.call(name, {}, f"{name}-", place, None)
+    def _refuse(
+        self, said: str, place: Place, code: str = "cannot-express", help: str | None = None
+    ) -> None:
+        self._reading.refuse(said, place, self._step, code, help)
 
-    def _read_step(self, item: Json, at: int) -> None:
-        reading, pointer = self._reading, f"{self._place}/steps/{at}"
-        fields = fields_of(item)
-        stated = fields.get("stepId")
-        if isinstance(item, dict) and "workflowId" in fields:
-            return self._call(fields, stated if isinstance(stated, str) else f"s{at}", pointer, at)
-        if not self._prefix and isinstance(stated, str):
-            name = stated
-        else:
-            name = self._free(stated if isinstance(stated, str) else f"s{at}")
+    def _note(self, said: str, place: Place) -> None:
+        self._reading.report.warning("noise", said, place.pointer, self._step)
+
+    def _value(self, place: Place) -> Value:
+        return self._syntax.read(place.value, place.pointer, self._step, self._reading.report)
+
+    def _read_step(self, place: Place, at: int) -> None:
+        reading = self._reading
+        stated = place.text("stepId")
+        if "workflowId" in place.node:
+            return self._call(place, stated or f"s{at}")
+        name = self._free(stated or f"s{at}") if self._prefix or not stated else stated
+        self._step = name
+        if not stated:
+            self._refuse("The step has no 'stepId'.", place, "missing-field")
         reading.check.take(name)
-        reading.places.append((self._at, at))
-        reading.steps.append(self._step(item, at, name, stated))
+        canonical = f"/steps/{len(reading.steps)}"
+        operation = "operationPath" if "operationPath" in place.node else "operationId"
+        reading.places[canonical] = place.pointer
+        for ours, native in (("id", "stepId"), ("tool", operation), ("thought", "description")):
+            reading.places[f"{canonical}/{ours}"] = f"{place.pointer}/{native}"
+        self._check_fields(place, _STEP_FIELDS)
+        made = Step(
+            name,
+            self._tool(place),
+            self._args(place, f"{canonical}/args"),
+            when=self._when(),
+            retries=self._actions(place, at, MOST_RETRIES),
+            timeout_s=self._timeout(place.at("timeout")),
+            thought=place.text("description") if "description" in place.node else None,
+        )
+        needed = {ref.step for _, ref in step_refs(made)}
+        if reading.steps and (before := reading.steps[-1].id) not in needed:
+            made = replace(made, after=(before,))
+        self._scope.steps[stated or name] = self._step_outputs(place, name)
+        for each in place.at("successCriteria").each():
+            try:
+                reading.conditions += [(name, asked) for asked in criterion(each.node)]
+                reading.last_criterion = each.pointer
+            except Unsayable as error:
+                self._refuse(str(error), each.at("condition"))
+        reading.steps.append(made)
         return None
 
     def _free(self, stated: str) -> str:
         """Return an id that no step has, for the step `stated` of a workflow that is called."""
         base = re.sub(r"[^A-Za-z0-9_-]", "_", f"{self._prefix}{stated}")[:_LONGEST_ID].lstrip("-")
-        name, number = base, 1
-        while name in self._reading.taken:
-            number += 1
-            name = f"{base}-{number}"
+        name = free_name(base, self._reading.taken, "-")
         self._reading.taken.add(name)
         return name
 
-    def _call(self, item: Mapping[str, Json], name: str, pointer: str, at: int) -> None:
+    def _call(self, place: Place, name: str) -> None:
         """Add the steps of the workflow that a step calls."""
-        self._refuse_fields(item, at, name)
-        self._retries(item, at, pointer, name)
-        for named in ("operationId", "operationPath", "requestBody", "timeout"):
-            if named in item:
-                said = f"A step that calls a workflow has no {named!r}."
-                self._report.error("cannot-express", said, f"{pointer}/{named}", name)
-        target = item.get("workflowId")
-        inputs: dict[str, Value] = {}
-        for number, each in enumerate(listed(item.get("parameters"))):
-            found = self._parameter(each, f"{pointer}/parameters/{number}", name)
-            if found is not None:
-                inputs[found[0]] = found[1]
-        self._refuse_inputs(target, inputs, pointer, name)
-        if not isinstance(target, str):
-            self._report.wrong_type("workflowId", target, "text", f"{pointer}/workflowId", name)
-            outputs: Mapping[str, Value] = {}
-        else:
-            prefix = f"{self._prefix}{name}-"
-            place = f"{pointer}/workflowId"
-            outputs = self._reading.call(target, inputs, prefix, place, name)
-        self._scope.own = outputs
-        self._scope.outputs[name] = {**outputs, **self._declared(item, pointer, name, None)}
-        self._scope.own = None
-        for number, each in enumerate(listed(item.get("successCriteria"))):
-            if criterion(fields_of(each)):
-                said = "A step that calls a workflow has no response to look at."
-                place = f"{pointer}/successCriteria/{number}"
-                self._report.error("cannot-express", said, place, name)
-
-    def _refuse_inputs(
-        self, target: Json, inputs: Mapping[str, Value], pointer: str, name: str
-    ) -> None:
-        at = self._reading.position(target)
-        known = input_names(self._reading.workflows[at].get("inputs"), self._root) if at else None
-        for number, each in enumerate(inputs):
-            if known is not None and each not in known:
-                said = f"The workflow {shown(str(target))} has no input {shown(each)}."
-                place = f"{pointer}/parameters/{number}/name"
-                self._report.error("unknown-argument", said, place, name)
-
-    def _step(self, item: Json, at: int, name: str, stated: Json) -> Step:
-        reading, pointer = self._reading, f"{self._place}/steps/{at}"
-        position, before = len(reading.steps), reading.steps[-1].id if reading.steps else None
-        if not isinstance(item, dict):
-            what = "A step is no object."
-            self._report.error("field-type", what, f"/steps/{position}", name)
-            return Step(name, "")
-        if not isinstance(stated, str):
-            what = "The step has no 'stepId'."
-            self._report.error("missing-field", what, f"/steps/{position}", name)
-        self._refuse_fields(item, at, name)
-        made = Step(
-            name,
-            _steps.tool_of(item, f"/steps/{position}/tool", name, reading),
-            self._args(item, pointer, name),
-            when=self._when(),
-            retries=self._retries(item, at, pointer, name),
-            timeout_s=self._timeout(item, pointer, name),
-            thought=self._text(item, "description", f"/steps/{position}/thought", name),
+        reading, target = self._reading, place.at("workflowId")
+        self._step = name
+        self._check_fields(place, _CALL_FIELDS)
+        self._actions(place, int(split_pointer(place.pointer)[-1]), 0)
+        inputs = dict(
+            found[:2] for each in place.at("parameters").each() if (found := self._parameter(each))
         )
-        needed = {ref.step for _, ref in step_refs(made)}
-        if before is not None and before not in needed:
-            made = replace(made, after=(before,))
-        known = stated if isinstance(stated, str) else name
-        self._scope.outputs[known] = self._declared(item, pointer, name, name)
-        self._criteria(item, pointer, name)
-        return made
+        outputs = reading.call(str(target.value), inputs, f"{self._prefix}{name}-", target, name)
+        self._scope.own = outputs
+        stated = self._step_outputs(place, None)
+        self._scope.own = None
+        self._scope.steps[name] = {**outputs, **stated}
+        for each in place.at("successCriteria").each():
+            try:
+                if not criterion(each.node):
+                    continue
+            except Unsayable:
+                pass
+            self._refuse("A step that calls a workflow has no response to look at.", each)
 
-    def _retries(self, item: Mapping[str, Json], at: int, pointer: str, name: str) -> int:
-        after = listed(self._workflow.get("steps"))[at + 1 : at + 2]
-        _steps.refuse_jumps(item, after, pointer, name, self._report)
-        return _steps.retries(item, pointer, name, self._report)
-
-    def _refuse_fields(self, item: Mapping[str, Json], at: int, name: str) -> None:
-        rest = {
-            key: each
-            for key, each in item.items()
-            if key not in _steps.UNSAYABLE and key[:2] != "x-"
-        }
-        pointer = f"{self._place}/steps/{at}"
-        self._report.unknown_fields(rest, _KNOWN, pointer, name, _OTHER_NAMES)
-        for named, why in _steps.UNSAYABLE.items():
-            if item.get(named):
-                self._report.error("cannot-express", why, f"{pointer}/{named}", name)
-        for each in listed(item.get("dependsOn")):
-            known = isinstance(each, str) and each.removeprefix("$steps.") in self._scope.outputs
-            if not known:
+    def _check_fields(self, place: Place, known: Fields) -> None:
+        self._reading.fields(place, known, self._step)
+        for each in place.at("dependsOn").each():
+            if str(each.value).removeprefix("$steps.") not in self._scope.steps:
                 said = "'dependsOn' names what is no earlier step of this workflow."
-                self._report.error("cannot-express", said, f"{pointer}/dependsOn", name)
+                self._refuse(said, each)
 
-    def _args(self, item: Mapping[str, Json], pointer: str, step: str) -> dict[str, Value]:
+    def _tool(self, place: Place) -> str:
+        """Return the name of a step's tool, empty where it has none, and report what is wrong."""
+        known, path = self._reading.signatures, place.text("operationPath")
+        if (named := self._named(place)) is not None:
+            return named
+        found = _PATH.fullmatch(path)
+        if found is not None:
+            tool = plain_name(found["method"] + split_pointer(f"/{found['path']}")[0])
+            if not tool or (known is not None and tool not in known):
+                said = f"There is no tool for the operation {shown(path)}."
+                self._refuse(said, place, "unknown-tool", "Name it by its 'operationId'.")
+            return tool
+        if path:
+            said = f"The operation {shown(path)} cannot be read."
+            self._refuse(said, place.at("operationPath"), "field-type", _PATH_HELP)
+        else:
+            self._refuse("No 'operationId' is given.", place, "missing-field")
+        return ""
+
+    def _named(self, place: Place) -> str | None:
+        """Return the tool with the `operationId` that a step states; None for no text.
+
+        Behind the name of a source, also without `$sourceDescriptions`, it is the id there.
+        """
+        found = _OPERATION.fullmatch(place.text("operationId"))
+        if found is None:
+            return None
+        source, _, rest = found["name"].partition(".")
+        sources = self._reading.root.at("sourceDescriptions").each()
+        if rest and source in [each.node.get("name") for each in sources]:
+            return rest if found["name"] not in (self._reading.signatures or ()) else found["name"]
+        return found["name"]
+
+    def _actions(self, place: Place, at: int, most: int) -> int:
+        """Return how often the call of a step is repeated; report what else follows it."""
+        after = self._workflow.at("steps", at + 1)
+        for each in place.at("onSuccess").each():
+            action = {k: v for k, v in each.node.items() if k != "name" and k[:2] != "x-"}
+            following = {"type": "goto", "stepId": after.node.get("stepId")}
+            expected = {"type": "end"} if after.value is None else following
+            if action != expected:
+                said = "A plan has no jumps: each step runs after the one before it."
+                self._refuse(said, each)
+        tries = 0
+        for each in place.at("onFailure").each():
+            is_plain = not each.node.keys() & {"criteria", "stepId", "workflowId", "reference"}
+            limit = each.node.get("retryLimit", 1)
+            is_retry = is_plain and each.node.get("type") == "retry" and type(limit) is int
+            if is_retry and isinstance(limit, int) and 0 < limit <= most:
+                tries = max(tries, limit)
+                if "retryAfter" in each.node:
+                    said = "The pauses between the tries of a call are not said by a plan."
+                    self._note(said, each.at("retryAfter"))
+            elif not is_plain or each.node.get("type") != "end":
+                said = "A plan has no jumps; it repeats a call by 'retry' without criteria alone."
+                self._refuse(said, each)
+        return tries
+
+    def _args(self, place: Place, canonical: str) -> dict[str, Value]:
         args: dict[str, Value] = {}
-        shared = listed(self._workflow.get("parameters"))
-        own = listed(item.get("parameters"))
-        for place, items in (
-            (f"{self._place}/parameters", shared),
-            (f"{pointer}/parameters", own),
-        ):
+        for owner in (self._workflow, place):
             seen: set[str] = set()
-            for at, each in enumerate(items):
-                found = self._parameter(each, f"{place}/{at}", step)
+            for each in owner.at("parameters").each():
+                found = self._parameter(each)
                 if found is None:
                     continue
-                name, value = found
+                name, args[name], pointer = found
+                self._reading.places[f"{canonical}/{escape_pointer(name)}"] = pointer
                 if name in seen:
                     said = f"Two parameters are called {shown(name)}; an argument has one value."
-                    self._report.error("duplicate-key", said, f"{place}/{at}", step)
+                    self._refuse(said, each, "duplicate-key")
                 seen.add(name)
-                args[name] = value
-        for name, value in self._body(item, pointer, step):
+        for name, value, pointer in self._body(place):
             if name in args:
                 said = f"{shown(name)} is a parameter, and in the body too."
-                self._report.error("duplicate-key", said, f"{pointer}/requestBody", step)
+                self._refuse(said, place.at("requestBody"), "duplicate-key")
             args[name] = value
+            self._reading.places[f"{canonical}/{escape_pointer(name)}"] = pointer
         return args
 
-    def _parameter(self, item: Json, place: str, step: str) -> tuple[str, Value] | None:
-        fields = fields_of(item)
-        reference = fields.get("reference")
-        if isinstance(reference, str):
-            found = _COMPONENT.fullmatch(reference)
-            components = fields_of(fields_of(self._root.get("components")).get("parameters"))
-            named = components.get(found[1]) if found is not None else None
-            if not isinstance(named, dict):
+    def _parameter(self, place: Place) -> tuple[str, Value, str] | None:
+        """Return a parameter's name, its value, and the pointer to it; None where it has none."""
+        fields, value = place.node, place.at("value")
+        if isinstance(reference := fields.get("reference"), str):
+            shared = self._reading.root.at("components", "parameters")
+            shared = shared.at(reference.removeprefix(_SHARED))
+            if not shared.node or not reference.startswith(_SHARED):
                 said = f"There is no {shown(reference)}."
-                self._report.error("reference-syntax", said, place, step)
+                self._refuse(said, place, "reference-syntax")
                 return None
-            fields = {**named, **{k: v for k, v in fields.items() if k == "value"}}
+            fields, value = shared.node, value if "value" in fields else shared.at("value")
         name = fields.get("name")
-        if not isinstance(name, str) or "value" not in fields:
+        if not isinstance(name, str) or not ("value" in fields or "value" in place.node):
             said = "A parameter has a 'name' and a 'value'."
-            self._report.error("missing-field", said, place, step)
+            self._refuse(said, place, "missing-field")
             return None
-        if self._is_left_out(fields["value"], name, f"{place}/value", step):
+        if self._is_left_out(value, name):
             return None
-        return name, self._syntax.read(fields["value"], f"{place}/value", step, self._report)
+        return name, self._value(value), value.pointer
 
-    def _is_left_out(self, value: Json, name: str, place: str, step: str) -> bool:
+    def _is_left_out(self, value: Place, name: str) -> bool:
         """Return whether an argument is an optional input that the calling step leaves out."""
-        unset = expressions.unset_input(value, self._scope) if self._prefix else None
-        schema = self._workflow.get("inputs")
-        if unset is None or unset in needed_inputs(schema, self._root):
+        unset = self._scope.unset_input(value.value) if self._prefix else None
+        if unset not in self._inputs.declared or unset in self._inputs.required:
             return False
-        if unset not in (input_names(schema, self._root) or ()):
-            return False
-        said = f"{shown(name)} is left out: the input {shown(unset)} has no value here."
-        self._report.warning("noise", said, place, step)
+        said = f"{shown(name)} is left out: the input {shown(str(unset))} has no value here."
+        self._note(said, value)
         return True
 
-    def _body(
-        self, item: Mapping[str, Json], pointer: str, step: str
-    ) -> Iterator[tuple[str, Value]]:
-        body = item.get("requestBody")
-        if body is None:
+    def _body(self, place: Place) -> Iterator[tuple[str, Value, str]]:
+        """Yield the arguments that are in the body: names, values, and pointers to them."""
+        body = place.at("requestBody")
+        self._reading.fields(body, _BODY_FIELDS, self._step)
+        payload = body.at("payload")
+        if isinstance(payload.value, str):
+            payload = replace(
+                payload, value=_embedded_json(payload.value, body.text("contentType"))
+            )
+        if "payload" not in body.node:
             return
-        place = f"{pointer}/requestBody"
-        if not isinstance(body, dict):
-            self._report.wrong_type("requestBody", body, "an object", place, step)
+        if not isinstance(payload.value, dict) or self._takes_body(place, payload):
+            yield "body", self._value(payload), payload.pointer
             return
-        if body.get("replacements"):
-            said = "A plan replaces nothing in a payload: write the values into it."
-            self._report.error("cannot-express", said, f"{place}/replacements", step)
-        if "payload" not in body:
-            return
-        payload = body["payload"]
-        if isinstance(payload, str):
-            payload = _embedded_json(payload, body.get("contentType"))
-        if isinstance(payload, dict) and not self._takes_body(item, payload):
-            for key, each in payload.items():
-                inner = f"{place}/payload/{escape_pointer(key)}"
-                if not self._is_left_out(each, key, inner, step):
-                    yield key, self._syntax.read(each, inner, step, self._report)
-        else:
-            yield "body", self._syntax.read(payload, f"{place}/payload", step, self._report)
+        for name in payload.node:
+            each = payload.at(name)
+            if not self._is_left_out(each, name):
+                yield name, self._value(each), each.pointer
 
-    def _takes_body(self, item: Mapping[str, Json], payload: Mapping[str, Json]) -> bool:
+    def _takes_body(self, place: Place, payload: Place) -> bool:
         """Return whether the tool takes the payload as one argument."""
-        named = _steps.named(item.get("operationId"), self._reading)
-        signature = None if named is None else (self._signatures or {}).get(named)
-        if signature is None or "body" not in signature.inputs:
-            return False
-        return not all(key in signature.inputs for key in payload)
+        signature = (self._reading.signatures or {}).get(self._named(place) or "")
+        inputs = () if signature is None else signature.inputs
+        return "body" in inputs and not payload.node.keys() <= set(inputs)
 
-    def _declared(
-        self, item: Mapping[str, Json], pointer: str, name: str, step: str | None
-    ) -> dict[str, Value]:
-        """Return the outputs of a step, for what comes after it; `step` has the response."""
+    def _step_outputs(self, place: Place, step: str | None) -> dict[str, Value]:
+        """Return the outputs of a step, for what comes after it; `step` has a response."""
         found: dict[str, Value] = {}
-        for key, stated in fields_of(item.get("outputs")).items():
-            place = f"{pointer}/outputs/{escape_pointer(key)}"
-            path = expressions.body_path(stated) if isinstance(stated, str) else None
+        for name in place.at("outputs").node:
+            each = place.at("outputs", name)
+            stated = each.value
+            path = body_path(stated) if isinstance(stated, str) else None
             if path is not None and step is not None:
-                found[key] = Ref(step, path)
+                found[name] = Ref(step, path)
             elif not isinstance(stated, str):
                 said = "An output of a step is an expression: $response.body#/POINTER."
-                self._report.error("cannot-express", said, place, name)
+                self._refuse(said, each)
             elif stated.startswith("$") and not stated.startswith(_SAYABLE):
                 said = f"This output is left out: a plan has no {shown(stated)}."
-                self._report.warning("noise", said, place, name)
+                self._note(said, each)
             else:
-                found[key] = self._syntax.read(stated, place, name, self._report)
+                found[name] = self._value(each)
         return found
-
-    def _criteria(self, item: Mapping[str, Json], pointer: str, step: str) -> None:
-        for at, each in enumerate(listed(item.get("successCriteria"))):
-            read = criterion(fields_of(each))
-            if isinstance(read, str):
-                place = f"{pointer}/successCriteria/{at}/condition"
-                self._report.error("cannot-express", read, place, step)
-            else:
-                self._reading.conditions += [(step, found) for found in read]
-                self._reading.last_criterion = f"{pointer}/successCriteria/{at}"
 
     def _when(self) -> When | None:
         """Return what the steps before ask of their responses: without it a step does not run."""
-        asked = self._reading.conditions
-        asked_of: list[Value] = [Ref(step, found.path) for step, found in asked]
-        schemas: list[Json] = [found.schema for _, found in asked]
+        asked_of: list[Value] = [Ref(step, asked.path) for step, asked in self._reading.conditions]
+        schemas: list[Json] = [asked.schema for _, asked in self._reading.conditions]
         if len(asked_of) == 1:
             return When(asked_of[0], schemas[0])
         return When(array(tuple(asked_of)), {"prefixItems": schemas}) if asked_of else None
 
-    def _output(self) -> dict[str, Value] | None:
-        outputs = self._workflow.get("outputs")
-        if outputs is None:
+    def _timeout(self, place: Place) -> float | None:
+        stated = place.value
+        if not isinstance(stated, int) or isinstance(stated, bool):
             return None
-        place = f"{self._place}/outputs"
-        if not isinstance(outputs, dict):
-            self._report.wrong_type("outputs", outputs, "an object", place)
-            return None
-        read = partial(self._syntax.read, step=None, report=self._report)
-        return {k: read(v, f"{place}/{escape_pointer(k)}") for k, v in outputs.items()}
-
-    def _text(self, item: Mapping[str, Json], named: str, place: str, step: str) -> str | None:
-        text = item.get(named)
-        if text is None or isinstance(text, str):
-            return text
-        self._report.wrong_type(named, text, "text", place, step)
-        return None
-
-    def _timeout(self, item: Mapping[str, Json], pointer: str, step: str) -> float | None:
-        stated = item.get("timeout")
-        if stated is None:
-            return None
-        if isinstance(stated, bool) or not isinstance(stated, int) or not 0 < stated < 10**9:
-            place = f"{pointer}/timeout"
-            self._report.wrong_type("timeout", stated, "milliseconds", place, step)
+        if not 0 < stated < _LONGEST_TIMEOUT_MS:
+            self._refuse("'timeout' is no length of time.", place, "field-type")
             return None
         return stated / 1000
 
 
-def _embedded_json(payload: str, kind: Json) -> Json:
+def _embedded_json(payload: str, kind: str) -> Json:
     """Return what a payload that is JSON in a text says; the text where it is none."""
-    if kind is not None and "json" not in str(kind).lower():
+    if kind and "json" not in kind.lower():
         return payload
     try:
-        found = cast("Json", json.loads(payload))
+        found = read_json(payload)
     except (ValueError, RecursionError):
         return payload
     return found if isinstance(found, dict | list) else payload

@@ -29,93 +29,93 @@ from toolplan.plan import (
 )
 from toolplan.plan_json import DEEPEST, Parsed, Report
 from toolplan.source import Span
-from toolplan.source import locate as locate_json
 from toolplan.yaml_text import YamlError, read_yaml
+from toolplan_openapi._document import Place
 from toolplan_openapi.arazzo import _expressions as expressions
-from toolplan_openapi.arazzo._document import (
-    Choice,
-    fields_of,
-    given_inputs,
-    input_names,
-    line_of,
-    native_pointer,
-    read_choice,
-)
-from toolplan_openapi.arazzo._workflow import ROOT_FIELDS, Reading, refuse_unknown
+from toolplan_openapi.arazzo._inputs import Choice, Inputs
+from toolplan_openapi.arazzo._workflow import ROOT_FIELDS, Reading
 
 _YAML = re.compile(r"^arazzo[ \t]*:", re.MULTILINE)
 _MOST_STEPS: Final = 20_000
 _VERSION = re.compile(r"1\.[01](?:\.[0-9]+)?")
 
 
-def is_plan(document: Json) -> bool:
-    """Return whether `document` says that it is Arazzo, and has workflows."""
+def _is_plan(document: Json) -> bool:
     return isinstance(document, dict) and "arazzo" in document and "workflows" in document
 
 
-def load(
+def _load(
     document: Json, signatures: form.Signatures | None, limits: Limits, choice: Choice
 ) -> Parsed:
     """Return the plan that a workflow of `document` says. Never raises."""
     report = Report()
-    root = document if isinstance(document, dict) else {}
-    version = root.get("arazzo")
-    if not isinstance(version, str) or _VERSION.fullmatch(version) is None:
+    root = Place.of(document)
+    if _VERSION.fullmatch(root.text("arazzo")) is None:
         report.error("plan-version", "Arazzo is read in the versions 1.0 and 1.1.", "/arazzo")
     reading = Reading(root, signatures, report, limits.steps)
-    at = _chosen(reading, choice)
-    if at is None:
+    workflow = _chosen(reading, choice)
+    if workflow is None:
         return Parsed(None, report.diagnostics)
-    refuse_unknown(root, ROOT_FIELDS, "", report)
-    workflow = reading.workflows[at]
-    items = workflow.get("steps")
-    if not isinstance(items, list):
-        place = f"/workflows/{at}"
-        report.error("missing-field", "The workflow has no list 'steps'.", place)
+    reading.fields(root, ROOT_FIELDS)
+    steps = workflow.at("steps")
+    if not isinstance(steps.value, list):
+        said = "The workflow has no list 'steps'."
+        reading.refuse(said, workflow, None, "missing-field")
         return Parsed(None, report.diagnostics)
-    if bounded(items, document, limits, report) is None:
+    if bounded(steps.items, document, limits, report) is None:
         return Parsed(None, report.diagnostics)
-    given = given_inputs(workflow.get("inputs"), root, choice.inputs)
-    known = input_names(workflow.get("inputs"), root) or []
-    for name in given.keys() - set(known):
-        said = f"The workflow has no input {name!r}."
-        report.error("unknown-argument", said, f"/workflows/{at}/inputs", help=_named(known))
-    plan = reading.plan(at, given)
-    _note_unread(reading, at, choice)
+    inputs = Inputs.of(workflow, root)
+    for name, _ in choice.inputs:
+        if name not in inputs.declared:
+            said, help_ = f"The workflow has no input {name!r}.", _named([*inputs.declared])
+            report.error("unknown-argument", said, f"{workflow.pointer}/inputs", help=help_)
+    plan = reading.plan(workflow, inputs.filled(inputs.read(choice.inputs)))
+    others = [each for each in _names(reading)[1:] if each not in reading.finished]
+    if choice.workflow is None and others:
+        said = f"Only the first of {len(reading.workflows)} workflows is the plan."
+        help_ = f"Choose another by its name: --dialect arazzo:{others[0]}"
+        report.warning("noise", said, workflow.pointer, help=help_)
     return Parsed(plan, report.diagnostics)
 
 
-def _chosen(reading: Reading, choice: Choice) -> int | None:
-    """Return the position of the workflow that is the plan."""
-    if not reading.workflows or not reading.workflows[0]:
+def _chosen(reading: Reading, choice: Choice) -> Place | None:
+    """Return the workflow that is the plan."""
+    if not reading.workflows or not reading.workflows[0].node:
         said = "'workflows' is no list with a workflow in it."
         reading.report.error("field-type", said, "/workflows")
         return None
     if choice.workflow is None:
-        return 0
-    at = reading.position(choice.workflow)
-    if at is None:
+        return reading.workflows[0]
+    workflow = reading.workflow(choice.workflow)
+    if workflow is None:
         said = f"The document has no workflow {choice.workflow!r}."
         reading.report.error("missing-field", said, "/workflows", help=_named(_names(reading)))
-    return at
-
-
-def _note_unread(reading: Reading, at: int, choice: Choice) -> None:
-    if choice.workflow is not None:
-        return
-    others = [each for each in _names(reading)[1:] if each not in reading.finished]
-    if others:
-        said = f"Only the first of {len(reading.workflows)} workflows is the plan."
-        help_ = f"Choose another by its name: --dialect arazzo:{others[0]}"
-        reading.report.warning("noise", said, f"/workflows/{at}", help=help_)
+    return workflow
 
 
 def _names(reading: Reading) -> list[str]:
-    return [str(each.get("workflowId", "")) for each in reading.workflows]
+    return [each.text("workflowId") for each in reading.workflows]
 
 
 def _named(names: list[str]) -> str:
     return f"There are {', '.join(names[:20])}." if names else "There is none."
+
+
+class _Places(form.Places, frozen=True, kw_only=True):
+    """Where the document has what the plan has at a pointer."""
+
+    choice: Choice
+
+    def native(self, document: Json, pointer: str) -> str:
+        """Return where in `document` the canonical `pointer` is."""
+        if not pointer.startswith(("/steps", "/output")):
+            return pointer
+        reading = Reading(Place.of(document), None, Report(), _MOST_STEPS)
+        workflow = _chosen(reading, self.choice)
+        if workflow is not None:
+            inputs = Inputs.of(workflow, reading.root)
+            reading.plan(workflow, inputs.filled(inputs.read(self.choice.inputs)))
+        return reading.native(pointer)
 
 
 def _unsaid(plan: Plan, _: form.Signatures | None) -> list[Diagnostic]:
@@ -173,10 +173,13 @@ def _is_yaml(text: str) -> bool:
     return not text.lstrip("\ufeff \t\r\n").startswith("{") and _YAML.search(text) is not None
 
 
+def _form(choice: Choice) -> form.Form:
+    return form.Form(_is_plan, partial(_load, choice=choice), _Places((), {}, choice=choice))
+
+
 def _read(choice: Choice, text: str, signatures: form.Signatures | None, limits: Limits) -> Parsed:
     if not _is_yaml(text):
-        reader = form.Form(is_plan, partial(load, choice=choice))
-        return reader.read(text, signatures, limits)
+        return _form(choice).read(text, signatures, limits)
     report = Report()
     if not fits(text, limits, report):
         return Parsed(None, report.diagnostics)
@@ -185,48 +188,31 @@ def _read(choice: Choice, text: str, signatures: form.Signatures | None, limits:
     except YamlError as error:
         report.error("syntax", f"Line {error.line}: {error.message}")
         return Parsed(None, report.diagnostics)
-    return load(document, signatures, limits, choice)
-
-
-def _native(document: Json, pointer: str, choice: Choice) -> str:
-    """Return where in `document` the canonical `pointer` is."""
-    if not pointer.startswith(("/steps", "/output")):
-        return pointer
-    reading = Reading(fields_of(document), None, Report(), _MOST_STEPS)
-    at = _chosen(reading, choice) or 0
-    if at < len(reading.workflows):
-        reading.plan(at, {})
-    return native_pointer(document, pointer, reading.places, at)
+    return _load(document, signatures, limits, choice)
 
 
 def _find(choice: Choice, text: str, pointer: str, key: bool) -> Span | None:
     if not _is_yaml(text):
-        block = json_text.read(text, is_plan, form.NO_LIMITS).block
-        if block is None:
-            return None
-        start, end = block.span
-        found = locate_json(text[start:end], _native(block.document, pointer, choice), key=key)
-        return found and Span(found.start + start, found.end + start)
+        return _form(choice).find(text, pointer, key)
+    lines = text.split("\n")
     try:
         read = read_yaml(text, max_depth=DEEPEST, with_lines=True)
-        line = line_of(read, _native(read.value, pointer, choice))
+        native = _form(choice).places.native(read.value, pointer)
+        while native and native not in read.lines:  # the nearest thing around it
+            native = native.rpartition("/")[0]
+        number = read.lines.get(native, 1)
     except YamlError as error:
-        line = min(error.line, text.rstrip().count("\n") + 1)
-    start = 0
-    for _ in range(line - 1):
-        start = text.find("\n", start) + 1
-    end = text.find("\n", start)
-    whole = text[start : len(text) if end < 0 else end]
-    if not whole.strip():
-        return None
-    return Span(start + len(whole) - len(whole.lstrip()), start + len(whole.rstrip()))
+        number = min(error.line, text.rstrip().count("\n") + 1)
+    start, line = sum(len(each) + 1 for each in lines[: number - 1]), lines[number - 1]
+    indent = len(line) - len(line.lstrip())
+    return Span(start + indent, start + len(line.rstrip())) if line.strip() else None
 
 
 _SAYS: Final = form.Says("Arazzo", frozenset({"after", "output", "thought"}), expressions.refusal)
 
 
 def _dialect(choice: str) -> form.FunctionDialect:
-    chosen = read_choice(choice)
+    chosen = Choice.read(choice)
     return form.FunctionDialect(
         name="arazzo",
         json=True,
