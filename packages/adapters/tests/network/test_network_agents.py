@@ -10,16 +10,16 @@ import pytest
 from toolplan import Toolbox
 from toolplan.app.app import App
 from toolplan.path import Json
-from toolplan.tools import ToolError
+from toolplan.tools import Tool, ToolError
 from toolplan_adapters.contract import Briefing, ContractPlanner, Need
 from toolplan_adapters.network import (
     NETWORK_CONTRACTS,
     NETWORK_TOOLS,
     SOURCES,
-    estate,
     network_tools,
 )
-from toolplan_adapters.network.querying import QueryAgent
+from toolplan_adapters.network.agents import data_query
+from toolplan_adapters.network.estate import DEVICES, ESTATE, RULES
 
 PLANNER = ContractPlanner(NETWORK_CONTRACTS)
 ALWAYS = ContractPlanner(NETWORK_CONTRACTS, knowledge="always")
@@ -226,22 +226,21 @@ def test_an_unknown_scope_is_a_gap_not_a_clean_bill() -> None:
 
 def test_a_source_that_fails_is_reported_and_the_rest_is_given() -> None:
     """F001-23, F001-24: `source_path` is `error` where none gave anything."""
-    without = QueryAgent(Toolbox(SOURCES[:1]))
     briefing = Briefing(
         "",
         (Need("assessment_context"),),
         {"sites": ["HQ"], "targets": [{"type": "assessment_type", "value": "comparison"}]},
         {},
     )
-    context = inner(asyncio.run(_work(without, briefing)), "assessment_context")
+    context = inner(asyncio.run(_fetch(Toolbox(SOURCES[:1]), briefing)), "assessment_context")
     assert context["source_path"] == "mcp"
     assert [each["tool"] for each in objects(context["errors"])] == ["assessment_comparison_tool"]
-    nothing = asyncio.run(_work(QueryAgent({}), briefing))
+    nothing = asyncio.run(_fetch({}, briefing))
     assert inner(nothing, "assessment_context")["source_path"] == "error"
 
 
-async def _work(agent: QueryAgent, briefing: Briefing) -> Mapping[str, Json]:
-    return await agent.work(briefing)
+async def _fetch(sources: Mapping[str, Tool], briefing: Briefing) -> Mapping[str, Json]:
+    return await data_query(briefing, sources)
 
 
 @pytest.mark.parametrize(
@@ -337,17 +336,14 @@ def test_what_a_tool_cannot_do_it_says(name: str, arguments: dict[str, Json], me
 
 def test_the_estate_is_whole() -> None:
     """F001-28: each name that is used is there."""
-    network = estate()
-    devices = {device.name for device in network.devices}
-    rules = {rule.id for rule in network.rules}
-    used = [*network.slic_findings, *network.exceptions]
-    used_issues = [issue for each in network.assessments for issue in each.issues or ()]
-    assert {each.device for each in [*used, *used_issues, *network.events]} <= devices
-    assert {each.rule for each in [*used, *used_issues]} <= rules
-    assert {name for link in network.links for name in (link.a, link.b)} <= devices
+    used = [*ESTATE["slic_findings"], *ESTATE["exceptions"]]
+    used += [issue for each in ESTATE["assessments"] for issue in each["issues"] or ()]
+    assert {each["rule"] for each in used} <= RULES.keys()
+    assert {each["device"] for each in [*used, *ESTATE["events"]]} <= DEVICES.keys()
+    assert {name for link in ESTATE["links"] for name in link.values()} <= DEVICES.keys()
     data = next(each for each in NETWORK_CONTRACTS if each.tool == "data_query_agent")
-    assert set(data.entities["device"]) == devices
-    assert set(data.entities["site"]) == {device.site for device in network.devices}
+    assert set(data.entities["device"]) == DEVICES.keys()
+    assert set(data.entities["site"]) == {device["site"] for device in DEVICES.values()}
 
 
 def test_agents_that_no_contract_names_are_left_out() -> None:
