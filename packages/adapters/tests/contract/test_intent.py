@@ -7,7 +7,7 @@ import pytest
 from packages.adapters.tests.contract.planning import planner
 from toolplan.path import Json
 from toolplan_adapters.contract import IntentReader
-from toolplan_adapters.contract.files import ENTITY_TYPES
+from toolplan_adapters.contract.contracts import EntityType
 from toolplan_adapters.contract.intent import MOST_CHARACTERS, EntityReader
 from toolplan_adapters.contract.planner import PREDICATES, reasons
 from toolplan_adapters.contract.state import (
@@ -92,15 +92,15 @@ def test_entities_are_found(text: str, expected: dict[str, list[str]]) -> None:
     """F001-21: of all thirteen types."""
     found: dict[str, list[str]] = {}
     for each in EntityReader(NETWORK_CONTRACTS).read(text):
-        assert each.type in ENTITY_TYPES
+        assert each.type in [*EntityType]
         assert 0 < each.confidence <= 1
-        found.setdefault(each.type, []).append(each.value)
+        found.setdefault(each.type, []).append(str(each.value))
     assert found == expected
 
 
 def test_there_are_thirteen_types_of_entities() -> None:
     """F001-21."""
-    assert len(ENTITY_TYPES) == len(set(ENTITY_TYPES)) == 13
+    assert len(EntityType) == 13
 
 
 @pytest.mark.parametrize(

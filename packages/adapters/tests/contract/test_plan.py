@@ -254,22 +254,25 @@ def test_a_class_that_nobody_answers_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
-        ({}, "/intent: It must be an object, not null."),
-        ({"intent": {}}, "/intent/intent_class: The class of the intent is missing."),
-        ({"intent": {"intent_class": 7}}, "/intent/intent_class: It must be text, not a number."),
-        (state("cbp_generic", entities={}), "/intent/entities: It must be a list, not an object."),
+        ({}, "/intent: Expected `object`, got `null`."),
+        ({"intent": {}}, "/intent: Object missing required field `intent_class`."),
+        ({"intent": {"intent_class": 7}}, "/intent/intent_class: Expected `str`, got `int`."),
+        (state("cbp_generic", entities={}), "/intent/entities: Expected `array`, got `object`."),
         (
             state("cbp_generic", entities=["HQ"]),
-            "/intent/entities/0: It must be an object, not a string.",
+            "/intent/entities/0: Expected `object`, got `str`.",
         ),
-        (state("cbp_generic", meta_intent="mood"), "/intent/meta_intent: It must be one of "),
+        (
+            state("cbp_generic", meta_intent="mood"),
+            "/intent/meta_intent: Invalid enum value 'mood'.",
+        ),
         (
             state("cbp_generic", confidence="high"),
-            "/intent/confidence: It must be a number, not a string.",
+            "/intent/confidence: Expected `float`, got `str`.",
         ),
         (
             state("cbp_generic", domain_details=[]),
-            "/intent/domain_details: It must be an object, not a list.",
+            "/intent/domain_details: Expected `object`, got `array`.",
         ),
         (
             {**state("cbp_generic"), "trace": {"node_run_order": {}}},
