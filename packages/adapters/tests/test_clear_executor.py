@@ -482,5 +482,5 @@ def test_results_and_plans_are_plain_json() -> None:
 
 
 def test_what_is_wrong_with_a_setting_is_reported() -> None:
-    with pytest.raises(ValueError, match="stepTimeout"):
+    with pytest.raises(ValueError, match="step_timeout"):
         Executor([], {"stepTimeout": 15_000})

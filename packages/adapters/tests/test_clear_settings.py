@@ -45,7 +45,7 @@ def test_settings_are_read_in_both_spellings() -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"maxRetry": 3}, "'maxRetry'. Did you mean 'max_retries'"),
+        ({"maxRetry": 3}, "max_retry is 3: Unexpected"),
         ({"max_retries": 0}, "max_retries is 0"),
         ({"temperature": "hot"}, "temperature is 'hot'"),
         ({"temperature": float("nan")}, "temperature is nan"),

@@ -29,12 +29,12 @@ from toolplan_adapters.clear.settings import (
     PlannerConfig,
     SettingError,
     SummarizerConfig,
-    ToolInfo,
 )
 from toolplan_adapters.clear.tools import (
     BaseTool,
     MCPServer,
     ResultMetadata,
+    ToolInfo,
     ToolProblem,
     ToolResult,
     register_all_tools,

@@ -17,7 +17,7 @@ from msgspec.structs import force_setattr
 
 from toolplan.errors import ToolplanError
 from toolplan.path import Json
-from toolplan_adapters.contract._convert import DataPath, Text
+from toolplan_adapters._convert import DataPath, Text
 
 _PLACES: Final = re.compile(r"\{([^{}]*)\}")
 _MOST_COUNT: Final = 1_000_000

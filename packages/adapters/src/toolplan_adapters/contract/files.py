@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from toolplan.path import Json
 from toolplan.yaml_text import YamlError, read_yaml
-from toolplan_adapters.contract._convert import Misfit, convert
+from toolplan_adapters._convert import Misfit, convert
 from toolplan_adapters.contract.contracts import Contract, ContractError, Contracts
 
 SUFFIXES: Final = (".yaml", ".yml", ".md")

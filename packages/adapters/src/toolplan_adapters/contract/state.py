@@ -15,7 +15,7 @@ from msgspec import Struct
 from toolplan.errors import ToolplanError
 from toolplan.events import Event, Run, StepRun, StepState, fold
 from toolplan.path import Json, copied, json_type
-from toolplan_adapters.contract._convert import Misfit, Text, convert
+from toolplan_adapters._convert import Misfit, Text, convert
 
 STATE_KEYS: Final = (
     "input", "intent", "plan", "routing", "schema", "ontology", "trace", "conversation",
