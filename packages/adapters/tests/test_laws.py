@@ -50,5 +50,5 @@ def test_every_plan_that_passes_its_check_can_be_shown(plan: Plan) -> None:
     adapter = ClearPlan(compiled.plan.plan)
     assert len(json.loads(json.dumps(adapter.to_json()))["steps"]) == len(plan.steps)
     assert adapter.text == to_text(compiled.plan)
-    typed, unread = read_steps([Step(step) for step in plan.steps])
-    assert (typed.steps, unread) == (plan.steps, ())
+    typed, unread = read_steps([Step.of(step) for step in plan.steps])
+    assert ([step.args for step in typed.steps], unread) == ([s.args for s in plan.steps], [])

@@ -6,7 +6,9 @@ a plan in which it is missing, and the engine checks the data before it calls th
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
+from importlib.resources import files
 from typing import Any, Final, TypeAlias, cast
 
 from msgspec import Struct
@@ -22,41 +24,9 @@ from toolplan_adapters.contract.contracts import (
     Skill,
 )
 
-TASK_ARGUMENTS: Final = ("skill", "required_data", "scope", "upstream")
-"""The arguments of an agent's tool; a tool may declare some of them only."""
-
-SCOPE_SCHEMA: Final[Json] = {
-    "type": "object",
-    "description": "What the intent names.",
-    "properties": {
-        "sites": {"type": "array", "items": {"type": "string"}},
-        "targets": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"type": {"type": "string"}, "value": {"type": "string"}},
-                "required": ["type", "value"],
-            },
-        },
-        "time_range": {"type": "string"},
-        "environment": {"type": "string"},
-        "goal": {"type": "string"},
-        "round": {"type": "integer", "description": "The number of the round, from 2 on."},
-    },
-}
-_REQUIRED_DATA_SCHEMA: Final[Json] = {
-    "type": "array",
-    "items": {
-        "type": "object",
-        "properties": {
-            "data_path": {"type": "string"},
-            "skill": {"type": "string"},
-            "min_count": {"type": "integer", "minimum": 0},
-            "priority": {"enum": [each.value for each in Priority]},
-        },
-        "required": ["data_path"],
-    },
-}
+_SCHEMA: Final[dict[str, Json]] = json.loads(
+    files("toolplan_adapters.contract").joinpath("input_schema.json").read_text("utf-8")
+)
 
 
 class Briefing(Struct, frozen=True):
@@ -65,7 +35,7 @@ class Briefing(Struct, frozen=True):
     Attributes:
         skill: the skill to use, empty for agents that work for others.
         required_data: what it requires; for an agent that works for others, what they require.
-        scope: what the intent names; the keys are those of `SCOPE_SCHEMA`.
+        scope: what the intent names; the keys are those of `input_schema.json`.
         upstream: the outputs of earlier tasks, by tool; None where it failed.
     """
 
@@ -180,21 +150,7 @@ def input_schema(contract: Contract, contracts: Contracts) -> dict[str, Json]:
         for skill in contract.skills
         if (wanted := _wanted(contract, skill, contracts))
     ]
-    schema: dict[str, Json] = {
-        "type": "object",
-        "x-aliases": [contract.agent],
-        "properties": {
-            "skill": {"type": "string", "description": "The skill to use."},
-            "required_data": _REQUIRED_DATA_SCHEMA,
-            "scope": SCOPE_SCHEMA,
-            "upstream": {
-                "type": "object",
-                "description": "The outputs of earlier tasks, by tool; null where one failed.",
-                "additionalProperties": {"type": ["object", "null"]},
-            },
-        },
-        "additionalProperties": False,
-    }
+    schema: dict[str, Json] = {**_SCHEMA, "x-aliases": [contract.agent]}
     return {**schema, "allOf": conditions} if conditions else schema
 
 

@@ -7,8 +7,10 @@ own. If two classes are equally likely, or none is, the intent has a clarificati
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from importlib.resources import files
+from typing import Any, Final, NamedTuple
 
 from msgspec import to_builtins
 
@@ -25,21 +27,17 @@ from toolplan_adapters.contract.state import (
     intent_of,
 )
 
+_DATA: Final[dict[str, Any]] = tomllib.loads(
+    files("toolplan_adapters.contract").joinpath("words.toml").read_text("utf-8")
+)
+
 KNOWN: Final = 1.0
 FORM: Final = 0.9
-GUESSED: Final = 0.6
-"""The confidence in an entity: a known name, a pattern, or a weak pattern."""
-
-_RANKED: Final = r"(?:severity|risks?|findings?|issues?|violations?|problems?)"
-_PERIOD: Final = r"(?:hours?|days?|weeks?|months?|quarters?|years?)"
-_OCTET: Final = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
+"""The confidence in an entity: a known name, or a pattern if it does not say."""
 
 
 class _Form(NamedTuple):
-    """A pattern for entities of a type.
-
-    The value is `value`; if that is None, the first group, or the whole match without groups.
-    """
+    """A pattern for entities of a type, and their value if it is not in the match."""
 
     type: EntityType
     pattern: re.Pattern[str]
@@ -47,44 +45,19 @@ class _Form(NamedTuple):
     confidence: float = FORM
 
 
-def _form(type: str, pattern: str, value: str | None = None, confidence: float = FORM) -> _Form:
-    return _Form(EntityType(type), re.compile(pattern, re.IGNORECASE), value, confidence)
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(text, re.IGNORECASE)
 
 
-_FORMS: Final = (
-    _form("site", r"\bsite\s+(?-i:([A-Z][\w-]*))", confidence=GUESSED),
-    _form("site", r"(?-i:\b([A-Z][\w]*-\d+))\s+site\b", confidence=GUESSED),
-    _form("ip_address", rf"(?<![\w.]){_OCTET}(?:\.{_OCTET}){{3}}(?![\w.]*\w)"),
-    _form("assessment_id", r"\b([A-Z]{2,5}-\d{4}-\d{2,})\b"),
-    _form("vlan", r"\bvlan\s*#?(\d{1,4})\b"),
-    _form("severity", r"\b(critical)\b"),
-    _form("severity", rf"\b(high|medium|low)[\s-]+{_RANKED}\b"),
-    _form("priority", r"\b(high|medium|low)[\s-]+priority\b"),
-    _form("priority", r"\b(P[1-4])\b"),
-    _form("device_type", r"\b(?:routers?)\b", "router"),
-    _form("device_type", r"\b(?:switch(?:es)?)\b", "switch"),
-    _form("device_type", r"\b(?:firewalls?)\b", "firewall"),
-    _form("device_type", r"\b(?:access\s+points?)\b", "access point"),
-    _form("environment", r"\b(production|staging|lab|test)\s+(?:environment|network|devices?)\b"),
-    _form("timeframe", rf"\b((?:last|past|previous)\s+\d{{1,3}}\s+{_PERIOD})\b"),
-    _form("timeframe", rf"\b((?:last|this|past|previous)\s+{_PERIOD})\b"),
-    _form("timeframe", r"\b(since\s+(?:the\s+)?(?:last|previous)\s+assessment)\b"),
-    _form("timeframe", r"\b(today|yesterday)\b"),
-    _form("timeframe", r"\b(Q[1-4]\s+\d{4})\b"),
-    _form("output_format", r"\b(?:as|in)\s+(?:an?\s+)?(table|json|csv|markdown)\b"),
-    _form("assessment_type", r"\b(?:exceptions?|exemptions?|waivers?)\b", "exceptions"),
-    _form(
-        "assessment_type",
-        r"\b(?:still\s+open|unresolved|open\s+issues|track(?:ed|ing)?)\b",
-        "tracking",
-    ),
-    _form(
-        "assessment_type",
-        r"\b(?:compared?|comparison|trends?|changed|new\s+since|got\s+worse|improved)\b",
-        "comparison",
-    ),
+_FORMS: Final = tuple(
+    _Form(
+        EntityType(each["type"]),
+        _pattern(each["pattern"]),
+        each.get("value"),
+        each.get("confidence", FORM),
+    )
+    for each in _DATA["forms"]
 )
-
 _ORDER: Final = (*EntityType,)
 _LOWER_CASE: Final = frozenset(("device_type", "assessment_type", "environment", "severity"))
 _APART: Final = frozenset(("site", "timeframe"))
@@ -138,10 +111,7 @@ MOST_CHARACTERS: Final = 2_000
 _LEAST_SCORE: Final = 2
 _CLEAR_LEAD: Final = 2
 _WHOLE_NAME: Final = 4
-_GENERAL: Final = frozenset(
-    terms("assess assessment check analyse analyze review get list show find report make run give")
-)
-"""What agents do in general: no evidence for one of them."""
+_GENERAL: Final = frozenset(terms(_DATA["general"]))
 _PLACES: Final = re.compile(r"\{\w+\}")
 _DOUBT: Final = 0.85
 _UNCLEAR: Final = 0.45
@@ -150,24 +120,9 @@ _INHERITED: Final = 0.75
 _SCOPE_TYPES: Final = frozenset(("site", "device", "ip_address"))
 
 _WORDS: Final = re.compile(r"[^\W_]+")
-_FOLLOW_UP: Final = re.compile(
-    r"^\s*(?:and|also|what about|how about|same for|now)\b"
-    r"|\b(?:those|these|them|that one|the same)\b",
-    re.IGNORECASE,
-)
-_META: Final = (
-    (
-        MetaIntent.POLICY_QUESTION,
-        re.compile(r"\b(?:polic(?:y|ies)|guidelines?|standards?)\b", re.I),
-    ),
-    (MetaIntent.REFINEMENT, re.compile(r"^\s*(?:only|just|narrow)\b", re.I)),
-    (MetaIntent.EXPLANATION, re.compile(r"^\s*(?:why|explain)\b", re.I)),
-)
-_URGENCY: Final = (
-    ("critical", re.compile(r"\b(?:outage|emergency|immediately)\b", re.I)),
-    ("high", re.compile(r"\b(?:urgent(?:ly)?|asap|as soon as possible)\b", re.I)),
-    ("low", re.compile(r"\b(?:no hurry|no rush|when(?:ever)? you have time)\b", re.I)),
-)
+_FOLLOW_UP: Final = _pattern(_DATA["follow_up"])
+_META: Final = {MetaIntent(name): _pattern(text) for name, text in _DATA["meta_intent"].items()}
+_URGENCY: Final = {name: _pattern(text) for name, text in _DATA["urgency"].items()}
 
 
 class IntentReader:
@@ -266,7 +221,7 @@ def _chosen(scores: Mapping[str, int]) -> tuple[str, float]:
 def _meta_intent(text: str, entities: Sequence[Entity], *, is_linked: bool) -> MetaIntent:
     if is_linked and _FOLLOW_UP.search(text):
         return MetaIntent.FOLLOW_UP
-    for meta, pattern in _META:
+    for meta, pattern in _META.items():
         if pattern.search(text) and (is_linked or meta is not MetaIntent.REFINEMENT):
             return meta
     if any(each.type == "assessment_type" and each.value == "comparison" for each in entities):
@@ -287,7 +242,7 @@ def _details(text: str, entities: Sequence[Entity]) -> dict[str, Json]:
             "environment": first.get("environment"),
             "time_range": first.get("timeframe"),
         },
-        "urgency": next((name for name, words in _URGENCY if words.search(text)), "normal"),
+        "urgency": next((name for name, words in _URGENCY.items() if words.search(text)), "normal"),
     }
 
 

@@ -37,7 +37,7 @@ class Plan(Struct, frozen=True, dict=True):
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """The steps, in the order in which they were written."""
-        return tuple(map(Step, self.typed.steps))
+        return tuple(map(Step.of, self.typed.steps))
 
     @property
     def think(self) -> str | None:

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 from typing import Literal as Choice
 
-from msgspec import Struct
+from msgspec import Struct, field, to_builtins
 
 from toolplan.dialects.paths import without_gaps
 from toolplan.errors import ToolplanError
-from toolplan.path import Json, Path, PathSyntaxError, copied, json_type, parse_path, print_path
+from toolplan.path import Json, Path, PathSyntaxError, copied, parse_path, print_path
 from toolplan.plan import (
     Array,
     Literal,
@@ -33,6 +33,7 @@ from toolplan.plan import (
 )
 from toolplan.plan import Plan as TypedPlan
 from toolplan.plan import Step as TypedStep
+from toolplan_adapters._convert import Misfit, convert
 
 _PLACE: Final = re.compile(r"\{\{(?P<text>[0-9]+)\}\}|\{(?P<at>[0-9]+)\}")
 _LOOKS_LIKE_A_PLACE: Final = re.compile(r"\{([0-9]+)\}")
@@ -141,52 +142,40 @@ def _read_template(fields: Mapping[str, Json], place: Path) -> Value:
 Status: TypeAlias = Choice["pending", "executing", "done", "failed", "skipped", "timeout"]
 
 
-class Step(Struct, frozen=True):
-    """One step of a plan, before it runs. `typed` is the step that runs."""
+class Step(Struct, frozen=True, rename="camel"):
+    """One step of a plan, before it runs.
 
-    typed: TypedStep
+    Attributes:
+        step_id: the step's name: its position in the plan, counted from 0.
+        tool_name: the tool that it calls.
+        arguments: the arguments; references are objects (`$fromStep`).
+        thought: the model's note on the step; it is never executed.
+        status: always `pending`: the status after the run is in the `StepResult`.
+    """
 
-    @property
-    def step_id(self) -> str:
-        """The step's name: its position in the plan, counted from 0."""
-        return self.typed.id
+    step_id: str
+    tool_name: str
+    arguments: dict[str, Any] = field(default_factory=dict[str, Any])
+    thought: str | None = None
+    status: Status = "pending"
 
-    @property
-    def tool_name(self) -> str:
-        """The tool that it calls."""
-        return self.typed.tool
-
-    @property
-    def arguments(self) -> dict[str, Json]:
-        """The arguments; references are objects (`$fromStep`)."""
-        return {name: shown(value) for name, value in self.typed.args.items()}
-
-    @property
-    def thought(self) -> str | None:
-        """The model's note on the step; it is never executed."""
-        return self.typed.thought
-
-    @property
-    def status(self) -> Status:
-        """Always `pending`: the status after the run is in the `StepResult`."""
-        return "pending"
+    @classmethod
+    def of(cls, typed: TypedStep) -> Step:
+        """Return a step of a plan as the SDK writes it."""
+        arguments = {name: shown(value) for name, value in typed.args.items()}
+        return cls(typed.id, typed.tool, arguments, typed.thought)
 
     def to_json(self) -> dict[str, Json]:
         """Return the wire form."""
-        document: dict[str, Json] = {
-            "stepId": self.step_id,
-            "toolName": self.tool_name,
-            "arguments": self.arguments,
-            "status": self.status,
-        }
-        return document if self.thought is None else {**document, "thought": self.thought}
+        document: dict[str, Json] = to_builtins(self)
+        return {name: value for name, value in document.items() if value is not None}
 
 
 AnyStep: TypeAlias = Step | Mapping[str, Json]
 """A step, or its wire form."""
 
 
-class StepProblem(Struct, frozen=True):
+class StepProblem(NamedTuple):
     """A part of a step that cannot be read.
 
     `step` is its name or position, `argument` the path to the bad argument, and `pointer` the
@@ -197,44 +186,35 @@ class StepProblem(Struct, frozen=True):
     step: str
     pointer: str
     tool: str | None = None
-    argument: str = ""
+    argument: str | None = None
 
 
-def read_steps(steps: Sequence[AnyStep]) -> tuple[TypedPlan, tuple[StepProblem, ...]]:
+def read_steps(steps: Sequence[AnyStep]) -> tuple[TypedPlan, list[StepProblem]]:
     """Return the plan of these steps, and all that could not be read.
 
     What could not be read is null in the plan, or a step without a tool.
     """
-    errors: list[StepProblem] = []
-    typed = tuple(_typed(step, at, errors) for at, step in enumerate(steps))
-    return TypedPlan(typed), tuple(errors)
+    problems: list[StepProblem] = []
 
-
-def _typed(step: AnyStep, at: int, errors: list[StepProblem]) -> TypedStep:
-    if isinstance(step, Step):
-        return step.typed
-    place = f"/steps/{at}"
-    name, tool = step.get("stepId", str(at)), step.get("toolName")
-    arguments, thought = step.get("arguments", {}), step.get("thought")
-    if not isinstance(name, str):
-        said = f"'stepId' is {json_type(name)}, not a string."
-        name = str(at)
-        errors.append(StepProblem(said, name, f"{place}/id"))
-    if not isinstance(tool, str):
-        said = f"'toolName' is {json_type(tool)}, not a string."
-        tool = ""
-        errors.append(StepProblem(said, name, place))
-    if not isinstance(arguments, Mapping):
-        said = f"'arguments' is {json_type(arguments)}, not an object."
-        arguments = {}
-        errors.append(StepProblem(said, name, f"{place}/args", tool))
-    args: dict[str, Value] = {}
-    for argument, value in arguments.items():
+    def typed(at: int, step: AnyStep) -> TypedStep:
+        place = f"/steps/{at}"
         try:
-            args[argument] = read(value, (argument,))
-        except ValueSyntaxError as error:
-            args[argument] = Literal(None)
-            pointer = f"{place}/args/{escape_pointer(argument)}"
-            where = output_key(error.place)
-            errors.append(StepProblem(f"{error}.", name, pointer, tool, where))
-    return TypedStep(name, tool, args, thought=thought if isinstance(thought, str) else None)
+            found = step if isinstance(step, Step) else convert({"stepId": f"{at}", **step}, Step)
+        except Misfit as error:
+            name = step.get("stepId") if isinstance(step, Mapping) else None
+            name = name if isinstance(name, str) else str(at)
+            problems.append(StepProblem(str(error), name, place))
+            return TypedStep(name, "")
+        args: dict[str, Value] = {}
+        for argument, value in found.arguments.items():
+            try:
+                args[argument] = read(value, (argument,))
+            except ValueSyntaxError as error:
+                args[argument] = Literal(None)
+                pointer = f"{place}/args/{escape_pointer(argument)}"
+                where = output_key(error.place)
+                given = found.step_id, pointer, found.tool_name, where
+                problems.append(StepProblem(f"{error}.", *given))
+        return TypedStep(found.step_id, found.tool_name, args, thought=found.thought)
+
+    return TypedPlan(tuple(typed(at, step) for at, step in enumerate(steps))), problems
