@@ -12,7 +12,6 @@ from toolplan_adapters.contract.intent import MOST_CHARACTERS, EntityReader
 from toolplan_adapters.contract.planner import PREDICATES, reasons
 from toolplan_adapters.contract.state import (
     NEEDS_CLARIFICATION,
-    STATE_KEYS,
     Entity,
     Intent,
     MetaIntent,
@@ -45,16 +44,6 @@ def test_an_intent_has_the_six_fields_of_the_state() -> None:
         "assessment_goal": text,
         "scope": {"site": "HQ", "environment": "production", "time_range": "last week"},
         "urgency": "high",
-    }
-    assert set(STATE_KEYS) == {
-        "input",
-        "intent",
-        "plan",
-        "routing",
-        "schema",
-        "ontology",
-        "trace",
-        "conversation",
     }
 
 

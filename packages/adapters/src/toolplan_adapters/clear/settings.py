@@ -28,12 +28,11 @@ from toolplan.summary.prompt import Tone
 _CONFIG: Final = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 _INNER_CAPITALS: Final = re.compile(r"(?<=[a-z0-9])[A-Z]+")
 _VARIABLES: Final[Mapping[str, str]] = {
-    "temperature": "PLANNER_TEMPERATURE",
-    "max_tokens": "PLANNER_MAX_TOKENS",
-    "max_retries": "PLANNER_MAX_RETRIES",
-    "enable_caching": "PLANNER_ENABLE_CACHING",
-    "cache_max_size": "PLANNER_CACHE_MAX_SIZE",
-    "cache_ttl": "PLANNER_CACHE_TTL",
+    **{name: f"PLANNER_{name.upper()}" for name in ("temperature", "max_tokens", "max_retries")},
+    **{
+        name: f"PLANNER_{name.upper()}"
+        for name in ("enable_caching", "cache_max_size", "cache_ttl")
+    },
     "validate_tool_availability": "PLANNER_VALIDATE_TOOLS",
 }
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct, field
 from msgspec.structs import force_setattr
@@ -208,13 +208,6 @@ def _check_places(text: str) -> None:
             raise ValueError(f"Unknown placeholder '{{{name}}}'; {known}")
 
 
-class Competence(NamedTuple):
-    """An agent and the skill with which it answers a class of intent."""
-
-    contract: Contract
-    skill: Skill
-
-
 class Contracts(Iterable[Contract]):
     """Contracts that fit together, in their order."""
 
@@ -241,14 +234,10 @@ class Contracts(Iterable[Contract]):
         skills = (skill for contract in self for skill in contract.skills)
         return tuple(dict.fromkeys(name for skill in skills for name in skill.classes))
 
-    def competent(self, intent_class: str) -> tuple[Competence, ...]:
+    def competent(self, intent_class: str) -> list[tuple[Contract, Skill]]:
         """Return the agents that answer `intent_class`, each with its skill for it."""
-        return tuple(
-            Competence(contract, skill)
-            for contract in self
-            for skill in contract.skills
-            if intent_class in skill.classes
-        )
+        pairs = ((contract, skill) for contract in self for skill in contract.skills)
+        return [(contract, skill) for contract, skill in pairs if intent_class in skill.classes]
 
     def producer(self, data_path: str, but: Contract) -> Contract | None:
         """Return the producer of `data_path`, other than `but`, or None.

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final
 
 from msgspec.structs import replace
 
 from toolplan.diagnostics import CannotExpress
 from toolplan.dialects import DIALECTS
-from toolplan.events import Event, StepFailed
 from toolplan.path import Json, copied
-from toolplan.plan import Literal, Plan, Ref, Step, Value, object_, split_pointer
+from toolplan.plan import Literal, Plan, Ref, Step, Value, object_
 from toolplan.plan_json import dump
 from toolplan.planners import Draft
 from toolplan.tools import Tool, Toolbox
@@ -28,11 +26,6 @@ NAME: Final = "contract"
 """The planner of the drafts."""
 
 STATE: Final = "state"
-
-Rounds: TypeAlias = Mapping[str, int]
-"""Tools to call again, each with the number of the round, from 2 on."""
-
-FIRST_ROUND: Final[Rounds] = MappingProxyType({})
 
 
 def missing_tools(tasks: Sequence[Task], tools: Toolbox) -> list[str]:
@@ -46,14 +39,12 @@ def draft_of(
     intent: Intent,
     tools: Toolbox,
     metadata: Mapping[str, Json],
-    rounds: Rounds = FIRST_ROUND,
 ) -> Draft:
     """Return `tasks` as a draft; all their tools must be in `tools`.
 
-    Each step has the arguments that its tool's schema declares. The scope of tools in `rounds` has
-    the number of the round, so it is a new call.
+    Each step has the arguments that its tool's schema declares.
     """
-    steps = tuple(_step(task, intent, tools, rounds) for task in tasks)
+    steps = tuple(_step(task, intent, tools) for task in tasks)
     plan = Plan(steps, _output(tasks), metadata)
     owners = [task.contract.agent for task in tasks]
     if all(_tool(name, tools) is not None for name in owners):
@@ -63,19 +54,6 @@ def draft_of(
         except CannotExpress:
             pass
     return Draft(json.dumps(dump(plan), ensure_ascii=False, indent=2), planner=NAME)
-
-
-def short_of(events: Sequence[Event]) -> list[str]:
-    """Return the tools whose outputs were less than another step required."""
-    found: dict[str, None] = {}
-    for event in events:
-        if isinstance(event, StepFailed) and event.failure.code == "argument-value":
-            match split_pointer(event.failure.pointer):
-                case ["args", "upstream", tool, *_]:
-                    found[tool] = None
-                case _:
-                    pass
-    return list(found)
 
 
 def _output(tasks: Sequence[Task]) -> Value | None:
@@ -91,20 +69,19 @@ def _output(tasks: Sequence[Task]) -> Value | None:
 
 
 def _shown(task: str, paths: Sequence[str]) -> Value:
-    """Return the shown outputs of a task, by short names where these are distinct."""
+    """Return the shown outputs of a task, by the first part of their paths if distinct."""
     roots = [path.partition(".")[0] for path in paths]
-    lasts = [path.rpartition(".")[2] for path in paths]
-    names = next((each for each in (roots, lasts) if len(set(each)) == len(each)), paths)
+    names = roots if len(set(roots)) == len(paths) else paths
     refs = [Ref(task, tuple(path.split("."))) for path in paths]
     return object_(tuple(zip(names, refs, strict=True)))
 
 
-def _step(task: Task, intent: Intent, tools: Toolbox, rounds: Rounds) -> Step:
+def _step(task: Task, intent: Intent, tools: Toolbox) -> Step:
     tool = _tool(task.contract.tool, tools)
     if tool is None:
         raise ValueError(f"There is no tool {task.contract.tool!r}.")
-    args = _args(task, intent, tool, rounds)
-    read = {source.task for source in task.sources} if "upstream" in args else set[str]()
+    args = _args(task, intent, tool)
+    read = task.sources.values() if "upstream" in args else ()
     return Step(
         id=task.id,
         tool=tool.name,
@@ -116,10 +93,7 @@ def _step(task: Task, intent: Intent, tools: Toolbox, rounds: Rounds) -> Step:
     )
 
 
-def _args(task: Task, intent: Intent, tool: Tool, rounds: Rounds) -> dict[str, Value]:
-    scope = intent.to_scope()
-    if task.contract.tool in rounds:
-        scope["round"] = rounds[task.contract.tool]
+def _args(task: Task, intent: Intent, tool: Tool) -> dict[str, Value]:
     needed = task.required_data()
     given: dict[str, Value] = {}
     if task.skill is not None:
@@ -127,9 +101,10 @@ def _args(task: Task, intent: Intent, tool: Tool, rounds: Rounds) -> dict[str, V
     else:  # an agent that works for others gets their requirements
         needed += [each.to_json(skill) for skill, each in task.requested]
     given["required_data"] = Literal(needed)
-    given["scope"] = Literal(scope)
+    given["scope"] = Literal(intent.to_scope())
     if task.sources:
-        given["upstream"] = object_(tuple((each.tool, Ref(each.task)) for each in task.sources))
+        outputs = ((tool, Ref(source)) for tool, source in task.sources.items())
+        given["upstream"] = object_(tuple(outputs))
     declared = tool.signature.inputs
     fixed = {name: Literal(copied(value)) for name, value in task.contract.arguments.items()}
     return {name: value for name, value in given.items() if name in declared} | fixed

@@ -11,14 +11,7 @@ from toolplan.planners import Attempt, Clarification, Draft, OnText, Proposal, Q
 from toolplan.planners.context import PlannerContext
 from toolplan.tools import Toolbox
 from toolplan_adapters.contract.contracts import Contract, Contracts
-from toolplan_adapters.contract.drafts import (
-    FIRST_ROUND,
-    NAME,
-    Rounds,
-    draft_of,
-    missing_tools,
-    short_of,
-)
+from toolplan_adapters.contract.drafts import NAME, draft_of, missing_tools
 from toolplan_adapters.contract.files import load_contracts
 from toolplan_adapters.contract.intent import IntentReader
 from toolplan_adapters.contract.state import (
@@ -97,7 +90,6 @@ class ContractPlanner:
         *,
         knowledge: KnowledgeMode = "auto",
         parallel_knowledge: bool = False,
-        rounds: int = 1,
     ) -> None:
         """Make a planner of `contracts`.
 
@@ -106,8 +98,6 @@ class ContractPlanner:
             knowledge: when agents with optional knowledge are asked: `auto` uses the predicates of
                 `knowledge`.
             parallel_knowledge: data agents do not wait for knowledge agents.
-            rounds: the maximum number of times an agent is asked whose outputs were less than a
-                task requires; `propose` returns another draft after such a run.
 
         Raises:
             ContractError: the contracts do not fit together.
@@ -119,7 +109,6 @@ class ContractPlanner:
         self.contracts = contracts if isinstance(contracts, Contracts) else Contracts(contracts)
         self.knowledge: KnowledgeMode = knowledge
         self.parallel_knowledge = parallel_knowledge
-        self.rounds = rounds
         self.reader = IntentReader(self.contracts)
 
     def plan(self, state: Mapping[str, Json]) -> dict[str, Json]:
@@ -185,26 +174,19 @@ class ContractPlanner:
         """Return a draft for `question`, or a clarification.
 
         The intent is that of `question.context["state"]`; without one it is read from the words,
-        and, for a follow-up, from the questions before. The same question gives the same draft. A
-        draft that was tried is not repeated; if its run got too little of an agent, and `rounds`
-        allow it, the next draft asks that agent again.
+        and, for a follow-up, from the questions before. The same question gives the same draft; one
+        that was tried is not repeated.
         """
-        texts = {attempt.draft.text for attempt in attempts}
-        short = short_of(attempts[-1].events) if attempts else []
-        for turn in range(1, self.rounds + 1):
-            rounds = dict.fromkeys(short, turn) if turn > 1 else FIRST_ROUND
-            proposal = self.proposal(question, tools, rounds)
-            if not isinstance(proposal, Draft) or proposal.text not in texts:
-                return proposal
-        return Clarification(
-            "The only plan of the contracts for this question was tried already."
-            " What should be assessed instead?"
-        )
+        proposal = self.proposal(question, tools)
+        if isinstance(proposal, Draft) and proposal.text in {each.draft.text for each in attempts}:
+            return Clarification(
+                "The only plan of the contracts for this question was tried already."
+                " What should be assessed instead?"
+            )
+        return proposal
 
-    def proposal(
-        self, question: Question, tools: Toolbox, rounds: Rounds = FIRST_ROUND
-    ) -> Proposal:
-        """Return the proposal for `question`; tools in `rounds` are called once more."""
+    def proposal(self, question: Question, tools: Toolbox) -> Proposal:
+        """Return the proposal for `question`, without awaiting."""
         try:
             fields = self._intent(question)
             intent = intent_of(fields)
@@ -224,7 +206,7 @@ class ContractPlanner:
             "planner": NAME,
             "intent": copied(fields),
         }
-        return draft_of(tasks, intent, tools, metadata, rounds)
+        return draft_of(tasks, intent, tools, metadata)
 
     def _intent(self, question: Question) -> Json:
         known = question.context if isinstance(question.context, dict) else {}

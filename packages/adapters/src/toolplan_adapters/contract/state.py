@@ -17,11 +17,6 @@ from toolplan.events import Event, Run, StepRun, StepState, fold
 from toolplan.path import Json, copied, json_type
 from toolplan_adapters._convert import Misfit, Text, convert
 
-STATE_KEYS: Final = (
-    "input", "intent", "plan", "routing", "schema", "ontology", "trace", "conversation",
-)  # fmt: skip
-"""The keys of a STATE."""
-
 NEEDS_CLARIFICATION: Final = "unknown_or_needs_clarification"
 LEAST_CONFIDENCE: Final = 0.5
 """The least confidence of an intent that is planned."""

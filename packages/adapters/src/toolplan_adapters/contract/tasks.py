@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan_adapters.contract.contracts import (
-    Competence,
     Contract,
     Contracts,
     Need,
@@ -18,14 +17,6 @@ from toolplan_adapters.contract.contracts import (
     described,
 )
 from toolplan_adapters.contract.state import Intent, UnknownIntentError
-
-
-class Source(Struct, frozen=True):
-    """A task whose outputs another one reads; `required` where these are required."""
-
-    task: str
-    tool: str
-    required: bool
 
 
 class Task(Struct, frozen=True):
@@ -39,7 +30,7 @@ class Task(Struct, frozen=True):
         answers: whether it answers the intent itself.
         description: what to do, for people.
         depends_on: the tasks that it waits for directly.
-        sources: the tasks whose outputs it reads.
+        sources: the tasks whose outputs it reads, by the tools that work on them.
         requested: what other tasks use of its outputs, by skill.
     """
 
@@ -49,7 +40,7 @@ class Task(Struct, frozen=True):
     answers: bool
     description: str
     depends_on: tuple[str, ...]
-    sources: tuple[Source, ...]
+    sources: Mapping[str, str]
     requested: tuple[tuple[str, Need], ...]
 
     @property
@@ -118,23 +109,16 @@ def make_tasks(
     def task(contract: Contract) -> Task:
         agent = contract.agent
         read = {link.producer for link in links if link.consumer == agent}
-        required = {
-            link.producer for link in links if link.consumer == agent and link.needed.is_required
-        }
         # those that another one waits for are implied
         direct = before[agent] - {far for near in before[agent] for far in _all(near, before)}
         return Task(
             id=ids[agent],
             contract=contract,
             skill=skills[agent],
-            answers=any(each.contract.agent == agent for each in wanted),
+            answers=any(each.agent == agent for each, _ in wanted),
             description=_description(contract, skills, links, intent),
             depends_on=tuple(name for each, name in ids.items() if each in direct),
-            sources=tuple(
-                Source(ids[each.agent], each.tool, each.agent in required)
-                for each in order
-                if each.agent in read
-            ),
+            sources={each.tool: ids[each.agent] for each in order if each.agent in read},
             requested=tuple((link.skill, link.needed) for link in links if link.producer == agent),
         )
 
@@ -142,7 +126,7 @@ def make_tasks(
 
 
 def _links(
-    wanted: Sequence[Competence], contracts: Contracts, *, enriched: bool
+    wanted: Sequence[tuple[Contract, Skill]], contracts: Contracts, *, enriched: bool
 ) -> tuple[list[_Link], dict[str, Skill | None]]:
     """Return the links between the involved agents, and the skill of each agent by its name."""
     links: list[_Link] = []
