@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
-from datetime import date
 from itertools import product
 from typing import ClassVar
 
@@ -205,10 +203,3 @@ def test_the_last_request_that_is_allowed_may_give_the_plan(faults: tuple[str, .
     made = asyncio.run(planner(provider, maxRetries=3).plan("test"))
     assert [step.tool for step in made.steps] == ["shipments_list"]
     assert provider.calls == 3
-
-
-def test_the_wire_form_of_a_plan_is_read_again() -> None:
-    made = asyncio.run(planner(Provider(CONTAMINATED)).plan("test"))
-    again = json.loads(json.dumps(made.to_json()))
-    results = asyncio.run(Executor(demo_tools(date(2025, 10, 12), rows=20)).execute(again))
-    assert [result.success for result in results] == [True]

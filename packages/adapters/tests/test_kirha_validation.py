@@ -348,11 +348,6 @@ def test_schemas_are_read_as_types(given: Json, path: str, taken: Json, is_fine:
     assert (found == ()) is bool(is_fine)
 
 
-def test_a_later_step_may_be_referred_to() -> None:
-    """F002-14."""
-    assert errors(show(text="{1.city}"), FIRST) == ()
-
-
 def test_objects_fit_where_what_is_needed_is_there() -> None:
     """F002-14: optional fields may be absent, and more fields than expected do no harm."""
     given: Json = {

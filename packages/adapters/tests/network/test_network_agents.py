@@ -245,36 +245,6 @@ async def _fetch(sources: Mapping[str, Tool], briefing: Briefing) -> Mapping[str
 
 
 @pytest.mark.parametrize(
-    ("name", "required", "optional"),
-    [
-        (
-            "assessment_analysis_tool",
-            set[str](),
-            {"query_type", "assessment_id", "severity_filter", "product_filter", "focus_area"},
-        ),
-        (
-            "assessment_comparison_tool",
-            {"current_assessment_id"},
-            {"previous_assessment_id", "comparison_focus"},
-        ),
-        (
-            "issue_tracking_tool",
-            set[str](),
-            {"tracking_scope", "assessment_scope", "rule_filter", "priority"},
-        ),
-    ],
-)
-def test_the_tools_of_the_data_agent_take_these_arguments(
-    name: str, required: set[str], optional: set[str]
-) -> None:
-    """F001-28."""
-    schema = NETWORK_TOOLS[name].raw_input
-    assert isinstance(schema, dict)
-    assert set(inner(schema, "properties")) == required | optional
-    assert {str(each) for each in _list(schema.get("required", []))} == required
-
-
-@pytest.mark.parametrize(
     "query_type", ["summary", "filtering", "assets", "technology", "exceptions"]
 )
 def test_an_assessment_is_looked_into_in_five_ways(query_type: str) -> None:
