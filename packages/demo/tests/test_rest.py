@@ -92,10 +92,10 @@ class Api(NamedTuple):
 
 
 @contextmanager
-def serving(tools: Toolbox) -> Generator[Api]:
+def serving(tools: Toolbox, *hosts: str) -> Generator[Api]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
-        served = server(tools, port)
+        served = server(tools, port, allow_hosts=hosts)
         thread = threading.Thread(target=served.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
@@ -344,9 +344,9 @@ def test_pages_of_other_sites_are_refused(api: Api, origin: str, status: int) ->
 
 
 def test_names_that_the_user_allows_are_answered(same_tools: Toolbox) -> None:
-    settings = server(same_tools, 0, "127.0.0.1", allow_hosts=["demo.example"]).config
-    assert settings.host == "127.0.0.1"
-    assert "demo.example" in repr(settings.app)
+    with serving(same_tools, "demo.example") as api:
+        assert api.get("/api/facilities", Host="demo.example").status == 200
+        assert api.get("/api/facilities", Host="evil.example").status == 421
 
 
 # Writing

@@ -23,12 +23,11 @@ from mcp.types import (
     ToolAnnotations,
 )
 from mcp.types import Tool as WireTool
-from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 
+from toolplan.http_server.guard import Guard, Rules
 from toolplan.path import Json
 from toolplan.tools import Effects, Tool, Toolbox, ToolError
-from toolplan_demo.same_host import SameHost
 
 NAME: Final = "toolplan-demo"
 HTTP_PATH: Final = "/mcp"
@@ -69,11 +68,7 @@ async def serve_stdio(tools: Toolbox) -> None:
 def http_app(tools: Toolbox, host: str = LOOPBACK) -> ASGIApp:
     """Return the server of `tools` at `host` as an ASGI application."""
     served = demo_server(tools).streamable_http_app(streamable_http_path=HTTP_PATH, host=host)
-    return SameHost(served, _refusal, frozenset((host.casefold(),)))
-
-
-def _refusal(status: int, message: str) -> JSONResponse:
-    return JSONResponse({"error": {"message": message}}, status)
+    return Guard(served, Rules(hosts=[host]))
 
 
 async def serve_http(tools: Toolbox, port: int, host: str = LOOPBACK) -> None:
