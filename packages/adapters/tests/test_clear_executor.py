@@ -92,19 +92,6 @@ def test_there_is_one_way_to_fill_in_references(written: Json, resolved: Json) -
     assert result.resolved_params == {"x": resolved}
 
 
-def test_output_that_looks_like_a_reference_stays_text() -> None:
-    """C-38."""
-    tools = echo()
-    tools.add("evil", Gives({"data": "${step[0].data[0].id} $& {0}"}))
-    results = execute(
-        tools,
-        {"tool": "rows"},
-        {"tool": "evil"},
-        {"tool": "echo", "params": {"x": "${step[1].data}"}},
-    )
-    assert results[2].data == {"x": "${step[0].data[0].id} $& {0}"}
-
-
 def test_a_missing_field_fails_the_step_that_reads_it_and_says_where() -> None:
     """C-04: no holes, and nothing is dropped silently."""
     _, result = execute(
@@ -116,34 +103,6 @@ def test_a_missing_field_fails_the_step_that_reads_it_and_says_where() -> None:
     assert result.error is not None
     assert (result.error.code, "facility" in result.error.message) == ("EXECUTION_FAILED", True)
     assert result.resolved_params is None
-
-
-def test_a_dependent_starts_before_an_unrelated_slow_step_ends() -> None:
-    """C-30, F000-42: no barrier between waves."""
-
-    async def main() -> list[str]:
-        ended: list[str] = []
-        held = asyncio.Event()
-        tools = ScriptedTools()
-        tools.add("slow", Gives({"data": 0}, until=held))
-        tools.add("first", Gives({"data": 1}))
-
-        def second(args: Arguments) -> Json:
-            ended.append("second")
-            held.set()
-            return {"data": args}
-
-        tools.add("second", Computes(second))
-        plan = plan_text(
-            {"tool": "slow"},
-            {"tool": "first"},
-            {"tool": "second", "params": {"x": "${step[1].data}"}},
-        )
-        results = await executor(tools).execute(plan)
-        assert all(each.success for each in results)
-        return ended
-
-    assert asyncio.run(main()) == ["second"]
 
 
 def test_no_more_calls_at_once_than_are_set() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from datetime import date
 from typing import ClassVar
 from unittest.mock import AsyncMock, Mock
 
@@ -391,11 +390,3 @@ def test_the_prompt_has_the_day_and_what_the_words_for_time_mean_on_it() -> None
     plan(provider, "Get me shipments from last week")
     for words in ("2025-10-12", "2025-10-05", "last week", "shipments_list"):
         assert words in provider.prompt()
-
-
-def test_today_is_asked_for_each_plan() -> None:
-    days = iter([date(2025, 1, 1), date(2025, 1, 1), date(2025, 1, 2), date(2025, 1, 2)])
-    provider = Provider(ONE_STEP)
-    planner = PlannerAgent(provider, None, {"enableCaching": False}, today=lambda: next(days))
-    asyncio.run(planner.plan("x"))
-    assert "2025-01-01" in provider.prompt()

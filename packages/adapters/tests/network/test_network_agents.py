@@ -10,6 +10,7 @@ import pytest
 from toolplan import Toolbox
 from toolplan.app.app import App
 from toolplan.path import Json
+from toolplan.schema import Schema
 from toolplan.tools import Tool, ToolError
 from toolplan_adapters.contract import Briefing, ContractPlanner, Need
 from toolplan_adapters.contract.contracts import EntityType
@@ -71,48 +72,18 @@ def inner(value: Mapping[str, Json], *names: str) -> dict[str, Json]:
 
 
 def test_each_agent_gives_what_it_is_to_give() -> None:
-    """F001-23: the outputs of knowledge, data and domain agents, field by field."""
+    """F001-23: the outputs of knowledge, data and domain agents, as their schemas say."""
     found = outputs("Does the security posture of DataCenter-1 comply with our security policy?")
+    assert list(found) == ["knowledge_agent", "data_query_agent", "security_assessment_agent"]
+    for name, output in found.items():
+        assert Schema.load(NETWORK_TOOLS[name].raw_output).is_valid(output), name
     context = inner(found["knowledge_agent"], "enterprise_context")
-    assert found["knowledge_agent"].keys() == {"enterprise_context", "retrieval_query"}
-    assert context.keys() == {"retrieved_chunks", "query_used"}
-    for chunk in objects(context["retrieved_chunks"]):
-        assert chunk.keys() == {"content", "metadata"}
-        assert inner(chunk, "metadata").keys() == {
-            "source",
-            "topic",
-            "domain",
-            "relevance_score",
-            "timestamp",
-        }
+    metadata = inner(objects(context["retrieved_chunks"])[0], "metadata")
+    assert metadata.keys() == {"source", "topic", "domain", "relevance_score", "timestamp"}
     assessment = inner(found["data_query_agent"], "assessment_context")
-    assert assessment.keys() == {
-        "context_id",
-        "source_path",
-        "timestamp_utc",
-        "scope",
-        "assets",
-        "provenance",
-        "errors",
-    }
     assert assessment["source_path"] == "mcp"
     assert inner(assessment, "scope").keys() == {"targets", "site", "time_range"}
-    assert inner(assessment, "assets").keys() == {
-        "inventory",
-        "topology",
-        "configs",
-        "telemetry",
-        "events",
-    }
-    domain = found["security_assessment_agent"]
-    assert domain.keys() >= {
-        "findings",
-        "summary",
-        "prioritized_risks",
-        "asset_trend",
-        "chart_hints",
-    }
-    assert len(objects(domain["findings"])) > 0
+    assert len(objects(found["security_assessment_agent"]["findings"])) > 0
 
 
 def test_security_looks_at_configurations_software_and_events() -> None:
@@ -323,8 +294,3 @@ def test_agents_that_no_contract_names_are_left_out() -> None:
     tools = network_tools(type(NETWORK_CONTRACTS)(some))
     assert "security_assessment_agent" not in tools
     assert set(tools) < set(NETWORK_TOOLS)
-
-
-def _list(value: Json) -> list[Json]:
-    assert isinstance(value, list)
-    return value
