@@ -25,6 +25,7 @@ from toolplan_adapters.clear import (
     PlanValidationError,
     ToolNotFoundError,
     ToolResult,
+    register_all_tools,
 )
 from toolplan_adapters.clear.endpoint import as_model
 
@@ -340,7 +341,7 @@ class CustomAnalytics(BaseTool):
 def test_a_tool_that_is_registered_can_be_planned_with_from_then_on() -> None:
     """F000-11, F000-12."""
     server = MCPServer("my-app", "1.0.0")
-    server.register_all_tools()
+    register_all_tools(server)
     provider = Provider(plan_text({"tool": "custom_analytics", "params": {"metric": "rate"}}))
     planner = PlannerAgent(provider, server, today=lambda: TODAY, sleep=Naps())
     with pytest.raises(ToolNotFoundError, match="Tool not available: custom_analytics"):

@@ -136,22 +136,14 @@ class AnalyzerConfig(Settings):
 
     Attributes:
         anomaly_threshold: the least distance of an outlier from the mean, in standard deviations.
-        iqr_multiplier: its least distance from the quartiles, in interquartile ranges.
-        min_values: the fewest numbers among which one is an outlier, 3 or more.
-        stability_threshold: the least change of a trend, as a share of the mean of its series.
     """
 
     anomaly_threshold: NonNegativeFloat = 2.0
-    iqr_multiplier: NonNegativeFloat = 1.5
-    min_values: int = Field(default=8, ge=3)
-    stability_threshold: NonNegativeFloat = 0.2
 
     @property
     def thresholds(self) -> Thresholds:
         """The same as the thresholds of an answer."""
-        return Thresholds(
-            self.anomaly_threshold, self.iqr_multiplier, self.min_values, self.stability_threshold
-        )
+        return Thresholds(self.anomaly_threshold)
 
 
 @dataclass(frozen=True, config=_CONFIG)

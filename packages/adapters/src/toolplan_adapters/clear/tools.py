@@ -203,10 +203,6 @@ class MCPServer:
         self._tools[known.name] = known
         self._toolbox = Toolbox(self._tools.values())
 
-    def register_all_tools(self, tools: Iterable[AnyTool] | str | None = None) -> None:
-        """Register `tools`: see the function `register_all_tools`."""
-        register_all_tools(self, tools)
-
     def get_tools(self) -> tuple[str, ...]:
         """Return the names of the tools, in the order of their registration."""
         return tuple(self._tools)

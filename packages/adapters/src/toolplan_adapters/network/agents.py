@@ -19,6 +19,7 @@ from toolplan_adapters.network.estate import (
     TODAY,
     Row,
     departures,
+    finding,
 )
 from toolplan_adapters.network.sources import SOURCES
 
@@ -171,31 +172,13 @@ def config_best_practice(briefing: Briefing) -> Mapping[str, Json]:
 
 def security_assessment(briefing: Briefing) -> Mapping[str, Json]:
     """Return the findings on configurations, software past its support, and events."""
-    old: list[Row] = [
-        {
-            "rule": "SEC-101",
-            "device": row["device"],
-            "site": row["site"],
-            "severity": "high",
-            "technology": "software",
-            "title": "The software is past its support",
-            "evidence": f"{row['software']}, supported until {row['support_ends']}",
-            "remediation": "Move to a release that is supported.",
-        }
+    old = [
+        finding("SEC-101", row, f"{row['software']}, supported until {row['support_ends']}")
         for row in _rows(briefing, f"{CONTEXT}.assets.inventory")
         if row["support_ends"] < TODAY
     ]
-    attacks: list[Row] = [
-        {
-            "rule": "SEC-201",
-            "device": row["device"],
-            "site": row["site"],
-            "severity": "critical",
-            "technology": "events",
-            "title": "Many logins have failed",
-            "evidence": f"{row['count']} at {row['at']}, {row['detail']}",
-            "remediation": "Look at it today: block the address, and check the accounts.",
-        }
+    attacks = [
+        finding("SEC-201", row, f"{row['count']} at {row['at']}, {row['detail']}")
         for row in _rows(briefing, f"{CONTEXT}.assets.events")
         if row["kind"] == "login_failed" and row["count"] > MOST_FAILED_LOGINS
     ]
@@ -244,11 +227,11 @@ def _with_history(findings: list[Row], briefing: Briefing) -> list[Row]:
 
 
 def _expert_insights(briefing: Briefing) -> list[Row]:
+    taken = ("severity", "title", "insight")
     return [
         {
-            **{key: row[key] for key in ("rule", "device", "site", "severity", "title", "insight")},
-            "technology": RULES[row["rule"]]["technology"],
-            "evidence": "said by experts",
+            **finding(row["rule"], row, "said by experts"),
+            **{key: row[key] for key in taken},
             "remediation": row["recommendation"],
         }
         for row in _rows(briefing, f"{CONTEXT}.slic_findings")

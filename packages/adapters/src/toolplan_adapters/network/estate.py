@@ -18,7 +18,20 @@ ESTATE: Final[Row] = json.loads(
 TODAY: Final[str] = ESTATE["as_of"][:10]
 DEVICES: Final[dict[str, Row]] = {each["device"]: each for each in ESTATE["devices"]}
 RULES: Final[dict[str, Row]] = {each["id"]: each for each in ESTATE["rules"]}
+TYPES: Final = {each["type"] for each in ESTATE["devices"]}
 SEVERITIES: Final = ("critical", "high", "medium", "low")
+
+
+def finding(rule: str, row: Row, evidence: str) -> Row:
+    """Return the finding that the device of `row` departs from a rule."""
+    about = ("severity", "technology", "title", "remediation")
+    return {
+        "rule": rule,
+        "device": row["device"],
+        "site": row["site"],
+        "evidence": evidence,
+        **{key: RULES[rule][key] for key in about},
+    }
 
 
 def departures(configs: Iterable[Row], area: str) -> list[Row]:
@@ -28,22 +41,12 @@ def departures(configs: Iterable[Row], area: str) -> list[Row]:
     """
     found: list[Row] = []
     for config in configs:
-        for rule in RULES.values():
-            types = rule["device_types"]
-            if rule["area"] != area or (types and config["type"] not in types):
+        for name, rule in RULES.items():
+            if rule["area"] != area or config["type"] not in (rule["device_types"] or TYPES):
                 continue
             line = next((each for each in config["lines"] if each.startswith(rule["text"])), None)
-            if (line is None) is (rule["kind"] == "requires"):
-                found.append(
-                    {
-                        "rule": rule["id"],
-                        "device": config["device"],
-                        "site": config["site"],
-                        **{key: rule[key] for key in ("severity", "technology", "title")},
-                        "evidence": f"the line {line!r}"
-                        if line
-                        else f"no line starts with {rule['text']!r}",
-                        "remediation": rule["remediation"],
-                    }
-                )
+            if line is None and rule["kind"] == "requires":
+                found.append(finding(name, config, f"no line starts with {rule['text']!r}"))
+            elif line is not None and rule["kind"] == "forbids":
+                found.append(finding(name, config, f"the line {line!r}"))
     return found
