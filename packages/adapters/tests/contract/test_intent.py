@@ -6,7 +6,7 @@ import pytest
 
 from toolplan.path import Json
 from toolplan_adapters.contract import IntentReader
-from toolplan_adapters.contract.contracts import EntityType
+from toolplan_adapters.contract.contracts import ENTITY_TYPES
 from toolplan_adapters.contract.intent import MOST_CHARACTERS, EntityReader
 from toolplan_adapters.contract.planner import PREDICATES, reasons
 from toolplan_adapters.contract.state import (
@@ -80,7 +80,7 @@ def test_entities_are_found(text: str, expected: dict[str, list[str]]) -> None:
     """F001-21: of all thirteen types."""
     found: dict[str, list[str]] = {}
     for each in EntityReader(NETWORK_CONTRACTS).read(text):
-        assert each.type in [*EntityType]
+        assert each.type in ENTITY_TYPES
         assert 0 < each.confidence <= 1
         found.setdefault(each.type, []).append(str(each.value))
     assert found == expected

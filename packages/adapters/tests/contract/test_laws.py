@@ -15,7 +15,7 @@ from toolplan import Toolbox, compile_plan
 from toolplan.path import Json
 from toolplan.planners import Draft, Question
 from toolplan_adapters.contract import ContractError, KnowledgeMode, read_text
-from toolplan_adapters.contract.contracts import EntityType
+from toolplan_adapters.contract.contracts import ENTITY_TYPES
 from toolplan_adapters.contract.planner import KNOWLEDGE_MODES
 from toolplan_adapters.contract.state import (
     LEAST_CONFIDENCE,
@@ -51,8 +51,8 @@ def intents(draw: st.DrawFn) -> dict[str, Json]:
         intent["meta_intent"] = draw(st.sampled_from(list(MetaIntent))).value
         intent["confidence"] = draw(st.floats(0.5, 1))
     if draw(st.booleans()):
-        kinds = draw(st.lists(st.sampled_from([*EntityType]), max_size=3))
-        intent["entities"] = [{"type": kind.value, "value": draw(WORDS)} for kind in kinds]
+        kinds = draw(st.lists(st.sampled_from(ENTITY_TYPES), max_size=3))
+        intent["entities"] = [{"type": kind, "value": draw(WORDS)} for kind in kinds]
     if draw(st.booleans()):
         intent["domain_details"] = {"assessment_goal": draw(WORDS), "urgency": draw(WORDS)}
     return intent

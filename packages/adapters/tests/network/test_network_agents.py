@@ -13,7 +13,6 @@ from toolplan.path import Json
 from toolplan.schema import Schema
 from toolplan.tools import Tool, ToolError
 from toolplan_adapters.contract import Briefing, ContractPlanner, Need
-from toolplan_adapters.contract.contracts import EntityType
 from toolplan_adapters.network import (
     NETWORK_CONTRACTS,
     NETWORK_TOOLS,
@@ -284,8 +283,8 @@ def test_the_estate_is_whole() -> None:
     assert {each["device"] for each in [*used, *ESTATE["events"]]} <= DEVICES.keys()
     assert {name for link in ESTATE["links"] for name in link.values()} <= DEVICES.keys()
     data = next(each for each in NETWORK_CONTRACTS if each.tool == "data_query_agent")
-    assert set(data.entities[EntityType.DEVICE]) == DEVICES.keys()
-    assert set(data.entities[EntityType.SITE]) == {device["site"] for device in DEVICES.values()}
+    assert set(data.entities["device"]) == DEVICES.keys()
+    assert set(data.entities["site"]) == {device["site"] for device in DEVICES.values()}
 
 
 def test_agents_that_no_contract_names_are_left_out() -> None:

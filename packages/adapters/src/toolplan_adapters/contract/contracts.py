@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
 from msgspec import Meta, Struct, field
 from msgspec.structs import force_setattr
@@ -31,22 +31,13 @@ class ContractError(ToolplanError, ValueError):
         super().__init__("bad-contracts", message, "docs/contracts.md says what a contract holds.")
 
 
-class EntityType(StrEnum):
-    """The thirteen types of entities of an intent."""
-
-    SITE = "site"
-    DEVICE = "device"
-    DEVICE_TYPE = "device_type"
-    ASSET_TARGET = "asset_target"
-    ENVIRONMENT = "environment"
-    TIMEFRAME = "timeframe"
-    ASSESSMENT_TYPE = "assessment_type"
-    ASSESSMENT_ID = "assessment_id"
-    SEVERITY = "severity"
-    IP_ADDRESS = "ip_address"
-    VLAN = "vlan"
-    OUTPUT_FORMAT = "output_format"
-    PRIORITY = "priority"
+EntityType: TypeAlias = Literal[
+    "site", "device", "device_type", "asset_target", "environment", "timeframe",
+    "assessment_type", "assessment_id", "severity", "ip_address", "vlan", "output_format",
+    "priority",
+]  # fmt: skip
+ENTITY_TYPES: Final[tuple[EntityType, ...]] = get_args(EntityType)
+"""The thirteen types of entities of an intent."""
 
 
 class Role(StrEnum):
@@ -101,7 +92,7 @@ class Evidence(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     words: Mapping[str, Weight] = field(default_factory=dict[str, int])
-    entities: Mapping[EntityType, Weight] = field(default_factory=dict[EntityType, int])
+    entities: Mapping[EntityType, Weight] = field(default_factory=dict[Any, int])
 
 
 class Skill(Struct, frozen=True, forbid_unknown_fields=True):
@@ -167,7 +158,7 @@ class Contract(Struct, frozen=True, forbid_unknown_fields=True):
     dependencies: tuple[Need, ...] = field(default=(), name="data_dependencies")
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
     entities: Mapping[EntityType, tuple[Text, ...]] = field(
-        default_factory=dict[EntityType, tuple[str, ...]]
+        default_factory=dict[Any, tuple[str, ...]]
     )
     about: str = ""
     place: str = ""

@@ -16,7 +16,7 @@ from msgspec import to_builtins
 
 from toolplan.path import Json
 from toolplan.tool_search import terms
-from toolplan_adapters.contract.contracts import Contracts, EntityType, Skill
+from toolplan_adapters.contract.contracts import ENTITY_TYPES, Contracts, EntityType, Skill
 from toolplan_adapters.contract.state import (
     LEAST_CONFIDENCE,
     NEEDS_CLARIFICATION,
@@ -51,14 +51,13 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 _FORMS: Final = tuple(
     _Form(
-        EntityType(each["type"]),
+        each["type"],
         _pattern(each["pattern"]),
         each.get("value"),
         each.get("confidence", FORM),
     )
     for each in _DATA["forms"]
 )
-_ORDER: Final = (*EntityType,)
 _LOWER_CASE: Final = frozenset(("device_type", "assessment_type", "environment", "severity"))
 _APART: Final = frozenset(("site", "timeframe"))
 """Types whose matches do not overlap each other, or a known name."""
@@ -71,7 +70,7 @@ class EntityReader:
         """Find the names in `contracts`, and patterns."""
         names = [
             _Form(kind, _name_pattern(name), name, KNOWN)
-            for kind in EntityType
+            for kind in ENTITY_TYPES
             for name in sorted(contracts.known(kind), key=len, reverse=True)
         ]
         self._forms = (*names, *_FORMS)
@@ -80,8 +79,7 @@ class EntityReader:
         """Return the entities of `text`, each once, by type, then in the order of the text."""
         found: list[tuple[int, int, Entity]] = []
         taken: list[tuple[int, int]] = []
-        for entity_type, pattern, named, confidence in self._forms:
-            kind = str(entity_type)
+        for kind, pattern, named, confidence in self._forms:
             for match in pattern.finditer(text):
                 start, end = match.span()
                 if confidence == KNOWN or kind in _APART:
@@ -91,7 +89,7 @@ class EntityReader:
                 value = named or (match[1] if pattern.groups else match[0])
                 value = value.casefold() if kind in _LOWER_CASE and confidence != KNOWN else value
                 entity = Entity(kind, value, confidence)
-                found.append((_ORDER.index(entity_type), start, entity))
+                found.append((ENTITY_TYPES.index(kind), start, entity))
         found.sort(key=lambda each: each[:2])
         seen: dict[tuple[str, str], Entity] = {}
         for *_, entity in found:
