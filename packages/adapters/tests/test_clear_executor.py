@@ -19,7 +19,6 @@ from toolplan.tools import Arguments, Effects, ToolObjectError
 from toolplan_adapters.clear import (
     Analyzer,
     BaseTool,
-    ExecutionError,
     Executor,
     ExecutorConfig,
     MCPServer,
@@ -149,17 +148,6 @@ def test_a_plan_that_takes_too_long_is_given_up_with_what_there_is() -> None:
     assert [each.success for each in results] == [True, False]
     assert results[1].error is not None
     assert results[1].error.code == "TIMEOUT"
-
-
-def test_fail_fast_ends_with_the_first_failure() -> None:
-    tools = ScriptedTools()
-    tools.add("broken", Raises(ValueError("no power")))
-    tools.add("hangs", Hangs())
-    with pytest.raises(ExecutionError, match=r"^Step 1 failed: ValueError: no power$"):
-        execute(tools, {"tool": "hangs"}, {"tool": "broken"}, failFast=True)
-    assert tools.cancelled == ["hangs"]
-    tools = echo()
-    assert execute(tools, {"tool": "rows"}, failFast=True)[0].success
 
 
 def flaky(failures: int) -> Callable[[Arguments], Json]:

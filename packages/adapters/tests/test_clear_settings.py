@@ -91,7 +91,7 @@ def test_the_defaults_of_the_other_stages() -> None:
     executor, words, whole = ExecutorConfig(), SummarizerConfig(), OrchestratorConfig()
     assert (executor.max_parallel_executions, executor.max_retries) == (5, 3)
     assert (executor.tool_timeout, executor.retry_delay) == (30_000, 1_000)
-    assert (executor.total_timeout, executor.fail_fast) == (300_000, False)
+    assert executor.total_timeout == 300_000
     assert (words.max_length, words.format, words.tone) == (500, "plain", "professional")
     assert (whole.timeout, whole.enable_memory, whole.enable_context_loading) == (
         60_000,

@@ -13,7 +13,7 @@ from toolplan_adapters.clear.errors import (
     PlanValidationError,
     ToolNotFoundError,
 )
-from toolplan_adapters.clear.executor import Execution, ExecutionError, Executor
+from toolplan_adapters.clear.executor import Execution, Executor
 from toolplan_adapters.clear.orchestrator import (
     Orchestrator,
     Progress,
@@ -47,7 +47,6 @@ __all__ = [
     "BaseTool",
     "ClarificationNeeded",
     "Execution",
-    "ExecutionError",
     "Executor",
     "ExecutorConfig",
     "MCPServer",

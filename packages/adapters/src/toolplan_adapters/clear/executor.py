@@ -19,7 +19,6 @@ from toolplan.approval import Approver
 from toolplan.compiler import compile_plan, output_schemas
 from toolplan.diagnostics import Diagnostic
 from toolplan.engines import run
-from toolplan.errors import ToolplanError
 from toolplan.events import (
     Event,
     Failure,
@@ -69,13 +68,6 @@ OnStep: TypeAlias = Callable[[int, int], None]
 
 _OVER: Final = (StepSucceeded, StepFailed, StepSkipped, StepCancelled)
 _STRUCTURE: Final = frozenset({"cycle", "self-reference", "unknown-step"})
-
-
-class ExecutionError(ToolplanError):
-    """A step failed, and `fail_fast` is set."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__("step-failed", message)
 
 
 class Execution(list[ToolResult]):
@@ -159,7 +151,6 @@ class Executor:
             ApprovalRequired: it has effects and was not approved.
             CannotRun: a tool has a description only and cannot be called.
             JournalError: the run cannot be saved.
-            ExecutionError: a step failed, and `fail_fast` is set.
         """
         asked, tools = Plan.from_json(plan).typed, self.toolbox
         retried = _with_retries(asked, tools, self.config.max_retries)
@@ -180,11 +171,6 @@ class Executor:
             _result(at, step, ended.steps.get(step.id, StepRun()), unfinished, log)
             for at, step in enumerate(steps)
         ]
-        if self.config.fail_fast:
-            for result, step in zip(results, steps, strict=True):
-                if result.error is not None and _state(ended, step) is StepState.FAILED:
-                    message = result.error.message
-                    raise ExecutionError(f"Step {result.step_index} failed: {message}")
         outputs = {
             step.id: replace(ended.steps[step.id], output=data_only(ended.steps[step.id].output))
             for step in steps
@@ -208,8 +194,6 @@ class Executor:
             events.append(event)
             if isinstance(event, _OVER) and on_step is not None:
                 on_step(sum(isinstance(each, _OVER) for each in events), len(plan.plan.steps))
-            if isinstance(event, StepFailed) and self.config.fail_fast and not limit.expired():
-                limit.reschedule(asyncio.get_running_loop().time())
 
         try:
             async with limit:
@@ -231,10 +215,6 @@ class Executor:
 
 def _approved(_: ExecutionPlan) -> bool:
     return True
-
-
-def _state(ended: Run, step: Step) -> StepState:
-    return ended.steps.get(step.id, StepRun()).state
 
 
 def _with_retries(plan: TypedPlan, tools: Toolbox, tries: int) -> TypedPlan:

@@ -31,7 +31,7 @@ from toolplan.storage.memory import Memory
 from toolplan_adapters._calls import call_user
 from toolplan_adapters.clear.analysis import Analysis, Analyzer, basic
 from toolplan_adapters.clear.errors import ClarificationNeeded, PlannerError
-from toolplan_adapters.clear.executor import Execution, ExecutionError, Executor
+from toolplan_adapters.clear.executor import Execution, Executor
 from toolplan_adapters.clear.plan import Plan
 from toolplan_adapters.clear.planner import planned
 from toolplan_adapters.clear.settings import OrchestratorConfig
@@ -124,7 +124,7 @@ _PERCENT: Final[Mapping[Stage, int]] = {
     "storing": 95,
     "complete": 100,
 }
-_NO_RUN: Final = (PlannerError, ExecutionError, CannotRun, ApprovalUsed, JournalError)
+_NO_RUN: Final = (PlannerError, CannotRun, ApprovalUsed, JournalError)
 """Errors of a plan that was not run to its end, except for a missing approval."""
 
 Given = TypeVarTuple("Given")

@@ -118,7 +118,6 @@ class ExecutorConfig(Settings):
         tool_timeout: for each attempt of a call.
         max_retries: the maximum number of attempts of a call, for tools that may be called twice.
         retry_delay: before the second attempt; doubled before each further one.
-        fail_fast: whether the first failure ends the run with an `ExecutionError`.
         total_timeout: for the whole plan.
     """
 
@@ -126,7 +125,6 @@ class ExecutorConfig(Settings):
     tool_timeout: PositiveFloat = 30_000.0
     max_retries: PositiveInt = 3
     retry_delay: NonNegativeFloat = 1_000.0
-    fail_fast: bool = False
     total_timeout: NonNegativeFloat = 300_000.0
 
 

@@ -119,12 +119,9 @@ class ContractPlanner:
             UnknownIntentError: no contract answers the class of the intent.
             StateError: the intent, or one of the four paths, is invalid.
         """
-        intent = intent_of(state.get("intent"))
-        tasks = self.tasks(intent)
-        why: list[Json] = [*reasons(intent, self.knowledge)]
-        note: Json = {"node": NODE, "wrote": [*WRITTEN], "knowledge": why}
-        routing = [task.contract.agent for task in tasks]
-        return written(state, [task.to_json() for task in tasks], routing, note)
+        plan = self.envelope(state)["plan"]
+        why: list[Json] = [*reasons(intent_of(state.get("intent")), self.knowledge)]
+        return written(state, plan, {"node": NODE, "wrote": [*WRITTEN], "knowledge": why})
 
     def tasks(self, intent: Intent) -> tuple[Task, ...]:
         """Return the tasks for an intent, in order.

@@ -197,17 +197,14 @@ def check_clear(intent: Intent) -> None:
         raise ClarificationNeeded(asked or "What should be assessed, and for what purpose?")
 
 
-def written(
-    state: Mapping[str, Json], tasks: Sequence[Json], routing: Sequence[Json], note: Json
-) -> dict[str, Json]:
-    """Return a deep copy of `state` with the four paths written.
+def written(state: Mapping[str, Json], plan: Json, note: Json) -> dict[str, Json]:
+    """Return a deep copy of `state` with `plan` in its plan, and `note` in its trace.
 
     Raises:
         StateError: one of the paths cannot be written.
     """
     copy = {key: copied(value) for key, value in state.items()}
-    plan = _object(copy.get("plan"), "/plan")
-    copy["plan"] = {**plan, "tasks": list(tasks), "routing": list(routing)}
+    copy["plan"] = {**_object(copy.get("plan"), "/plan"), **_object(plan, "/plan")}
     copy["trace"] = _traced(copy.get("trace"), [NODE], [note])
     return copy
 
