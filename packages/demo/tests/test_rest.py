@@ -6,11 +6,10 @@ import asyncio
 import http.client
 import json
 import re
-import socket
 import threading
-import time
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from queue import Queue
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -25,10 +24,11 @@ from toolplan.app.results import AskResult
 from toolplan.approval import ApprovalRequired, approve
 from toolplan.compiler import compile_plan
 from toolplan.engines import run
+from toolplan.http_server.serving import serve_http
 from toolplan.path import Json
 from toolplan.tools import Toolbox, ToolError
 from toolplan_demo import demo_tools
-from toolplan_demo.rest import DOCUMENT_PATH, MAX_BODY, server
+from toolplan_demo.rest import DOCUMENT_PATH, MAX_BODY, MAX_HEAD, application
 from toolplan_demo.rest_document import openapi_document
 from toolplan_demo.rest_routes import ROUTES
 from toolplan_offline import OfflinePlanner
@@ -93,18 +93,25 @@ class Api(NamedTuple):
 
 @contextmanager
 def serving(tools: Toolbox, *hosts: str) -> Generator[Api]:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        served = server(tools, port, allow_hosts=hosts)
-        thread = threading.Thread(target=served.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            while not served.started:
-                time.sleep(0.01)
-            yield Api(port)
-        finally:
-            served.should_exit = True
-            thread.join()
+    urls = Queue[str]()
+    served = application(tools, allow_hosts=hosts)
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(
+        serve_http(served, "127.0.0.1", 0, urls.put, most_head=MAX_HEAD), name="demo"
+    )
+
+    def run() -> None:
+        with suppress(asyncio.CancelledError):
+            loop.run_until_complete(task)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield Api(int(urls.get(timeout=30).rpartition(":")[2]))
+    finally:
+        loop.call_soon_threadsafe(task.cancel)
+        thread.join()
+        loop.close()
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Final, TypeAlias
 from urllib.parse import unquote_plus
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -22,6 +21,7 @@ from starlette.routing import Route as PathRoute
 from starlette.types import ASGIApp
 
 from toolplan.http_server.guard import Guard, Rules
+from toolplan.http_server.serving import serve_http
 from toolplan.path import Json
 from toolplan.schema import Violation
 from toolplan.tools import Tool, Toolbox, ToolError
@@ -72,19 +72,13 @@ def application(tools: Toolbox, *, allow_hosts: Collection[str] = ()) -> ASGIApp
     return Guard(served, rules, lambda _status, _code, message: _error(message))
 
 
-def server(
-    tools: Toolbox, port: int, host: str = LOOPBACK, *, allow_hosts: Collection[str] = ()
-) -> uvicorn.Server:
-    """Return the server of the API over `tools`; its `run` serves until it is stopped."""
-    settings = uvicorn.Config(
-        application(tools, allow_hosts=allow_hosts),
-        host=host,
-        port=port,
-        log_level="warning",
-        h11_max_incomplete_event_size=MAX_HEAD,
-        server_header=False,
-    )
-    return uvicorn.Server(settings)
+async def serve(tools: Toolbox, port: int, on_ready: Callable[[str], None] | None = None) -> None:
+    """Serve the API over `tools` on this machine until the task is cancelled.
+
+    Raises:
+        CannotServe: the port is in use.
+    """
+    await serve_http(application(tools), LOOPBACK, port, on_ready, most_head=MAX_HEAD)
 
 
 def _by_method(endpoints: Mapping[str, Endpoint]) -> Endpoint:
