@@ -190,15 +190,6 @@ def test_every_filter_gives_what_the_tool_gives(
     assert call(over_http, name, arguments) == call(same_tools, name, arguments)
 
 
-def test_a_list_is_rows_with_their_number(api: Api) -> None:
-    said = api.get("/api/shipments?date_from=2025-10-05&date_to=2025-10-12&limit=3")
-    assert said.status == 200
-    assert isinstance(said.value, dict)
-    assert said.value["count"] == 3
-    assert isinstance(said.data, list)
-    assert len(said.data) == 3
-
-
 @pytest.mark.parametrize(
     "path", ["shipments", "facilities", "contaminants-detected", "inspections"]
 )
@@ -208,15 +199,6 @@ def test_every_list_honours_its_limit(api: Api, path: str) -> None:
     assert isinstance(said.data, list)
     assert len(said.data) == 2
     assert api.get(f"/api/{path}?limit=0").status == 400
-
-
-def test_the_last_day_counts_to_its_end(api: Api) -> None:
-    """C-07."""
-    said = api.get("/api/contaminants-detected?date_from=2025-10-12&date_to=2025-10-12")
-    assert isinstance(said.data, list)
-    assert said.data
-    days = {str(each["detected_at"])[:10] for each in said.data if isinstance(each, dict)}
-    assert days == {"2025-10-12"}
 
 
 def test_an_empty_list_of_ids_means_none_of_them(over_http: Toolbox, same_tools: Toolbox) -> None:
