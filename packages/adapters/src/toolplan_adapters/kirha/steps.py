@@ -39,6 +39,10 @@ _PLACE: Final = re.compile(r"\{\{(?P<text>[0-9]+)\}\}|\{(?P<at>[0-9]+)\}")
 _LOOKS_LIKE_A_PLACE: Final = re.compile(r"\{([0-9]+)\}")
 _REF: Final = frozenset({"$fromStep", "$outputKey"})
 _TEMPLATE: Final = frozenset({"$fromTemplateString", "$values"})
+_FORMS: Final = (
+    "a reference is {'$fromStep': id, '$outputKey': path}, and a template"
+    " {'$fromTemplateString': text, '$values': [references]}"
+)
 
 
 class ValueSyntaxError(ToolplanError):
@@ -71,10 +75,23 @@ def read(value: Json, place: Path = ()) -> Value:
         ValueSyntaxError: an object that looks like a reference is not valid.
     """
     match value:
-        case dict() if value.keys() >= _REF:
-            return _read_ref(value, place)
-        case dict() if value.keys() >= _TEMPLATE and isinstance(value["$values"], list):
-            return _read_template(value, place)
+        case {"$fromStep": str() | int() as step, "$outputKey": str(key), **more} if (
+            not more and not isinstance(step, bool)
+        ):
+            try:
+                path = parse_path(without_gaps(key if key[:1] in ("", ".", "[") else f".{key}"))
+            except PathSyntaxError as error:
+                raise ValueSyntaxError(f"{key!r} is not a path: {error}", place) from None
+            return Ref(str(step), path)
+        case {"$fromTemplateString": str(text), "$values": list(values), **more} if (
+            not more and all(isinstance(each, dict) and each.keys() >= _REF for each in values)
+        ):
+            refs = [read(each, place) for each in values]
+            return _read_template(text, [each for each in refs if isinstance(each, Ref)])
+        case dict() if value.keys() >= _REF or isinstance(
+            value.get("$values") if value.keys() >= _TEMPLATE else None, list
+        ):
+            raise ValueSyntaxError(_FORMS, place)
         case dict():
             return object_(tuple((key, read(inner, (*place, key))) for key, inner in value.items()))
         case list():
@@ -103,29 +120,7 @@ def _shown_template(parts: tuple[str | Ref, ...]) -> Json:
     return {"$fromTemplateString": text, "$values": values}
 
 
-def _read_ref(fields: Mapping[str, Json], place: Path) -> Ref:
-    step, key = fields["$fromStep"], fields["$outputKey"]
-    if isinstance(step, int) and not isinstance(step, bool):
-        step = str(step)
-    if not isinstance(step, str) or not isinstance(key, str) or not fields.keys() <= _REF:
-        raise ValueSyntaxError("a reference is {'$fromStep': id, '$outputKey': path}", place)
-    dotted = key if key[:1] in ("", ".", "[") else f".{key}"
-    try:
-        return Ref(step, parse_path(without_gaps(dotted)))
-    except PathSyntaxError as error:
-        raise ValueSyntaxError(f"{key!r} is not a path: {error}", place) from None
-
-
-def _read_template(fields: Mapping[str, Json], place: Path) -> Value:
-    text, values = fields["$fromTemplateString"], fields["$values"]
-    if not isinstance(text, str) or not isinstance(values, list) or not fields.keys() <= _TEMPLATE:
-        message = "a template is {'$fromTemplateString': text, '$values': [...]}"
-        raise ValueSyntaxError(message, place)
-    refs = [
-        _read_ref(each, place) for each in values if isinstance(each, dict) and each.keys() >= _REF
-    ]
-    if len(refs) != len(values):
-        raise ValueSyntaxError("'$values' holds something other than references", place)
+def _read_template(text: str, refs: Sequence[Ref]) -> Value:
     parts: list[str | Ref] = []
     end = 0
     for found in _PLACE.finditer(text):
