@@ -109,22 +109,6 @@ def test_the_query_of_the_metadata_is_the_real_one() -> None:
     assert (made.metadata.query, made.metadata.timestamp[:4]) == ("mine", "2025")
 
 
-def test_a_dependency_that_only_a_reference_shows_is_in_the_plan() -> None:
-    """F000-20, C-15."""
-    text = plan_text(
-        {"tool": "facilities_list", "params": {"location": "Berlin"}},
-        {"tool": "shipments_list", "params": {"facility_id": "${step[0].data.*.id}"}},
-    )
-    made = plan(Provider(text))
-    assert [step.depends_on for step in made.steps] == [(), (0,)]
-
-
-def test_steps_that_wait_for_nothing_are_marked_as_parallel() -> None:
-    """F000-34, F000-42, C-14: derived from the dependencies, whatever the model says."""
-    text = plan_text(*({"tool": f"{name}_list"} for name in ("shipments", "facilities")))
-    assert [step.parallel for step in plan(Provider(text)).steps] == [True, True]
-
-
 def test_a_list_in_a_scalar_becomes_a_call_for_each_and_the_plan_says_so() -> None:
     """C-03: the recorded run called with one text made of nine ids."""
     text = plan_text(

@@ -238,13 +238,6 @@ def test_the_spelling_that_is_not_read_is_named() -> None:
     ]
 
 
-def test_a_plan_that_is_cut_off_is_never_completed() -> None:
-    """F002-7."""
-    with pytest.raises(PlanParseError, match=r"^invalid json parsing: ") as raised:
-        parse_plan('<plan>[{"toolName": "a"}, {"toolName"</plan>')
-    assert raised.value.diagnostics[0].code == "syntax"
-
-
 def test_a_text_that_is_one_reference_is_a_reference() -> None:
     """F002-8, C-31: it keeps the type of the value, which a template cannot."""
     assert argument("{0.location}") == {"$fromStep": "0", "$outputKey": "location"}

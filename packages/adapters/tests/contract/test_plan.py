@@ -13,7 +13,6 @@ from toolplan import parse
 from toolplan.path import Json
 from toolplan_adapters.contract import (
     ClarificationNeeded,
-    ContractPlanner,
     KnowledgeMode,
     StateError,
     UnknownIntentError,
@@ -283,9 +282,3 @@ def test_what_is_planned_is_text_of_the_dialect_state(name: str) -> None:
     assert [(step.id, step.tool, step.after) for step in parsed.plan.steps] == [
         (row.id, row.owner, row.depends_on) for row in rows(envelope)
     ]
-
-
-def test_a_mode_that_there_is_not_is_refused() -> None:
-    mode = json.loads('"sometimes"')
-    with pytest.raises(ValueError, match="'sometimes'"):
-        ContractPlanner(NETWORK_CONTRACTS, knowledge=mode)

@@ -16,7 +16,6 @@ from toolplan.events import Event, Failure, Run, StepRun, StepState
 from toolplan.path import Json
 from toolplan.planners import Attempt, Clarification, Draft, Question
 from toolplan.planners.fallback import FallbackChain
-from toolplan.testing import ScriptedPlanner
 from toolplan.tools import Effects, Tool
 from toolplan_adapters.contract import (
     ContractPlanner,
@@ -293,15 +292,6 @@ def test_a_follow_up_is_read_with_what_was_asked_before(episodes: Json, is_plann
             "config_best_practice_agent",
         ]
         assert steps[1]["args"]["scope"]["sites"] == ["DataCenter-1"]
-
-
-def test_in_a_chain_it_plans_what_the_others_cannot() -> None:
-    higher = ScriptedPlanner(Clarification("What is HQ?"))
-    chain = FallbackChain({"offline": higher, "contract": planner()})
-    question = Question("Assess HQ against best practices", TODAY)
-    proposal = asyncio.run(chain.propose(question, NETWORK_TOOLS, ()))
-    assert isinstance(proposal, Draft)
-    assert proposal.planner == "contract"
 
 
 def test_without_the_agents_tools_there_is_no_plan() -> None:
