@@ -19,13 +19,13 @@ from typing import Final, cast
 from msgspec import Struct, to_builtins
 
 from toolplan.compiler import fix
-from toolplan.diagnostics import ABOUT_KEYS, Diagnostic
+from toolplan.diagnostics import Diagnostic
 from toolplan.path import Json, Path, Segment
 from toolplan.plan import Plan, split_pointer
 from toolplan.rules import PlanContext
 from toolplan.schema import Absent, Schema, at, types_of
 from toolplan_adapters.kirha.errors import missing_step
-from toolplan_adapters.kirha.steps import AnyStep, Step, output_key, read_steps
+from toolplan_adapters.kirha.steps import Step, output_key
 from toolplan_adapters.kirha.tools import AnyTool, toolbox
 
 _CODES: Final[Mapping[str, str]] = {
@@ -88,7 +88,7 @@ class PlanValidationResult(Struct, frozen=True):
         return {"valid": self.valid, "errors": [each.to_json() for each in self.errors]}
 
 
-def is_valid_plan(steps: Sequence[AnyStep], tools: Iterable[AnyTool]) -> PlanValidationResult:
+def is_valid_plan(steps: Sequence[Step], tools: Iterable[AnyTool]) -> PlanValidationResult:
     """Check `steps` against `tools` and return all errors.
 
     Errors with a safe fix (`"5"` for a number) are left out, because `execute` applies it.
@@ -97,21 +97,14 @@ def is_valid_plan(steps: Sequence[AnyStep], tools: Iterable[AnyTool]) -> PlanVal
         ToolObjectError: one of `tools` is not a tool.
     """
     known = toolbox(tools)
-    plan, unread = read_steps(steps)
+    plan = Plan(tuple(step.typed for step in steps))
     context = PlanContext(plan, known)
-    errors = [
-        PlanValidationError("type_mismatch", each.message, each.step, each.tool, each.argument)
-        for each in unread
-    ]
-    # what stands in place of an unread part is wrong by itself; it has been reported already
-    places = tuple(f"{each.pointer}/" for each in unread)
-    errors += (
+    errors = tuple(
         _error(each, context)
         for each in fix(plan, known).diagnostics
-        if (each.blocks or each.code == "output-schema")
-        and (each.code in ABOUT_KEYS or not f"{each.pointer}/".startswith(places))
+        if each.blocks or each.code == "output-schema"
     )
-    return PlanValidationResult(not errors, tuple(errors))
+    return PlanValidationResult(not errors, errors)
 
 
 def _error(diagnostic: Diagnostic, context: PlanContext) -> PlanValidationError:
