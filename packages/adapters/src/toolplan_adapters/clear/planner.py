@@ -127,9 +127,8 @@ class PlannerAgent:
     async def plan(self, query: str, context: Json = None) -> Plan:
         """Return a checked plan for `query`.
 
-        `context` is the conversation, in the shape of `toolplan.planners.Question`; its plans may
-        be in Clear AI's form. If it holds a plan or an open question, a follow-up to it needs no
-        model.
+        `context` is the conversation, in the shape of `toolplan.planners.Question`. If it holds a
+        plan or an open question, a follow-up to it needs no model.
 
         Raises:
             ClarificationNeeded: the question is not precise enough.
@@ -137,7 +136,7 @@ class PlannerAgent:
                 attempt.
         """
         today = self._today()
-        background = self._context() if context is None else _with_canonical_plans(context)
+        background = self._context() if context is None else context
         notes: dict[str, Json] = {"query": query, "reference_date": today.isoformat()}
         attempts = self.config.max_retries
         app = App(self.toolbox, self._planner, attempts=attempts, metadata=notes, clock=self._clock)
@@ -316,27 +315,6 @@ def _decided(pending: Pending, text: str) -> Proposal | None:
     if _YES.fullmatch(said) or _NO.fullmatch(said):
         return Clarification("What would you like instead?", pending.options)
     return None
-
-
-def _with_canonical_plans(context: Json) -> Json:
-    """Return `context` with the plans of its episodes in the canonical form.
-
-    Raises:
-        PlannerError: a plan cannot be read.
-    """
-    episodes = context.get("episodic") if isinstance(context, dict) else None
-    if not isinstance(context, dict) or not isinstance(episodes, list):
-        return context
-
-    def canonical(episode: Json) -> Json:
-        plan = episode.get("plan") if isinstance(episode, dict) else None
-        if not isinstance(episode, dict) or plan is None:
-            return episode
-        if isinstance(plan, dict) and "toolplan" in plan:
-            return episode
-        return {**episode, "plan": dump(Plan.from_json(plan).typed)}
-
-    return {**context, "episodic": [canonical(each) for each in episodes]}
 
 
 def _reads(draft: Draft, dialect: str) -> bool:

@@ -24,8 +24,11 @@ from toolplan.answer import Thresholds
 from toolplan.errors import ToolplanError
 from toolplan.summary.form import Format
 from toolplan.summary.prompt import Tone
+from toolplan_adapters.clear.tools import AnyTool
 
-_CONFIG: Final = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+_CONFIG: Final = ConfigDict(
+    extra="forbid", strict=True, allow_inf_nan=False, arbitrary_types_allowed=True
+)
 _INNER_CAPITALS: Final = re.compile(r"(?<=[a-z0-9])[A-Z]+")
 _VARIABLES: Final[Mapping[str, str]] = {
     **{name: f"PLANNER_{name.upper()}" for name in ("temperature", "max_tokens", "max_retries")},
@@ -92,7 +95,7 @@ class PlannerConfig(Settings):
     enable_caching: bool = True
     cache_max_size: PositiveInt = 100
     cache_ttl: NonNegativeFloat = 3_600_000.0
-    available_tools: Mapping[str, Any] = Field(default_factory=dict[str, Any])
+    available_tools: Mapping[str, AnyTool] = Field(default_factory=dict[str, AnyTool])
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str]) -> Self:

@@ -15,7 +15,6 @@ from toolplan.path import Json, json_type
 from toolplan.sources.modules import load_module_tools
 from toolplan.sources.python import StatedEffects
 from toolplan.tools import Arguments, Effects, Tool, Toolbox, ToolError, ToolObjectError
-from toolplan_adapters._convert import Misfit, convert
 
 FAILED: Final = "EXECUTION_FAILED"
 TIMED_OUT: Final = "TIMEOUT"
@@ -38,7 +37,7 @@ _OF_RESULTS: Final[Mapping[str, Json]] = {
 """The schemas of what a `ToolResult` has beside its data."""
 
 
-class ToolInfo(Struct, frozen=True, forbid_unknown_fields=True):
+class ToolInfo(Struct, frozen=True):
     """A tool with the names of its parameters only: enough to plan with."""
 
     name: str
@@ -184,8 +183,7 @@ class BaseTool(ABC):
         )
 
 
-AnyTool: TypeAlias = BaseTool | ToolInfo | Tool | Mapping[str, Json]
-"""A mapping is a tool object, or has the fields of `ToolInfo` in either spelling."""
+AnyTool: TypeAlias = BaseTool | ToolInfo | Tool
 
 
 class MCPServer:
@@ -241,23 +239,7 @@ def demo_tools() -> Toolbox:
 
 
 def as_tool(tool: AnyTool) -> Tool:
-    """Return `tool` as a `Tool`.
-
-    Raises:
-        ToolObjectError: a mapping has no name, or fields of another kind.
-    """
-    if isinstance(tool, Mapping):
-        if "params" not in tool:
-            return Tool.from_json(dict(tool))
-        spelled = {"requiredParams": "required_params"}
-        try:
-            tool = convert({spelled.get(name, name): tool[name] for name in tool}, ToolInfo)
-        except Misfit as error:
-            raise ToolObjectError(
-                f"A tool in a mapping: {error}",
-                "It has 'name', 'description', 'params' and 'requiredParams' (lists of names), or"
-                " is a tool object with 'input_schema'.",
-            ) from None
+    """Return `tool` as a `Tool`."""
     return tool if isinstance(tool, Tool) else tool.tool()
 
 
