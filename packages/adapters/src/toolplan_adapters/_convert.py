@@ -23,7 +23,7 @@ _CLEARER: Final = {
 }
 
 
-class Misfit(ValueError):
+class ConversionError(ValueError):
     """A value that does not fit its type. `pointer` is its place."""
 
     def __init__(self, pointer: str, message: str) -> None:
@@ -35,7 +35,7 @@ def convert(value: Json, kind: type[T]) -> T:
     """Return `value` as a struct of type `kind`.
 
     Raises:
-        Misfit: a field is missing, unknown or of the wrong type.
+        ConversionError: a field is missing, unknown or of the wrong type.
     """
     try:
         return msgspec.convert(value, kind)
@@ -48,4 +48,4 @@ def convert(value: Json, kind: type[T]) -> T:
         known = place.partition("$")[2].partition("[...]")[0]  # keys of mappings are not known
         tokens = re.findall(r"[^.\[\]`]+", known)
         tokens += re.findall(r"unknown field `(.*)`", message)
-        raise Misfit("".join(f"/{token}" for token in tokens), f"{message}.") from None
+        raise ConversionError("".join(f"/{token}" for token in tokens), f"{message}.") from None

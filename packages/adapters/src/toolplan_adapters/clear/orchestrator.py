@@ -304,7 +304,8 @@ class Orchestrator:
 
     async def _handle(self, request: _Request, approve: str) -> Response:
         request.report("context-loading", "Looking up what was said before.")
-        memory, config, plan = self._memory if request.session else None, self.config, None
+        config, plan = self.config, None
+        memory = self._memory if request.session else None
         background: Json = None
         proposal: Proposal | None = None
         if memory is not None and config.enable_context_loading:

@@ -30,12 +30,11 @@ _CONFIG: Final = ConfigDict(
     extra="forbid", strict=True, allow_inf_nan=False, arbitrary_types_allowed=True
 )
 _INNER_CAPITALS: Final = re.compile(r"(?<=[a-z0-9])[A-Z]+")
+_FROM_ENVIRONMENT: Final = (
+    "temperature", "max_tokens", "max_retries", "enable_caching", "cache_max_size", "cache_ttl",
+)  # fmt: skip
 _VARIABLES: Final[Mapping[str, str]] = {
-    **{name: f"PLANNER_{name.upper()}" for name in ("temperature", "max_tokens", "max_retries")},
-    **{
-        name: f"PLANNER_{name.upper()}"
-        for name in ("enable_caching", "cache_max_size", "cache_ttl")
-    },
+    **{name: f"PLANNER_{name.upper()}" for name in _FROM_ENVIRONMENT},
     "validate_tool_availability": "PLANNER_VALIDATE_TOOLS",
 }
 

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from toolplan.path import Json
 from toolplan.yaml_text import YamlError, read_yaml
-from toolplan_adapters._convert import Misfit, convert
+from toolplan_adapters._convert import ConversionError, convert
 from toolplan_adapters.contract.contracts import Contract, ContractError, Contracts
 
 SUFFIXES: Final = (".yaml", ".yml", ".md")
@@ -52,7 +52,7 @@ def read_text(name: str, text: str) -> Contract:
         raise ContractError(f"{name}:{error.line + first - 1}: {error}") from None
     try:
         return _contract(value, name)
-    except Misfit as error:
+    except ConversionError as error:
         near = error.pointer
         while near and near not in lines:
             near = near.rpartition("/")[0]
@@ -63,7 +63,7 @@ def read_text(name: str, text: str) -> Contract:
 def _contract(value: Json, name: str) -> Contract:
     if isinstance(value, dict):
         if "place" in value:  # a field of the struct that is no field of a file
-            raise Misfit("/place", "Object contains unknown field `place`.")
+            raise ConversionError("/place", "Object contains unknown field `place`.")
         value = {**value, "place": name}
     return convert(value, Contract)
 

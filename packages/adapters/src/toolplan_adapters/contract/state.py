@@ -15,7 +15,7 @@ from msgspec import Struct
 from toolplan.errors import ToolplanError
 from toolplan.events import Event, Run, StepRun, StepState, fold
 from toolplan.path import Json, copied, json_type
-from toolplan_adapters._convert import Misfit, Text, convert
+from toolplan_adapters._convert import ConversionError, Text, convert
 
 NEEDS_CLARIFICATION: Final = "unknown_or_needs_clarification"
 LEAST_CONFIDENCE: Final = 0.5
@@ -182,7 +182,7 @@ def intent_of(fields: Json) -> Intent:
     """
     try:
         return convert(_without_nulls(fields), Intent)
-    except Misfit as error:
+    except ConversionError as error:
         raise StateError(f"/intent{error.pointer}: {error}") from None
 
 
