@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
-from datetime import date
 from itertools import product
 from typing import ClassVar
 
@@ -13,7 +11,7 @@ import pytest
 
 from packages.adapters.tests.doubles import NOW, ONE_STEP, TODAY, Naps, Provider, plan_text
 from toolplan.path import Json
-from toolplan.tools import Arguments, ToolObjectError
+from toolplan.tools import Arguments
 from toolplan_adapters.clear import (
     Analyzer,
     BaseTool,
@@ -22,12 +20,12 @@ from toolplan_adapters.clear import (
     Orchestrator,
     PlannerAgent,
     PlannerError,
+    SettingError,
     Summarizer,
     ToolInfo,
     ToolResult,
     register_all_tools,
 )
-from toolplan_adapters.clear.tools import as_tool
 from toolplan_demo import demo_tools
 
 CONTAMINATED = plan_text({"tool": "shipments_list", "params": {"has_contaminants": True}})
@@ -93,80 +91,14 @@ def test_a_registered_tool_is_planned_with_and_runs_once_its_plan_is_approved() 
     asyncio.run(program())
 
 
-TOOL_INFO: dict[str, Json] = {
-    "name": "depots",
-    "description": "Query depots",
-    "params": ["city", "since"],
-    "requiredParams": [],
-}
-
-
-@pytest.mark.parametrize(
-    "info",
-    [
-        TOOL_INFO,
-        {**TOOL_INFO, "requiredParams": ["city"]},
-        {"name": "depots", "params": ["city"]},
-        {"name": "depots", "params": ["city"], "required_params": ["city"]},
-        {"name": "depots", "params": [], "requiredParams": ["city"]},
-        ToolInfo("depots", "Query depots", ("city",)),
-        {"name": "depots", "description": "", "inputSchema": {"properties": {"city": {}}}},
-        {"name": "depots", "description": "", "input_schema": {"properties": {"city": {}}}},
-    ],
-)
-def test_tools_may_be_plain_objects(info: ToolInfo | dict[str, Json]) -> None:
+def test_tools_may_be_the_names_of_their_parameters() -> None:
     """Seed 003, `initializeAvailableTools`."""
+    depots = ToolInfo("depots", "Query depots", ("city", "since"), ("city",))
     provider = Provider(plan_text({"tool": "depots", "params": {"city": "Oslo"}}))
-    made = asyncio.run(planner(provider, availableTools={"depots": info}).plan("depots in Oslo"))
+    made = asyncio.run(planner(provider, availableTools={"depots": depots}).plan("depots in Oslo"))
     assert made.steps[0].params == {"city": "Oslo"}
-
-
-@pytest.mark.parametrize(
-    "info",
-    [
-        {"params": ["city"]},
-        {"name": "depots", "params": "city"},
-        {"name": "depots", "params": [1]},
-        {"name": "depots", "params": ["city"], "requiredParams": "city"},
-        {"name": "depots", "params": ["city"], "parms": []},
-        {"name": "depots", "params": ["city"], "description": 3},
-    ],
-)
-def test_an_object_that_is_no_tool_is_refused(info: dict[str, Json]) -> None:
-    with pytest.raises(ToolObjectError):
-        as_tool(info)
-
-
-EPISODES: list[Json] = [
-    {"steps": [{"tool": "facilities_list", "params": {"location": "Berlin"}}]},
-    {
-        "steps": [{"tool": "facilities_list", "params": {"location": "Berlin"}, "depends_on": []}],
-        "metadata": {"query": "q", "timestamp": "2025-10-12T06:00:00.000Z"},
-    },
-    {
-        "toolplan": 1,
-        "steps": [{"id": "a", "tool": "facilities_list", "args": {"location": "Berlin"}}],
-    },
-    plan_text({"tool": "facilities_list", "params": {"location": "Berlin"}}),
-]
-
-
-@pytest.mark.parametrize("plan", EPISODES)
-def test_a_plan_in_an_episode_may_be_in_clear_ais_form(plan: Json) -> None:
-    """Seed 000, *Context-Aware Planning*: the follow-up changes that plan, without a model."""
-    context: Json = {"episodic": [{"query": "Get facilities in Berlin", "plan": plan}]}
-    provider = Provider(ONE_STEP)
-    made = asyncio.run(planner(provider).plan("The same for Munich", context))
-    assert [(step.tool, step.params) for step in made.steps] == [
-        ("facilities_list", {"location": "Munich"})
-    ]
-    assert provider.calls == 0
-
-
-def test_a_plan_in_an_episode_that_is_none_is_named() -> None:
-    context: Json = {"episodic": [{"query": "q", "plan": {"steps": "none"}}]}
-    with pytest.raises(PlannerError, match="cannot be read"):
-        asyncio.run(planner(Provider(ONE_STEP)).plan("The same for Munich", context))
+    with pytest.raises(SettingError):
+        planner(provider, availableTools={"depots": {"name": "depots"}})
 
 
 WRONG = {
@@ -205,10 +137,3 @@ def test_the_last_request_that_is_allowed_may_give_the_plan(faults: tuple[str, .
     made = asyncio.run(planner(provider, maxRetries=3).plan("test"))
     assert [step.tool for step in made.steps] == ["shipments_list"]
     assert provider.calls == 3
-
-
-def test_the_wire_form_of_a_plan_is_read_again() -> None:
-    made = asyncio.run(planner(Provider(CONTAMINATED)).plan("test"))
-    again = json.loads(json.dumps(made.to_json()))
-    results = asyncio.run(Executor(demo_tools(date(2025, 10, 12), rows=20)).execute(again))
-    assert [result.success for result in results] == [True]

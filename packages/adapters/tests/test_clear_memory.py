@@ -4,56 +4,32 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from packages.adapters.tests.doubles import Provider, plan_text
 from packages.adapters.tests.orchestrated import CONTAMINATED, ask, orchestrator
 from toolplan.path import Json
-from toolplan.storage.memory import Episode, Recollection, SqliteMemory
+from toolplan.storage.memory import Memory, SqliteMemory
 from toolplan.testing import Raises, ScriptedTools
 
 
-class LostMemory:
-    """A memory that fails in every call, after `delay_s` seconds."""
+def lost_memory(delay_s: float = 0.0) -> Memory:
+    """Return a memory that fails in every call, after `delay_s` seconds."""
 
-    def __init__(self, delay_s: float = 0.0) -> None:
-        self._delay_s = delay_s
-
-    def _fail(self) -> None:
-        time.sleep(self._delay_s)
+    def fail(*_: object) -> None:
+        time.sleep(delay_s)
         raise ConnectionError("no memory")
 
-    def semantic(self, query: str, session: str, limit: int = 3) -> tuple[Recollection, ...]:
-        self._fail()
-        return ()
-
-    def episodic(
-        self, session: str, limit: int = 5, entities: tuple[str, ...] = ()
-    ) -> tuple[Episode, ...]:
-        self._fail()
-        return ()
-
-    def entities(self, session: str) -> tuple[str, ...]:
-        self._fail()
-        return ()
-
-    def remember(self, session: str, episode: Episode) -> None:
-        self._fail()
-
-    def recall(self, session: str, query: str) -> Json:
-        self._fail()
-        return None
-
-    def forget(self, session: str) -> None:
-        self._fail()
+    return Mock(recall=fail, remember=fail)
 
 
 @pytest.mark.parametrize("delay_s", [0, 0.3])
 def test_without_memory_the_question_stands_for_itself(delay_s: float) -> None:
     """The original threw from its own error path when memory was down (behaviours 2.10)."""
     limit = 100 if delay_s else 5_000
-    made = orchestrator(Provider(CONTAMINATED), memory=LostMemory(delay_s), memoryTimeout=limit)
+    made = orchestrator(Provider(CONTAMINATED), memory=lost_memory(delay_s), memoryTimeout=limit)
     response = ask(made, session="s")
     assert response.status == "answered"
     assert len(response.metadata.degraded) == 2
@@ -65,7 +41,9 @@ def test_without_memory_the_question_stands_for_itself(delay_s: float) -> None:
 def test_a_failure_is_still_reported_when_memory_is_down_as_well() -> None:
     tools = ScriptedTools()
     tools.add("broken", Raises(ValueError("no power")))
-    made = orchestrator(Provider(plan_text({"tool": "broken"})), tools.toolbox, memory=LostMemory())
+    made = orchestrator(
+        Provider(plan_text({"tool": "broken"})), tools.toolbox, memory=lost_memory()
+    )
     response = ask(made, session="s")
     assert (response.status, response.metadata.error) == ("failed", True)
     assert "no power" in response.message

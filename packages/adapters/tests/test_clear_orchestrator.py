@@ -177,7 +177,7 @@ def test_a_summary_does_not_need_a_model() -> None:
 
 @pytest.mark.parametrize("settings", [{"format": "html"}, {"tone": "rude"}, {"maxLength": 0}])
 def test_a_setting_of_summaries_that_does_not_fit_is_reported(settings: dict[str, object]) -> None:
-    with pytest.raises(SettingError, match=r" is .*, not "):
+    with pytest.raises(SettingError, match=r" is .*: Input should be "):
         SummarizerConfig.of(settings)
 
 
@@ -286,28 +286,6 @@ def test_a_provider_that_blocks_is_given_up_too() -> None:
     response = ask(made)
     until.set()
     assert response.status == "timed-out"
-
-
-def test_a_query_is_given_up_with_whoever_waits_for_it() -> None:
-    tools, provider = hanging()
-    made = orchestrator(provider, tools.toolbox)
-
-    async def main() -> None:
-        running = asyncio.Event()
-
-        def listen(progress: Progress) -> None:
-            if progress.stage == "executing":
-                running.set()
-
-        query = asyncio.create_task(made.handle_query("x", on_progress=listen))
-        await running.wait()
-        query.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await query
-
-    asyncio.run(main())
-    assert tools.cancelled in ([], ["hangs"])  # the call may not have begun
-    assert made.cancel_query("r1") is False
 
 
 def test_a_stage_has_a_time_of_its_own() -> None:

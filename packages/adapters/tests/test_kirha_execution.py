@@ -213,22 +213,3 @@ def test_a_plan_whose_tools_may_change_something_needs_approval() -> None:
 def test_a_tool_without_a_handler_cannot_run() -> None:
     with pytest.raises(CannotRun, match="'t'"):
         execute(plan(step("t")), Tool("t", "", OPEN, effects="read"))
-
-
-def test_handlers_need_no_coroutine_and_mappings_are_tools() -> None:
-    """F002-2."""
-
-    def total(arguments: dict[str, int]) -> int:
-        return arguments["a"] + arguments["b"]
-
-    made = plan(step("add", a=1, b=2))
-    add: dict[str, object] = {
-        "name": "add",
-        "description": "",
-        "inputSchema": '{"type": "object", "properties": {"a": {}, "b": {}}}',
-        "outputSchema": '{"type": "number"}',
-        "handler": total,
-        "effects": "read",
-    }
-    (result,) = asyncio.run(made.execute(tools=[add]))
-    assert result.output == 3

@@ -157,23 +157,11 @@ def test_temperature_and_tokens_can_be_set() -> None:
     assert (model.requests[0].temperature, model.requests[0].max_tokens) == (0.3, 99)
 
 
-def test_a_reply_without_a_plan_gives_none() -> None:
-    """F002-3."""
-    assert generate("I cannot do that.") is None
-    assert parse_plan("[]") is None
-    assert parse_plan("") is None
-
-
 @pytest.mark.parametrize("reply", ["", " \n", "<plan>[]</plan>"])
 def test_an_empty_reply_and_an_empty_plan_are_no_plan(reply: str) -> None:
     """F002-3."""
     with pytest.raises(PlannerError, match=r"^No plan generated$"):
         generate(reply)
-
-
-def test_thinking_without_a_plan_gives_none() -> None:
-    """F002-3."""
-    assert generate("<think>I do not know.</think>") is None
 
 
 @pytest.mark.parametrize(
@@ -220,14 +208,6 @@ def test_any_endpoint_that_is_compatible_will_do() -> None:
 # Reading
 
 
-@pytest.mark.parametrize("key", ["toolName", "tool"])
-@pytest.mark.parametrize("args", ["arguments", "args", "params", "parameters"])
-def test_other_names_of_fields_are_read(key: str, args: str) -> None:
-    """F002-5."""
-    (step,) = steps({key: "t", args: {"x": 1}}).steps
-    assert (step.tool_name, step.arguments) == ("t", {"x": 1})
-
-
 @pytest.mark.parametrize(
     ("item", "tool", "arguments"),
     [
@@ -258,74 +238,10 @@ def test_the_spelling_that_is_not_read_is_named() -> None:
     ]
 
 
-def test_arguments_may_be_missing() -> None:
-    """F002-5."""
-    assert steps({"toolName": "t"}).steps[0].arguments == {}
-
-
-def test_a_step_without_a_tool_and_an_object_for_a_list_are_errors() -> None:
-    """F002-5."""
-    with pytest.raises(PlanParseError, match="toolName"):
-        steps({"arguments": {}})
-    with pytest.raises(PlanParseError, match="invalid json parsing"):
-        parse_plan('<plan>{"toolName": "t"}</plan>')
-
-
-def test_the_first_plan_wins_and_noise_is_passed_over() -> None:
-    """F002-4, F002-7."""
-    text = """Well: <plan>
-```json
-Here you are:
-[{toolName: 'a', arguments: {x: 1,},},]
-```
-</plan><plan>[{"toolName": "b"}]</plan>"""
-    plan = parse_plan(text)
-    assert plan is not None
-    assert [each.tool_name for each in plan.steps] == ["a"]
-    assert plan.steps[0].arguments == {"x": 1}
-
-
-def test_a_plan_that_is_cut_off_is_never_completed() -> None:
-    """F002-7."""
-    with pytest.raises(PlanParseError, match=r"^invalid json parsing: ") as raised:
-        parse_plan('<plan>[{"toolName": "a"}, {"toolName"</plan>')
-    assert raised.value.diagnostics[0].code == "syntax"
-
-
-def test_references_in_text_become_templates_with_places_counted_anew() -> None:
-    """F002-8."""
-    assert argument("Weather in {1.city}: {0.temperature}°C {1.city}") == {
-        "$fromTemplateString": "Weather in {0}: {1}°C {2}",
-        "$values": [
-            {"$fromStep": "1", "$outputKey": "city"},
-            {"$fromStep": "0", "$outputKey": "temperature"},
-            {"$fromStep": "1", "$outputKey": "city"},
-        ],
-    }
-    assert argument("{0}{1}") == {
-        "$fromTemplateString": "{0}{1}",
-        "$values": [{"$fromStep": str(at), "$outputKey": ""} for at in range(2)],
-    }
-
-
 def test_a_text_that_is_one_reference_is_a_reference() -> None:
     """F002-8, C-31: it keeps the type of the value, which a template cannot."""
     assert argument("{0.location}") == {"$fromStep": "0", "$outputKey": "location"}
     assert argument("{1}") == {"$fromStep": "1", "$outputKey": ""}
-
-
-def test_reference_objects_stand_anywhere() -> None:
-    """F002-9."""
-    ref: Json = {"fromStep": 0, "outputKey": "a.b"}
-    read: Json = {"$fromStep": "0", "$outputKey": "a.b"}
-    assert argument({"in": [ref, {"deep": ref}]}) == {"in": [read, {"deep": read}]}
-
-
-@pytest.mark.parametrize("value", [{"fromStep": 0}, {"outputKey": "a"}, {"fromStep": "x", "a": 1}])
-def test_an_object_with_one_of_the_two_keys_is_data(value: Json) -> None:
-    """F002-9."""
-    assert argument(value) == value
-    assert argument({"in": [value]}) == {"in": [value]}
 
 
 def test_a_reference_object_with_more_in_it_is_an_error() -> None:
@@ -365,12 +281,6 @@ def test_every_form_of_a_path_is_read_and_one_is_shown(written: str, shown: str)
         "$fromStep": "0",
         "$outputKey": shown,
     }
-
-
-def test_empty_segments_in_text_are_dropped_as_well() -> None:
-    """F002-11."""
-    assert argument("in {0..foo..bar.}!") == argument("in {0.foo.bar}!")
-    assert argument("{0.} {1...}") == "{0.} {1...}"
 
 
 def test_a_plan_can_be_written_in_the_canonical_form() -> None:

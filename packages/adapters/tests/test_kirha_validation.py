@@ -180,44 +180,13 @@ def test_steps_that_wait_for_themselves_can_never_start(items: list[Json]) -> No
     assert {each.code for each in errors(*items)} == {"dependency_step_missing"}
 
 
-def test_a_step_that_is_not_there_in_the_wire_form() -> None:
+def test_a_step_that_is_not_there() -> None:
     """F002-9, F002-13: `dependency_step_missing`."""
-    step: dict[str, Json] = {
-        "stepId": "0",
-        "toolName": "show",
-        "arguments": {"text": {"$fromStep": "7", "$outputKey": "a"}},
-    }
-    result = is_valid_plan([step], TOOLS)
-    (error,) = result.errors
+    steps = plan(FIRST, show(text="{0.city}")).steps
+    (error,) = is_valid_plan(steps[1:], TOOLS).errors
     assert error.code == "dependency_step_missing"
-    assert error.message == "Invalid dependency reference: step 7 not found"
-    assert (error.from_step_id, error.output_path, error.argument_path) == ("7", "a", "text")
-
-
-def test_the_wire_form_of_steps_is_as_good_as_the_steps() -> None:
-    """F002-12."""
-    made = plan(FIRST, show(text="{{0}} {0.town} {1}", style={"colour": "{0.city}"}))
-    wire = [json.loads(json.dumps(each.to_json())) for each in made.steps]
-    assert is_valid_plan(wire, TOOLS) == is_valid_plan(made.steps, TOOLS)
-    assert is_valid_plan(wire, TOOLS).valid is False
-
-
-@pytest.mark.parametrize(
-    "step",
-    [
-        {"stepId": "0"},
-        {"toolName": "show", "arguments": []},
-        {"stepId": 0, "toolName": "show"},
-        {"toolName": "show", "arguments": {"text": {"$fromStep": [], "$outputKey": "a"}}},
-        {"toolName": "show", "arguments": {"text": {"$fromStep": "0", "$outputKey": "a b"}}},
-        {"toolName": "show", "arguments": {"text": {"$fromTemplateString": 1, "$values": []}}},
-        {"toolName": "show", "arguments": {"text": {"$fromTemplateString": "", "$values": [1]}}},
-    ],
-)
-def test_what_is_no_step_is_reported(step: dict[str, Json]) -> None:
-    result = is_valid_plan([step], TOOLS)
-    assert result.valid is False
-    assert result.errors[0].step_id == "0"
+    assert error.message == "Invalid dependency reference: step 0 not found"
+    assert (error.from_step_id, error.output_path, error.argument_path) == ("0", "city", "text")
 
 
 DEEP = Tool(
@@ -243,92 +212,31 @@ DEEP = Tool(
         ({"extra": [1]}, "style.extra", None),
         ({"parts": {"a": 1}}, "style.parts", "object"),
         ({"0": [[1]]}, 'style["0"]', "array"),
-        ({"parts": [{"size": {"$fromStep": "0", "$outputKey": "city"}}]}, 0, "string"),
-        ({"parts": [{"size": {"$fromStep": "0", "$outputKey": "town"}}]}, 0, None),
-        ({"parts": [{"size": {"$fromStep": "9", "$outputKey": "city"}}]}, 0, None),
-        ({"parts": [{"size": {"$fromStep": 1.5, "$outputKey": "city"}}]}, 0, None),
-        ({"parts": [{"size": {"$fromStep": "0", "$outputKey": "a[["}}]}, 0, None),
-        ({"parts": [{"size": {"$fromTemplateString": "{0}", "$values": [1]}}]}, 0, None),
+        ({"parts": [{"size": {"fromStep": 0, "outputKey": "city"}}]}, 0, "string"),
+        ({"parts": [{"size": {"fromStep": 0, "outputKey": "town"}}]}, 0, None),
     ],
 )
 def test_the_place_of_a_nested_argument_is_the_whole_path(
     style: Json, place: str | int, actual: str | None
 ) -> None:
     """F002-12: the path has the form of an `$outputKey`, with `[0]` for the first of a list."""
-    items: list[dict[str, Json]] = [
-        {"stepId": "0", "toolName": "places", "arguments": {"query": "x"}},
-        {"stepId": "1", "toolName": "deep", "arguments": {"style": style}},
-    ]
-    (error,) = is_valid_plan(items, [PLACES, DEEP]).errors
+    deep: Json = {"toolName": "deep", "arguments": {"style": style}}
+    (error,) = errors(FIRST, deep, tools=[PLACES, DEEP])
     assert error.argument_path == (place or "style.parts[0].size")
     assert (error.tool_name, error.actual_type) == ("deep", actual)
-
-
-def test_a_bad_reference_hides_no_other_error() -> None:
-    """F002-12, F002-13: all errors are collected, those of other steps and arguments too."""
-    bad: Json = {"$fromStep": [], "$outputKey": "a"}
-    items: list[dict[str, Json]] = [
-        {"stepId": "0", "toolName": "show", "arguments": {"text": bad, "colour": bad, "size": "x"}},
-        {"stepId": "1", "toolName": "nothing"},
-        {"stepId": "2"},
-    ]
-    found = is_valid_plan(items, TOOLS).errors
-    assert [(each.step_id, each.code, each.argument_path) for each in found] == [
-        ("0", "type_mismatch", "text"),
-        ("0", "type_mismatch", "colour"),
-        ("2", "type_mismatch", None),
-        ("0", "input_key_missing", "colour"),
-        ("0", "type_mismatch", "size"),
-        ("1", "tool_not_found", None),
-    ]
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        {"$fromStep": "0"},
-        {"$outputKey": "a"},
-        {"$fromTemplateString": "a {0}"},
-        {"$fromTemplateString": "a {0}", "$values": {}},
-        {"$values": []},
-    ],
-)
-def test_an_object_with_one_of_the_two_keys_is_data(value: Json) -> None:
-    """F002-9."""
-    take = Tool("take", "", schema(value={"type": "object", "additionalProperties": True}))
-    step: dict[str, Json] = {"stepId": "0", "toolName": "take", "arguments": {"value": value}}
-    assert is_valid_plan([step], [take]).errors == ()
 
 
 @pytest.mark.parametrize(
     ("given", "path", "taken", "is_fine"),
     [
         ({"anyOf": [schema(a=STRING), schema(b=STRING)]}, "a", STRING, True),
-        (
-            {"oneOf": [{"type": "null"}, {"type": "object", "properties": {"a": STRING}}]},
-            "a",
-            None,
-            1,
-        ),
         ({"type": ["object", "null"], "properties": {"a": STRING}}, "a", STRING, True),
         ({"type": "object", "properties": {"a": {"enum": ["x"]}}}, "a", STRING, True),
         ({"type": "object", "properties": {"a": {"const": 5}}}, "a", NUMBER, True),
         ({"type": "object", "properties": {"a": {"const": 5}}}, "a", STRING, False),
-        (
-            {"type": "object", "properties": {"a": {"prefixItems": [STRING]}}},
-            "a",
-            {"type": "array"},
-            1,
-        ),
         ({"type": "object", "properties": {}}, "any.key", STRING, True),
         ({"type": "object", "additionalProperties": NUMBER}, "any", NUMBER, True),
         ({"type": "object", "additionalProperties": NUMBER}, "any", STRING, False),
-        (
-            {"type": "object", "properties": {"a": {"type": ["string", "number"]}}},
-            "a",
-            NUMBER,
-            True,
-        ),
         ({"type": "object", "properties": {"a": NUMBER}}, "b", NUMBER, False),
     ],
 )
@@ -346,27 +254,6 @@ def test_schemas_are_read_as_types(given: Json, path: str, taken: Json, is_fine:
         tools=tools,
     )
     assert (found == ()) is bool(is_fine)
-
-
-def test_a_later_step_may_be_referred_to() -> None:
-    """F002-14."""
-    assert errors(show(text="{1.city}"), FIRST) == ()
-
-
-def test_objects_fit_where_what_is_needed_is_there() -> None:
-    """F002-14: optional fields may be absent, and more fields than expected do no harm."""
-    given: Json = {
-        "type": "object",
-        "properties": {"o": {"type": "object", "properties": {"a": STRING, "more": STRING}}},
-        "required": ["o"],
-    }
-    wanted: Json = {"type": "object", "properties": {"a": STRING, "b": STRING}}
-    tools = [
-        Tool("a", "", "{}", given),
-        Tool("b", "", {"type": "object", "properties": {"x": wanted}}),
-    ]
-    items: list[Json] = [{"toolName": "a"}, {"toolName": "b", "arguments": {"x": "{0.o}"}}]
-    assert errors(*items, tools=tools) == ()
 
 
 def test_tools_may_be_mappings() -> None:

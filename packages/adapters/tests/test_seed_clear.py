@@ -219,14 +219,6 @@ def test_the_branches_of_error_handling_are_reached(message: str) -> None:
     assert "Failed to generate valid plan" in str(raised.value)
 
 
-def test_a_server_with_tools_gives_the_planner_its_tools() -> None:
-    """F000-12: what is registered is what the model is shown."""
-    provider = Provider(plan_text({"tool": "shipments_list", "params": {}}))
-    made = asyncio.run(planner(provider, validateToolAvailability=True).plan("Get data"))
-    assert [each.tool for each in made.steps] == ["shipments_list"]
-    assert all(name in provider.prompt() for name in server("000").get_tools())
-
-
 def test_the_context_of_the_document_reaches_the_model() -> None:
     context: Json = {
         "semantic": [{"text": "User previously asked about Berlin facilities", "score": 0.95}],

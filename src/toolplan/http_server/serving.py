@@ -47,7 +47,12 @@ def checked_rules(
 
 
 async def serve_http(
-    app: ASGIApp, host: str, port: int, on_ready: Callable[[str], None] | None
+    app: ASGIApp,
+    host: str,
+    port: int,
+    on_ready: Callable[[str], None] | None,
+    *,
+    most_head: int = 65_536,
 ) -> None:
     """Serve `app` until the task is cancelled or the process gets a signal.
 
@@ -56,6 +61,7 @@ async def serve_http(
         host: the name or address to listen on.
         port: the port to listen on; 0 selects a free one.
         on_ready: called with the URL when the server accepts requests.
+        most_head: the maximum size of a request without its body, in bytes.
 
     Raises:
         CannotServe: the address does not exist, or is in use.
@@ -70,7 +76,7 @@ async def serve_http(
             ws="none",
             proxy_headers=False,  # a peer is who connects, whatever it says
             timeout_graceful_shutdown=1,
-            h11_max_incomplete_event_size=65_536,
+            h11_max_incomplete_event_size=most_head,
         )
         http_server = uvicorn.Server(config)
         if on_ready is not None:  # a client that connects now waits until the server accepts it

@@ -130,15 +130,3 @@ def test_an_agent_may_be_awaited() -> None:
         return {"sites": [*briefing.sites]}
 
     assert _call(agent_tool(JUDGE, work, KNOWN), scope={"sites": ["A"]}) == {"sites": ["A"]}
-
-
-def test_what_is_no_briefing_is_read_as_nothing() -> None:
-    def work(briefing: Briefing) -> Mapping[str, Json]:
-        return {"sites": [*briefing.sites], "needed": len(briefing.required_data)}
-
-    tool = agent_tool(JUDGE, work, KNOWN)
-    assert _call(tool, scope=1, skill=2, upstream=3, required_data=[4, {"data_path": 5}]) == {
-        "sites": [],
-        "needed": 0,
-    }
-    assert _call(tool, scope={"sites": "HQ", "targets": 1}) == {"sites": [], "needed": 0}

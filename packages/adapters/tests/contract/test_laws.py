@@ -15,12 +15,11 @@ from toolplan import Toolbox, compile_plan
 from toolplan.path import Json
 from toolplan.planners import Draft, Question
 from toolplan_adapters.contract import ContractError, KnowledgeMode, read_text
-from toolplan_adapters.contract.files import ENTITY_TYPES
+from toolplan_adapters.contract.contracts import ENTITY_TYPES
 from toolplan_adapters.contract.planner import KNOWLEDGE_MODES
 from toolplan_adapters.contract.state import (
     LEAST_CONFIDENCE,
     NEEDS_CLARIFICATION,
-    STATE_KEYS,
     MetaIntent,
 )
 from toolplan_adapters.network import NETWORK_CONTRACTS, NETWORK_TOOLS
@@ -70,7 +69,7 @@ def states(draw: st.DrawFn) -> dict[str, Json]:
     if draw(st.booleans()):
         run_order, deltas = draw(LISTS), draw(LISTS)
         state["trace"] = {"node_run_order": run_order, "state_deltas": deltas, "more": draw(JSON)}
-    for key in ("other", *(k for k in STATE_KEYS if k not in ("intent", "plan", "trace"))):
+    for key in ("other", "input", "routing", "schema", "ontology", "conversation"):
         if draw(st.booleans()):
             state[key] = draw(JSON)
     return state

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from toolplan.compiler import check
-from toolplan.diagnostics import CannotExpress, Severity
+from toolplan.diagnostics import CannotExpress
 from toolplan.dialects import DIALECTS
 from toolplan.path import EVERY, Json, Path
 from toolplan.plan import Literal, Plan, Ref, Step, Template, Value, When
@@ -77,13 +77,6 @@ def test_a_number_without_a_step_is_an_error_and_stays_text(value: str) -> None:
     assert read(value) == (Literal(value), ["unknown-step"])
 
 
-@pytest.mark.parametrize("number", [3, -1, 10**18, "3"])
-def test_an_object_without_a_step_is_an_error(number: Json) -> None:
-    """F002-9."""
-    written: Json = {"fromStep": number, "outputKey": "x"}
-    assert read(written) == (Literal(written), ["unknown-step"])
-
-
 @pytest.mark.parametrize(
     ("written", "text"),
     [
@@ -115,23 +108,6 @@ def test_other_names_of_fields_are_read(tool: str, args: str | None) -> None:
     parsed = KIRHA.parse(f"<plan>{json.dumps([item])}</plan>")
     wanted = {} if args is None else {"x": Literal(1)}
     assert (parsed.plan, parsed.diagnostics) == (Plan((Step("s0", "t", wanted),)), ())
-
-
-def test_a_step_without_a_tool_and_a_plan_that_is_no_list_are_errors() -> None:
-    """F002-5."""
-    found = KIRHA.parse("<plan>[{}]</plan>").diagnostics
-    assert [(e.code, e.pointer) for e in found] == [("missing-field", "/steps/0/tool")]
-    parsed = KIRHA.parse('<plan>{"toolName": "t"}</plan>')
-    assert parsed.plan is None
-    assert [each.code for each in parsed.diagnostics] == ["field-type"]
-
-
-def test_json5_fences_and_prose_are_passed_over_with_a_warning() -> None:
-    """F002-7."""
-    text = "So:\n<plan>\n```json5\n[{toolName: 't', arguments: {x: 1,},},]\n```\n</plan>\nDone."
-    parsed = KIRHA.parse(text)
-    assert parsed.plan == Plan((Step("s0", "t", {"x": Literal(1)}),))
-    assert {(e.code, e.severity) for e in parsed.diagnostics} == {("noise", Severity.WARNING)}
 
 
 def test_the_first_plan_block_outside_of_thinking_wins_and_the_thinking_is_kept() -> None:

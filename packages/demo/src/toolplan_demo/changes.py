@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import platformdirs
 
@@ -25,37 +25,18 @@ _TABLE: Final = (
     "CREATE TABLE IF NOT EXISTS changes (data TEXT, name TEXT, id TEXT, fields TEXT NOT NULL, "
     "PRIMARY KEY (data, name, id)) WITHOUT ROWID"
 )
+_WRITTEN: Final = (
+    "CREATE TEMP TABLE written (name TEXT, id TEXT, PRIMARY KEY (name, id)) WITHOUT ROWID;"
+)
 _NOTING: Final = """
-CREATE TEMP TABLE written (name TEXT, id TEXT, PRIMARY KEY (name, id)) WITHOUT ROWID;
-CREATE TEMP TRIGGER facility_added AFTER INSERT ON main.facilities
-    BEGIN INSERT OR IGNORE INTO written VALUES ('facilities', NEW.id); END;
-CREATE TEMP TRIGGER facility_changed AFTER UPDATE ON main.facilities
-    BEGIN INSERT OR IGNORE INTO written VALUES ('facilities', NEW.id); END;
-CREATE TEMP TRIGGER shipment_added AFTER INSERT ON main.shipments
-    BEGIN INSERT OR IGNORE INTO written VALUES ('shipments', NEW.id); END;
-CREATE TEMP TRIGGER shipment_changed AFTER UPDATE ON main.shipments
-    BEGIN INSERT OR IGNORE INTO written VALUES ('shipments', NEW.id); END;
-CREATE TEMP TRIGGER contaminant_added AFTER INSERT ON main.contaminants
-    BEGIN INSERT OR IGNORE INTO written VALUES ('contaminants', NEW.id); END;
-CREATE TEMP TRIGGER contaminant_changed AFTER UPDATE ON main.contaminants
-    BEGIN INSERT OR IGNORE INTO written VALUES ('contaminants', NEW.id); END;
-CREATE TEMP TRIGGER inspection_added AFTER INSERT ON main.inspections
-    BEGIN INSERT OR IGNORE INTO written VALUES ('inspections', NEW.id); END;
-CREATE TEMP TRIGGER inspection_changed AFTER UPDATE ON main.inspections
-    BEGIN INSERT OR IGNORE INTO written VALUES ('inspections', NEW.id); END;
+CREATE TEMP TRIGGER $table_added AFTER INSERT ON main.$table
+    BEGIN INSERT OR IGNORE INTO written VALUES ('$table', NEW.id); END;
+CREATE TEMP TRIGGER $table_changed AFTER UPDATE ON main.$table
+    BEGIN INSERT OR IGNORE INTO written VALUES ('$table', NEW.id); END;
 """
-_READS: Final = {
-    "facilities": "SELECT * FROM main.facilities WHERE id = ?",
-    "shipments": "SELECT * FROM main.shipments WHERE id = ?",
-    "contaminants": "SELECT * FROM main.contaminants WHERE id = ?",
-    "inspections": "SELECT * FROM main.inspections WHERE id = ?",
-}
-_WRITES: Final = {
-    "facilities": "REPLACE INTO main.facilities VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
-    "shipments": "REPLACE INTO main.shipments VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
-    "contaminants": "REPLACE INTO main.contaminants VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
-    "inspections": "REPLACE INTO main.inspections VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-}
+_READ: Final = "SELECT * FROM main.$table WHERE id = ?"
+_WRITE: Final = "REPLACE INTO main.$table VALUES ($marks)"
+_TABLES: Final = ("facilities", "shipments", "contaminants", "inspections")
 
 
 def changes_file() -> Path:
@@ -93,8 +74,12 @@ def apply_changes(connection: sqlite3.Connection, data: str) -> None:
         with _opened() as file:
             query = "SELECT name, fields FROM changes WHERE data = ?"
             for name, fields in file.execute(query, (data,)).fetchall():
-                connection.execute(_WRITES[name], json.loads(fields))
-    connection.executescript(_NOTING)
+                row: list[Any] = json.loads(fields)
+                marks = ",".join("?" for _ in row)
+                connection.execute(_statement(_WRITE, name).replace("$marks", marks), row)
+    connection.executescript(_WRITTEN)
+    for name in _TABLES:
+        connection.executescript(_statement(_NOTING, name))
 
 
 def keep_changes(connection: sqlite3.Connection, data: str) -> None:
@@ -106,15 +91,21 @@ def keep_changes(connection: sqlite3.Connection, data: str) -> None:
     written = connection.execute("SELECT name, id FROM temp.written").fetchall()
     if not written:
         return
-    rows = [
-        (data, name, identity, json.dumps(connection.execute(_READS[name], (identity,)).fetchone()))
-        for name, identity in written
-    ]
+    rows: list[tuple[str, str, str, str]] = []
+    for name, identity in written:
+        row = connection.execute(_statement(_READ, name), (identity,)).fetchone()
+        rows.append((data, name, identity, json.dumps(row)))
     with _opened() as file:
         file.execute("BEGIN IMMEDIATE")
         file.executemany("REPLACE INTO changes VALUES (?, ?, ?, ?)", rows)
         file.execute("COMMIT")
     connection.execute("DELETE FROM temp.written")
+
+
+def _statement(sql: str, table: str) -> str:
+    if table not in _TABLES:
+        raise KeyError(table)
+    return sql.replace("$table", table)
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import sys
 from datetime import date
 from typing import Annotated, Final
@@ -15,9 +14,8 @@ from toolplan.errors import ToolplanError
 from toolplan.tools import ToolObjectError
 from toolplan_demo.changes import reset as forget_changes
 from toolplan_demo.database import DEFAULT_ROWS
-from toolplan_demo.rest import DOCUMENT_PATH
-from toolplan_demo.rest import server as rest_server
-from toolplan_demo.server import HTTP_PATH, LOOPBACK, serve_http, serve_stdio
+from toolplan_demo.rest import DOCUMENT_PATH, serve
+from toolplan_demo.server import HTTP_PATH, serve_mcp, serve_stdio
 from toolplan_demo.tools import demo_tools
 
 DEFAULT_PORT: Final = 8765
@@ -72,19 +70,19 @@ def demo_command(
     if today is not None and not _FIRST_YEAR <= today.year <= _LAST_YEAR:
         said = f"--today {today} is not in the years from {_FIRST_YEAR} to {_LAST_YEAR}."
         raise ToolplanError("bad-date", said, "Write YYYY-MM-DD, as in 2025-10-12.")
-    if http or mcp_http:
-        _see_that_it_is_free(port)
     try:
         tools = demo_tools(today, DEFAULT_ROWS if rows is None else rows, lasts=True)
     except ToolObjectError as error:
         help_ = "Give another number of rows: --rows."
         raise ToolplanError("bad-tools", str(error), help_) from None
     if http:
-        _note(f"The demo's REST API: http://{LOOPBACK}:{port}{DOCUMENT_PATH}")
-        rest_server(tools, port).run()
+        asyncio.run(
+            serve(tools, port, lambda url: _note(f"The demo's REST API: {url}{DOCUMENT_PATH}"))
+        )
     elif mcp_http:
-        _note(f"The demo's MCP server: http://{LOOPBACK}:{port}{HTTP_PATH}")
-        asyncio.run(serve_http(tools, port))
+        asyncio.run(
+            serve_mcp(tools, port, lambda url: _note(f"The demo's MCP server: {url}{HTTP_PATH}"))
+        )
     else:
         asyncio.run(serve_stdio(tools))
     return 0
@@ -93,16 +91,3 @@ def demo_command(
 def _note(text: str) -> None:
     """Print `text` on standard error: standard output is the wire of MCP."""
     print(text, file=sys.stderr, flush=True)
-
-
-def _see_that_it_is_free(port: int) -> None:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((LOOPBACK, port))
-        except OSError as error:
-            raise ToolplanError(
-                "port-in-use",
-                f"Port {port} of {LOOPBACK} cannot be listened on: {error.strerror}.",
-                "Name another one: --port.",
-            ) from None

@@ -9,7 +9,7 @@ import json
 import sqlite3
 import threading
 import weakref
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -27,11 +27,6 @@ DEFAULT_SEED: Final = 2025
 
 SqlValue: TypeAlias = str | int | float | None
 Row: TypeAlias = dict[str, Json]
-
-_INSERT_FACILITY: Final = "INSERT INTO facilities VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
-_INSERT_SHIPMENT: Final = "INSERT INTO shipments VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
-_INSERT_INSPECTION: Final = "INSERT INTO inspections VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-_INSERT_CONTAMINANT: Final = "INSERT INTO contaminants VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
 
 _TABLES: Final = """
 CREATE TABLE facilities (
@@ -252,10 +247,14 @@ def _generator() -> str:
 def _generate(connection: sqlite3.Connection, today: datetime.date, rows: int, seed: int) -> None:
     connection.executescript(_TABLES)
     connection.execute("BEGIN")
-    connection.executemany(_INSERT_FACILITY, map(_facility_values, generated.facilities(seed)))
+    _insert(connection, "facilities", map(_facility_values, generated.facilities(seed)))
     for back in range(generated.DAYS - 1, -1, -1):
         day = today - datetime.timedelta(back)
-        _insert_day(connection, list(generated.deliveries(seed, day, rows)))
+        made = list(generated.deliveries(seed, day, rows))
+        _insert(connection, "shipments", [astuple(each.shipment) for each in made])
+        for table in ("contaminants", "inspections"):
+            found = [astuple(row) for each in made for row in getattr(each, table)]
+            _insert(connection, table, found)
     connection.execute("COMMIT")
     connection.executescript(_INDEXES)
 
@@ -272,24 +271,18 @@ def read_document(text: Json) -> Json:
     return json.loads(text) if isinstance(text, str) else None
 
 
-def _insert_day(connection: sqlite3.Connection, day: list[generated.Delivery]) -> None:
-    connection.executemany(_INSERT_SHIPMENT, [astuple(delivery.shipment) for delivery in day])
-    connection.executemany(
-        _INSERT_CONTAMINANT, [astuple(found) for delivery in day for found in delivery.contaminants]
-    )
-    connection.executemany(
-        _INSERT_INSPECTION,
-        [_inspection_values(look) for delivery in day for look in delivery.inspections],
-    )
+def _insert(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[object, ...]]) -> None:
+    """Insert rows, tuples in them as JSON."""
+    kept = [
+        [write_document([*each]) if isinstance(each, tuple) else each for each in row]
+        for row in rows
+    ]
+    if kept:
+        marks = ",".join("?" for _ in kept[0])
+        connection.executemany(" ".join(("INSERT INTO", table, f"VALUES ({marks})")), kept)
 
 
-def _inspection_values(row: generated.Inspection) -> tuple[SqlValue, ...]:
-    return tuple(
-        write_document([*value]) if isinstance(value, tuple) else value for value in astuple(row)
-    )
-
-
-def _facility_values(row: generated.Facility) -> tuple[SqlValue, ...]:
+def _facility_values(row: generated.Facility) -> tuple[object, ...]:
     site, city = row.site, _CITY[row.site.city]
     mailbox = site.name.lower().replace(" ", ".").replace("ü", "ue").replace("ß", "ss")
     return (
@@ -300,8 +293,8 @@ def _facility_values(row: generated.Facility) -> tuple[SqlValue, ...]:
         site.capacity_tons,
         row.current_load_tons,
         write_document({"lat": city.latitude, "lon": city.longitude}),
-        write_document(list(site.accepts)),
-        write_document(list(site.refuses)),
+        site.accepts,
+        site.refuses,
         f"{mailbox}@waste.example" if site.has_contact else None,
         f"+49 30 5550{int(site.id[1:]):03d}" if site.has_contact else None,
         site.operating_hours,

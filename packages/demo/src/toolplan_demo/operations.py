@@ -113,6 +113,15 @@ def _write(database: Database, verb: str, table: str, row: Row) -> None:
         database.execute(" ".join(words), kept)
 
 
+def _next_number(database: Database, table: str, prefix: str) -> int:
+    """Return the number after the highest one behind `prefix` in the ids of the table."""
+    words = (
+        "SELECT coalesce(max(CAST(substr(id, ?) AS INTEGER)), 0) FROM", table,
+        "WHERE id >= ? AND id < ?",
+    )  # fmt: skip
+    return database.count(" ".join(words), (len(prefix) + 1, prefix, f"{prefix}A")) + 1
+
+
 def _spelled(given: Arguments) -> Row:
     """Return `given` with known names as the data spells them, so that filters find them again."""
     return {
@@ -126,12 +135,7 @@ def _create_shipment(database: Database, given: Arguments) -> Json:
         site = _existing(database, "Facility", _FACILITY, given["facility_id"])
         date = str(given.get("date", database.today.isoformat()))
         day = f"S{date.replace('-', '')}-"
-        last = database.count(
-            "SELECT coalesce(max(CAST(substr(id, 11) AS INTEGER)), 0) FROM shipments"
-            " WHERE id >= ? AND id < ?",
-            (day, f"{day}A"),
-        )
-        identity = f"{day}{last + 1:03d}"
+        identity = f"{day}{_next_number(database, 'shipments', day):03d}"
         made: Row = {"status": "pending", "has_contaminants": False, **_spelled(given)}
         made |= {"id": identity, "date": date, "destination": site["location"]}
         _write(database, "insert", "shipments", made)
@@ -162,11 +166,8 @@ def _shipment_with_contaminants(database: Database, given: Arguments) -> Json:
 
 def _create_facility(database: Database, given: Arguments) -> Json:
     with database.transaction():
-        last = database.count(
-            "SELECT coalesce(max(CAST(substr(id, 2) AS INTEGER)), 0) FROM facilities"
-        )
         lists: Row = {"accepted_waste_types": [], "rejected_waste_types": []}
-        made = {**lists, **_spelled(given), "id": f"F{last + 1}"}
+        made = {**lists, **_spelled(given), "id": f"F{_next_number(database, 'facilities', 'F')}"}
         _write(database, "insert", "facilities", made)
         return _get("Facility", _FACILITY, database, made)
 
@@ -217,18 +218,13 @@ def _create_inspection(database: Database, given: Arguments) -> Json:
         found = database.rows(_RISK_ORDER, (shipment_id,))
         worst = str(found[0]["risk_level"]) if found else None
         taken = f"I{shipment_id[1:]}-"
-        last = database.count(
-            "SELECT coalesce(max(CAST(substr(id, ?) AS INTEGER)), 0) FROM inspections"
-            " WHERE shipment_id = ?",
-            (len(taken) + 1, shipment_id),
-        )
         status = str(given.get("status", "pending"))
         made: Row = {
             "date": database.today.isoformat(),
             "inspection_type": "random",
             "follow_up_required": False,
             **given,
-            "id": f"{taken}{last + 1}",
+            "id": f"{taken}{_next_number(database, 'inspections', taken)}",
             "facility_id": facility_id,
             "status": status,
             "passed": _PASSED.get(status),

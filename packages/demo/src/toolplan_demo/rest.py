@@ -13,21 +13,20 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Final, TypeAlias
 from urllib.parse import unquote_plus
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route as PathRoute
 from starlette.types import ASGIApp
 
+from toolplan.http_server.guard import Guard, Rules
+from toolplan.http_server.serving import serve_http
 from toolplan.path import Json
 from toolplan.schema import Violation
 from toolplan.tools import Tool, Toolbox, ToolError
 from toolplan_demo.rest_document import openapi_document
 from toolplan_demo.rest_routes import PREFIX, Route, routes_of
-from toolplan_demo.same_host import SameHost
-from toolplan_demo.tools import demo_tools
 
 DOCUMENT_PATH: Final = "/openapi.json"
 LOOPBACK: Final = "127.0.0.1"
@@ -69,37 +68,17 @@ def application(tools: Toolbox, *, allow_hosts: Collection[str] = ()) -> ASGIApp
         endpoints = {each.method: _endpoint(each, tools[each.tool]) for each in listed}
         routes.append(PathRoute(PREFIX + path, _by_method(endpoints), methods=list(endpoints)))
     served = Starlette(routes=routes, exception_handlers={HTTPException: _not_served})
-    return SameHost(served, _failure, frozenset(host.casefold() for host in allow_hosts))
+    rules = Rules(hosts=allow_hosts, most_body=MAX_BODY)
+    return Guard(served, rules, lambda _status, _code, message: _error(message))
 
 
-def server(
-    tools: Toolbox, port: int, host: str = LOOPBACK, *, allow_hosts: Collection[str] = ()
-) -> uvicorn.Server:
-    """Return the server of the API over `tools`; its `run` serves until it is stopped."""
-    settings = uvicorn.Config(
-        application(tools, allow_hosts=allow_hosts),
-        host=host,
-        port=port,
-        log_level="warning",
-        h11_max_incomplete_event_size=MAX_HEAD,
-        server_header=False,
-    )
-    return uvicorn.Server(settings)
+async def serve(tools: Toolbox, port: int, on_ready: Callable[[str], None] | None = None) -> None:
+    """Serve the API over `tools` on this machine until the task is cancelled.
 
-
-def serve(
-    port: int,
-    host: str = LOOPBACK,
-    *,
-    tools: Toolbox | None = None,
-    allow_hosts: Collection[str] = (),
-) -> None:
-    """Serve the API until interrupted, on this machine only unless `host` says otherwise.
-
-    `tools` are the demo's up to today by default; `allow_hosts` are names by which it may be called
-    besides those of this machine.
+    Raises:
+        CannotServe: the port is in use.
     """
-    server(tools or demo_tools(), port, host, allow_hosts=allow_hosts).run()
+    await serve_http(application(tools), LOOPBACK, port, on_ready, most_head=MAX_HEAD)
 
 
 def _by_method(endpoints: Mapping[str, Endpoint]) -> Endpoint:
@@ -156,14 +135,7 @@ async def _body(request: Request) -> dict[str, Json]:
         raise _Refused(415, "The body must be JSON (application/json).")
     if request.headers.get("content-encoding"):
         raise _Refused(415, "A compressed body is not read.")
-    text = bytearray()
-    try:
-        async for part in request.stream():
-            text += part
-            if len(text) > MAX_BODY:
-                raise _Refused(413, f"The body is larger than {MAX_BODY} bytes.")
-    except ClientDisconnect:
-        raise _Refused(400, "The body is not complete.") from None
+    text = await request.body()
     try:
         value: Json = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
@@ -231,4 +203,8 @@ async def _not_served(_request: Request, error: Exception) -> JSONResponse:
 
 
 def _failure(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    return JSONResponse({"success": False, "error": {"message": message}}, status, headers)
+    return JSONResponse(_error(message), status, headers)
+
+
+def _error(message: str) -> dict[str, Json]:
+    return {"success": False, "error": {"message": message}}

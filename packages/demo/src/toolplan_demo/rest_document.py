@@ -5,7 +5,7 @@ Schemas and hints are those of the tools, so that a plan over the API is the pla
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final, cast
 
 from toolplan.path import Json
 from toolplan.tools import Tool, Toolbox
@@ -49,17 +49,17 @@ def openapi_document(tools: Toolbox) -> Node:
 
 
 def _operation(route: Route, tool: Tool, components: Node) -> Node:
-    schema = tool.raw_input if isinstance(tool.raw_input, dict) else {}
-    required = schema.get("required")
-    needed = (
-        [each for each in required if isinstance(each, str)] if isinstance(required, list) else []
-    )
-    declared = schema.get("properties")
-    named = declared if isinstance(declared, dict) else {}
+    schema = cast("dict[str, Any]", tool.raw_input)
+    needed: list[str] = schema["required"]
+    others = route.schemas(tool)
+    parameters: list[Json] = [
+        {"name": name, "in": "path", "required": True, "schema": schema["properties"][name]}
+        for name in route.in_path
+    ]
     made: Node = {
         "operationId": tool.name,
         "summary": tool.description,
-        "parameters": [_parameter("path", name, named[name], True) for name in route.in_path],
+        "parameters": parameters,
         "responses": _responses(route, tool, components),
         "x-toolplan-effects": tool.effects.value,
         "x-toolplan-idempotent": tool.may_repeat,
@@ -67,59 +67,42 @@ def _operation(route: Route, tool: Tool, components: Node) -> Node:
         **{keyword: schema[keyword] for keyword in OF_THE_TOOL if keyword in schema},
     }
     if route.has_body:
-        made["requestBody"] = _body(route, tool, needed)
+        body: Node = {
+            "type": "object",
+            "properties": others,
+            "required": [name for name in needed if name in others],
+            "additionalProperties": False,
+        }
+        made["requestBody"] = {"required": True, "content": _json(body)}
     else:
-        made["parameters"] = [
-            *(_parameter("path", name, named[name], True) for name in route.in_path),
-            *(_parameter("query", n, s, n in needed) for n, s in route.schemas(tool).items()),
+        # lists with commas between, so that an empty one can be said too
+        parameters += [
+            {"name": n, "in": "query", "required": n in needed, "schema": each, "explode": False}
+            for n, each in others.items()
         ]
     return made
 
 
-def _parameter(spot: str, name: str, schema: Json, required: bool) -> Node:
-    made: Node = {"name": name, "in": spot, "required": required, "schema": schema}
-    if spot == "query":
-        # lists with commas between, so that an empty one can be said too
-        made["explode"] = False
-    return made
-
-
-def _body(route: Route, tool: Tool, needed: list[str]) -> Node:
-    properties = route.schemas(tool)
-    schema: Node = {
-        "type": "object",
-        "properties": properties,
-        "required": [name for name in needed if name in properties],
-        "additionalProperties": False,
-    }
-    return {"required": True, "content": {"application/json": {"schema": schema}}}
-
-
 def _responses(route: Route, tool: Tool, components: Node) -> Node:
-    output = tool.raw_output if isinstance(tool.raw_output, dict) else {}
-    fields = output.get("properties")
-    required = output.get("required")
+    output = cast("dict[str, Any]", tool.raw_output)
     success: Node = {"const": True, "description": "Whether the call did what was asked."}
+    fields: Node = {name: _shared(node, components) for name, node in output["properties"].items()}
     schema: Node = {
         **output,
-        "properties": {
-            "success": success,
-            **{
-                name: _shared(node, components)
-                for name, node in (fields.items() if isinstance(fields, dict) else ())
-            },
-        },
-        "required": ["success", *(required if isinstance(required, list) else [])],
+        "properties": {"success": success, **fields},
+        "required": ["success", *output["required"]],
     }
-    code = "201" if route.method == "POST" else "200"
-    refusal: Node = {"$ref": f"{_SCHEMAS}Error"}
     return {
-        code: {"description": "Done.", "content": {"application/json": {"schema": schema}}},
-        "default": {
-            "description": "Refused.",
-            "content": {"application/json": {"schema": refusal}},
+        "201" if route.method == "POST" else "200": {
+            "description": "Done.",
+            "content": _json(schema),
         },
+        "default": {"description": "Refused.", "content": _json({"$ref": f"{_SCHEMAS}Error"})},
     }
+
+
+def _json(schema: Node) -> Node:
+    return {"application/json": {"schema": schema}}
 
 
 def _shared(node: Json, components: Node) -> Json:

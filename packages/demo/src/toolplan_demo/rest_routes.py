@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final, cast
 
 from msgspec import Struct
 
@@ -32,9 +32,7 @@ class Route(Struct, frozen=True):
 
     def schemas(self, tool: Tool) -> dict[str, Json]:
         """Return the schemas of the arguments that stand in the query or the body, by name."""
-        schema = tool.raw_input if isinstance(tool.raw_input, dict) else {}
-        declared = schema.get("properties")
-        named = declared if isinstance(declared, dict) else {}
+        named = cast("dict[str, Any]", tool.raw_input)["properties"]
         return {name: each for name, each in named.items() if name not in self.in_path}
 
 

@@ -10,7 +10,9 @@ import datetime
 import hashlib
 import math
 import struct
+from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Final, Generic, TypeVar
 
 from msgspec import Struct
@@ -104,18 +106,12 @@ class _Weighted(Generic[_Entry]):
 
     def __init__(self, entries: tuple[tuple[_Entry, float], ...]) -> None:
         total = sum(weight for _, weight in entries)
-        self._bounds: list[tuple[float, _Entry]] = []
-        reached = 0.0
-        for entry, weight in entries:
-            reached += weight / total
-            self._bounds.append((reached, entry))
+        self._entries = [entry for entry, _ in entries]
+        self._bounds = list(accumulate(weight / total for _, weight in entries))
 
     def at(self, draw: float) -> _Entry:
         """Return the entry at `draw`, which is in [0, 1)."""
-        for bound, entry in self._bounds:
-            if draw < bound:
-                return entry
-        return self._bounds[-1][1]
+        return self._entries[min(bisect_right(self._bounds, draw), len(self._entries) - 1)]
 
 
 _FROM: Final = _Weighted(tuple((city.name, city.trade) for city in NAMES.cities))

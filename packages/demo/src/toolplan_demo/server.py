@@ -7,11 +7,10 @@ server is the plan over the tools themselves.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from typing import Any, Final, TypeAlias, cast
 
-import uvicorn
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 from mcp.types import (
@@ -23,12 +22,12 @@ from mcp.types import (
     ToolAnnotations,
 )
 from mcp.types import Tool as WireTool
-from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 
+from toolplan.http_server.guard import Guard, Rules
+from toolplan.http_server.serving import serve_http
 from toolplan.path import Json
 from toolplan.tools import Effects, Tool, Toolbox, ToolError
-from toolplan_demo.same_host import SameHost
 
 NAME: Final = "toolplan-demo"
 HTTP_PATH: Final = "/mcp"
@@ -52,7 +51,7 @@ def demo_server(tools: Toolbox) -> DemoServer:
 
     return Server(
         NAME,
-        version=_version(),
+        version=version("toolplan"),
         instructions="Shipments, facilities, contaminants and inspections; generated data.",
         on_list_tools=on_list_tools,
         on_call_tool=on_call_tool,
@@ -69,30 +68,28 @@ async def serve_stdio(tools: Toolbox) -> None:
 def http_app(tools: Toolbox, host: str = LOOPBACK) -> ASGIApp:
     """Return the server of `tools` at `host` as an ASGI application."""
     served = demo_server(tools).streamable_http_app(streamable_http_path=HTTP_PATH, host=host)
-    return SameHost(served, _refusal, frozenset((host.casefold(),)))
+    return Guard(served, Rules(hosts=[host]))
 
 
-def _refusal(status: int, message: str) -> JSONResponse:
-    return JSONResponse({"error": {"message": message}}, status)
-
-
-async def serve_http(tools: Toolbox, port: int, host: str = LOOPBACK) -> None:
-    """Serve `tools` at `http://HOST:PORT/mcp` until the process is asked to end.
+async def serve_mcp(
+    tools: Toolbox, port: int, on_ready: Callable[[str], None] | None = None
+) -> None:
+    """Serve `tools` at `http://127.0.0.1:PORT/mcp` until the process is asked to end.
 
     Requests for another Host or from another Origin are refused.
+
+    Raises:
+        CannotServe: the port is in use.
     """
-    app = http_app(tools, host)
-    await uvicorn.Server(
-        uvicorn.Config(app, host=host, port=port, log_level="warning", ws="none")
-    ).serve()
+    await serve_http(http_app(tools), LOOPBACK, port, on_ready)
 
 
 def _on_the_wire(tool: Tool) -> WireTool:
     return WireTool(
         name=tool.name,
         description=tool.description,
-        input_schema=_schema(tool.raw_input),
-        output_schema=None if tool.raw_output is None else _schema(tool.raw_output),
+        input_schema=cast("dict[str, Any]", tool.raw_input),
+        output_schema=cast("dict[str, Any]", tool.raw_output),
         annotations=ToolAnnotations(
             read_only_hint=tool.effects is Effects.READ,
             destructive_hint=tool.effects in (Effects.DESTRUCTIVE, Effects.UNKNOWN),
@@ -100,12 +97,6 @@ def _on_the_wire(tool: Tool) -> WireTool:
             open_world_hint=False,
         ),
     )
-
-
-def _schema(raw: Json) -> dict[str, Any]:
-    if not isinstance(raw, dict):
-        raise TypeError("A schema of the demo is an object.")
-    return dict(raw)
 
 
 async def _answer(tools: Toolbox, name: str, arguments: Mapping[str, Json]) -> CallToolResult:
@@ -122,10 +113,3 @@ async def _answer(tools: Toolbox, name: str, arguments: Mapping[str, Json]) -> C
 
 def _failed(text: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=text)], is_error=True)
-
-
-def _version() -> str:
-    try:
-        return version("toolplan")
-    except PackageNotFoundError:
-        return "0"

@@ -2,7 +2,7 @@
 
 from toolplan.planners.llm._facts import argument_lines
 from toolplan.planners.llm._planner import LLMPlanner, Style
-from toolplan.planners.llm._prompt import PROMPT_VERSION
+from toolplan.planners.llm._prompt import PROMPT_VERSION, kirha_messages
 from toolplan.planners.llm._reply import read_reply
 from toolplan.planners.llm._signature import signature_text, signatures_text
 
@@ -11,6 +11,7 @@ __all__ = [
     "LLMPlanner",
     "Style",
     "argument_lines",
+    "kirha_messages",
     "read_reply",
     "signature_text",
     "signatures_text",

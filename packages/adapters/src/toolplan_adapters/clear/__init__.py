@@ -13,7 +13,7 @@ from toolplan_adapters.clear.errors import (
     PlanValidationError,
     ToolNotFoundError,
 )
-from toolplan_adapters.clear.executor import Execution, ExecutionError, Executor
+from toolplan_adapters.clear.executor import Execution, Executor
 from toolplan_adapters.clear.orchestrator import (
     Orchestrator,
     Progress,
@@ -29,12 +29,12 @@ from toolplan_adapters.clear.settings import (
     PlannerConfig,
     SettingError,
     SummarizerConfig,
-    ToolInfo,
 )
 from toolplan_adapters.clear.tools import (
     BaseTool,
     MCPServer,
     ResultMetadata,
+    ToolInfo,
     ToolProblem,
     ToolResult,
     register_all_tools,
@@ -47,7 +47,6 @@ __all__ = [
     "BaseTool",
     "ClarificationNeeded",
     "Execution",
-    "ExecutionError",
     "Executor",
     "ExecutorConfig",
     "MCPServer",

@@ -13,7 +13,6 @@ from typing import Final
 from msgspec import Struct
 
 from toolplan.answer import Answer, InsightFunction, answer
-from toolplan.errors import ToolplanError
 from toolplan.events import Run
 from toolplan.path import Json
 from toolplan.plan import Plan as TypedPlan
@@ -21,10 +20,11 @@ from toolplan.providers import Model
 from toolplan.summary.summariser import Summariser
 from toolplan_adapters.clear.endpoint import Provider, Sleep, as_model
 from toolplan_adapters.clear.executor import Execution
-from toolplan_adapters.clear.settings import AnalyzerConfig, SettingError, SummarizerConfig
+from toolplan_adapters.clear.settings import AnalyzerConfig, SummarizerConfig
 from toolplan_adapters.clear.tools import ToolResult
 
 NOTHING: Final = "No successful results to analyze"
+_TRIES: Final = 2
 
 
 class Analysis(Struct, frozen=True):
@@ -47,12 +47,6 @@ class Analysis(Struct, frozen=True):
     answer: Answer | None = None
     run: Run | None = None
     plan: TypedPlan | None = None
-
-    @property
-    def question(self) -> str:
-        """The question, if the plan holds it."""
-        query = None if self.plan is None else self.plan.metadata.get("query")
-        return query if isinstance(query, str) else ""
 
     def to_json(self) -> dict[str, Json]:
         """Return the wire form."""
@@ -83,10 +77,6 @@ class Analyzer:
         """
         self.config = AnalyzerConfig.of(config)
         self._insights = tuple(insights)
-        try:
-            self._thresholds = self.config.thresholds
-        except ToolplanError as error:
-            raise SettingError(str(error)) from None
 
     def analyze(self, execution: Sequence[ToolResult]) -> Analysis:
         """Return the analysis of what `Executor.execute` returned.
@@ -102,7 +92,7 @@ class Analyzer:
             execution.run,
             schemas=execution.schemas,
             insights=self._insights,
-            thresholds=self._thresholds,
+            thresholds=self.config.thresholds,
         )
         return Analysis(
             found.headline,
@@ -123,21 +113,16 @@ def basic(results: Sequence[ToolResult]) -> Analysis:
         if result.error is not None
     )
     done = [result for result in results if result.success]
-    if not done:
-        text = "\n".join((f"{NOTHING}.", *problems))
-        return Analysis(NOTHING, anomalies=problems, text=text)
-    gave = tuple(f"{result.tool} gave {_size(result.data)}." for result in done)
-    summary = f"{len(done)} of {len(results)} steps succeeded."
-    return Analysis(summary, gave, problems, "\n".join((summary, *gave, *problems)))
+    summary = f"{len(done)} of {len(results)} steps succeeded." if done else NOTHING
+    insights = tuple(f"{result.tool} gave {_size(result.data)}." for result in done)
+    text = "\n".join((summary if done else f"{summary}.", *insights, *problems))
+    return Analysis(summary, insights, problems, text)
 
 
 def _size(data: Json) -> str:
     if isinstance(data, list):
         return f"{len(data)} row{'' if len(data) == 1 else 's'}"
     return "nothing" if data is None else "one record" if isinstance(data, dict) else "one value"
-
-
-_TRIES = 2
 
 
 class Summarizer:
@@ -169,7 +154,9 @@ class Summarizer:
 
     async def summarize(self, analysis: Analysis) -> str:
         """Return the text for the user; a basic analysis is returned as it is."""
-        if analysis.answer is None or analysis.run is None:
+        if analysis.answer is None or analysis.run is None or analysis.plan is None:
             return analysis.text
-        summary = await self._writer.summarise(analysis.answer, analysis.run, analysis.question)
-        return summary.text
+        query = analysis.plan.metadata.get("query")
+        question = query if isinstance(query, str) else ""
+        written = await self._writer.summarise(analysis.answer, analysis.run, question)
+        return written.text

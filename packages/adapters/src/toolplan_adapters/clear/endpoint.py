@@ -105,17 +105,9 @@ def _content(reply: object) -> str:
 
 
 def _usage(reply: object, calls: int) -> Usage:
-    used = None if isinstance(reply, str) else _part(reply, "usage")
-    return Usage(
-        calls,
-        _count(used, "prompt_tokens", "prompt"),
-        _count(used, "completion_tokens", "completion"),
-    )
-
-
-def _count(usage: object, *names: str) -> int:
-    counts = (_part(usage, name) for name in names)
-    return next((n for n in counts if isinstance(n, int) and not isinstance(n, bool)), 0)
+    used = _part(reply, "usage")
+    counts = [_part(used, name) for name in ("prompt_tokens", "completion_tokens")]
+    return Usage(calls, *(each if isinstance(each, int) else 0 for each in counts))
 
 
 def _part(whole: object, name: str) -> object:

@@ -13,7 +13,7 @@ class.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, Final
 
 from toolplan.diagnostics import Diagnostic
@@ -21,8 +21,6 @@ from toolplan.errors import ToolplanError
 from toolplan.plan import Plan
 from toolplan.planners import Clarification
 
-_NO_JSON: Final = "Could not extract valid JSON from response"
-_CYCLE: Final = "Circular dependency detected in plan"
 _UNREADABLE: Final = frozenset({"syntax", "too-large", "too-deep", "bad-encoding"})
 _STRUCTURE: Final = frozenset(
     {"bad-id", "bad-number", "duplicate-id", "duplicate-key", "empty-plan", "field-type"}
@@ -102,13 +100,13 @@ class _InvalidOrder(PlanDependencyError):
     SUMMARY = "Plan has invalid dependencies"
 
 
-_CLASSES: Final[tuple[tuple[frozenset[str], type[PlannerError]], ...]] = (
-    (_UNREADABLE, PlannerError),
-    (_STRUCTURE, PlanValidationError),
-    (_CYCLES, PlanDependencyError),
-    (frozenset({"unknown-step"}), _InvalidOrder),
-    (_UNKNOWN_TOOL, ToolNotFoundError),
-)
+_CLASSES: Final[Mapping[type[PlannerError], frozenset[str]]] = {
+    PlannerError: _UNREADABLE,
+    PlanValidationError: _STRUCTURE,
+    PlanDependencyError: _CYCLES,
+    _InvalidOrder: frozenset({"unknown-step"}),
+    ToolNotFoundError: _UNKNOWN_TOOL,
+}
 """The class of an error, by the codes that cause it; the first that fits counts."""
 
 
@@ -121,25 +119,21 @@ def plan_error(
     """
     blocking = [each for each in diagnostics if each.blocks]
     found = {each.code for each in blocking}
-    kind = next((kind for codes, kind in _CLASSES if codes & found), PlanValidationError)
-    return kind(message, list(_messages(blocking, draft)), blocking)
-
-
-def _messages(diagnostics: Iterable[Diagnostic], draft: Plan | None) -> Iterator[str]:
-    """Yield the message of each diagnostic, in Clear AI's words where it has some."""
+    kind = next((kind for kind, codes in _CLASSES.items() if codes & found), PlanValidationError)
     tools = {step.id: step.tool for step in draft.steps} if draft else {}
-    for each in diagnostics:
-        message = each.message.rstrip(".")
-        if each.code in _UNREADABLE:
-            yield f"{_NO_JSON} ({message})"
-        elif each.code in _UNKNOWN_TOOL:
-            yield f"Tool not available: {tools.get(each.step or '', message)}"
-        elif each.code in _CYCLES:
-            yield f"{_CYCLE} ({message})"
-        elif each.code == "unknown-step":
-            found = _MISSING_STEP.search(each.message)
-            yield f"Invalid dependency index: {found['name'] if found else message}"
-        elif each.step is None:
-            yield message
-        else:
-            yield f"Step {_POSITION.sub('', each.step)}: {message}"
+    return kind(message, [_message(each, tools) for each in blocking], blocking)
+
+
+def _message(diagnostic: Diagnostic, tools: Mapping[str, str]) -> str:
+    """Return the message of a diagnostic, in Clear AI's words where it has some."""
+    code, message, step = diagnostic.code, diagnostic.message.rstrip("."), diagnostic.step
+    if code in _UNREADABLE:
+        return f"Could not extract valid JSON from response ({message})"
+    if code in _UNKNOWN_TOOL:
+        return f"Tool not available: {tools.get(step or '', message)}"
+    if code in _CYCLES:
+        return f"Circular dependency detected in plan ({message})"
+    if code == "unknown-step":
+        found = _MISSING_STEP.search(diagnostic.message)
+        return f"Invalid dependency index: {found['name'] if found else message}"
+    return message if step is None else f"Step {_POSITION.sub('', step)}: {message}"

@@ -9,18 +9,16 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.approval import Approver
 from toolplan.compiler import compile_plan, output_schemas
 from toolplan.diagnostics import Diagnostic
 from toolplan.engines import run
-from toolplan.errors import ToolplanError
 from toolplan.events import (
     Event,
     Failure,
@@ -39,7 +37,7 @@ from toolplan.plan import Plan as TypedPlan
 from toolplan.plan import Step
 from toolplan.plan_json import MOST_RETRIES, dump
 from toolplan.storage.journal import Store
-from toolplan.tools import Tool, Toolbox
+from toolplan.tools import Toolbox
 from toolplan_adapters._calls import CallLog
 from toolplan_adapters.clear.errors import plan_error
 from toolplan_adapters.clear.plan import Plan
@@ -72,19 +70,12 @@ _OVER: Final = (StepSucceeded, StepFailed, StepSkipped, StepCancelled)
 _STRUCTURE: Final = frozenset({"cycle", "self-reference", "unknown-step"})
 
 
-class ExecutionError(ToolplanError):
-    """A step failed, and `fail_fast` is set."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__("step-failed", message)
-
-
 class Execution(list[ToolResult]):
     """The list of a plan's results in the order of its steps, with the plan and its run.
 
     `plan` and `run` are None if the plan did not pass its check, and no call was made. The outputs
-    in `run` hold the `data` of results only. `schemas`
-    are the known output schemas of its steps, by their ids.
+    in `run` hold the `data` of results only. `schemas` are the known output schemas of its steps,
+    by their ids.
     """
 
     def __init__(
@@ -98,14 +89,6 @@ class Execution(list[ToolResult]):
         self.plan = plan
         self.run = run
         self.schemas = schemas
-
-
-class _Ended(Struct, frozen=True):
-    """A run, whether its time was over, and the first step that failed."""
-
-    run: Run
-    timed_out: bool
-    failed_at: str | None
 
 
 class Executor:
@@ -140,6 +123,11 @@ class Executor:
         self._journal = journal
         self._clock = clock
 
+    @property
+    def toolbox(self) -> Toolbox:
+        """The tools that plans may call."""
+        return self._tools.toolbox if isinstance(self._tools, MCPServer) else self._tools
+
     async def execute(
         self,
         plan: object,
@@ -163,38 +151,33 @@ class Executor:
             ApprovalRequired: it has effects and was not approved.
             CannotRun: a tool has a description only and cannot be called.
             JournalError: the run cannot be saved.
-            ExecutionError: a step failed, and `fail_fast` is set.
         """
-        asked = Plan.from_json(plan)
-        tools = self.toolbox
-        compiled = compile_plan(json.dumps(dump(asked.typed)), tools=tools)
-        if compiled.plan is not None:
-            retried = _with_retries(compiled.plan.plan, tools, self.config.max_retries)
-            compiled = compile_plan(json.dumps(dump(retried)), tools=tools)
+        asked, tools = Plan.from_json(plan).typed, self.toolbox
+        retried = _with_retries(asked, tools, self.config.max_retries)
+        compiled = compile_plan(json.dumps(dump(retried)), tools=tools)
         if compiled.plan is None:
             blocking = [each for each in compiled.diagnostics if each.blocks]
             if any(each.step is None or each.code in _STRUCTURE for each in blocking):
                 raise plan_error("The plan cannot be run", blocking, compiled.draft)
-            return Execution(_refused(asked.typed, blocking))
-        log = CallLog()
-        most = self.config.total_timeout if within_ms is None else within_ms
-        limit = asyncio.timeout(min(most, self.config.total_timeout) / 1000)
+            return Execution(_refused(at, step, blocking) for at, step in enumerate(asked.steps))
+        total = self.config.total_timeout
+        limit = asyncio.timeout(min(total, total if within_ms is None else within_ms) / 1000)
         approval = _approved if approve == compiled.plan.digest else self._approval
+        log = CallLog()
         recorded = log.record(tools.values())
-        ended = await self._run(compiled.plan, recorded, on_step, limit, approval)
+        ended, unfinished = await self._run(compiled.plan, recorded, on_step, limit, approval)
         steps = compiled.plan.plan.steps
-        results = [_result(index, step, ended, log) for index, step in enumerate(steps)]
-        if self.config.fail_fast and ended.failed_at is not None:
-            at = [step.id for step in steps].index(ended.failed_at)
-            problem = results[at].error
-            raise ExecutionError(f"Step {at} failed: {'' if problem is None else problem.message}")
-        schemas = output_schemas(compiled.plan.plan, tools)
-        return Execution(results, compiled.plan, _with_data(ended.run, steps, tools), schemas)
-
-    @property
-    def toolbox(self) -> Toolbox:
-        """The tools that plans may call."""
-        return self._tools.toolbox if isinstance(self._tools, MCPServer) else self._tools
+        results = [
+            _result(at, step, ended.steps.get(step.id, StepRun()), unfinished, log)
+            for at, step in enumerate(steps)
+        ]
+        outputs = {
+            step.id: replace(ended.steps[step.id], output=data_only(ended.steps[step.id].output))
+            for step in steps
+            if step.id in ended.steps and tools[step.tool].source == SOURCE
+        }
+        shown = replace(ended, steps={**ended.steps, **outputs})
+        return Execution(results, compiled.plan, shown, output_schemas(compiled.plan.plan, tools))
 
     async def _run(
         self,
@@ -203,23 +186,14 @@ class Executor:
         on_step: OnStep | None,
         limit: asyncio.Timeout,
         approval: Approver | None,
-    ) -> _Ended:
-        """Run `plan` until it is over, its time is over, or a step fails under `fail_fast`."""
+    ) -> tuple[Run, str]:
+        """Run `plan`; return the run, and the code of steps that were not over when it ended."""
         events: list[Event] = []
-        failed_at: str | None = None
-        over = 0
 
         def on_event(event: Event) -> None:
-            nonlocal failed_at, over
             events.append(event)
-            if isinstance(event, _OVER):
-                over += 1
-                if on_step is not None:
-                    on_step(over, len(plan.plan.steps))
-            if isinstance(event, StepFailed) and failed_at is None and not limit.expired():
-                failed_at = event.step
-                if self.config.fail_fast:
-                    limit.reschedule(asyncio.get_running_loop().time())
+            if isinstance(event, _OVER) and on_step is not None:
+                on_step(sum(isinstance(each, _OVER) for each in events), len(plan.plan.steps))
 
         try:
             async with limit:
@@ -234,67 +208,54 @@ class Executor:
                     timeout_s=self.config.tool_timeout / 1000,
                     backoff_s=self.config.retry_delay / 1000,
                 )
-            return _Ended(ended, False, failed_at)
+            return ended, CANCELLED
         except TimeoutError:
-            return _Ended(fold(events), failed_at is None or not self.config.fail_fast, failed_at)
+            return fold(events), TIMED_OUT
 
 
 def _approved(_: ExecutionPlan) -> bool:
     return True
 
 
-def _with_data(ran: Run, steps: Sequence[Step], tools: Mapping[str, Tool]) -> Run:
-    """Return `ran` with the data of results, for whom success, tool and times are in the way."""
-    known = {step.id: tools[step.tool].source for step in steps}
-    outcomes = {
-        name: replace(step, output=data_only(step.output)) if known.get(name) == SOURCE else step
-        for name, step in ran.steps.items()
-    }
-    return replace(ran, steps=outcomes)
-
-
-def _with_retries(plan: TypedPlan, tools: Mapping[str, Tool], tries: int) -> TypedPlan:
+def _with_retries(plan: TypedPlan, tools: Toolbox, tries: int) -> TypedPlan:
     """Return `plan` with retries for repeatable calls, where it does not set them itself."""
 
     def retried(step: Step) -> Step:
-        is_set = step.retries or not tools[step.tool].may_repeat
+        tool = tools.get(tools.alias(step.tool) or step.tool)
+        is_set = step.retries or tool is None or not tool.may_repeat
         return step if is_set else replace(step, retries=min(tries - 1, MOST_RETRIES))
 
     return replace(plan, steps=tuple(map(retried, plan.steps)))
 
 
-def _refused(plan: TypedPlan, diagnostics: Sequence[Diagnostic]) -> list[ToolResult]:
-    """Return the results of a plan that made no call, because of `diagnostics`."""
-    results: list[ToolResult] = []
-    for index, step in enumerate(plan.steps):
-        found = [each for each in diagnostics if each.step == step.id]
-        if any(each.code == "unknown-tool" for each in found):
-            problem = ToolProblem(FAILED, f"Tool not found: {step.tool}")
-        elif found:
-            problem = ToolProblem(FAILED, " ".join(each.message for each in found))
-        else:
-            problem = ToolProblem(REFUSED, "Not called: another step of the plan is wrong.")
-        results.append(ToolResult(False, step.tool, error=problem, step_index=index))
-    return results
+def _refused(at: int, step: Step, diagnostics: Iterable[Diagnostic]) -> ToolResult:
+    """Return the result of a step of a plan that made no call, because of `diagnostics`."""
+    found = [each for each in diagnostics if each.step == step.id]
+    if any(each.code == "unknown-tool" for each in found):
+        problem = ToolProblem(FAILED, f"Tool not found: {step.tool}")
+    elif found:
+        problem = ToolProblem(FAILED, " ".join(each.message for each in found))
+    else:
+        problem = ToolProblem(REFUSED, "Not called: another step of the plan is wrong.")
+    return ToolResult(False, step.tool, error=problem, step_index=at)
 
 
-def _result(index: int, planned: Step, ended: _Ended, log: CallLog) -> ToolResult:
-    step = ended.run.steps.get(planned.id, StepRun())
-    took = 0.0
-    if step.started_at is not None and step.ended_at is not None:
-        took = round((step.ended_at - step.started_at) * 1000, 3)
+def _result(at: int, planned: Step, step: StepRun, unfinished: str, log: CallLog) -> ToolResult:
+    started, ended = step.started_at, step.ended_at
     metadata = ResultMetadata(
-        took, "" if step.ended_at is None else iso(step.ended_at), max(0, step.attempts - 1)
+        0.0 if started is None or ended is None else round((ended - started) * 1000, 3),
+        "" if ended is None else iso(ended),
+        max(0, step.attempts - 1),
     )
     params = log.arguments(planned.id)
     if step.state is StepState.SUCCEEDED and step.error is None:
         data = unwrapped(step.output)
-        return ToolResult(True, planned.tool, data, None, metadata, index, params)
-    problem = _problem(step, ended.timed_out, log.failures.get((planned.id, None)))
-    return ToolResult(False, planned.tool, None, problem, metadata, index, params)
+        return ToolResult(True, planned.tool, data, None, metadata, at, params)
+    problem = _problem(step, unfinished, log.failures.get((planned.id, None)))
+    return ToolResult(False, planned.tool, None, problem, metadata, at, params)
 
 
-def _problem(step: StepRun, timed_out: bool, raised: Exception | None) -> ToolProblem:
+def _problem(step: StepRun, unfinished: str, raised: Exception | None) -> ToolProblem:
     failure = step.error or Failure("cancelled", "The step was not over when the run ended.")
     message = failure.message
     match step.state:
@@ -307,6 +268,6 @@ def _problem(step: StepRun, timed_out: bool, raised: Exception | None) -> ToolPr
                 return raised.problem
             code = TIMED_OUT if failure.code == "timeout" else FAILED
         case _:
-            code = TIMED_OUT if timed_out else CANCELLED
+            code = unfinished
     details: dict[str, Json] = {"code": failure.code, "pointer": failure.pointer}
     return ToolProblem(code, message, {name: value for name, value in details.items() if value})

@@ -10,31 +10,32 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, TypeVarTuple
 
-from msgspec import Struct, field
-from msgspec.structs import asdict, replace
+from msgspec import Struct, field, to_builtins
+from msgspec.structs import replace
 
 from toolplan.app.app import App
 from toolplan.approval import ApprovalRequired, ApprovalUsed
 from toolplan.engines import CannotRun
 from toolplan.path import Json
-from toolplan.planners import Clarification, Question, Refusal
+from toolplan.planners import Proposal, Question, Refusal
 from toolplan.planners.context import PlannerContext
 from toolplan.planners.conversation import episode_of
 from toolplan.planners.offline import offline_planner
 from toolplan.storage.journal import JournalError
-from toolplan.storage.memory import Episode, Memory
+from toolplan.storage.memory import Memory
 from toolplan_adapters._calls import call_user
 from toolplan_adapters.clear.analysis import Analysis, Analyzer, basic
 from toolplan_adapters.clear.errors import ClarificationNeeded, PlannerError
-from toolplan_adapters.clear.executor import Execution, ExecutionError, Executor
+from toolplan_adapters.clear.executor import Execution, Executor
 from toolplan_adapters.clear.plan import Plan
+from toolplan_adapters.clear.planner import planned
 from toolplan_adapters.clear.settings import OrchestratorConfig
-from toolplan_adapters.clear.tools import ToolResult, iso
+from toolplan_adapters.clear.tools import iso
 
 Stage: TypeAlias = Literal[
     "context-loading", "planning", "executing", "analyzing", "summarizing", "storing", "complete"
@@ -67,9 +68,9 @@ class ResponseMetadata(Struct, frozen=True):
         degraded: the parts that failed and were replaced or left out, a sentence each.
     """
 
-    request_id: str
-    total_duration_ms: float
-    timestamp: str
+    request_id: str = ""
+    total_duration_ms: float = 0.0
+    timestamp: str = ""
     error: bool = False
     degraded: tuple[str, ...] = ()
 
@@ -91,7 +92,7 @@ class Response(Struct, frozen=True):
 
     message: str
     status: Status
-    metadata: ResponseMetadata
+    metadata: ResponseMetadata = ResponseMetadata()
     tools_used: tuple[str, ...] = ()
     data: tuple[Json, ...] = ()
     analysis: Analysis | None = None
@@ -100,7 +101,8 @@ class Response(Struct, frozen=True):
     digest: str = ""
 
     def to_json(self) -> dict[str, Json]:
-        """Return the wire form."""
+        """Return the wire form, without the plan."""
+        metadata: dict[str, Json] = to_builtins(self.metadata)
         return {
             "message": self.message,
             "status": self.status,
@@ -109,7 +111,7 @@ class Response(Struct, frozen=True):
             "analysis": None if self.analysis is None else self.analysis.to_json(),
             "options": [*self.options],
             "digest": self.digest,
-            "metadata": {**asdict(self.metadata), "degraded": [*self.metadata.degraded]},
+            "metadata": {**metadata, "degraded": [*self.metadata.degraded]},
         }
 
 
@@ -122,7 +124,7 @@ _PERCENT: Final[Mapping[Stage, int]] = {
     "storing": 95,
     "complete": 100,
 }
-_NO_RUN: Final = (PlannerError, ExecutionError, CannotRun, ApprovalUsed, JournalError)
+_NO_RUN: Final = (PlannerError, CannotRun, ApprovalUsed, JournalError)
 """Errors of a plan that was not run to its end, except for a missing approval."""
 
 Given = TypeVarTuple("Given")
@@ -153,26 +155,15 @@ class SummaryMaker(Protocol):
         ...
 
 
-class _Reply(Struct, frozen=True):
-    """A response without its metadata."""
-
-    message: str
-    status: Status
-    results: Sequence[ToolResult] = ()
-    analysis: Analysis | None = None
-    plan: Plan | None = None
-    clarification: Clarification | None = None
-    digest: str = ""
-
-
 class _Request(Struct):
     """A query that is being answered."""
 
     id: str
+    question: Question
+    session: str
     on_progress: OnProgress | None
     limit: asyncio.Timeout
     loop: asyncio.AbstractEventLoop
-    began: float
     is_cancelled: bool = False
     degraded: list[str] = field(default_factory=list[str])
 
@@ -276,22 +267,29 @@ class Orchestrator:
         if name in self._open:
             raise ValueError(f"A query {name!r} is already being answered.")
         loop = asyncio.get_running_loop()
+        began = loop.time()
         limit = asyncio.timeout(self.config.timeout / 1000)
-        request = _Request(name, on_progress, limit, loop, loop.time())
-        self._open[name] = request
+        question = Question(query, self._today().isoformat())
+        request = self._open[name] = _Request(name, question, session, on_progress, limit, loop)
         try:
             async with limit:
-                reply = await self._handle(query, session, request, approve)
+                response = await self._handle(request, approve)
         except TimeoutError:
-            seconds = self.config.timeout / 1000
-            reply = (
-                _Reply("The query was cancelled.", "cancelled")
-                if request.is_cancelled
-                else _Reply(f"The query took longer than {seconds:g} s.", "timed-out")
-            )
+            if request.is_cancelled:
+                response = Response("The query was cancelled.", "cancelled")
+            else:
+                seconds = self.config.timeout / 1000
+                response = Response(f"The query took longer than {seconds:g} s.", "timed-out")
         finally:
             del self._open[name]
-        return self._response(reply, request)
+        metadata = ResponseMetadata(
+            name,
+            round((loop.time() - began) * 1000, 3),
+            iso(self._clock()),
+            response.status not in ("answered", "clarification"),
+            tuple(request.degraded),
+        )
+        return replace(response, metadata=metadata)
 
     def cancel_query(self, request_id: str) -> bool:
         """Cancel a query and its calls, from any thread, and return whether there was such a query.
@@ -304,52 +302,62 @@ class Orchestrator:
         request.loop.call_soon_threadsafe(request.stop)
         return True
 
-    async def _handle(self, query: str, session: str, request: _Request, approve: str) -> _Reply:
+    async def _handle(self, request: _Request, approve: str) -> Response:
         request.report("context-loading", "Looking up what was said before.")
-        background = await self._context(query, session, request)
+        config, plan = self.config, None
+        memory = self._memory if request.session else None
+        background: Json = None
+        proposal: Proposal | None = None
+        if memory is not None and config.enable_context_loading:
+            failure = "The earlier conversation could not be loaded"
+            given = request.session, request.question.text
+            background = await request.attempt(
+                config.memory_timeout, failure, memory.recall, *given
+            )
         request.report("planning", "Making a plan.")
-        plan: Plan | None = None
         try:
-            plan = await self._plan(query, background, request)
+            plan = await self._plan(background, request)
             request.report("executing", f"Running {len(plan.steps)} steps.")
             execution = await self._executor.execute(
                 plan,
                 lambda over, steps: request.report(
                     "executing", f"{over} of {steps} steps are over.", 40 + 30 * over // steps
                 ),
-                within_ms=self.config.execution_timeout,
+                within_ms=config.execution_timeout,
                 approve=approve,
             )
         except ClarificationNeeded as needed:
-            reply = _Reply(needed.question, "clarification", clarification=needed.clarification)
+            proposal = needed.clarification
+            response = Response(needed.question, "clarification", options=needed.options)
         except ApprovalRequired as required:
-            reply = _Reply(
-                f"{required} Look at its steps, then ask with approve={required.digest!r}.",
-                "approval-required",
-                digest=required.digest,
-            )
+            message = f"{required} Look at its steps, then ask with approve={required.digest!r}."
+            response = Response(message, "approval-required", digest=required.digest)
         except _NO_RUN as error:
-            reply = _failed(str(error))
+            response = _failed(str(error))
         else:
-            reply = await self._reply(execution, request)
+            response = await self._response(execution, request)
         request.report("storing", "Saving the question.")
-        reply = replace(reply, plan=plan)
-        await self._save(query, session, reply, request)
+        if memory is not None and config.enable_memory:
+            episode = await call_user(
+                lambda: episode_of(
+                    request.question,
+                    proposal or Refusal(response.message),
+                    timestamp=iso(self._clock()),
+                    # without the results: tools made them, and a model reads the context
+                    plan=plan.typed if plan and response.status == "answered" else None,
+                )
+            )
+            failure = "The question could not be saved"
+            remember = memory.remember
+            await request.attempt(
+                config.memory_timeout, failure, remember, request.session, episode
+            )
         request.report("complete", "Done.")
-        return reply
+        return replace(response, plan=plan)
 
-    async def _context(self, query: str, session: str, request: _Request) -> Json:
-        """Return the earlier conversation, as far as the memory has it."""
-        memory = self._memory
-        if memory is None or not session or not self.config.enable_context_loading:
-            return None
-        failure = "The earlier conversation could not be loaded"
-        return await request.attempt(
-            self.config.memory_timeout, failure, memory.recall, session, query
-        )
-
-    async def _plan(self, query: str, background: Json, request: _Request) -> Plan:
+    async def _plan(self, background: Json, request: _Request) -> Plan:
         """Return the planner's plan, or that of the offline planner if the planner fails."""
+        query = request.question.text
         try:
             async with asyncio.timeout(self.config.planning_timeout / 1000):
                 return Plan.from_json(await self._planner.plan(query, background))
@@ -359,80 +367,33 @@ class Orchestrator:
             is_ours = isinstance(error, PlannerError)
             why = str(error).rstrip(".") if is_ours else type(error).__name__
             request.degraded.append(f"The planner failed, and the offline planner was used: {why}.")
-            return await self._plan_offline(query, error)
+            tools, notes = self._executor.toolbox, {"query": query}
+            app = App(tools, self._offline, attempts=1, metadata=notes, clock=self._clock)
+            return planned(await app.plan(query, today=request.question.today))
 
-    async def _plan_offline(self, query: str, cause: Exception) -> Plan:
-        tools, notes = self._executor.toolbox, {"query": query}
-        app = App(tools, self._offline, attempts=1, metadata=notes, clock=self._clock)
-        asked = await app.plan(query, today=self._today())
-        match asked.proposal:
-            case Clarification() as clarification:
-                raise ClarificationNeeded(clarification) from cause
-            case Refusal(reason=reason):
-                raise PlannerError(reason) from cause
-            case _ if asked.plan is not None:
-                return Plan(asked.plan.plan)
-            case _:
-                raise PlannerError(str(cause)) from cause
-
-    async def _reply(self, execution: Execution, request: _Request) -> _Reply:
-        """Return the reply to a plan that was run."""
-        results, within_ms = execution, self.config.analysis_timeout
+    async def _response(self, execution: Execution, request: _Request) -> Response:
+        """Return the response to a plan that was run."""
+        within_ms = self.config.analysis_timeout
         request.report("analyzing", "Looking at the results.")
         failure = "The results were counted, not analysed"
         analyze = self._analyzer.analyze
-        analysis = await request.attempt(within_ms, failure, analyze, execution) or basic(results)
+        analysis = await request.attempt(within_ms, failure, analyze, execution) or basic(execution)
         request.report("summarizing", "Putting it into words.")
-        if not any(result.success for result in results):
-            return _failed(basic(results).text, results, analysis)
+        done = [result for result in execution if result.success]
+        if not done:
+            return replace(_failed(basic(execution).text), analysis=analysis)
         text = None
         if self._summarizer is not None:
             failure, summarize = "The summary failed", self._summarizer.summarize
             text = await request.attempt(within_ms, failure, summarize, analysis)
-        return _Reply(analysis.text if text is None else text, "answered", results, analysis)
-
-    async def _save(self, query: str, session: str, reply: _Reply, request: _Request) -> None:
-        memory = self._memory
-        if memory is None or not session or not self.config.enable_memory:
-            return
-        episode = await call_user(self._episode, query, reply)
-        failure = "The question could not be saved"
-        await request.attempt(
-            self.config.memory_timeout, failure, memory.remember, session, episode
-        )
-
-    def _episode(self, query: str, reply: _Reply) -> Episode:
-        """Return a turn of the conversation, with its plan only if that gave an answer."""
-        is_answer = reply.status == "answered" and reply.plan is not None
-        return episode_of(
-            Question(query, self._today().isoformat()),
-            reply.clarification or Refusal(reply.message),
-            timestamp=iso(self._clock()),
-            # without the results: tools made them, and a model reads the context
-            plan=reply.plan.typed if is_answer and reply.plan is not None else None,
-        )
-
-    def _response(self, reply: _Reply, request: _Request) -> Response:
-        done = [result for result in reply.results if result.success]
-        took = round((request.loop.time() - request.began) * 1000, 3)
-        is_error = reply.status not in ("answered", "clarification")
         return Response(
-            reply.message,
-            reply.status,
-            ResponseMetadata(
-                request.id, took, iso(self._clock()), is_error, tuple(request.degraded)
-            ),
-            tuple(result.tool for result in done),
-            tuple(result.data for result in done),
-            reply.analysis,
-            reply.plan,
-            () if reply.clarification is None else reply.clarification.options,
-            reply.digest,
+            analysis.text if text is None else text,
+            "answered",
+            tools_used=tuple(result.tool for result in done),
+            data=tuple(result.data for result in done),
+            analysis=analysis,
         )
 
 
-def _failed(
-    why: str, results: Sequence[ToolResult] = (), analysis: Analysis | None = None
-) -> _Reply:
-    message = f"I encountered an error processing your request: {why}"
-    return _Reply(message, "failed", results, analysis)
+def _failed(why: str) -> Response:
+    return Response(f"I encountered an error processing your request: {why}", "failed")

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Final, cast
+from typing import Any, Final, cast
 
-from msgspec import Struct, field
+from msgspec import Struct, field, to_builtins
 
 from toolplan.compiler import parse, to_text
 from toolplan.diagnostics import Diagnostic
@@ -23,6 +23,7 @@ from toolplan_adapters.clear.errors import PlanValidationError, plan_error
 from toolplan_adapters.dialects import clear
 
 DIALECT: Final = "clear"
+_ESTIMATE: Final = "estimated_duration_ms"
 _EXPRESSED: Final = frozenset({"id", "tool", "args", "after", "thought"})
 
 
@@ -46,13 +47,8 @@ class PlanStep(Struct, frozen=True):
 
     def to_json(self) -> dict[str, Json]:
         """Return the wire form, without `more` if it is empty."""
-        document: dict[str, Json] = {
-            "tool": self.tool,
-            "params": copied(dict(self.params)),
-            "depends_on": [*self.depends_on],
-            "parallel": self.parallel,
-        }
-        return {**document, "more": copied(dict(self.more))} if self.more else document
+        document: dict[str, Json] = {**to_builtins(self), "depends_on": [*self.depends_on]}
+        return {name: copied(value) for name, value in document.items() if name != "more" or value}
 
 
 class PlanMetadata(Struct, frozen=True):
@@ -70,10 +66,8 @@ class PlanMetadata(Struct, frozen=True):
 
     def to_json(self) -> dict[str, Json]:
         """Return the wire form, without an estimate if there is none."""
-        document: dict[str, Json] = {"query": self.query, "timestamp": self.timestamp}
-        if self.estimated_duration_ms is not None:
-            document["estimated_duration_ms"] = self.estimated_duration_ms
-        return document
+        fields: dict[str, Json] = to_builtins(self)
+        return {name: value for name, value in fields.items() if value is not None}
 
 
 class Plan(Struct, frozen=True, dict=True):
@@ -89,14 +83,15 @@ class Plan(Struct, frozen=True, dict=True):
     def steps(self) -> tuple[PlanStep, ...]:
         """The steps, in order; a dependency is a position in this tuple."""
         plan = positional(self.typed)
-        return tuple(map(_shown, _steps(clear.dump(plan)), _steps(dump(plan))))
+        shown = cast("list[dict[str, Any]]", clear.dump(plan)["steps"])
+        canonical = cast("list[dict[str, Any]]", dump(plan)["steps"])
+        return tuple(map(_step, shown, canonical))
 
     @cached_property
     def metadata(self) -> PlanMetadata:
         """The question, and the time of planning."""
-        query, created, takes = map(
-            self.typed.metadata.get, ("query", "created_at", "estimated_duration_ms")
-        )
+        known = self.typed.metadata
+        query, created, takes = known.get("query"), known.get("created_at"), known.get(_ESTIMATE)
         is_estimate = isinstance(takes, int | float) and not isinstance(takes, bool) and takes >= 0
         return PlanMetadata(
             query if isinstance(query, str) else "",
@@ -128,33 +123,18 @@ class Plan(Struct, frozen=True, dict=True):
         """
         if isinstance(document, Plan):
             return document
-        parsed = parse(_text(document), DIALECT)
+        try:
+            text = document if isinstance(document, str) else json.dumps(document)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise PlanValidationError(f"The plan is not JSON: {error}") from None
+        parsed = parse(text, DIALECT)
         if parsed.plan is None or any(each.blocks for each in parsed.diagnostics):
             raise plan_error("The plan cannot be read", parsed.diagnostics, parsed.plan)
         return cls(parsed.plan)
 
 
-def _text(document: object) -> str:
-    if isinstance(document, str):
-        return document
-    try:
-        return json.dumps(document, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise PlanValidationError(f"The plan is not JSON: {error}") from None
-
-
-def _shown(written: dict[str, Json], canonical: dict[str, Json]) -> PlanStep:
+def _step(shown: dict[str, Any], canonical: dict[str, Any]) -> PlanStep:
     """Return a step from Clear AI's form of it, and from the canonical form, which is complete."""
     more = {name: value for name, value in canonical.items() if name not in _EXPRESSED}
-    params = canonical.get("args", {}) if more else written["params"]
-    return PlanStep(
-        str(written["tool"]),
-        cast("dict[str, Json]", params),
-        tuple(cast("list[int]", written["depends_on"])),
-        written["parallel"] is True,
-        more,
-    )
-
-
-def _steps(document: dict[str, Json]) -> list[dict[str, Json]]:
-    return cast("list[dict[str, Json]]", document["steps"])
+    params = canonical.get("args", {}) if more else shown["params"]
+    return PlanStep(shown["tool"], params, tuple(shown["depends_on"]), shown["parallel"], more)

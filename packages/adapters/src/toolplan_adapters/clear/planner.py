@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from toolplan.app.app import App
 from toolplan.app.results import AskResult
 from toolplan.compiler import parse, to_text
+from toolplan.diagnostics import Diagnostic
 from toolplan.path import Json
 from toolplan.plan import Plan as CanonicalPlan
 from toolplan.plan_json import dump
@@ -33,7 +34,7 @@ from toolplan.planners import (
 )
 from toolplan.planners.cache import CachedPlanner
 from toolplan.planners.context import PlannerContext
-from toolplan.planners.conversation import FOLLOW_UP_OF, read_conversation
+from toolplan.planners.conversation import FOLLOW_UP_OF, Pending, Turn, read_conversation
 from toolplan.planners.offline import offline_planner
 from toolplan.providers import Model, ModelError
 from toolplan.storage.plan_cache import PlanCache
@@ -46,8 +47,10 @@ from toolplan_adapters.clear.tools import MCPServer, as_tool, demo_tools, iso
 
 _NOT_A_PLAN: Final = frozenset({"llm-ambiguous", "llm-degenerate", "llm-empty"})
 """Replies that hold no plan: the model is asked again without a delay."""
-_YES: Final = "yes|ok|okay|sure|right|correct|confirmed|confirm|do it|go ahead"
-_NO: Final = "no|don't|never mind|cancel that|stop|nope|not now"
+_YES: Final = re.compile(
+    r"(?:(?:yes|ok|okay|sure|right|correct|confirmed|confirm|do it|go ahead) )+"
+)
+_NO: Final = re.compile(r"(?:(?:no|don't|never mind|cancel that|stop|nope|not now) )+")
 _POLITE: Final = re.compile(r"\b(?:please|thanks|thank you|that's|then)\b|[,.!?]", re.I)
 _LONGEST_ANSWER: Final = 200
 _SHORTEST_TTL_S: Final = 1e-9  # plans expire at once
@@ -104,27 +107,28 @@ class PlannerAgent:
         available = self.config.available_tools.values()
         self._tools = Toolbox(map(as_tool, available)) if available else demo_tools()
         self._open = _OpenToolbox(self._tools)
-        self._planner: Planner = _EveryReplyCounts(self._llm())
+        llm = LLMPlanner(
+            self._model,
+            temperature=self.config.temperature,
+            max_tokens=self.config.max_tokens,
+            requests=self.config.max_retries,
+        )
+        planner: Planner = _EveryReplyCounts(llm)
         self._cache = PlanCache(
             max_size=self.config.cache_max_size,
             ttl_s=max(self.config.cache_ttl / 1000, _SHORTEST_TTL_S),
             clock=clock,
         )
         if self.config.enable_caching:
-            self._planner = CachedPlanner(
-                self._planner,
-                self._cache,
-                name=self._model.name,
-                version=f"{self._llm().version}/{self.config.temperature}",
-            )
-        self._dialogue = _OfflineFirst(self._planner)
+            version = f"{llm.version}/{self.config.temperature}"
+            planner = CachedPlanner(planner, self._cache, name=self._model.name, version=version)
+        self._planner = _OfflineFirst(planner)
 
     async def plan(self, query: str, context: Json = None) -> Plan:
         """Return a checked plan for `query`.
 
-        `context` is the conversation, in the shape of `toolplan.planners.Question`; its plans may
-        be in Clear AI's form. If it holds a plan or an open question, a follow-up to it needs no
-        model.
+        `context` is the conversation, in the shape of `toolplan.planners.Question`. If it holds a
+        plan or an open question, a follow-up to it needs no model.
 
         Raises:
             ClarificationNeeded: the question is not precise enough.
@@ -132,20 +136,21 @@ class PlannerAgent:
                 attempt.
         """
         today = self._today()
-        background = self._context() if context is None else _with_canonical_plans(context)
+        background = self._context() if context is None else context
         notes: dict[str, Json] = {"query": query, "reference_date": today.isoformat()}
-        app = App(
-            self.toolbox,
-            self._dialogue if _is_continued(background) else self._planner,
-            attempts=self.config.max_retries,
-            metadata=notes,
-            clock=self._clock,
-        )
+        attempts = self.config.max_retries
+        app = App(self.toolbox, self._planner, attempts=attempts, metadata=notes, clock=self._clock)
         try:
             asked = await app.plan(query, today=today, context=background)
         except ModelError as error:
             raise PlannerError(error.with_help) from error
-        return self._plan(asked, {**notes, "created_at": iso(self._clock())})
+        if not self.config.strict_validation and asked.plan is None:
+            draft = None if asked.compiled is None else asked.compiled.draft
+            blocking = _blocking(asked)
+            if draft is not None and all(each.code in _ARGUMENTS for each in blocking):
+                metadata = {**draft.metadata, **notes, "created_at": iso(self._clock())}
+                return Plan(replace(draft, metadata=metadata), blocking)
+        return planned(asked)
 
     def clear_cache(self) -> None:
         """Remove all plans from the cache."""
@@ -170,44 +175,42 @@ class PlannerAgent:
             self._open = _OpenToolbox(known)
         return self._open
 
-    def _llm(self) -> LLMPlanner:
-        return LLMPlanner(
-            self._model,
-            temperature=self.config.temperature,
-            max_tokens=self.config.max_tokens,
-            requests=self.config.max_retries,
-        )
-
     def _context(self) -> Json:
         """Return the conversation as a context: the questions, the latest first."""
-        if self._conversation is None:
-            return None
-        episodes: list[Json] = []
-        for message in self._conversation.get_messages():
-            query, when = message.get("content"), message.get("timestamp")
-            if message.get("role") == "user" and isinstance(query, str):
-                episodes.append({"query": query, "timestamp": "" if when is None else str(when)})
+        said = self._conversation
+        messages: Sequence[Mapping[str, object]] = () if said is None else said.get_messages()
+        episodes: list[Json] = [
+            {"query": query, "timestamp": str(message.get("timestamp") or "")}
+            for message in messages
+            if message.get("role") == "user" and isinstance(query := message.get("content"), str)
+        ]
         return {"episodic": episodes[::-1]} if episodes else None
 
-    def _plan(self, asked: AskResult, notes: dict[str, Json]) -> Plan:
-        match asked.proposal:
-            case Clarification() as clarification:
-                raise ClarificationNeeded(clarification)
-            case Refusal(reason=reason):
-                raise PlannerError(reason)
-            case Draft():
-                pass
-        if asked.plan is not None:
-            return Plan(asked.plan.plan)
-        diagnostics = () if asked.compiled is None else asked.compiled.diagnostics
-        draft = None if asked.compiled is None else asked.compiled.draft
-        blocking = tuple(each for each in diagnostics if each.blocks)
-        is_lax = not self.config.strict_validation
-        if is_lax and draft is not None and all(each.code in _ARGUMENTS for each in blocking):
-            return Plan(replace(draft, metadata={**draft.metadata, **notes}), blocking)
-        tries = len(asked.attempts)
-        message = f"Failed to generate valid plan after {tries} attempt{'s' * (tries != 1)}"
-        raise plan_error(message, blocking, draft)
+
+def planned(asked: AskResult) -> Plan:
+    """Return the plan of a question.
+
+    Raises:
+        ClarificationNeeded: the planner asked back.
+        PlannerError: there is no plan, or it did not pass its check.
+    """
+    if asked.plan is not None:
+        return Plan(asked.plan.plan)
+    match asked.proposal:
+        case Clarification() as clarification:
+            raise ClarificationNeeded(clarification)
+        case Refusal(reason=reason):
+            raise PlannerError(reason)
+        case Draft():
+            tries = len(asked.attempts)
+            message = f"Failed to generate valid plan after {tries} attempt{'s' * (tries != 1)}"
+            draft = None if asked.compiled is None else asked.compiled.draft
+            raise plan_error(message, _blocking(asked), draft)
+
+
+def _blocking(asked: AskResult) -> tuple[Diagnostic, ...]:
+    found = () if asked.compiled is None else asked.compiled.diagnostics
+    return tuple(each for each in found if each.blocks)
 
 
 class _EveryReplyCounts:
@@ -227,11 +230,8 @@ class _EveryReplyCounts:
         *,
         on_text: OnText | None = None,
     ) -> Proposal:
-        """Return the planner's proposal."""
         try:
-            return _recognised(
-                await self._planner.propose(question, tools, attempts, on_text=on_text)
-            )
+            found = await self._planner.propose(question, tools, attempts, on_text=on_text)
         except ModelError as error:
             used = error.usage.calls
             if error.code in ("llm-no-progress", "llm-budget") and attempts:
@@ -239,6 +239,10 @@ class _EveryReplyCounts:
             if error.code in _NOT_A_PLAN:
                 return Draft("", DIALECT, requests=used)
             raise
+        # steps without ids, for instance, are read in Clear AI's form only
+        if isinstance(found, Draft) and not _reads(found, found.dialect) and _reads(found, DIALECT):
+            return replace(found, dialect=DIALECT)
+        return found
 
 
 class _OfflineFirst:
@@ -259,43 +263,41 @@ class _OfflineFirst:
         *,
         on_text: OnText | None = None,
     ) -> Proposal:
-        """Return an offline draft for `question`, or the model's proposal."""
-        if not attempts:
-            decided = _decided(question)
+        before = read_conversation(question.context)
+        if not attempts and (before.pending is not None or before.last is not None):
+            decided = None if before.pending is None else _decided(before.pending, question.text)
             if decided is not None:
                 return decided
-            offline = await self._offline.propose(await self._read(question, tools), tools, ())
-            if isinstance(offline, Draft) and _continues(offline, question):
+            asked = (
+                question if before.last is None else await self._read(question, tools, before.last)
+            )
+            offline = await self._offline.propose(asked, tools, ())
+            plan = parse(offline.text).plan if isinstance(offline, Draft) else None
+            if plan is not None and (before.pending or FOLLOW_UP_OF in plan.metadata):
                 return offline
         return await self._planner.propose(question, tools, attempts, on_text=on_text)
 
-    async def _read(self, question: Question, tools: Toolbox) -> Question:
+    async def _read(self, question: Question, tools: Toolbox, last: Turn) -> Question:
         """Return the question with the plan before it as the offline planner writes it.
 
         A follow-up changes what a question means. A plan that a model made does not say that; where
         the offline planner has the same plan for its question, that one does.
         """
-        last = read_conversation(question.context).last
-        if last is None or not isinstance(question.context, dict):
-            return question
-        today = last.plan.metadata.get("reference_date")
-        asked = Question(last.query, today if isinstance(today, str) else question.today)
+        day = last.plan.metadata.get("reference_date")
+        asked = Question(last.query, day if isinstance(day, str) else question.today)
         found = await self._offline.propose(asked, tools, ())
         plan = parse(found.text, found.dialect).plan if isinstance(found, Draft) else None
         if plan is None or _steps(plan) != _steps(last.plan):
             return question
-        episodes = question.context.get("episodic")
-        before: Json = {"query": last.query, "plan": dump(plan)}
-        others = episodes[1:] if isinstance(episodes, list) else []
-        return replace(question, context={**question.context, "episodic": [before, *others]})
+        episode: Json = {"query": last.query, "plan": dump(plan)}
+        context = question.context if isinstance(question.context, dict) else {}
+        return replace(question, context={**context, "episodic": [episode]})
 
     def keep(self, question: Question, tools: Toolbox, draft: Draft) -> None:
-        """Cache `draft`, which worked."""
         if isinstance(self._planner, Remembering):
             self._planner.keep(question, tools, draft)
 
     def drop(self, question: Question, tools: Toolbox, draft: Draft) -> None:
-        """Remove `draft`, which failed, from the cache."""
         if isinstance(self._planner, Remembering):
             self._planner.drop(question, tools, draft)
 
@@ -305,69 +307,18 @@ def _steps(plan: CanonicalPlan) -> str:
     return to_text(replace(plan, metadata={}), DIALECT)
 
 
-def _decided(question: Question) -> Proposal | None:
+def _decided(pending: Pending, text: str) -> Proposal | None:
     """Return what a yes or no to an open question means; None for any other message."""
-    pending = read_conversation(question.context).pending
-    said = " ".join(_POLITE.sub(" ", question.text[:_LONGEST_ANSWER]).casefold().split())
-    agrees = re.fullmatch(rf"(?:{_YES})(?: (?:{_YES}))*", said) is not None
-    if pending is None or not (agrees or re.fullmatch(rf"(?:{_NO})(?: (?:{_NO}))*", said)):
-        return None
-    if agrees and pending.plans and pending.plans[0] is not None:
+    said = " ".join(_POLITE.sub(" ", text[:_LONGEST_ANSWER]).casefold().split()) + " "
+    if _YES.fullmatch(said) and pending.plans and pending.plans[0] is not None:
         return Draft(json.dumps(pending.plans[0], ensure_ascii=False))
-    return Clarification("What would you like instead?", pending.options)
+    if _YES.fullmatch(said) or _NO.fullmatch(said):
+        return Clarification("What would you like instead?", pending.options)
+    return None
 
 
-def _continues(draft: Draft, question: Question) -> bool:
-    if read_conversation(question.context).pending is not None:
-        return True
-    plan = parse(draft.text, draft.dialect).plan
-    return plan is not None and FOLLOW_UP_OF in plan.metadata
-
-
-def _with_canonical_plans(context: Json) -> Json:
-    """Return `context` with the plans of its episodes in the canonical form.
-
-    Raises:
-        PlannerError: a plan cannot be read.
-    """
-    episodes = context.get("episodic") if isinstance(context, dict) else None
-    if not isinstance(context, dict) or not isinstance(episodes, list):
-        return context
-
-    def canonical(episode: Json) -> Json:
-        plan = episode.get("plan") if isinstance(episode, dict) else None
-        if not isinstance(episode, dict) or plan is None:
-            return episode
-        if isinstance(plan, dict) and "toolplan" in plan:
-            return episode
-        return {**episode, "plan": dump(Plan.from_json(plan).typed)}
-
-    return {**context, "episodic": [canonical(each) for each in episodes]}
-
-
-def _is_continued(background: Json) -> bool:
-    """Check whether the context holds a plan or an open question."""
-    if not isinstance(background, dict):
-        return False
-    episodes = background.get("episodic")
-    plans = (
-        each.get("plan")
-        for each in (episodes if isinstance(episodes, list) else [])
-        if isinstance(each, dict)
-    )
-    return background.get("pending") is not None or any(plan is not None for plan in plans)
-
-
-def _recognised(proposal: Proposal) -> Proposal:
-    """Return a draft in Clear AI's dialect if only that can read it, as for steps without ids."""
-    if not isinstance(proposal, Draft) or _reads(proposal.text, proposal.dialect):
-        return proposal
-    reads = _reads(proposal.text, DIALECT)
-    return replace(proposal, dialect=DIALECT) if reads else proposal
-
-
-def _reads(text: str, dialect: str) -> bool:
-    return not any(each.blocks for each in parse(text, dialect).diagnostics)
+def _reads(draft: Draft, dialect: str) -> bool:
+    return not any(each.blocks for each in parse(draft.text, dialect).diagnostics)
 
 
 class _OpenToolbox(Toolbox):

@@ -1,41 +1,41 @@
-"""Settings of the adapter, with Clear AI's names: `max_retries` and `maxRetries` are the same."""
+"""Settings of the adapter, with Clear AI's names: `max_retries` and `maxRetries` are the same.
+
+All times are milliseconds. A value of the wrong type or out of range is refused.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, Final, Self, cast, get_args
+from typing import Any, Final, Self, cast
+
+from pydantic import (
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    TypeAdapter,
+    ValidationError,
+)
+from pydantic.dataclasses import dataclass
 
 from toolplan.answer import Thresholds
-from toolplan.diagnostics import did_you_mean, near
 from toolplan.errors import ToolplanError
 from toolplan.summary.form import Format
 from toolplan.summary.prompt import Tone
-from toolplan.tools import Tool
+from toolplan_adapters.clear.tools import AnyTool
 
-_INNER_CAPITALS: Final = re.compile(r"(?<=[a-z0-9])[A-Z]+")
-_TRUTHS: Final = {"true": True, "1": True, "yes": True, "on": True} | {
-    "false": False, "0": False, "no": False, "off": False
-}  # fmt: skip
-_POSITIVE: Final = frozenset(
-    {"max_tokens", "max_retries", "cache_max_size", "max_parallel_executions", "tool_timeout"}
-    | {"max_length"}
+_CONFIG: Final = ConfigDict(
+    extra="forbid", strict=True, allow_inf_nan=False, arbitrary_types_allowed=True
 )
-"""Numbers that must be 1 or more; all others must be 0 or more."""
-
-_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
-    "format": get_args(Format),
-    "tone": get_args(Tone),
-}
+_INNER_CAPITALS: Final = re.compile(r"(?<=[a-z0-9])[A-Z]+")
+_FROM_ENVIRONMENT: Final = (
+    "temperature", "max_tokens", "max_retries", "enable_caching", "cache_max_size", "cache_ttl",
+)  # fmt: skip
 _VARIABLES: Final[Mapping[str, str]] = {
-    "PLANNER_TEMPERATURE": "temperature",
-    "PLANNER_MAX_TOKENS": "max_tokens",
-    "PLANNER_MAX_RETRIES": "max_retries",
-    "PLANNER_ENABLE_CACHING": "enable_caching",
-    "PLANNER_CACHE_MAX_SIZE": "cache_max_size",
-    "PLANNER_CACHE_TTL": "cache_ttl",
-    "PLANNER_VALIDATE_TOOLS": "validate_tool_availability",
+    **{name: f"PLANNER_{name.upper()}" for name in _FROM_ENVIRONMENT},
+    "validate_tool_availability": "PLANNER_VALIDATE_TOOLS",
 }
 
 
@@ -46,30 +46,7 @@ class SettingError(ToolplanError, ValueError):
         super().__init__("bad-setting", message)
 
 
-@dataclass(frozen=True, slots=True)
-class ToolInfo:
-    """A tool with the names of its parameters only: enough to plan with."""
-
-    name: str
-    description: str = ""
-    params: tuple[str, ...] = ()
-    required_params: tuple[str, ...] = ()
-
-    def tool(self) -> Tool:
-        """Return the tool, which takes any value for each parameter and cannot be called."""
-        return Tool(
-            name=self.name,
-            description=self.description,
-            raw_input={
-                "type": "object",
-                "properties": {name: {} for name in self.params},
-                "required": [*self.required_params],
-                "additionalProperties": False,
-            },
-        )
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, config=_CONFIG)
 class Settings:
     """Settings that can be given as a mapping, in either spelling."""
 
@@ -82,30 +59,16 @@ class Settings:
         """
         if isinstance(values, cls):
             return values
-        known = [each.name for each in fields(cls)]
         named: dict[str, Any] = {}
         for name, value in cast("Mapping[str, object]", values or {}).items():
-            setting = _INNER_CAPITALS.sub(lambda found: f"_{found[0]}", name).lower()
-            if setting not in known:
-                hint = did_you_mean(near(setting, known)) or f"Settings: {', '.join(known)}."
-                raise SettingError(f"There is no setting {name!r}. {hint}")
-            named[setting] = value
-        return cls(**named)
-
-    def __post_init__(self) -> None:
-        for each in fields(self):
-            name, value = each.name, getattr(self, each.name)
-            is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            least = 1 if name in _POSITIVE else 0
-            if name in _CHOICES and value not in _CHOICES[name]:
-                raise SettingError(f"{name} is {value!r}, not one of {', '.join(_CHOICES[name])}.")
-            if isinstance(each.default, bool) and not isinstance(value, bool):
-                raise SettingError(f"{name} is {value!r}, not true or false.")
-            if type(each.default) in (int, float) and not (is_number and value >= least):
-                raise SettingError(f"{name} is {value!r}, not a number of {least} or more.")
+            named[_INNER_CAPITALS.sub(lambda found: f"_{found[0]}", str(name)).lower()] = value
+        try:
+            return cls(**named)
+        except ValidationError as error:
+            raise _setting_error(error, {}) from None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, config=_CONFIG)
 class PlannerConfig(Settings):
     """Settings for making plans.
 
@@ -119,83 +82,71 @@ class PlannerConfig(Settings):
             with its `problems` after the last attempt; it can be shown, but does not run.
         enable_caching: whether plans are cached.
         cache_max_size: the maximum number of cached plans.
-        cache_ttl: the lifetime of a cached plan, in milliseconds.
+        cache_ttl: the lifetime of a cached plan.
         available_tools: the tools that plans may call, by name, if there is no server.
     """
 
-    temperature: float = 0.1
-    max_tokens: int = 1000
-    max_retries: int = 3
+    temperature: NonNegativeFloat = 0.1
+    max_tokens: PositiveInt = 1000
+    max_retries: PositiveInt = 3
     validate_tool_availability: bool = True
     strict_validation: bool = True
     enable_caching: bool = True
-    cache_max_size: int = 100
-    cache_ttl: float = 3_600_000.0
-    available_tools: Mapping[str, ToolInfo | Tool] = field(
-        default_factory=dict[str, "ToolInfo | Tool"]
-    )
+    cache_max_size: PositiveInt = 100
+    cache_ttl: NonNegativeFloat = 3_600_000.0
+    available_tools: Mapping[str, AnyTool] = Field(default_factory=dict[str, AnyTool])
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str]) -> Self:
-        """Return the settings in `environment` (`PLANNER_TEMPERATURE` …, F003-6).
+        """Return the settings in `environment` (`PLANNER_TEMPERATURE` …).
 
         Raises:
             SettingError: the value of a variable is not valid.
         """
-        defaults = {each.name: each.default for each in fields(cls)}
-        values: dict[str, object] = {}
-        for variable, name in _VARIABLES.items():
-            if text := environment.get(variable, "").strip():
-                values[name] = _read(variable, text, defaults[name])
-        return cls.of(values)
+        texts = {name: environment.get(each, "").strip() for name, each in _VARIABLES.items()}
+        given = {name: text for name, text in texts.items() if text}
+        try:
+            return TypeAdapter(cls).validate_python(given, strict=False)
+        except ValidationError as error:
+            raise _setting_error(error, _VARIABLES) from None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, config=_CONFIG)
 class ExecutorConfig(Settings):
-    """Settings for running plans. Times are milliseconds.
+    """Settings for running plans.
 
     Attributes:
         max_parallel_executions: the maximum number of concurrent calls.
         tool_timeout: for each attempt of a call.
         max_retries: the maximum number of attempts of a call, for tools that may be called twice.
         retry_delay: before the second attempt; doubled before each further one.
-        fail_fast: whether the first failure ends the run with an `ExecutionError`.
         total_timeout: for the whole plan.
     """
 
-    max_parallel_executions: int = 5
-    tool_timeout: float = 30_000.0
-    max_retries: int = 3
-    retry_delay: float = 1_000.0
-    fail_fast: bool = False
-    total_timeout: float = 300_000.0
+    max_parallel_executions: PositiveInt = 5
+    tool_timeout: PositiveFloat = 30_000.0
+    max_retries: PositiveInt = 3
+    retry_delay: NonNegativeFloat = 1_000.0
+    total_timeout: NonNegativeFloat = 300_000.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, config=_CONFIG)
 class AnalyzerConfig(Settings):
     """Settings for the analysis of results.
 
     Attributes:
         anomaly_threshold: the least distance of an outlier from the mean, in standard deviations.
-        iqr_multiplier: its least distance from the quartiles, in interquartile ranges.
-        min_values: the fewest numbers among which one is an outlier, 3 or more.
-        stability_threshold: the least change of a trend, as a share of the mean of its series.
     """
 
-    anomaly_threshold: float = 2.0
-    iqr_multiplier: float = 1.5
-    min_values: int = 8
-    stability_threshold: float = 0.2
+    anomaly_threshold: NonNegativeFloat = 2.0
 
     @property
     def thresholds(self) -> Thresholds:
         """The same as the thresholds of an answer."""
-        return Thresholds(
-            self.anomaly_threshold, self.iqr_multiplier, self.min_values, self.stability_threshold
-        )
+        return Thresholds(self.anomaly_threshold)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, config=_CONFIG)
 class SummarizerConfig(Settings):
     """Settings for the wording of answers.
 
@@ -207,16 +158,16 @@ class SummarizerConfig(Settings):
         include_recommendations: whether the text recommends actions.
     """
 
-    max_length: int = 500
+    max_length: PositiveInt = 500
     format: Format = "plain"
     tone: Tone = "professional"
     include_details: bool = True
     include_recommendations: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, config=_CONFIG)
 class OrchestratorConfig(Settings):
-    """The time limit of each stage, in milliseconds, and the use of the memory.
+    """The time limit of each stage, and the use of the memory.
 
     Attributes:
         timeout: for the whole question.
@@ -228,21 +179,21 @@ class OrchestratorConfig(Settings):
         enable_context_loading: whether earlier questions are loaded.
     """
 
-    timeout: float = 60_000.0
-    planning_timeout: float = 30_000.0
-    execution_timeout: float = 30_000.0
-    analysis_timeout: float = 10_000.0
-    memory_timeout: float = 2_000.0
+    timeout: NonNegativeFloat = 60_000.0
+    planning_timeout: NonNegativeFloat = 30_000.0
+    execution_timeout: NonNegativeFloat = 30_000.0
+    analysis_timeout: NonNegativeFloat = 10_000.0
+    memory_timeout: NonNegativeFloat = 2_000.0
     enable_memory: bool = True
     enable_context_loading: bool = True
 
 
-def _read(variable: str, text: str, default: object) -> object:
-    is_truth = isinstance(default, bool)
-    try:
-        if is_truth:
-            return _TRUTHS[text.lower()]
-        return int(text) if isinstance(default, int) else float(text)
-    except (KeyError, ValueError):
-        wanted = "true or false" if is_truth else "a number"
-        raise SettingError(f"{variable} is {text!r}, not {wanted}.") from None
+def _setting_error(error: ValidationError, names: Mapping[str, str]) -> SettingError:
+    """Return all that is wrong, each setting called by its name in `names`."""
+    found = error.errors(include_url=False, include_context=False)
+    said = (
+        f"{names.get(name, name)} is {each['input']!r}: {each['msg']}."
+        for each in found
+        for name in [str(each["loc"][0])]
+    )
+    return SettingError(" ".join(said))

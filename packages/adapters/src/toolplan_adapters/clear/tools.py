@@ -8,18 +8,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from toolplan.path import Json, json_type
 from toolplan.sources.modules import load_module_tools
 from toolplan.sources.python import StatedEffects
 from toolplan.tools import Arguments, Effects, Tool, Toolbox, ToolError, ToolObjectError
-from toolplan_adapters.clear.settings import ToolInfo
 
 FAILED: Final = "EXECUTION_FAILED"
 TIMED_OUT: Final = "TIMEOUT"
-_SPELLINGS: Final = {"requiredParams": "required_params"}
 DATA: Final = "data"
 SOURCE: Final = "clear"
 """The source of tools whose output is the wire form of a `ToolResult`."""
@@ -39,6 +37,28 @@ _OF_RESULTS: Final[Mapping[str, Json]] = {
 """The schemas of what a `ToolResult` has beside its data."""
 
 
+class ToolInfo(Struct, frozen=True):
+    """A tool with the names of its parameters only: enough to plan with."""
+
+    name: str
+    description: str = ""
+    params: tuple[str, ...] = ()
+    required_params: tuple[str, ...] = ()
+
+    def tool(self) -> Tool:
+        """Return the tool, which takes any value for each parameter and cannot be called."""
+        return Tool(
+            name=self.name,
+            description=self.description,
+            raw_input={
+                "type": "object",
+                "properties": {name: {} for name in (*self.params, *self.required_params)},
+                "required": [*self.required_params],
+                "additionalProperties": False,
+            },
+        )
+
+
 class ToolProblem(NamedTuple):
     """Why a call failed: a code (`EXECUTION_FAILED`, `TIMEOUT` …), a sentence and details."""
 
@@ -47,10 +67,10 @@ class ToolProblem(NamedTuple):
     details: Json = None
 
 
-class ResultMetadata(NamedTuple):
+class ResultMetadata(Struct, frozen=True):
     """Metadata of a call: milliseconds, the time of its end (ISO 8601), and the retries."""
 
-    execution_time: float = 0.0
+    execution_time: float = field(default=0.0, name="executionTime")
     timestamp: str = ""
     retries: int = 0
 
@@ -84,11 +104,7 @@ class ToolResult(Struct, frozen=True):
             document["data"] = self.data
         else:
             document["error"] = self.error._asdict()
-        document["metadata"] = {
-            "executionTime": self.metadata.execution_time,
-            "timestamp": self.metadata.timestamp,
-            "retries": self.metadata.retries,
-        }
+        document["metadata"] = to_builtins(self.metadata)
         if self.step_index is not None:
             document["step_index"] = self.step_index
             document["resolved_params"] = self.resolved_params
@@ -167,8 +183,7 @@ class BaseTool(ABC):
         )
 
 
-AnyTool: TypeAlias = BaseTool | ToolInfo | Tool | Mapping[str, Json]
-"""A mapping is a tool object, or has the fields of `ToolInfo` in either spelling."""
+AnyTool: TypeAlias = BaseTool | ToolInfo | Tool
 
 
 class MCPServer:
@@ -185,10 +200,6 @@ class MCPServer:
         known = as_tool(tool)
         self._tools[known.name] = known
         self._toolbox = Toolbox(self._tools.values())
-
-    def register_all_tools(self, tools: Iterable[AnyTool] | str | None = None) -> None:
-        """Register `tools`: see the function `register_all_tools`."""
-        register_all_tools(self, tools)
 
     def get_tools(self) -> tuple[str, ...]:
         """Return the names of the tools, in the order of their registration."""
@@ -228,33 +239,8 @@ def demo_tools() -> Toolbox:
 
 
 def as_tool(tool: AnyTool) -> Tool:
-    """Return `tool` as a `Tool`.
-
-    Raises:
-        ToolObjectError: a mapping has no name, or fields of another kind.
-    """
-    if isinstance(tool, Mapping):
-        if "params" not in tool:
-            return next(iter(Toolbox.from_json([dict(tool)]).values()))
-        tool = _info(tool)
+    """Return `tool` as a `Tool`."""
     return tool if isinstance(tool, Tool) else tool.tool()
-
-
-def _info(tool: Mapping[str, Json]) -> ToolInfo:
-    match {_SPELLINGS.get(name, name): value for name, value in tool.items()}:
-        case {"name": str(name), "params": list(params), **more}:
-            needed, about = more.pop("required_params", []), more.pop("description", "")
-            if not more and isinstance(needed, list) and isinstance(about, str):
-                names = [each for each in (*params, *needed) if isinstance(each, str)]
-                if len(names) == len(params) + len(needed):
-                    required = names[len(params) :]
-                    return ToolInfo(name, about, tuple(dict.fromkeys(names)), tuple(required))
-        case _:
-            pass
-    raise ToolObjectError(
-        "A tool in a mapping has 'name', 'description', 'params' and 'requiredParams' (lists of"
-        " names), or is a tool object with 'input_schema'."
-    )
 
 
 def unwrapped(output: Json) -> Json:
@@ -262,21 +248,20 @@ def unwrapped(output: Json) -> Json:
 
     The lists of a step that made a call for each item are joined, in the order of the items.
     """
-    if isinstance(output, dict) and DATA in output:
-        return output[DATA]
-    if isinstance(output, list) and output and all(map(_is_envelope, output)):
-        parts = [each[DATA] for each in output if isinstance(each, dict)]
-        if all(isinstance(part, list) for part in parts):
-            return [row for part in parts if isinstance(part, list) for row in part]
-        return parts
-    return output
+    if isinstance(output, dict):
+        return output.get(DATA, output)
+    parts = [each[DATA] for each in _items(output) if isinstance(each, dict) and DATA in each]
+    if not parts or len(parts) < len(_items(output)):
+        return output
+    lists = [part for part in parts if isinstance(part, list)]
+    return [row for part in lists for row in part] if len(lists) == len(parts) else parts
 
 
 def data_only(output: Json) -> Json:
     """Return an output in the wire form of a `ToolResult` as an object with its `data` alone."""
     if isinstance(output, list):  # a call for each item of a list
         return [data_only(each) for each in output]
-    return {DATA: output[DATA]} if _is_envelope(output) and isinstance(output, dict) else output
+    return {DATA: output[DATA]} if isinstance(output, dict) and DATA in output else output
 
 
 def iso(seconds: float) -> str:
@@ -285,8 +270,8 @@ def iso(seconds: float) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _is_envelope(value: Json) -> bool:
-    return isinstance(value, dict) and DATA in value
+def _items(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
 
 
 def _metadata(execution_time: float) -> ResultMetadata:
@@ -295,22 +280,20 @@ def _metadata(execution_time: float) -> ResultMetadata:
 
 def _params(params: Json) -> Json:
     """Return the schema of the arguments, from either form of `params`."""
-    if params is None:
-        return {"type": "object", "properties": {}, "additionalProperties": False}
-    if not isinstance(params, dict):
+    if not isinstance(params, dict | None):
         raise ToolObjectError(f"'params' of a tool's schema is {json_type(params)}, not an object.")
-    if params.get("type") == "object" or isinstance(params.get("properties"), dict):
+    if params and (params.get("type") == "object" or isinstance(params.get("properties"), dict)):
         return params
-    properties: dict[str, Json] = {}
-    needed: list[Json] = []
-    for name, schema in params.items():
-        keywords = dict(schema) if isinstance(schema, dict) else {}
-        if keywords.pop("required", False) is True:
-            needed.append(name)
-        properties[name] = keywords
+    properties = {
+        name: dict(schema) if isinstance(schema, dict) else {}
+        for name, schema in (params or {}).items()
+    }
+    needed: list[Json] = [
+        name for name, schema in properties.items() if schema.pop("required", False) is True
+    ]
     return {
         "type": "object",
-        "properties": properties,
+        "properties": {**properties},
         "required": needed,
         "additionalProperties": False,
     }

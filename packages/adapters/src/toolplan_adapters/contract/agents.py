@@ -6,15 +6,16 @@ a plan in which it is missing, and the engine checks the data before it calls th
 
 from __future__ import annotations
 
-import asyncio
-import inspect
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import Final, TypeAlias
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from importlib.resources import files
+from typing import Any, Final, TypeAlias, cast
 
 from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan.tools import Arguments, Effects, Tool, ToolError
+from toolplan_adapters._calls import call_user
 from toolplan_adapters.contract.contracts import (
     Contract,
     Contracts,
@@ -23,41 +24,9 @@ from toolplan_adapters.contract.contracts import (
     Skill,
 )
 
-TASK_ARGUMENTS: Final = ("skill", "required_data", "scope", "upstream")
-"""The arguments of an agent's tool; a tool may declare some of them only."""
-
-SCOPE_SCHEMA: Final[Json] = {
-    "type": "object",
-    "description": "What the intent names.",
-    "properties": {
-        "sites": {"type": "array", "items": {"type": "string"}},
-        "targets": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"type": {"type": "string"}, "value": {"type": "string"}},
-                "required": ["type", "value"],
-            },
-        },
-        "time_range": {"type": "string"},
-        "environment": {"type": "string"},
-        "goal": {"type": "string"},
-        "round": {"type": "integer", "description": "The number of the round, from 2 on."},
-    },
-}
-_REQUIRED_DATA_SCHEMA: Final[Json] = {
-    "type": "array",
-    "items": {
-        "type": "object",
-        "properties": {
-            "data_path": {"type": "string"},
-            "skill": {"type": "string"},
-            "min_count": {"type": "integer", "minimum": 0},
-            "priority": {"enum": [each.value for each in Priority]},
-        },
-        "required": ["data_path"],
-    },
-}
+_SCHEMA: Final[dict[str, Json]] = json.loads(
+    files("toolplan_adapters.contract").joinpath("input_schema.json").read_text("utf-8")
+)
 
 
 class Briefing(Struct, frozen=True):
@@ -66,7 +35,7 @@ class Briefing(Struct, frozen=True):
     Attributes:
         skill: the skill to use, empty for agents that work for others.
         required_data: what it requires; for an agent that works for others, what they require.
-        scope: what the intent names; the keys are those of `SCOPE_SCHEMA`.
+        scope: what the intent names; the keys are those of `input_schema.json`.
         upstream: the outputs of earlier tasks, by tool; None where it failed.
     """
 
@@ -78,19 +47,12 @@ class Briefing(Struct, frozen=True):
     @property
     def sites(self) -> list[str]:
         """The sites that the intent names."""
-        sites = self.scope.get("sites")
-        return [each for each in sites if isinstance(each, str)] if isinstance(sites, list) else []
+        return cast("list[str]", self.scope.get("sites", []))
 
     def named(self, kind: str) -> list[str]:
         """Return the names of type `kind` in the intent: `severity`, `device`."""
-        targets = self.scope.get("targets")
-        return [
-            value
-            for each in (targets if isinstance(targets, list) else [])
-            if isinstance(each, dict)
-            and each.get("type") == kind
-            and isinstance(value := each.get("value"), str)
-        ]
+        targets = cast("list[dict[str, str]]", self.scope.get("targets", []))
+        return [each["value"] for each in targets if each["type"] == kind]
 
     def value(self, data_path: str) -> Json:
         """Return the value of earlier tasks at `data_path`, or None.
@@ -121,7 +83,7 @@ class Briefing(Struct, frozen=True):
     def _has(self, needed: Need) -> bool:
         value = self.value(needed.data_path)
         count = len(value) if isinstance(value, list | dict) else 1
-        return value is not None and count >= needed.min_count
+        return value is not None and count >= (needed.min_count or 0)
 
 
 Work: TypeAlias = Callable[[Briefing], Mapping[str, Json] | Awaitable[Mapping[str, Json]]]
@@ -139,8 +101,7 @@ def agent_tool(
 ) -> Tool:
     """Return the tool of the agent of `contract`.
 
-    Missing optional data is listed in `data_gaps` of the outputs, unless the agent lists it itself
-    .
+    Missing optional data is listed in `data_gaps` of the outputs, unless the agent lists it itself.
 
     Args:
         contract: of the agent.
@@ -153,15 +114,12 @@ def agent_tool(
 
     async def call(arguments: Arguments) -> Json:
         briefing = _briefing(arguments)
-        if inspect.iscoroutinefunction(work):
-            result = await work(briefing)
-        else:
-            result = await asyncio.to_thread(work, briefing)
+        result = cast("object", await call_user(work, briefing))
         if not isinstance(result, Mapping):
             raise ToolError(
                 f"The agent {contract.agent!r} returned {type(result).__name__}, not a mapping."
             )
-        outputs: dict[str, Json] = {**result}
+        outputs = {**cast("Mapping[str, Json]", result)}
         gaps = briefing.gaps()
         if gaps and not outputs.get("data_gaps"):
             outputs["data_gaps"] = gaps
@@ -187,26 +145,12 @@ def input_schema(contract: Contract, contracts: Contracts) -> dict[str, Json]:
     conditions: list[Json] = [
         {
             "if": _asks_for(skill),
-            "then": {"properties": {"upstream": wanted}, "required": ["upstream"]},
+            "then": {"properties": {"upstream": {"allOf": wanted}}, "required": ["upstream"]},
         }
         for skill in contract.skills
         if (wanted := _wanted(contract, skill, contracts))
     ]
-    schema: dict[str, Json] = {
-        "type": "object",
-        "x-aliases": [contract.agent],
-        "properties": {
-            "skill": {"type": "string", "description": "The skill to use."},
-            "required_data": _REQUIRED_DATA_SCHEMA,
-            "scope": SCOPE_SCHEMA,
-            "upstream": {
-                "type": "object",
-                "description": "The outputs of earlier tasks, by tool; null where one failed.",
-                "additionalProperties": {"type": ["object", "null"]},
-            },
-        },
-        "additionalProperties": False,
-    }
+    schema: dict[str, Json] = {**_SCHEMA, "x-aliases": [contract.agent]}
     return {**schema, "allOf": conditions} if conditions else schema
 
 
@@ -219,54 +163,30 @@ def _asks_for(skill: Skill) -> Json:
     return {"anyOf": [named, item]}
 
 
-def _wanted(contract: Contract, skill: Skill, contracts: Contracts) -> dict[str, Json]:
-    """Return the schema of `upstream` for what `skill` requires, or an empty one."""
-    wanted: dict[str, Json] = {}
+def _wanted(contract: Contract, skill: Skill, contracts: Contracts) -> list[Json]:
+    """Return the schemas of `upstream` for all that `skill` requires."""
+    wanted: list[Json] = []
     for needed in skill.dependencies:
         producer = contracts.producer(needed.data_path, contract)
         if producer is None or not needed.is_required:
             continue
-        tokens = [producer.tool, *needed.data_path.split(".")]
-        _require(wanted, tokens, {"minItems": needed.min_count, "minProperties": needed.min_count})
+        schema: Json = {"minItems": needed.min_count, "minProperties": needed.min_count}
+        for token in reversed([producer.tool, *needed.data_path.split(".")]):
+            schema = {"type": "object", "properties": {token: schema}, "required": [token]}
+        wanted.append(schema)
     return wanted
 
 
-def _require(schema: dict[str, Json], tokens: list[str], leaf: dict[str, Json]) -> None:
-    """Add to `schema` that the value at `tokens` is required and fits `leaf`."""
-    if not tokens:
-        schema.update(leaf)
-        return
-    schema["type"] = "object"
-    required = schema.setdefault("required", [])
-    if isinstance(required, list) and tokens[0] not in required:
-        required.append(tokens[0])
-    properties = schema.setdefault("properties", {})
-    if isinstance(properties, dict):
-        inner = properties.setdefault(tokens[0], {})
-        if isinstance(inner, dict):
-            _require(inner, tokens[1:], leaf)
-
-
 def _briefing(arguments: Arguments) -> Briefing:
-    skill, scope, upstream = map(arguments.get, ("skill", "scope", "upstream"))
-    return Briefing(
-        skill=skill if isinstance(skill, str) else "",
-        required_data=tuple(_needs(arguments.get("required_data"))),
-        scope=scope if isinstance(scope, dict) else {},
-        upstream={
-            tool: outputs if isinstance(outputs, dict) else None
-            for tool, outputs in (upstream if isinstance(upstream, dict) else {}).items()
-        },
+    given = cast("dict[str, Any]", arguments)  # they fit the input schema
+    needed = (
+        Need(
+            each["data_path"], each.get("min_count", 1), Priority(each.get("priority", "required"))
+        )
+        for each in given.get("required_data", ())
     )
-
-
-def _needs(items: Json) -> Iterator[Need]:
-    for item in items if isinstance(items, list) else []:
-        if isinstance(item, dict) and isinstance(path := item.get("data_path"), str):
-            least = item.get("min_count")
-            optional = item.get("priority") == Priority.OPTIONAL.value
-            priority = Priority.OPTIONAL if optional else Priority.REQUIRED
-            yield Need(path, least if isinstance(least, int) else 1, priority)
+    scope, upstream = given.get("scope", {}), given.get("upstream", {})
+    return Briefing(given.get("skill", ""), tuple(needed), scope, upstream)
 
 
 def _at(outputs: Mapping[str, Json], data_path: str) -> Json:

@@ -6,15 +6,22 @@ which class of intent, and, since each data path has one producer, which agents 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
-from typing import NamedTuple
+from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
+from msgspec.structs import force_setattr
 
 from toolplan.errors import ToolplanError
 from toolplan.path import Json
+from toolplan_adapters._convert import DataPath, Text
+
+_PLACES: Final = re.compile(r"\{([^{}]*)\}")
+_MOST_COUNT: Final = 1_000_000
+Weight = Annotated[int, Meta(ge=-_MOST_COUNT, le=_MOST_COUNT)]
 
 
 class ContractError(ToolplanError, ValueError):
@@ -22,6 +29,15 @@ class ContractError(ToolplanError, ValueError):
 
     def __init__(self, message: str) -> None:
         super().__init__("bad-contracts", message, "docs/contracts.md says what a contract holds.")
+
+
+EntityType: TypeAlias = Literal[
+    "site", "device", "device_type", "asset_target", "environment", "timeframe",
+    "assessment_type", "assessment_id", "severity", "ip_address", "vlan", "output_format",
+    "priority",
+]  # fmt: skip
+ENTITY_TYPES: Final[tuple[EntityType, ...]] = get_args(EntityType)
+"""The thirteen types of entities of an intent."""
 
 
 class Role(StrEnum):
@@ -39,16 +55,20 @@ class Priority(StrEnum):
     OPTIONAL = "optional"
 
 
-class Need(Struct, frozen=True):
+class Need(Struct, frozen=True, forbid_unknown_fields=True):
     """A piece of data that a skill uses.
 
     `data_path` is dotted: `assessment_context.assets.configs`. `min_count` is the least number of
-    items of a list there (of fields, for an object).
+    items of a list there (of fields, for an object); by default 1 if it is required, otherwise 0.
     """
 
-    data_path: str
-    min_count: int = 1
+    data_path: DataPath
+    min_count: Annotated[int, Meta(ge=0, le=_MOST_COUNT)] | None = None
     priority: Priority = Priority.REQUIRED
+
+    def __post_init__(self) -> None:
+        if self.min_count is None:
+            force_setattr(self, "min_count", int(self.is_required))
 
     @property
     def is_required(self) -> bool:
@@ -65,41 +85,54 @@ class Need(Struct, frozen=True):
         }
 
 
-class Evidence(Struct, frozen=True):
+class Evidence(Struct, frozen=True, forbid_unknown_fields=True):
     """The evidence in a question for a skill, or, below zero, against it.
 
     `words` are weights of words and phrases, `entities` weights of types of entities.
     """
 
-    words: Mapping[str, int] = field(default_factory=dict[str, int])
-    entities: Mapping[str, int] = field(default_factory=dict[str, int])
+    words: Mapping[str, Weight] = field(default_factory=dict[str, int])
+    entities: Mapping[EntityType, Weight] = field(default_factory=dict[Any, int])
 
 
-class Skill(Struct, frozen=True):
+class Skill(Struct, frozen=True, forbid_unknown_fields=True):
     """One thing that a domain agent can do.
 
     Attributes:
         name: its name in `required_data`.
-        intent_classes: the classes of intent that it answers.
+        intent_classes: the classes of intent that it answers; its name if empty.
         description: of its task; `{scope}` and `{place}` are replaced by what the intent names.
         dependencies: the data that it uses, in the order of tasks.
         enriched_by: data paths that it uses where another agent provides them anyway.
         upstream: by data path, the description of the task of its producer.
         evidence: how the offline reader recognises it in a question.
         answer: the data paths of its outputs that are shown to the user; none means all.
+        aliases: other names of its classes of intent.
+        about: a note for people.
     """
 
-    name: str
-    intent_classes: tuple[str, ...]
-    description: str
-    dependencies: tuple[Need, ...] = ()
-    enriched_by: tuple[str, ...] = ()
-    upstream: Mapping[str, str] = field(default_factory=dict[str, str])
+    name: Text
+    intent_classes: tuple[Text, ...] = ()
+    description: Text = "Work on {scope}"
+    dependencies: tuple[Need, ...] = field(default=(), name="data_dependencies")
+    enriched_by: tuple[DataPath, ...] = ()
+    upstream: Mapping[str, Text] = field(default_factory=dict[str, str])
     evidence: Evidence = field(default_factory=Evidence)
-    answer: tuple[str, ...] = ()
+    answer: tuple[DataPath, ...] = ()
+    aliases: tuple[Text, ...] = ()
+    about: str = ""
+
+    def __post_init__(self) -> None:
+        for text in (self.description, *self.upstream.values()):
+            _check_places(text)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes of intent that it answers, by all their names."""
+        return (*(self.intent_classes or (self.name,)), *self.aliases)
 
 
-class Contract(Struct, frozen=True):
+class Contract(Struct, frozen=True, forbid_unknown_fields=True):
     """One agent.
 
     Attributes:
@@ -112,30 +145,58 @@ class Contract(Struct, frozen=True):
         dependencies: the data that an agent of another role uses.
         arguments: fixed arguments of its tool.
         entities: the names that it knows, by type: `{"site": ("HQ", …)}`.
+        about: a note for people.
         place: the file, for messages.
     """
 
-    agent: str
-    tool: str
+    agent: Text
+    tool: Text
     role: Role
-    description: str = "Work on {scope}"
-    produces: tuple[str, ...] = ()
+    description: Text = "Work on {scope}"
+    produces: tuple[DataPath, ...] = ()
     skills: tuple[Skill, ...] = ()
-    dependencies: tuple[Need, ...] = ()
-    arguments: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    entities: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    dependencies: tuple[Need, ...] = field(default=(), name="data_dependencies")
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    entities: Mapping[EntityType, tuple[Text, ...]] = field(
+        default_factory=dict[Any, tuple[str, ...]]
+    )
+    about: str = ""
     place: str = ""
+
+    def __post_init__(self) -> None:
+        _check_places(self.description)
+        if self.role is Role.DOMAIN and not self.skills:
+            raise ValueError("A domain agent needs at least one skill in 'skills'")
+        if self.role is not Role.DOMAIN and (self.skills or not self.produces):
+            raise ValueError(
+                f"A {self.role} agent needs at least one data path in 'produces', and no 'skills'"
+            )
 
     def needs(self, skill: Skill | None) -> tuple[Need, ...]:
         """Return the dependencies of its task: those of the skill, or its own without one."""
         return self.dependencies if skill is None else skill.dependencies
 
+    def uses(self, skill: Skill | None) -> tuple[Need, ...]:
+        """Return the dependencies of its task, and the data that only enriches it."""
+        paths = () if skill is None else skill.enriched_by
+        return (*self.needs(skill), *(Need(path, 0, Priority.OPTIONAL) for path in paths))
 
-class Competence(NamedTuple):
-    """An agent and the skill with which it answers a class of intent."""
 
-    contract: Contract
-    skill: Skill
+def described(text: str, scope: str, place: str) -> str:
+    """Return `text` with `scope` for `{scope}` and `place` for `{place}`, and no more.
+
+    >>> described("Fetch configurations for {place}", "HQ", "HQ site")
+    'Fetch configurations for HQ site'
+    """
+    named = {"scope": scope, "place": place}
+    return _PLACES.sub(lambda found: named.get(found[1], found[0]), text)
+
+
+def _check_places(text: str) -> None:
+    for name in _PLACES.findall(text):
+        if name not in ("scope", "place"):
+            known = "known are '{scope}', '{place}'"
+            raise ValueError(f"Unknown placeholder '{{{name}}}'; {known}")
 
 
 class Contracts(Iterable[Contract]):
@@ -149,9 +210,8 @@ class Contracts(Iterable[Contract]):
                 agent produces what another one requires, or agents depend on each other in a cycle.
         """
         self._contracts = tuple(contracts)
-        self._refuse_doubles()
-        self._refuse_gaps()
-        self._refuse_cycles()
+        self._check_names()
+        self._check_producers()
 
     def __iter__(self) -> Iterator[Contract]:
         return iter(self._contracts)
@@ -159,28 +219,16 @@ class Contracts(Iterable[Contract]):
     def __len__(self) -> int:
         return len(self._contracts)
 
-    def __repr__(self) -> str:
-        return f"Contracts({', '.join(each.agent for each in self._contracts)})"
-
     @property
     def intent_classes(self) -> tuple[str, ...]:
         """The classes of intent that agents answer, each once, in order."""
-        named = [
-            name
-            for contract in self._contracts
-            for skill in contract.skills
-            for name in skill.intent_classes
-        ]
-        return tuple(dict.fromkeys(named))
+        skills = (skill for contract in self for skill in contract.skills)
+        return tuple(dict.fromkeys(name for skill in skills for name in skill.classes))
 
-    def competent(self, intent_class: str) -> tuple[Competence, ...]:
+    def competent(self, intent_class: str) -> list[tuple[Contract, Skill]]:
         """Return the agents that answer `intent_class`, each with its skill for it."""
-        return tuple(
-            Competence(contract, skill)
-            for contract in self._contracts
-            for skill in contract.skills
-            if intent_class in skill.intent_classes
-        )
+        pairs = ((contract, skill) for contract in self for skill in contract.skills)
+        return [(contract, skill) for contract, skill in pairs if intent_class in skill.classes]
 
     def producer(self, data_path: str, but: Contract) -> Contract | None:
         """Return the producer of `data_path`, other than `but`, or None.
@@ -188,33 +236,31 @@ class Contracts(Iterable[Contract]):
         The agent with the longest matching path wins, so an agent may take over a part of what
         another one produces; of two with the same path, the first.
         """
-        found: tuple[int, Contract] | None = None
-        for contract in self._contracts:
-            if contract.agent == but.agent:
-                continue
-            for produced in contract.produces:
-                fits = data_path == produced or data_path.startswith(produced + ".")
-                if fits and (found is None or len(produced) > found[0]):
-                    found = len(produced), contract
-        return None if found is None else found[1]
+        found = [
+            (len(produced), contract)
+            for contract in self
+            for produced in contract.produces
+            if contract.agent != but.agent and f"{data_path}.".startswith(f"{produced}.")
+        ]
+        return max(found, key=lambda each: each[0])[1] if found else None
 
-    def known(self, kind: str) -> tuple[str, ...]:
+    def known(self, kind: EntityType) -> tuple[str, ...]:
         """Return the names of type `kind` that agents know, each once."""
-        named = [name for each in self._contracts for name in each.entities.get(kind, ())]
-        return tuple(dict.fromkeys(named))
+        return tuple(dict.fromkeys(name for each in self for name in each.entities.get(kind, ())))
 
-    def _refuse_doubles(self) -> None:
-        seen: dict[str, Contract] = {}
-        for contract in self._contracts:
-            other = seen.setdefault(contract.agent, contract)
+    def _check_names(self) -> None:
+        agents: dict[str, Contract] = {}
+        tools: dict[str, Contract] = {}
+        for contract in self:
+            other = agents.setdefault(contract.agent, contract)
             if other is not contract:
                 raise ContractError(
                     f"{contract.place}: The agent {contract.agent!r} already has a contract, in"
                     f" {other.place}. Give it another name, or remove one of them."
                 )
-        # outputs are passed on by the name of their tool, so these names must differ
-        tools: dict[str, Contract] = {}
-        for contract in (each for each in self._contracts if each.role is not Role.DOMAIN):
+            if contract.role is Role.DOMAIN:
+                continue
+            # outputs are passed on by the name of their tool, so these names must differ
             other = tools.setdefault(contract.tool, contract)
             if other is not contract:
                 raise ContractError(
@@ -222,22 +268,22 @@ class Contracts(Iterable[Contract]):
                     f" {other.agent!r}, in {other.place}. Give one of them another tool."
                 )
 
-    def _refuse_gaps(self) -> None:
-        for contract, needed in self._needs():
-            if needed.is_required and self.producer(needed.data_path, contract) is None:
-                produced = sorted(path for each in self._contracts for path in each.produces)
-                raise ContractError(
-                    f"{contract.place}: The agent {contract.agent!r} requires"
-                    f" {needed.data_path!r}, which no agent produces."
-                    f" Agents produce: {', '.join(produced) or 'nothing'}."
-                )
-
-    def _refuse_cycles(self) -> None:
-        before: dict[str, set[str]] = {each.agent: set() for each in self._contracts}
-        for contract, needed in self._needs():
-            producer = self.producer(needed.data_path, contract)
-            if producer is not None:
-                before[contract.agent].add(producer.agent)
+    def _check_producers(self) -> None:
+        before: dict[str, set[str]] = {each.agent: set() for each in self}
+        for contract in self:
+            for needed in (
+                each for skill in (None, *contract.skills) for each in contract.uses(skill)
+            ):
+                producer = self.producer(needed.data_path, contract)
+                if producer is not None:
+                    before[contract.agent].add(producer.agent)
+                elif needed.is_required:
+                    produced = sorted(path for each in self for path in each.produces)
+                    raise ContractError(
+                        f"{contract.place}: The agent {contract.agent!r} requires"
+                        f" {needed.data_path!r}, which no agent produces."
+                        f" Agents produce: {', '.join(produced) or 'nothing'}."
+                    )
         try:
             TopologicalSorter(before).prepare()
         except CycleError as error:
@@ -246,13 +292,3 @@ class Contracts(Iterable[Contract]):
                 f"Agents depend on each other in a cycle: {' → '.join(cycle)}."
                 " Remove one of these dependencies, or make it optional in another agent."
             ) from None
-
-    def _needs(self) -> Iterator[tuple[Contract, Need]]:
-        for contract in self._contracts:
-            for needed in contract.dependencies:
-                yield contract, needed
-            for skill in contract.skills:
-                for needed in skill.dependencies:
-                    yield contract, needed
-                for path in skill.enriched_by:
-                    yield contract, Need(path, 0, Priority.OPTIONAL)

@@ -11,14 +11,7 @@ from toolplan.planners import Attempt, Clarification, Draft, OnText, Proposal, Q
 from toolplan.planners.context import PlannerContext
 from toolplan.tools import Toolbox
 from toolplan_adapters.contract.contracts import Contract, Contracts
-from toolplan_adapters.contract.drafts import (
-    NAME,
-    NOBODY,
-    Again,
-    draft_of,
-    missing_tools,
-    short_of,
-)
+from toolplan_adapters.contract.drafts import NAME, draft_of, missing_tools
 from toolplan_adapters.contract.files import load_contracts
 from toolplan_adapters.contract.intent import IntentReader
 from toolplan_adapters.contract.state import (
@@ -29,9 +22,8 @@ from toolplan_adapters.contract.state import (
     MetaIntent,
     StateError,
     UnknownIntentError,
-    gate,
+    check_clear,
     intent_of,
-    read_intent,
     written,
 )
 from toolplan_adapters.contract.tasks import Task, make_tasks
@@ -44,6 +36,8 @@ SURE: Final = 0.7
 """The least confidence of a question that is not ambiguous."""
 
 _SURE_OF_SCOPE: Final = 0.5
+_MOST_EPISODES: Final = 10
+"""Maximum number of earlier questions that a follow-up may refer to."""
 _LINKED: Final = frozenset((MetaIntent.FOLLOW_UP, MetaIntent.REFINEMENT, MetaIntent.EXPLANATION))
 _POLICY_WORDS: Final = re.compile(
     r"\b(?:polic(?:y|ies)|standards?|guidelines?|exceptions?|exemptions?|waivers?)\b", re.IGNORECASE
@@ -51,24 +45,24 @@ _POLICY_WORDS: Final = re.compile(
 
 
 def _is_about_policy(intent: Intent) -> bool:
-    said = [intent.goal, *intent.named("asset_target"), *intent.named("assessment_type")]
+    said = [
+        intent.domain_details.assessment_goal,
+        *intent.named("asset_target"),
+        *intent.named("assessment_type"),
+    ]
     is_asked = intent.meta_intent is MetaIntent.POLICY_QUESTION
     return is_asked or any(_POLICY_WORDS.search(text) for text in said)
 
-
-def _has_ambiguous_scope(intent: Intent) -> bool:
-    named = [each for each in intent.entities if each.type in ("site", "device")]
-    return any(each.confidence < _SURE_OF_SCOPE for each in named)
-
-
-_MOST_EPISODES: Final = 10
-"""Maximum number of earlier questions that a follow-up may refer to."""
 
 PREDICATES: Final[Mapping[str, Callable[[Intent], bool]]] = {
     "follow_up": lambda intent: intent.meta_intent in _LINKED,
     "policy": _is_about_policy,
     "ambiguous_query": lambda intent: intent.confidence < SURE,
-    "ambiguous_scope": _has_ambiguous_scope,
+    "ambiguous_scope": lambda intent: any(
+        each.confidence < _SURE_OF_SCOPE
+        for each in intent.entities
+        if each.type in ("site", "device")
+    ),
 }
 """The four reasons to ask for optional knowledge."""
 
@@ -96,7 +90,6 @@ class ContractPlanner:
         *,
         knowledge: KnowledgeMode = "auto",
         parallel_knowledge: bool = False,
-        rounds: int = 1,
     ) -> None:
         """Make a planner of `contracts`.
 
@@ -105,9 +98,6 @@ class ContractPlanner:
             knowledge: when agents with optional knowledge are asked: `auto` uses the predicates of
                 `knowledge`.
             parallel_knowledge: data agents do not wait for knowledge agents.
-            rounds: how often an agent is asked at most, where its outputs were less than a task
-                requires. 1 is one pass; with more, `propose` returns another draft
-                after such a run.
 
         Raises:
             ContractError: the contracts do not fit together.
@@ -119,7 +109,6 @@ class ContractPlanner:
         self.contracts = contracts if isinstance(contracts, Contracts) else Contracts(contracts)
         self.knowledge: KnowledgeMode = knowledge
         self.parallel_knowledge = parallel_knowledge
-        self.rounds = rounds
         self.reader = IntentReader(self.contracts)
 
     def plan(self, state: Mapping[str, Json]) -> dict[str, Json]:
@@ -130,13 +119,9 @@ class ContractPlanner:
             UnknownIntentError: no contract answers the class of the intent.
             StateError: the intent, or one of the four paths, is invalid.
         """
-        intent = read_intent(state)
-        tasks = self.tasks(intent)
-        routing: list[Json] = [task.contract.agent for task in tasks]
-        paths: list[Json] = [*WRITTEN]
-        why: list[Json] = [*reasons(intent, self.knowledge)]
-        note: Json = {"node": NODE, "wrote": paths, "knowledge": why}
-        return written(state, [task.to_json() for task in tasks], routing, note)
+        plan = self.envelope(state)["plan"]
+        why: list[Json] = [*reasons(intent_of(state.get("intent")), self.knowledge)]
+        return written(state, plan, {"node": NODE, "wrote": [*WRITTEN], "knowledge": why})
 
     def tasks(self, intent: Intent) -> tuple[Task, ...]:
         """Return the tasks for an intent, in order.
@@ -145,7 +130,7 @@ class ContractPlanner:
             ClarificationNeeded: the intent is not clear.
             UnknownIntentError: no contract answers its class.
         """
-        gate(intent)
+        check_clear(intent)
         return make_tasks(
             intent,
             self.contracts,
@@ -159,18 +144,21 @@ class ContractPlanner:
         Raises:
             ClarificationNeeded, UnknownIntentError, StateError: as `plan`.
         """
-        tasks = self.tasks(read_intent(state))
-        detail: list[Json] = [
-            {
-                "task_id": task.id,
-                "agent": task.contract.agent,
-                "skill": None if task.skill is None else task.skill.name,
-            }
-            for task in tasks
-        ]
-        routing: list[Json] = [task.contract.agent for task in tasks]
-        planned: list[Json] = [task.to_json() for task in tasks]
-        return {"plan": {"tasks": planned, "routing": routing}, "routing_detail": detail}
+        tasks = self.tasks(intent_of(state.get("intent")))
+        return {
+            "plan": {
+                "tasks": [task.to_json() for task in tasks],
+                "routing": [task.contract.agent for task in tasks],
+            },
+            "routing_detail": [
+                {
+                    "task_id": task.id,
+                    "agent": task.contract.agent,
+                    "skill": None if task.skill is None else task.skill.name,
+                }
+                for task in tasks
+            ],
+        }
 
     async def propose(
         self,
@@ -183,31 +171,24 @@ class ContractPlanner:
         """Return a draft for `question`, or a clarification.
 
         The intent is that of `question.context["state"]`; without one it is read from the words,
-        and, for a follow-up, from the questions before. The same question gives the same draft. A
-        draft that was tried is not repeated; if its run got too little of an agent, and `rounds`
-        allow it, the next draft asks that agent again.
+        and, for a follow-up, from the questions before. The same question gives the same draft; one
+        that was tried is not repeated.
         """
-        texts = {attempt.draft.text for attempt in attempts}
-        short = short_of(attempts[-1].events) if attempts else []
-        for turn in range(1, self.rounds + 1):
-            again = dict.fromkeys(short, turn) if turn > 1 else {}
-            proposal = self.proposal(question, tools, again)
-            if not isinstance(proposal, Draft) or proposal.text not in texts:
-                return proposal
-        return Clarification(
-            "The only plan of the contracts for this question was tried already."
-            " What should be assessed instead?"
-        )
+        proposal = self.proposal(question, tools)
+        if isinstance(proposal, Draft) and proposal.text in {each.draft.text for each in attempts}:
+            return Clarification(
+                "The only plan of the contracts for this question was tried already."
+                " What should be assessed instead?"
+            )
+        return proposal
 
-    def proposal(self, question: Question, tools: Toolbox, again: Again = NOBODY) -> Proposal:
-        """Return the proposal for `question`; tools in `again` are called once more."""
+    def proposal(self, question: Question, tools: Toolbox) -> Proposal:
+        """Return the proposal for `question`, without awaiting."""
         try:
             fields = self._intent(question)
             intent = intent_of(fields)
             tasks = self.tasks(intent)
-        except ClarificationNeeded as error:
-            return Clarification(error.question, self.reader.classes)
-        except UnknownIntentError as error:
+        except (ClarificationNeeded, UnknownIntentError) as error:
             return Clarification(str(error), self.reader.classes)
         except StateError as error:
             return Clarification(f"The STATE is invalid: {error}")
@@ -220,19 +201,19 @@ class ContractPlanner:
             "query": question.text,
             "reference_date": question.today,
             "planner": NAME,
-            "intent": copied(dict(fields)),
+            "intent": copied(fields),
         }
-        return draft_of(tasks, intent, tools, metadata, again)
+        return draft_of(tasks, intent, tools, metadata)
 
-    def _intent(self, question: Question) -> Mapping[str, Json]:
+    def _intent(self, question: Question) -> Json:
         known = question.context if isinstance(question.context, dict) else {}
-        state = known.get("state")
-        if not isinstance(state, dict):
-            return self.reader.read(question.text, self._conversation(known.get("episodic")))
-        intent = state.get("intent")
-        if isinstance(intent, dict) and intent.get("intent_class"):
-            return intent
-        return self.reader.read(question.text, state.get("conversation"))
+        match known.get("state"):
+            case {"intent": {"intent_class": given} as intent} if given:
+                return intent
+            case dict(state):
+                return self.reader.read(question.text, state.get("conversation"))
+            case _:
+                return self.reader.read(question.text, self._conversation(known.get("episodic")))
 
     def _conversation(self, episodes: Json) -> Json:
         """Return the earlier questions, the latest last, as the conversation of a STATE."""

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from toolplan.path import Json
 from toolplan_adapters.contract.contracts import (
-    Competence,
     Contract,
     Contracts,
     Need,
-    Priority,
     Role,
     Skill,
+    described,
 )
-from toolplan_adapters.contract.state import Intent, UnknownIntentError, described
-
-_RANK: Final[Mapping[Role, int]] = {Role.KNOWLEDGE: 0, Role.DATA: 1, Role.DOMAIN: 2}
-
-
-class Source(Struct, frozen=True):
-    """A task whose outputs another one reads; `required` where these are required."""
-
-    task: str
-    tool: str
-    required: bool
+from toolplan_adapters.contract.state import Intent, UnknownIntentError
 
 
 class Task(Struct, frozen=True):
@@ -41,7 +30,7 @@ class Task(Struct, frozen=True):
         answers: whether it answers the intent itself.
         description: what to do, for people.
         depends_on: the tasks that it waits for directly.
-        sources: the tasks whose outputs it reads.
+        sources: the tasks whose outputs it reads, by the tools that work on them.
         requested: what other tasks use of its outputs, by skill.
     """
 
@@ -51,7 +40,7 @@ class Task(Struct, frozen=True):
     answers: bool
     description: str
     depends_on: tuple[str, ...]
-    sources: tuple[Source, ...]
+    sources: Mapping[str, str]
     requested: tuple[tuple[str, Need], ...]
 
     @property
@@ -81,8 +70,8 @@ class Task(Struct, frozen=True):
         return task
 
 
-class _Link(Struct, frozen=True):
-    """`consumer` reads outputs of `producer`; `skill` and `needed` are the reason."""
+class _Link(NamedTuple):
+    """The agent `consumer` reads outputs of `producer`; `skill` and `needed` are the reason."""
 
     producer: str
     consumer: str
@@ -112,30 +101,32 @@ def make_tasks(
             f" Known classes: {known}."
         )
     links, skills = _links(wanted, contracts, enriched=enriched)
-    answering = {contract.agent for contract, _ in wanted}
     involved = [each for each in contracts if each.agent in skills]
     before = _before(involved, links, parallel_knowledge=parallel_knowledge)
     order = _in_order(involved, before)
     ids = {contract.agent: f"T{at}" for at, contract in enumerate(order, 1)}
-    return tuple(
-        Task(
-            id=ids[contract.agent],
+
+    def task(contract: Contract) -> Task:
+        agent = contract.agent
+        read = {link.producer for link in links if link.consumer == agent}
+        # those that another one waits for are implied
+        direct = before[agent] - {far for near in before[agent] for far in _all(near, before)}
+        return Task(
+            id=ids[agent],
             contract=contract,
-            skill=skills[contract.agent],
-            answers=contract.agent in answering,
+            skill=skills[agent],
+            answers=any(each.agent == agent for each, _ in wanted),
             description=_description(contract, skills, links, intent),
-            depends_on=_by_id(_direct(contract.agent, before), ids),
-            sources=_sources(contract, order, links, ids),
-            requested=tuple(
-                (link.skill, link.needed) for link in links if link.producer == contract.agent
-            ),
+            depends_on=tuple(name for each, name in ids.items() if each in direct),
+            sources={each.tool: ids[each.agent] for each in order if each.agent in read},
+            requested=tuple((link.skill, link.needed) for link in links if link.producer == agent),
         )
-        for contract in order
-    )
+
+    return tuple(map(task, order))
 
 
 def _links(
-    wanted: Sequence[Competence], contracts: Contracts, *, enriched: bool
+    wanted: Sequence[tuple[Contract, Skill]], contracts: Contracts, *, enriched: bool
 ) -> tuple[list[_Link], dict[str, Skill | None]]:
     """Return the links between the involved agents, and the skill of each agent by its name."""
     links: list[_Link] = []
@@ -143,28 +134,19 @@ def _links(
     for contract, skill in wanted:
         skills.setdefault(contract.agent, skill)
     open_: list[tuple[Contract, Skill | None]] = [*wanted]
-    while open_:
-        contract, skill = open_.pop(0)
+    for contract, skill in open_:  # grows while it is read
         name = contract.agent if skill is None else skill.name
-        for needed in _needs(contract, skill):
+        for needed in contract.uses(skill):
             producer = contracts.producer(needed.data_path, contract)
-            if producer is None or (_only_enriches(producer, needed) and not enriched):
+            if producer is None:
+                continue
+            if producer.role is Role.KNOWLEDGE and not (needed.is_required or enriched):
                 continue
             links.append(_Link(producer.agent, contract.agent, name, needed))
             if producer.agent not in skills:
                 skills[producer.agent] = next(iter(producer.skills), None)
                 open_.append((producer, skills[producer.agent]))
     return links, skills
-
-
-def _needs(contract: Contract, skill: Skill | None) -> tuple[Need, ...]:
-    enriching = () if skill is None else skill.enriched_by
-    more = (Need(path, 0, Priority.OPTIONAL) for path in enriching)
-    return (*contract.needs(skill), *more)
-
-
-def _only_enriches(producer: Contract, needed: Need) -> bool:
-    return producer.role is Role.KNOWLEDGE and not needed.is_required
 
 
 def _before(
@@ -187,72 +169,32 @@ def _before(
 
 def _in_order(involved: Sequence[Contract], before: Mapping[str, set[str]]) -> list[Contract]:
     """Return the agents by role, then in their order, each after those that it waits for."""
-    left = sorted(involved, key=lambda each: _RANK[each.role])
+    left = sorted(involved, key=lambda each: [*Role].index(each.role))
     order: list[Contract] = []
-    done: set[str] = set()
     while left:
         # contracts have no cycle, so there always is one
-        ready = next(each for each in left if before[each.agent] <= done)
+        ready = next(each for each in left if not before[each.agent] & {e.agent for e in left})
         left.remove(ready)
         order.append(ready)
-        done.add(ready.agent)
     return order
 
 
 def _all(agent: str, before: Mapping[str, set[str]]) -> set[str]:
     """Return all agents before `agent`."""
-    found: set[str] = set()
-    open_ = [*before[agent]]
-    while open_:
-        each = open_.pop()
-        if each not in found:
-            found.add(each)
-            open_.extend(before[each])
-    return found
-
-
-def _direct(agent: str, before: Mapping[str, set[str]]) -> set[str]:
-    """Return the agents that `agent` waits for directly."""
-    implied = {far for near in before[agent] for far in _all(near, before)}
-    return before[agent] - implied
-
-
-def _by_id(agents: Iterable[str], ids: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(sorted((ids[each] for each in agents), key=lambda name: int(name[1:])))
-
-
-def _sources(
-    contract: Contract, order: Sequence[Contract], links: Sequence[_Link], ids: Mapping[str, str]
-) -> tuple[Source, ...]:
-    mine = [link for link in links if link.consumer == contract.agent]
-    return tuple(
-        Source(
-            ids[each.agent],
-            each.tool,
-            any(link.needed.is_required for link in mine if link.producer == each.agent),
-        )
-        for each in order
-        if any(link.producer == each.agent for link in mine)
-    )
+    return before[agent].union(*(_all(each, before) for each in before[agent]))
 
 
 def _description(
     contract: Contract, skills: Mapping[str, Skill | None], links: Sequence[_Link], intent: Intent
 ) -> str:
     """Return the description of the skill, otherwise that of the first skill that uses it."""
-    skill = skills.get(contract.agent)
+    skill = skills[contract.agent]
     texts = [] if skill is None else [skill.description]
     for link in links:
-        consumer = skills.get(link.consumer)
+        consumer = skills[link.consumer]
         if link.producer == contract.agent and consumer is not None:
-            said = consumer.upstream
+            path = f"{link.needed.data_path}."
             texts += [
-                text
-                for path, text in said.items()
-                if text and _is_part(link.needed.data_path, path)
+                text for whole, text in consumer.upstream.items() if path.startswith(f"{whole}.")
             ]
     return described((texts or [contract.description])[0], intent.scope, intent.place)
-
-
-def _is_part(path: str, whole: str) -> bool:
-    return path == whole or path.startswith(whole + ".")

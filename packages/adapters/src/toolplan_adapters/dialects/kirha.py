@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, cast
 
 from msgspec import Struct
 
@@ -246,21 +246,17 @@ _KEY_PATH = re.compile(SEGMENTS_WITH_GAPS)
 def _read_object(ids: Sequence[str], item: Mapping[str, Json]) -> ParsedText | None:
     if not item.keys() >= _REFERENCE:
         return None
-    kept = Literal(dict(item))
-    if more := sorted(item.keys() - _REFERENCE):
-        what = f"A reference has 'fromStep' and 'outputKey' alone, not {shown(more[0])} as well."
-        return ParsedText(kept, (TextProblem("reference-syntax", what, _HELP),))
     number, key = item["fromStep"], item["outputKey"]
     is_number = isinstance(number, int) and not isinstance(number, bool)
     is_digits = isinstance(number, str) and re.fullmatch("[0-9]{1,9}", number) is not None
-    if not isinstance(number, int | str) or not (is_number or is_digits):
-        what = "'fromStep' is not the number of a step."
-        return ParsedText(kept, (TextProblem("reference-syntax", what, _HELP),))
     dotted = _dotted(key) if isinstance(key, str) else None
-    if dotted is None or _KEY_PATH.fullmatch(dotted) is None:
-        what = f"'outputKey' is not a path: {shown(str(key))}."
-        return ParsedText(kept, (TextProblem("reference-syntax", what, _HELP),))
-    ref = _ref(ids, int(number), dotted, json.dumps({"fromStep": number}))
+    is_path = dotted is not None and _KEY_PATH.fullmatch(dotted) is not None
+    kept = Literal(dict(item))
+    if len(item) > len(_REFERENCE) or not (is_number or is_digits) or not is_path:
+        what = f"{shown(json.dumps(dict(item), ensure_ascii=False))} is not a reference."
+        help_ = f"One has the number 'fromStep' and the path 'outputKey', no more. {_HELP}"
+        return ParsedText(kept, (TextProblem("reference-syntax", what, help_),))
+    ref = _ref(ids, int(cast("int | str", number)), dotted or "", json.dumps({"fromStep": number}))
     return ParsedText(kept, (ref,)) if isinstance(ref, TextProblem) else ParsedText(ref)
 
 

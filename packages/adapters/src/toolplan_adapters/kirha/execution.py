@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from toolplan.approval import Approver
 from toolplan.compiler import compile_plan
@@ -41,7 +41,7 @@ _UNRESOLVED: Final = frozenset(
 )
 
 
-class StepResult(Struct, frozen=True):
+class StepResult(Struct, frozen=True, rename="camel", omit_defaults=True):
     """The result of one step.
 
     Attributes:
@@ -64,13 +64,8 @@ class StepResult(Struct, frozen=True):
 
     def to_json(self) -> dict[str, Json]:
         """Return the wire form, without `error` if there is none."""
-        document: dict[str, Json] = {
-            "stepId": self.step_id,
-            "toolName": self.tool_name,
-            "arguments": self.arguments,
-            "output": self.output,
-        }
-        return document if self.error is None else {**document, "error": self.error}
+        fields: dict[str, Json] = to_builtins(self)
+        return {name: value for name, value in fields.items() if name != "status"}
 
 
 async def execute(
@@ -140,22 +135,17 @@ def _refused(step: TypedStep, diagnostics: Sequence[Diagnostic]) -> StepResult:
         error = f'Tool "{step.tool}" not found'
         return StepResult(step.id, step.tool, {}, None, error, "skipped")
     error = "Skipped: " + " ".join(each.message for each in found) if found else UNSATISFIED
-    return StepResult(step.id, step.tool, _arguments(step), None, error, "skipped")
-
-
-def _arguments(step: TypedStep) -> Json:
-    return {**Step(step).arguments}
+    return StepResult(step.id, step.tool, Step.of(step).arguments, None, error, "skipped")
 
 
 def _result(planned: TypedStep, step: TypedStep, run_: Run, log: CallLog) -> StepResult:
-    ended, arguments = run_.steps.get(step.id, StepRun()), log.arguments(step.id)
-    given: Json = {} if arguments is None else arguments
+    ended, given = run_.steps.get(step.id, StepRun()), log.arguments(step.id)
     if ended.state is StepState.SUCCEEDED and ended.error is None:
-        return StepResult(step.id, step.tool, given, ended.output)
+        return StepResult(step.id, step.tool, {} if given is None else given, ended.output)
     failure = ended.error or Failure("cancelled", "The step was not over when the run ended.")
     status, error = _status(ended.state, failure)
-    if arguments is None and error == UNSATISFIED:
-        given = _arguments(planned)
+    if given is None:
+        given = Step.of(planned).arguments if error == UNSATISFIED else {}
     return StepResult(step.id, step.tool, given, None, error, status)
 
 

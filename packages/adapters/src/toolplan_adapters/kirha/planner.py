@@ -16,8 +16,10 @@ from toolplan.compiler import parse, to_text
 from toolplan.path import Json
 from toolplan.plan import Plan as TypedPlan
 from toolplan.plan import rename_steps
-from toolplan.planners import DraftText, LLMPlanner, Question
-from toolplan.providers import Model, ModelError, open_model
+from toolplan.planners import Question
+from toolplan.planners.llm import kirha_messages
+from toolplan.providers import Model, ModelError, ModelRequest, complete, open_model
+from toolplan.tool_search import relevant
 from toolplan_adapters.kirha.errors import PlannerError, parse_error
 from toolplan_adapters.kirha.execution import OnStatus, StepResult, execute
 from toolplan_adapters.kirha.steps import Step
@@ -37,7 +39,7 @@ class Plan(Struct, frozen=True, dict=True):
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """The steps, in the order in which they were written."""
-        return tuple(map(Step, self.typed.steps))
+        return tuple(map(Step.of, self.typed.steps))
 
     @property
     def think(self) -> str | None:
@@ -89,8 +91,6 @@ def parse_plan(text: str) -> Plan | None:
 
 DEFAULT_MODEL: Final = "kirha/planner"
 MAX_TOKENS: Final = 10_000
-_NO_REPLY: Final = frozenset({"llm-bad-response", "llm-stream-cut"})
-"""Codes of what an endpoint sent in place of a reply: an answer without choices, for instance."""
 
 
 class Planner:
@@ -148,36 +148,19 @@ class Planner:
             PlanParseError: the plan's tag holds no plan.
             ModelError: the endpoint failed.
         """
-        planner = LLMPlanner(
-            self._endpoint,
-            style="kirha",
-            temperature=temperature,
-            max_tokens=max_tokens,
-            instructions=instructions or "",
-        )
         question = Question(query, self._today().isoformat())
-        written: list[str] = []
-
-        def keep(piece: DraftText) -> None:
-            if piece.starts:
-                written.clear()
-            written.append(piece.text)
-
+        shown = relevant(toolbox(tools), query)
+        messages = kirha_messages(question, shown, (), instructions=instructions or "")
+        request = ModelRequest(messages, None, temperature, max_tokens)
         try:
-            await planner.propose(question, toolbox(tools), (), on_text=keep)
+            reply = await complete(self._endpoint, request)
         except ModelError as error:
-            has_text = bool("".join(written).strip())
-            if error.code == "llm-ambiguous":
-                return parse_plan("".join(written))
-            if error.code == "llm-empty":
-                if has_text:  # it thought, and wrote no plan
-                    return None
-                raise PlannerError("No plan generated") from error
-            if error.code in _NO_REPLY and not has_text:
-                raise PlannerError("No response from model", help=error.with_help) from error
-            raise
-        # the draft is only a part of the reply; `parse_plan` reads all of it, as everywhere
-        return parse_plan("".join(written))
+            if error.code != "llm-bad-response":  # an answer without choices, for instance
+                raise
+            raise PlannerError("No response from model", help=error.with_help) from error
+        if not reply.text.strip():
+            raise PlannerError("No plan generated")
+        return parse_plan(reply.text)
 
 
 def _opened(base_url: str, api_key: str | None, model: str) -> Model:

@@ -4,48 +4,60 @@
     {"$fromTemplateString": "Weather in {0}", "$values": [{"$fromStep": …, "$outputKey": …}]}
 
 A text that is only one reference is written in the first form, so it keeps the type of the value.
-In a template `{{0}}` is the text `{0}`. An object with only one of the two keys is data.
+In a template `{{0}}` is the text `{0}`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from typing import Literal as Choice
 
 from msgspec import Struct
 
-from toolplan.dialects.paths import without_gaps
-from toolplan.errors import ToolplanError
-from toolplan.path import Json, Path, PathSyntaxError, copied, json_type, parse_path, print_path
-from toolplan.plan import (
-    Array,
-    Literal,
-    Object,
-    Ref,
-    Template,
-    Value,
-    array,
-    escape_pointer,
-    object_,
-    template,
-)
-from toolplan.plan import Plan as TypedPlan
+from toolplan.path import Json, Path, copied, print_path
+from toolplan.plan import Array, Literal, Object, Ref, Template, Value
 from toolplan.plan import Step as TypedStep
 
-_PLACE: Final = re.compile(r"\{\{(?P<text>[0-9]+)\}\}|\{(?P<at>[0-9]+)\}")
 _LOOKS_LIKE_A_PLACE: Final = re.compile(r"\{([0-9]+)\}")
-_REF: Final = frozenset({"$fromStep", "$outputKey"})
-_TEMPLATE: Final = frozenset({"$fromTemplateString", "$values"})
+
+Status: TypeAlias = Choice["pending", "executing", "done", "failed", "skipped", "timeout"]
 
 
-class ValueSyntaxError(ToolplanError):
-    """Not a valid structured reference. `place` is the path to it in the value."""
+class Step(Struct, frozen=True):
+    """One step of a plan, before it runs.
 
-    def __init__(self, message: str, place: Path) -> None:
-        super().__init__("reference-syntax", message)
-        self.place = place
+    Attributes:
+        typed: the step that runs.
+        step_id: the step's name: its position in the plan, counted from 0.
+        tool_name: the tool that it calls.
+        arguments: the arguments; references are objects (`$fromStep`).
+        thought: the model's note on the step; it is never executed.
+        status: always `pending`: the status after the run is in the `StepResult`.
+    """
+
+    typed: TypedStep
+    step_id: str
+    tool_name: str
+    arguments: dict[str, Any]
+    thought: str | None = None
+    status: Status = "pending"
+
+    @classmethod
+    def of(cls, typed: TypedStep) -> Step:
+        """Return a step of a plan as the SDK writes it."""
+        arguments = {name: shown(value) for name, value in typed.args.items()}
+        return cls(typed, typed.id, typed.tool, arguments, typed.thought)
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the wire form."""
+        document: dict[str, Json] = {
+            "stepId": self.step_id,
+            "toolName": self.tool_name,
+            "arguments": copied(self.arguments),
+            "status": self.status,
+        }
+        return document if self.thought is None else {**document, "thought": self.thought}
 
 
 def shown(value: Value) -> Json:
@@ -53,8 +65,8 @@ def shown(value: Value) -> Json:
     match value:
         case Literal(constant):
             return copied(constant)
-        case Ref() as ref:
-            return _shown_ref(ref)
+        case Ref(step, path):
+            return {"$fromStep": step, "$outputKey": output_key(path)}
         case Template(parts):
             return _shown_template(parts)
         case Array(items):
@@ -63,32 +75,9 @@ def shown(value: Value) -> Json:
             return {key: shown(inner) for key, inner in fields}
 
 
-def read(value: Json, place: Path = ()) -> Value:
-    """Return the value that the SDK writes as `value`, which stands at `place`.
-
-    Raises:
-        ValueSyntaxError: an object that looks like a reference is not valid.
-    """
-    match value:
-        case dict() if value.keys() >= _REF:
-            return _read_ref(value, place)
-        case dict() if value.keys() >= _TEMPLATE and isinstance(value["$values"], list):
-            return _read_template(value, place)
-        case dict():
-            return object_(tuple((key, read(inner, (*place, key))) for key, inner in value.items()))
-        case list():
-            return array(tuple(read(inner, (*place, at)) for at, inner in enumerate(value)))
-        case _:
-            return Literal(value)
-
-
 def output_key(path: Path) -> str:
     """Return a path as an `$outputKey`: `items[0].name`; the whole output is the empty text."""
     return print_path(path).removeprefix(".")
-
-
-def _shown_ref(ref: Ref) -> dict[str, Json]:
-    return {"$fromStep": ref.step, "$outputKey": output_key(ref.path)}
 
 
 def _shown_template(parts: tuple[str | Ref, ...]) -> Json:
@@ -96,145 +85,7 @@ def _shown_template(parts: tuple[str | Ref, ...]) -> Json:
     for part in parts:
         if isinstance(part, Ref):
             text += f"{{{len(values)}}}"
-            values.append(_shown_ref(part))
+            values.append(shown(part))
         else:
             text += _LOOKS_LIKE_A_PLACE.sub(r"{{\1}}", part)
     return {"$fromTemplateString": text, "$values": values}
-
-
-def _read_ref(fields: Mapping[str, Json], place: Path) -> Ref:
-    step, key = fields["$fromStep"], fields["$outputKey"]
-    if isinstance(step, int) and not isinstance(step, bool):
-        step = str(step)
-    if not isinstance(step, str) or not isinstance(key, str) or not fields.keys() <= _REF:
-        raise ValueSyntaxError("a reference is {'$fromStep': id, '$outputKey': path}", place)
-    dotted = key if key[:1] in ("", ".", "[") else f".{key}"
-    try:
-        return Ref(step, parse_path(without_gaps(dotted)))
-    except PathSyntaxError as error:
-        raise ValueSyntaxError(f"{key!r} is not a path: {error}", place) from None
-
-
-def _read_template(fields: Mapping[str, Json], place: Path) -> Value:
-    text, values = fields["$fromTemplateString"], fields["$values"]
-    if not isinstance(text, str) or not isinstance(values, list) or not fields.keys() <= _TEMPLATE:
-        message = "a template is {'$fromTemplateString': text, '$values': [...]}"
-        raise ValueSyntaxError(message, place)
-    refs = [
-        _read_ref(each, place) for each in values if isinstance(each, dict) and each.keys() >= _REF
-    ]
-    if len(refs) != len(values):
-        raise ValueSyntaxError("'$values' holds something other than references", place)
-    parts: list[str | Ref] = []
-    end = 0
-    for found in _PLACE.finditer(text):
-        parts.append(text[end : found.start()])
-        at = found["at"]
-        if at is None:
-            parts.append(f"{{{found['text']}}}")
-        else:
-            parts.append(refs[int(at)] if int(at) < len(refs) else found[0])
-        end = found.end()
-    return template((*parts, text[end:]))
-
-
-Status: TypeAlias = Choice["pending", "executing", "done", "failed", "skipped", "timeout"]
-
-
-class Step(Struct, frozen=True):
-    """One step of a plan, before it runs. `typed` is the step that runs."""
-
-    typed: TypedStep
-
-    @property
-    def step_id(self) -> str:
-        """The step's name: its position in the plan, counted from 0."""
-        return self.typed.id
-
-    @property
-    def tool_name(self) -> str:
-        """The tool that it calls."""
-        return self.typed.tool
-
-    @property
-    def arguments(self) -> dict[str, Json]:
-        """The arguments; references are objects (`$fromStep`)."""
-        return {name: shown(value) for name, value in self.typed.args.items()}
-
-    @property
-    def thought(self) -> str | None:
-        """The model's note on the step; it is never executed."""
-        return self.typed.thought
-
-    @property
-    def status(self) -> Status:
-        """Always `pending`: the status after the run is in the `StepResult`."""
-        return "pending"
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the wire form."""
-        document: dict[str, Json] = {
-            "stepId": self.step_id,
-            "toolName": self.tool_name,
-            "arguments": self.arguments,
-            "status": self.status,
-        }
-        return document if self.thought is None else {**document, "thought": self.thought}
-
-
-AnyStep: TypeAlias = Step | Mapping[str, Json]
-"""A step, or its wire form."""
-
-
-class StepProblem(Struct, frozen=True):
-    """A part of a step that cannot be read.
-
-    `step` is its name or position, `argument` the path to the bad argument, and `pointer` the
-    place in the plan.
-    """
-
-    message: str
-    step: str
-    pointer: str
-    tool: str | None = None
-    argument: str = ""
-
-
-def read_steps(steps: Sequence[AnyStep]) -> tuple[TypedPlan, tuple[StepProblem, ...]]:
-    """Return the plan of these steps, and all that could not be read.
-
-    What could not be read is null in the plan, or a step without a tool.
-    """
-    errors: list[StepProblem] = []
-    typed = tuple(_typed(step, at, errors) for at, step in enumerate(steps))
-    return TypedPlan(typed), tuple(errors)
-
-
-def _typed(step: AnyStep, at: int, errors: list[StepProblem]) -> TypedStep:
-    if isinstance(step, Step):
-        return step.typed
-    place = f"/steps/{at}"
-    name, tool = step.get("stepId", str(at)), step.get("toolName")
-    arguments, thought = step.get("arguments", {}), step.get("thought")
-    if not isinstance(name, str):
-        said = f"'stepId' is {json_type(name)}, not a string."
-        name = str(at)
-        errors.append(StepProblem(said, name, f"{place}/id"))
-    if not isinstance(tool, str):
-        said = f"'toolName' is {json_type(tool)}, not a string."
-        tool = ""
-        errors.append(StepProblem(said, name, place))
-    if not isinstance(arguments, Mapping):
-        said = f"'arguments' is {json_type(arguments)}, not an object."
-        arguments = {}
-        errors.append(StepProblem(said, name, f"{place}/args", tool))
-    args: dict[str, Value] = {}
-    for argument, value in arguments.items():
-        try:
-            args[argument] = read(value, (argument,))
-        except ValueSyntaxError as error:
-            args[argument] = Literal(None)
-            pointer = f"{place}/args/{escape_pointer(argument)}"
-            where = output_key(error.place)
-            errors.append(StepProblem(f"{error}.", name, pointer, tool, where))
-    return TypedStep(name, tool, args, thought=thought if isinstance(thought, str) else None)

@@ -14,19 +14,18 @@ with underscores.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
-from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec import Struct, to_builtins
 
 from toolplan.compiler import fix
-from toolplan.diagnostics import ABOUT_KEYS, Diagnostic
+from toolplan.diagnostics import Diagnostic
 from toolplan.path import Json, Path, Segment
-from toolplan.plan import Array, Literal, Object, Plan, Ref, Value, split_pointer
+from toolplan.plan import Plan, split_pointer
 from toolplan.rules import PlanContext
 from toolplan.schema import Absent, Schema, at, types_of
 from toolplan_adapters.kirha.errors import missing_step
-from toolplan_adapters.kirha.steps import AnyStep, output_key, read_steps
+from toolplan_adapters.kirha.steps import Step, output_key
 from toolplan_adapters.kirha.tools import AnyTool, toolbox
 
 _CODES: Final[Mapping[str, str]] = {
@@ -46,18 +45,9 @@ _CODES: Final[Mapping[str, str]] = {
     "list-into-scalar": "type_mismatch",
     "reference-type": "type_mismatch",
 }
-_WIRE_NAMES: Final[Mapping[str, str]] = {
-    "step_id": "stepId",
-    "tool_name": "toolName",
-    "argument_path": "argumentPath",
-    "from_step_id": "fromStepId",
-    "output_path": "outputPath",
-    "expected_type": "expectedType",
-    "actual_type": "actualType",
-}
 
 
-class PlanValidationError(Struct, frozen=True):
+class PlanValidationError(Struct, frozen=True, rename="camel", omit_defaults=True):
     """One error of a plan.
 
     Attributes:
@@ -84,11 +74,7 @@ class PlanValidationError(Struct, frozen=True):
 
     def to_json(self) -> dict[str, Json]:
         """Return the wire form, without fields that are None."""
-        return {
-            _WIRE_NAMES.get(name, name): value
-            for name, value in asdict(self).items()
-            if value is not None
-        }
+        return to_builtins(self)
 
 
 class PlanValidationResult(Struct, frozen=True):
@@ -102,7 +88,7 @@ class PlanValidationResult(Struct, frozen=True):
         return {"valid": self.valid, "errors": [each.to_json() for each in self.errors]}
 
 
-def is_valid_plan(steps: Sequence[AnyStep], tools: Iterable[AnyTool]) -> PlanValidationResult:
+def is_valid_plan(steps: Sequence[Step], tools: Iterable[AnyTool]) -> PlanValidationResult:
     """Check `steps` against `tools` and return all errors.
 
     Errors with a safe fix (`"5"` for a number) are left out, because `execute` applies it.
@@ -111,95 +97,65 @@ def is_valid_plan(steps: Sequence[AnyStep], tools: Iterable[AnyTool]) -> PlanVal
         ToolObjectError: one of `tools` is not a tool.
     """
     known = toolbox(tools)
-    plan, unread = read_steps(steps)
+    plan = Plan(tuple(step.typed for step in steps))
     context = PlanContext(plan, known)
-    errors = [
-        PlanValidationError(
-            "type_mismatch", each.message, each.step, each.tool or None, each.argument or None
-        )
-        for each in unread
-    ]
-    # what stands in place of an unread part is wrong by itself; it has been reported already
-    places = tuple(each.pointer for each in unread)
-    errors += (
+    errors = tuple(
         _error(each, context)
         for each in fix(plan, known).diagnostics
-        if (each.blocks or each.code == "output-schema")
-        and (each.code in ABOUT_KEYS or not _is_within(each.pointer, places))
+        if each.blocks or each.code == "output-schema"
     )
-    return PlanValidationResult(not errors, tuple(errors))
-
-
-def _is_within(pointer: str, places: tuple[str, ...]) -> bool:
-    return any(pointer == place or pointer.startswith(f"{place}/") for place in places)
+    return PlanValidationResult(not errors, errors)
 
 
 def _error(diagnostic: Diagnostic, context: PlanContext) -> PlanValidationError:
     step = context.steps.get(diagnostic.step or "")
     tool = None if step is None else step.tool
-    tokens = split_pointer(diagnostic.pointer)
-    path, value = _located(context.plan, tokens)
+    path, value = _located(context.plan, split_pointer(diagnostic.pointer))
     uses = [each for each in context.uses if each.pointer == diagnostic.pointer]
     uses = [each for each in uses if each.text in diagnostic.message] or uses
     ref = uses[0].ref if uses else None
+    message = diagnostic.message
+    if diagnostic.code == "unknown-tool":
+        message = f'Tool "{tool}" not found'
+    elif diagnostic.code == "unknown-step" and ref is not None:
+        message = missing_step(ref.step)
     code = _CODES.get(diagnostic.code, diagnostic.code.replace("-", "_"))
-    error = PlanValidationError(
+    expected = actual = None
+    if code == "type_mismatch" and uses:
+        expected = _types(uses[0].taken)
+        actual = _types(uses[0].given) if uses[0].whole else "string"
+    elif code == "type_mismatch":
+        known = context.tools.get(tool) if tool is not None and context.tools is not None else None
+        is_usable = known is not None and known.unusable is None
+        expected = _types(at(known.input, path)) if known is not None and is_usable else None
+        actual = _types(Schema.load({"const": value}))
+    return PlanValidationError(
         code,
-        _message(diagnostic, tool, ref),
+        message,
         diagnostic.step,
         tool,
         output_key(path) or None,
         None if ref is None else ref.step,
         None if ref is None else output_key(ref.path),
+        expected,
+        actual,
     )
-    if code != "type_mismatch":
-        return error
-    if uses:
-        taken, given = uses[0].taken, _types(uses[0].given) if uses[0].whole else "string"
-    else:
-        taken = _taken(context, tool, path)
-        is_constant = isinstance(value, Literal)
-        given = _types(Schema.load({"const": value.value})) if is_constant else None
-    return replace(error, expected_type=_types(taken), actual_type=given)
 
 
-def _message(diagnostic: Diagnostic, tool: str | None, ref: Ref | None) -> str:
-    if diagnostic.code == "unknown-tool":
-        return f'Tool "{tool}" not found'
-    if diagnostic.code == "unknown-step" and ref is not None:
-        return missing_step(ref.step)
-    return diagnostic.message
-
-
-def _located(plan: Plan, tokens: tuple[str, ...]) -> tuple[Path, Value | None]:
-    """Return the path to an argument, and what the plan has there; no path for another place."""
-    if tokens[:1] != ("steps",) or tokens[2:3] != ("args",) or len(tokens) < 4:
+def _located(plan: Plan, tokens: tuple[str, ...]) -> tuple[Path, Json]:
+    """Return the path to an argument, and its wire form; no path for another place."""
+    if tokens[:1] != ("steps",) or tokens[2:3] != ("args",):
         return (), None
-    value = plan.steps[int(tokens[1])].args.get(tokens[3])
-    path: list[Segment] = [tokens[3]]
-    for token in tokens[4:]:
-        match value:
-            case Array(items) if token.isdecimal() and int(token) < len(items):
-                path.append(int(token))
-                value = items[int(token)]
-            case Literal(list(items)) if token.isdecimal() and int(token) < len(items):
-                path.append(int(token))
-                value = Literal(items[int(token)])
-            case Object(fields):
-                path.append(token)
-                value = dict(fields).get(token)
-            case Literal(dict(fields)) if token in fields:
-                path.append(token)
-                value = Literal(fields[token])
-            case _:
-                path.append(token)
-                value = None
+    value = cast("Json", Step.of(plan.steps[int(tokens[1])]).arguments)
+    path: list[Segment] = []
+    for token in tokens[3:]:
+        if isinstance(value, list) and token.isdecimal() and int(token) < len(value):
+            path.append(int(token))
+            value = value[int(token)]
+        else:
+            path.append(token)
+            value = value.get(token) if isinstance(value, dict) else None
     return tuple(path), value
-
-
-def _taken(context: PlanContext, tool: str | None, path: Path) -> Schema | Absent | None:
-    known = None if tool is None or context.tools is None else context.tools.get(tool)
-    return None if known is None or known.unusable is not None else at(known.input, path)
 
 
 def _types(schema: Schema | Absent | None) -> str | None:

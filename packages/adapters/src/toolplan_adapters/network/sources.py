@@ -1,41 +1,36 @@
-"""What the data agent asks: three tools over assessments, as a server of such would offer them."""
+"""The three tools that the data agent calls, as an MCP server over assessments would offer them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
 from typing import Final, Literal, TypeAlias
 
-from toolplan.path import Json
 from toolplan.sources.python import tool
 from toolplan.tools import ToolError
 from toolplan_adapters.network.estate import (
+    DEVICES,
+    ESTATE,
+    RULES,
     SEVERITIES,
-    Assessment,
-    Device,
-    Estate,
-    Issue,
+    TODAY,
+    Row,
     departures,
-    estate,
 )
 
-QueryType: TypeAlias = Literal["summary", "filtering", "assets", "technology", "exceptions"]
-ComparisonFocus: TypeAlias = Literal["assets", "overall", "changes"]
-TrackingScope: TypeAlias = Literal["open", "resolved", "all"]
-Rank: TypeAlias = Literal["", "critical", "high", "medium", "low"]
-Row: TypeAlias = dict[str, Json]
-
-CURRENT: Final = ""
-"""The assessment that is meant where none is named: the latest."""
+Severity: TypeAlias = Literal["", "critical", "high", "medium", "low"]
+Issues: TypeAlias = dict[tuple[str, str], str]
+"""The day an issue was first seen, by device and rule."""
 
 
+@tool(effects="read")
 def assessment_analysis_tool(
-    query_type: QueryType = "summary",
-    assessment_id: str = CURRENT,
-    severity_filter: Rank = "",
+    query_type: Literal["summary", "filtering", "assets", "technology", "exceptions"] = "summary",
+    assessment_id: str = "",
+    severity_filter: Severity = "",
     product_filter: str = "",
     focus_area: str = "",
 ) -> dict[str, object]:
-    """Look into one assessment of device configurations against best practices.
+    """Query one assessment of device configurations against best practices.
 
     Args:
         query_type: a summary, findings by severity, assets with their configurations, findings of
@@ -45,100 +40,89 @@ def assessment_analysis_tool(
         product_filter: only devices of this type: router, switch, firewall.
         focus_area: a site, a device or a technology; all by default.
     """
-    network = estate()
-    chosen = find_assessment(network, assessment_id)
-    devices = in_area(network, focus_area, product_filter)
+    chosen = _assessment(assessment_id)
+    devices = _devices(focus_area, product_filter)
     found = [
-        each
-        for each in _findings(network, chosen, devices)
-        if severity_filter in ("", each["severity"])
+        row
+        for row in _issue_rows(_issues(chosen))
+        if row["device"] in devices and severity_filter in ("", row["severity"])
     ]
-    head: dict[str, object] = {"assessment_id": chosen.id, "date": chosen.date}
+    result: dict[str, object] = {"assessment_id": chosen["id"], "date": chosen["date"]}
     match query_type:
         case "summary":
-            counts = {name: sum(each["severity"] == name for each in found) for name in SEVERITIES}
-            slic = _slic(network, devices)
-            return head | {"devices": len(devices), "counts": counts, "slic_findings": slic}
+            counts = {name: sum(row["severity"] == name for row in found) for name in SEVERITIES}
+            slic = _of(devices, "slic_findings")
+            result |= {"devices": len(devices), "counts": counts, "slic_findings": slic}
         case "filtering":
-            return head | {"findings": found}
+            result["findings"] = found
         case "technology":
             wanted = focus_area.casefold()
-            return head | {
-                "findings": [each for each in found if f"{each['technology']}".casefold() == wanted]
-            }
+            result["findings"] = [row for row in found if row["technology"].casefold() == wanted]
         case "assets":
-            return head | {"assets": _assets(network, devices)}
+            result["assets"] = _assets(devices)
         case "exceptions":
-            names = {device.name for device in devices}
-            return head | {
-                "exceptions": [
-                    {
-                        "rule": each.rule,
-                        "device": each.device,
-                        "granted_until": each.granted_until,
-                        "reason": each.reason,
-                        "is_valid": each.granted_until >= network.today,
-                    }
-                    for each in network.exceptions
-                    if each.device in names
-                ]
-            }
+            result["exceptions"] = [
+                {**each, "is_valid": each["granted_until"] >= TODAY}
+                for each in _of(devices, "exceptions")
+            ]
+    return result
 
 
+@tool(effects="read")
 def assessment_comparison_tool(
     current_assessment_id: str,
     previous_assessment_id: str = "",
-    comparison_focus: ComparisonFocus = "overall",
+    comparison_focus: Literal["assets", "overall", "changes"] = "overall",
 ) -> dict[str, object]:
-    """Say what has changed between two assessments: new, resolved and persistent issues.
+    """Compare two assessments: new, resolved and persistent issues.
 
     Args:
         current_assessment_id: the later assessment.
         previous_assessment_id: the earlier one; the one before by default.
         comparison_focus: counts by asset, overall, or only the issues that changed.
     """
-    network = estate()
-    current = find_assessment(network, current_assessment_id)
-    previous = (
-        find_assessment(network, previous_assessment_id)
-        if previous_assessment_id
-        else _before(network, current)
-    )
-    now = {(each.device, each.rule): each for each in _issues(network, current)}
-    then = {(each.device, each.rule): each for each in _issues(network, previous)}
+    current = _assessment(current_assessment_id)
+    if previous_assessment_id:
+        previous = _assessment(previous_assessment_id)
+    else:
+        earlier = [each for each in ESTATE["assessments"] if each["date"] < current["date"]]
+        if not earlier:
+            raise ToolError(f"There is no assessment before {current['id']!r}.")
+        previous = earlier[-1]
+    now, then = _issues(current), _issues(previous)
     details = {
-        "new_issues": [_issue_row(network, now[key]) for key in now if key not in then],
-        "resolved_issues": [_issue_row(network, then[key]) for key in then if key not in now],
-        "persistent_issues": [_issue_row(network, then[key]) for key in then if key in now],
+        "new_issues": _issue_rows({key: day for key, day in now.items() if key not in then}),
+        "resolved_issues": _issue_rows({key: day for key, day in then.items() if key not in now}),
     }
-    if comparison_focus == "changes":
-        details.pop("persistent_issues")
     result: dict[str, object] = {
-        "current_assessment_id": current.id,
-        "previous_assessment_id": previous.id,
+        "current_assessment_id": current["id"],
+        "previous_assessment_id": previous["id"],
         "detailed_findings": details,
     }
     if comparison_focus != "changes":
+        persistent = {key: day for key, day in then.items() if key in now}
+        details["persistent_issues"] = _issue_rows(persistent)
         result["asset_trend"] = [
             {
-                "device": device.name,
-                "site": device.site,
-                "previous": (before := sum(name == device.name for name, _ in then)),
-                "current": (after := sum(name == device.name for name, _ in now)),
+                "device": name,
+                "site": device["site"],
+                "previous": (before := sum(key[0] == name for key in then)),
+                "current": (after := sum(key[0] == name for key in now)),
                 "change": after - before,
             }
-            for device in network.devices
+            for name, device in DEVICES.items()
         ]
     return result
 
 
+@tool(effects="read")
 def issue_tracking_tool(
-    tracking_scope: TrackingScope = "open",
-    assessment_scope: str = CURRENT,
+    tracking_scope: Literal["open", "resolved", "all"] = "open",
+    assessment_scope: str = "",
     rule_filter: str = "",
-    priority: Rank = "",
+    priority: Severity = "",
 ) -> dict[str, object]:
-    """Follow issues over assessments: since when each is known, and whether it is open still.
+    """Track issues over assessments: since when each is known, and whether it is still open.
 
     Args:
         tracking_scope: issues that are open, that are resolved, or all.
@@ -146,23 +130,21 @@ def issue_tracking_tool(
         rule_filter: only issues of this rule.
         priority: only issues whose rule has this severity.
     """
-    network = estate()
-    chosen = find_assessment(network, assessment_scope)
-    now = {(each.device, each.rule) for each in _issues(network, chosen)}
-    seen: dict[tuple[str, str], Issue] = {}
-    for each in network.assessments:
-        if each.date <= chosen.date:
-            for issue in _issues(network, each):
-                seen.setdefault((issue.device, issue.rule), issue)
-    rows = [
-        {**_issue_row(network, issue), "status": "open" if key in now else "resolved"}
-        for key, issue in seen.items()
+    chosen = _assessment(assessment_scope)
+    now = _issues(chosen)
+    seen: Issues = {}
+    for each in ESTATE["assessments"]:
+        if each["date"] <= chosen["date"]:
+            seen = _issues(each) | seen
+    tracked = [
+        {**row, "status": "open" if (row["device"], row["rule"]) in now else "resolved"}
+        for row in _issue_rows(seen)
     ]
     return {
-        "assessment_id": chosen.id,
+        "assessment_id": chosen["id"],
         "issues": [
             row
-            for row in rows
+            for row in tracked
             if tracking_scope in ("all", row["status"])
             and rule_filter in ("", row["rule"])
             and priority in ("", row["severity"])
@@ -170,144 +152,80 @@ def issue_tracking_tool(
     }
 
 
-FUNCTIONS: Final[tuple[Callable[..., object], ...]] = (
-    assessment_analysis_tool,
-    assessment_comparison_tool,
-    issue_tracking_tool,
-)
-
-SOURCES: Final = tuple(tool(effects="read")(each) for each in FUNCTIONS)
-"""The three as tools, for plans that ask them without an agent."""
+SOURCES: Final = (assessment_analysis_tool, assessment_comparison_tool, issue_tracking_tool)
+"""The three as tools, for plans that call them without an agent."""
 
 
-def find_assessment(network: Estate, name: str) -> Assessment:
-    """Return the assessment with an id, the latest for the empty one.
-
-    Raises:
-        ToolError: there is none.
-    """
-    if name == CURRENT:
-        return network.assessments[-1]
-    for each in network.assessments:
-        if each.id.casefold() == name.casefold():
+def _assessment(name: str) -> Row:
+    """Return the assessment with an id, the latest for the empty one."""
+    assessments: list[Row] = ESTATE["assessments"]
+    for each in reversed(assessments):
+        if name.casefold() in ("", each["id"].casefold()):
             return each
-    known = ", ".join(each.id for each in network.assessments)
+    known = ", ".join(each["id"] for each in assessments)
     raise ToolError(f"There is no assessment {name!r}; there are {known}.")
 
 
-def in_area(network: Estate, area: str, product: str = "") -> list[Device]:
-    """Return the devices of a site, the device of a name or an address, or all for other areas.
-
-    An area that is a technology holds all devices; an unknown one holds none.
-    """
-    wanted = area.casefold()
-    technologies = {rule.technology.casefold() for rule in network.rules}
-    return [
-        device
-        for device in network.devices
-        if (not wanted or wanted in technologies or wanted in _names(device))
-        and product.casefold() in ("", device.type)
-    ]
-
-
-def _names(device: Device) -> tuple[str, ...]:
-    return device.site.casefold(), device.name.casefold(), device.address
+def _issues(assessment: Row) -> Issues:
+    """Return the issues of an assessment; those of the latest are computed."""
+    written: list[Row] | None = assessment["issues"]
+    if written is not None:
+        return {(each["device"], each["rule"]): each["first_seen"] for each in written}
+    known: Issues = {}
+    for each in ESTATE["assessments"]:
+        if each["issues"] is not None:
+            known = _issues(each) | known
+    date: str = assessment["date"]
+    found = departures(DEVICES.values(), "config")
+    keys: list[tuple[str, str]] = [(each["device"], each["rule"]) for each in found]
+    return {key: known.get(key, date) for key in keys}
 
 
-def _before(network: Estate, current: Assessment) -> Assessment:
-    earlier = [each for each in network.assessments if each.date < current.date]
-    if not earlier:
-        raise ToolError(f"There is no assessment before {current.id!r}.")
-    return earlier[-1]
-
-
-def _issues(network: Estate, assessment: Assessment) -> Sequence[Issue]:
-    if assessment.issues is not None:
-        return assessment.issues
-    known = {
-        (issue.device, issue.rule): issue.first_seen
-        for each in reversed(network.assessments)
-        for issue in each.issues or ()
-    }
-    found = departures(network.devices, [r for r in network.rules if r.area == "config"])
-    return [
-        Issue(device.name, rule.id, known.get((device.name, rule.id), assessment.date))
-        for device, rule, _ in found
-    ]
-
-
-def _findings(network: Estate, assessment: Assessment, devices: Sequence[Device]) -> list[Row]:
-    names = {device.name for device in devices}
-    return [
-        _issue_row(network, issue)
-        for issue in _issues(network, assessment)
-        if issue.device in names
-    ]
-
-
-def _issue_row(network: Estate, issue: Issue) -> Row:
-    rule = network.rule(issue.rule)
-    device = next(each for each in network.devices if each.name == issue.device)
-    return {
-        "device": device.name,
-        "site": device.site,
-        "rule": rule.id,
-        "severity": rule.severity,
-        "technology": rule.technology,
-        "title": rule.title,
-        "first_seen": issue.first_seen,
-    }
-
-
-def _slic(network: Estate, devices: Sequence[Device]) -> list[Row]:
-    names = {device.name: device.site for device in devices}
+def _issue_rows(issues: Issues) -> list[Row]:
     return [
         {
-            "device": each.device,
-            "site": names[each.device],
-            "rule": each.rule,
-            "severity": each.severity,
-            "title": each.title,
-            "insight": each.insight,
-            "recommendation": each.recommendation,
+            "device": device,
+            "site": DEVICES[device]["site"],
+            "rule": rule,
+            **{key: RULES[rule][key] for key in ("severity", "technology", "title")},
+            "first_seen": first_seen,
         }
-        for each in network.slic_findings
-        if each.device in names
+        for (device, rule), first_seen in issues.items()
     ]
 
 
-def _assets(network: Estate, devices: Sequence[Device]) -> dict[str, list[Row]]:
-    names = {device.name for device in devices}
+def _devices(area: str, product: str) -> dict[str, Row]:
+    """Return the devices of a site, a name or an address; all of them for a technology."""
+    wanted = area.casefold()
+    everywhere = {"", *(rule["technology"].casefold() for rule in RULES.values())}
+    return {
+        name: each
+        for name, each in DEVICES.items()
+        if wanted in everywhere | {each["site"].casefold(), name.casefold(), each["address"]}
+        and product.casefold() in ("", each["type"])
+    }
+
+
+def _of(devices: Iterable[str], kind: str) -> list[Row]:
+    """Return the rows of `kind` that are about `devices`, each with its site."""
+    rows: list[Row] = ESTATE[kind]
+    return [
+        {**each, "site": DEVICES[each["device"]]["site"]}
+        for each in rows
+        if each["device"] in devices
+    ]
+
+
+def _assets(devices: dict[str, Row]) -> dict[str, list[Row]]:
+    links: list[Row] = ESTATE["links"]
+    config = ("device", "site", "type", "lines")
     return {
         "inventory": [
-            {
-                "device": each.name,
-                "site": each.site,
-                "type": each.type,
-                "model": each.model,
-                "software": each.software,
-                "support_ends": each.support_ends,
-                "address": each.address,
-                "environment": each.environment,
-                "vlans": [*each.vlans],
-            }
-            for each in devices
+            {key: value for key, value in each.items() if key != "lines"}
+            for each in devices.values()
         ],
-        "topology": [{"a": e.a, "b": e.b} for e in network.links if {e.a, e.b} & names],
-        "configs": [
-            {"device": each.name, "site": each.site, "type": each.type, "lines": [*each.config]}
-            for each in devices
-        ],
+        "topology": [link for link in links if not devices.keys().isdisjoint(link.values())],
+        "configs": [{key: each[key] for key in config} for each in devices.values()],
         "telemetry": [],
-        "events": [
-            {
-                "device": each.device,
-                "at": each.at,
-                "kind": each.kind,
-                "count": each.count,
-                "detail": each.detail,
-            }
-            for each in network.events
-            if each.device in names
-        ],
+        "events": _of(devices, "events"),
     }
