@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, wraps
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, cast, get_args
@@ -122,6 +123,10 @@ def _approval(value: object) -> bool:
     return is_one or (callable(value) and not isinstance(value, type))
 
 
+def _seconds(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+
+
 def _place(value: object) -> bool:
     return _text(value) or isinstance(value, Store) or hasattr(value, "__fspath__")
 
@@ -188,6 +193,7 @@ KINDS: Final[Mapping[str, tuple[_Fits, str]]] = {
         lambda value: value in (None, "plain", "markdown", "json"),
         "plain, markdown or json",
     ),
+    "grace": (_or_none(_seconds), "seconds from 0 on, or None"),
     "weeks": (lambda value: value in ("rolling", "calendar"), "rolling or calendar"),
     "policy": (_instance(Policy), "a toolplan.Policy"),
     "limits": (_instance(Limits), "a toolplan.Limits"),

@@ -84,21 +84,18 @@ def open(
         new_id: returns the name of a run.
     """
     check_arguments(limits=limits, toolbox=toolbox, contracts=contracts, rules=rules, weeks=weeks)
-    check_arguments(journal=journal, on_note=on_note, clock=clock, new_id=new_id)
-    known, data, note = _settings(settings), home(), _printing(on_note)
+    check_arguments(journal=journal, on_note=on_note, clock=clock, new_id=new_id, grace=grace)
+    known, note = _settings(settings), _printing(on_note)
     policy = policy_of(policy, known.path)
-    how = planning(planner, model, known, data, weeks, contracts, policy, note)
+    how = planning(planner, model, known, home(), weeks, contracts, policy, note)
     with ExitStack() as opening:
         given = open_toolbox(toolbox, known, note) if toolbox else open_tools(
             tools, known, note, effects, base_url, contracts, how.reading, on_claim, grace_s=grace
         )  # fmt: skip
         opened = opening.enter_context(given)
-        # what is learned here, other machines do not know
-        learns, zone = None if toolbox else data, known.models.zone
-        about = weeks, how.tracker, toolbox or "", opened.faults, opening.pop_all()
-        user = User(known, learns, opened.advice, *about, partial(_late, opened, zone))
+        user = _user(opened, known, weeks, how.tracker, toolbox, opening.pop_all())
     return App(
-        _in_zone(opened.tools, zone), how.planner, insights=opened.insights,
+        _in_zone(opened.tools, known.models.zone), how.planner, insights=opened.insights,
         policy=policy, limits=limits, rules=rules, attempts=how.attempts, model=how.model,
         user=user, journal=journal if isinstance(journal, Store) else journal_place(known, journal),
         on_note=note, clock=clock, new_id=new_id,
@@ -108,6 +105,19 @@ def open(
 def _printing(on_note: Callable[[str], None] | None) -> Callable[[str], None]:
     report = logger.info if on_note is None else on_note
     return lambda sentence: report(printable(sentence))
+
+
+def _user(
+    opened: Toolset,
+    known: Settings,
+    weeks: Literal["rolling", "calendar"],
+    tracker: providers.UsageTracker,
+    toolbox: str | None,
+    resources: ExitStack,
+) -> User:
+    learns = None if toolbox else home()  # other machines do not know what is learned here
+    about = weeks, tracker, toolbox or "", opened.faults, resources
+    return User(known, learns, opened.advice, *about, partial(_late, opened, known.models.zone))
 
 
 def _late(opened: Toolset, zone: str) -> tuple[Toolbox, tuple[str, ...]] | None:
