@@ -10,7 +10,16 @@ from collections import defaultdict
 from typing import Any, NamedTuple
 
 from toolplan_offline.schemas import ENGLISH, Entity, Field, Report, Schemas
-from toolplan_offline.words import graded, participles, phrase, plural, singular, spoken
+from toolplan_offline.words import (
+    bare,
+    graded,
+    participles,
+    phrase,
+    plural,
+    singular,
+    spoken,
+    ways_to_have,
+)
 
 
 class Val(NamedTuple):
@@ -53,7 +62,7 @@ class Lexicon:
 
     def add(self, text: str, category: str, meaning: object) -> None:
         """Note that `text` can be `category` with `meaning`."""
-        key = "A" if phrase(text) == "a" else phrase(text)  # the article is no value
+        key = "A" if phrase(text) == "a" else bare(phrase(text).split())  # the article is no value
         if "email" in key.split():
             self.add(key.replace("email", "e mail"), category, meaning)
         if key and (category, meaning) not in self.entries[key]:
@@ -140,7 +149,8 @@ class Lexicon:
 
     def _enter_words(self, entity: Entity, found: Field, word: Word) -> None:
         if found.kind == "number":
-            said = {w for text in found.words for w in text.split()} | {found.unit}
+            names = {w for text in found.words for w in text.split()} - ENGLISH.units.keys()
+            said = names | {found.unit}  # the "min" of a min_age is no minute
             for up, down, about in ENGLISH.greatest:
                 if said & about:
                     self.add(up, "UP", word)
@@ -177,7 +187,7 @@ class Lexicon:
         nouns = found.name in ENGLISH.classes["nouns"] or bool({*found.words} & {*entity.nouns})
         for value, texts in values.items():
             meaning = Val(entity.name, found.name, value)
-            for text in texts:
+            for text in (way for text in texts for way in ways_to_have(text)):
                 behind = text.split()[0] in ENGLISH.classes["behind"]
                 self.add(text, "VP" if behind else "V", meaning)
                 one, many = singular(text), plural(text)
@@ -199,6 +209,5 @@ class Lexicon:
 def _said_of_flag(name: str) -> dict[Any, list[str]]:
     said = re.sub(r"^(is|has|have|can) ", "", spoken(name))
     if name.startswith("has_"):
-        yes = [f"with {said}", f"with a {said}", f"that have {said}"]
-        return {True: yes, False: [f"without {said}", f"without a {said}", f"no {said}"]}
+        return {True: [f"with {said}"], False: [f"without {said}"]}
     return {True: [said], False: [f"not {said}", f"non {said}", f"un{said}"]}

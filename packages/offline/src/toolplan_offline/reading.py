@@ -15,7 +15,7 @@ from toolplan_offline.chart import Chart, Edge
 from toolplan_offline.lexicon import Lexicon
 from toolplan_offline.meaning import When
 from toolplan_offline.schemas import ENGLISH
-from toolplan_offline.words import Token, near, split
+from toolplan_offline.words import Token, bare, near, split
 from toolplan_offline.world import Out, World
 
 _COUNTS: Final = {k: v for k, v in NUMBERS.items() if v > 1 and " " not in k}
@@ -150,7 +150,8 @@ class Reading:
         for start in range(len(low)):
             for end in range(start + 1, min(len(low), start + self._reader.longest) + 1):
                 text = " ".join(low[start:end])
-                for category, meaning in (*entries.get(text, ()), *classes.get(text, ())):
+                said = entries.get(bare(low[start:end]), ())
+                for category, meaning in (*said, *classes.get(text, ())):
                     yield Edge(start, end, category, meaning)
                 if text in self._reader.skip:
                     yield Edge(start, end, "SKIP", None)
