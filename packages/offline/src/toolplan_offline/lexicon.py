@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from toolplan_offline.schemas import ENGLISH, Entity, Field, Report, Schemas
 from toolplan_offline.words import (
@@ -20,6 +20,9 @@ from toolplan_offline.words import (
     spoken,
     ways_to_have,
 )
+
+
+_DONE: Final = re.compile(r"(.+) (\w+(?:ed|ld|nt|id|ght|ken|ven))")  # as in "hours worked"
 
 
 class Val(NamedTuple):
@@ -169,6 +172,11 @@ class Lexicon:
                 self.add(text, "TF", word)
             if found.kind in ("person", "organisation", "") and text.endswith(("er", "or")):
                 self.add(f"{text[:-2]}ed by", "C", word)
+                for form in ("ed", "s", ""):
+                    self.add(text[:-2] + form, "DID", word)
+            if found.kind == "number" and (said := _DONE.fullmatch(text)):
+                for verb in ("were", "was", "are", "have been", "has been"):
+                    self.add(f"{said[1]} {verb} {said[2]}", "U", word)
             self.add(text, one, word)
             self.add(plural(text), many, word)
         own = {found.unit.lower(): 1.0} if found.unit else {}

@@ -18,7 +18,7 @@ from toolplan_offline.meaning import (
     When,
     sets_of,
 )
-from toolplan_offline.phrases import HOLE, Group, by_field
+from toolplan_offline.phrases import HOLE, Group, by_field, pre
 from toolplan_offline.world import Out, Part, World
 
 # --- lists
@@ -167,6 +167,12 @@ def count(w: World, np: NP, fn: str = "count") -> Out:
         yield Agg(fn, "", np.set), 0
 
 
+def distinct(w: World, f: Word) -> Out:
+    """Count the values of a field."""
+    for g, cost in by_field(w, f):
+        yield Agg("distinct", g[1], Set(g[0]), said=False), cost
+
+
 def measure(w: World, fn: str, f: Word, np: NP | None = None) -> Out:
     """Compute a figure of a field."""
     found = w.lex.field(f)
@@ -287,6 +293,12 @@ def top(w: World, g: Group, order: str, a: Part, n: float | str | None = "") -> 
         yield a._replace(by=(g[:2],), order=order, top=first), int(g[0] != a.set.entity)
 
 
+def top_in(w: World, g: Group, when: When, order: str, a: Part) -> Out:
+    """Show the days, months, … of a period with the greatest or the least figure."""
+    for said, cost in pre(w, when, a) if isinstance(a, NP) else restrict(w, a, when):
+        yield from ((found, cost + more) for found, more in top(w, g, order, said))
+
+
 def more_than(w: World, g: Group, op: str, n: float, np: NP) -> Out:
     """Show the groups with more than a number of things."""
     if op in (">", ">=") and n == int(n) and n > 0:
@@ -312,6 +324,12 @@ def rank(w: World, np: NP, order: str | None, f: Word, *n: float | None) -> Out:
     if sorts and not np.set.has_hole and len(given) + bool(np.set.limit) < 2:
         first = given[0] if given else np.set.limit or (1 if np.one else None)
         yield Rank(np.set._replace(limit=None), f.field, order or "asc", first), 0
+
+
+def by_same(w: World, q: Part, f: Word, of: str = "") -> Out:
+    """Name the field by which things are sorted already, or with `of` any of their fields."""
+    if isinstance(q, Rank) and f.entity == q.set.entity and (of or f.field == q.field):
+        yield q, 0
 
 
 def largest(w: World, order: str, np: NP) -> Out:
