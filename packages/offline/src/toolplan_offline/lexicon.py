@@ -58,6 +58,9 @@ class Lexicon:
         """verbs of the one date that things have: they mean nothing by themselves"""
         for entity in self.entities.values():
             self._enter(entity)
+        for said in self.entries.values():  # the name of a field is no unit of another one
+            named = {m[0]: m[1] for c, m in said if c == "F"}
+            said[:] = [(c, m) for c, m in said if c != "U" or named.get(m[0], m[1]) == m[1]]
         for report in self.reports.values():
             for text in report.phrases:
                 self.add(text, "REPORT", report.tool)
@@ -68,6 +71,8 @@ class Lexicon:
         key = "A" if phrase(text) == "a" else bare(phrase(text).split())  # the article is no value
         if "email" in key.split():
             self.add(key.replace("email", "e mail"), category, meaning)
+        if key in ("email", "e mail", "phone", "telephone") and category == "F":
+            self.add(f"{key} {'number' if 'phone' in key else 'address'}", category, meaning)
         if key and (category, meaning) not in self.entries[key]:
             self.entries[key].append((category, meaning))
 
@@ -125,7 +130,8 @@ class Lexicon:
             dates = [f for f in entity.fields.values() if f.kind == "date"]
             own = dated[1] in ENGLISH.classes["acquired"] or entity.year
             if len(dates) > 1 or found.nullable or own:
-                self.add(spoken(dated[1]), "F", word)
+                for form in (spoken(dated[1]), *participles(spoken(dated[1]))):
+                    self.add(form, "F", word)
             else:
                 self.light.add(spoken(dated[1]))
         self._enter_words(entity, found, word)

@@ -223,6 +223,12 @@ def called(w: World, e: str, text: str, said: str = "") -> Out:
         yield NP(Set(e, frozenset({Cond(there.label.name, "=", text)}))), 1
 
 
+def known_as(w: World, text: str) -> Out:
+    """Mean a thing of any kind that has a name; the rest of the question says which kind."""
+    for e in w.lex.entities:
+        yield from ((np, 3) for np, _ in called(w, e, text))
+
+
 def coded(w: World, e: str, code: str | float) -> Out:
     """Mean the thing with an identity behind its noun, where no schema says what they look like."""
     found = w.lex.entities[e].fields.get("id")

@@ -30,8 +30,10 @@ def show(w: World, np: NP) -> Out:
         yield Show((np.set,), np.last is not None), 0
 
 
-def show_field(w: World, f: Word, np: NP) -> Out:
-    """Show the things whose field is asked for."""
+def show_field(w: World, f: Word, np: NP, one: str = "") -> Out:
+    """Show the things whose field is asked for; `one`: of one thing only."""
+    if one and not np.set.is_one:
+        return
     if f.entity == np.set.entity:
         yield Show((np.set,), field=f if w.lex.field(f).kind == "number" else None), 0
     elif np.set.is_record and w.lex.reach(np.set.entity, f.entity):
@@ -186,18 +188,6 @@ def measure(w: World, fn: str, f: Word, np: NP | None = None) -> Out:
     elif w.lex.reach(f.entity, np.set.entity):  # of the things that belong to those
         for s, cost in apply(w, Set(f.entity), To(np)):
             yield Agg(fn, f.field, s, unit=unit), cost + 1
-
-
-def by_time(w: World, f: Word, unit: str) -> Out:
-    """Compute the sum of a field for each unit of time."""
-    for a, _ in measure(w, "sum", f):
-        yield from by(w, a, ("time", unit))
-
-
-def measure_done(w: World, f: Word, deed: str) -> Out:
-    """Compute the sum of a field of what was done."""
-    if f.entity == deed:
-        yield from measure(w, "sum", f)
 
 
 def measure_only(w: World, fn: str, np: NP, bare: str = "", timed: str = "") -> Out:

@@ -203,7 +203,8 @@ class Reading:
                     and self._is_name(end)
                 ):
                     end += 1
-                yield Edge(at, end, "UNK", self._text(at, end))
+                titled = at > 1 and self.tokens[at - 1].text in ("The", "A", "An")
+                yield Edge(at, end, "UNK", self._text(at - titled, end))
             elif at not in covered and t.kind == "id":
                 yield Edge(at, end, "UNK", t.text, 1)
                 yield Edge(at, end, "CODE", t.text)
