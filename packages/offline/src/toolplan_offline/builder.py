@@ -247,7 +247,6 @@ class Builder:
         found = self._checked(e, there)
         if not found:
             return self._tie_over(e, to, args, each)
-        to, found = self._shortened(e, to, found)
         for route in found:
             argument, mine = route.mine.equal, route.mine
             given = _identities(to, route.ref)
@@ -282,18 +281,6 @@ class Builder:
             if others and self.routes(e, middle) and self.routes(middle, there):
                 return self._tie(e, Set(middle.name).linked(to), args, each)
         raise Cannot(f"Nothing ties {e.name}s to {there.name}s")
-
-    def _shortened(self, e: Entity, to: Set, found: list[Route]) -> tuple[Set, list[Route]]:
-        """Leave out a step in between that selects nothing, where the keys are shared."""
-        if len(to.parts) != 1 or to.conditions or to.limit is not None or to in self._made:
-            return to, found
-        (inner,) = to.links
-        if inner.negated or inner.to.entity == e.name:
-            return to, found
-        end = self.routes(e, self.lex.entities[inner.to.entity])
-        shared = [r for r in end if r.ref == f"{to.entity}.id" and r.theirs.column]
-        direct = [r for r in shared if r.mine.equal]
-        return (inner.to, direct) if direct else (to, found)
 
     def _is_single(self, s: Set) -> bool:
         """Return whether a set is one record."""

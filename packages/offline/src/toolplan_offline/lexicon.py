@@ -168,7 +168,8 @@ class Lexicon:
                 more, most = graded(adjective)
                 self.add(f"{more} than", "MORE", word)
                 self.add(most, "UP", word)
-        names = list(found.words)
+        times = found.words if found.unit in ("min", "h") else ()
+        names = [*found.words, *(f"{each} time" for each in times)]  # "running_minutes"
         if found.name.startswith(f"{entity.name}_"):
             names.append(spoken(found.name[len(entity.name) + 1 :]))
         nouns = {noun.lower() for noun in entity.nouns}
