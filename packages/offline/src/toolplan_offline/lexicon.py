@@ -179,7 +179,7 @@ class Lexicon:
                 self.add(text, "TF", word)
             if found.kind in ("person", "organisation", "") and text.endswith(("er", "or")):
                 self.add(f"{text[:-2]}ed by", "C", word)
-                for form in ("ed", "s", ""):
+                for form in ("ed", "s", "") if len(text) > 5 else ():
                     self.add(text[:-2] + form, "DID", word)
             if found.kind == "number" and (said := _DONE.fullmatch(text)):
                 for verb in ("were", "was", "are", "have been", "has been"):
@@ -188,7 +188,8 @@ class Lexicon:
             self.add(plural(text), many, word)
         own = {found.unit.lower(): 1.0} if found.unit else {}
         for unit, factor in ENGLISH.units.get(found.unit, own).items():
-            for text in {singular(unit), plural(singular(unit)), unit}:
+            forms = {singular(unit), plural(singular(unit)), unit} - {"times"}  # "how many times"
+            for text in forms:
                 meaning = word._replace(factor=factor, unit=plural(singular(unit)))
                 self.add(text, "U", meaning)
                 self.add(f"{'an' if text[0] in 'aeioh' else 'a'} {text}", "UN", meaning)
