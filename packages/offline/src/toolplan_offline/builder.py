@@ -328,8 +328,9 @@ class Builder:
     def _aggregate(self, a: Agg) -> None:
         e = self.lex.entities[a.set.entity]
         only = ""
-        if a.fn == "count" and a.order == "asc" and a.set.parts:
-            # the fewest of a part: groups that have none of it count, too
+        # the fewest: groups that have none count, too
+        outer = a.fn == "count" and a.order == "asc" and a.by[0][1] == "id"
+        if a.fn == "count" and a.order == "asc" and a.set.parts and not outer:
             if a.set.links or any(c.field == e.day for c in a.set.conditions):
                 raise Cannot("The fewest of a part needs all groups")
             kept = " AND ".join(sql.where(e, c) for c in a.set.conditions)
@@ -345,11 +346,12 @@ class Builder:
         table, joins, sources = sql.name(source.step), "", [source]
         columns: list[str] = []
         for group in by:
-            column, join, other = self._group(e, group, table)
+            column, join, other = self._group(e, group, table, outer)
             columns.append(column)
             joins += join
             sources += [other] if other and other not in sources else []
         value, alias = sql.figure(a, e, table, only)
+        value = f"count({joins.rpartition(' = ')[2]})" if outer and joins else value
         text = f"SELECT {', '.join([*columns, f'{value} AS {alias}'])} FROM {table}{joins}"
         if a.order or not a.said:  # rows without a group are in none of those that are asked for
             keys = [column.rpartition(" AS ")[0] or column for column in columns]
@@ -357,7 +359,7 @@ class Builder:
         self._statement(text + _grouping(a, columns, value, alias), sources)
 
     def _group(
-        self, e: Entity, group: tuple[str, str], table: str
+        self, e: Entity, group: tuple[str, str], table: str, outer: bool
     ) -> tuple[str, str, Source | None]:
         """Return the column of a group, the join that it needs, and the rows that are joined."""
         entity, field = group
@@ -371,11 +373,13 @@ class Builder:
         if route is None:
             raise Cannot(f"Nothing ties {e.name}s to one {entity}")
         mine = f"{table}.{sql.name(route.mine.name)}"
-        if field == "id":
+        if field == "id" and not outer:
             return mine, "", None
         other = self.rows(Set(entity))
-        theirs = sql.name(other.step)
-        join = f" JOIN {theirs} ON {theirs}.{sql.name(route.theirs.name)} = {mine}"
+        theirs, key = sql.name(other.step), sql.name(route.theirs.name)
+        join = f"{' RIGHT' * outer} JOIN {theirs} ON {theirs}.{key} = {mine}"
+        if field == "id":
+            return f"{theirs}.{key} AS {sql.name(route.mine.name)}", join, other
         return f"{theirs}.{sql.name(field)} AS {sql.name(f'{entity}_{field}')}", join, other
 
     def _report(self, call: Call) -> None:

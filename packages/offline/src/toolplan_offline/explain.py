@@ -77,7 +77,13 @@ def tried(attempt: Attempt) -> Clarification:
 
 # --- meanings in words
 
-_FIGURES: Final = {"count": "number", "total": "number", "distinct": "number of", "sum": "total", "avg": "average"}
+_FIGURES: Final = {
+    "count": "number",
+    "total": "number",
+    "distinct": "number of",
+    "sum": "total",
+    "avg": "average",
+}
 
 
 def described(lex: Lexicon, said: Meaning) -> str:

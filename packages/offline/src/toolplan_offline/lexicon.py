@@ -5,6 +5,7 @@ An entry says that a phrase can be a category (see `grammar.txt`) with a meaning
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import defaultdict
 from typing import Any, Final, NamedTuple
@@ -20,7 +21,6 @@ from toolplan_offline.words import (
     spoken,
     ways_to_have,
 )
-
 
 _DONE: Final = re.compile(r"(.+) (\w+(?:ed|ld|nt|id|ght|ken|ven))")  # as in "hours worked"
 
@@ -157,7 +157,7 @@ class Lexicon:
                     self.add(text, "ID", (target, identity))
 
     def _enter_words(self, entity: Entity, found: Field, word: Word) -> None:
-        if found.kind == "number":
+        if found.kind in ("number", "date"):
             names = {w for text in found.words for w in text.split()} - ENGLISH.units.keys()
             said = names | {found.unit}  # the "min" of a min_age is no minute
             for up, down, about in ENGLISH.greatest:
@@ -203,7 +203,7 @@ class Lexicon:
         nouns = found.name in ENGLISH.classes["nouns"] or bool({*found.words} & {*entity.nouns})
         for value, texts in values.items():
             meaning = Val(entity.name, found.name, value)
-            for text in (way for text in texts for way in ways_to_have(text)):
+            for text in itertools.chain(*map(ways_to_have, texts)):
                 behind = text.split()[0] in ENGLISH.classes["behind"]
                 self.add(text, "VP" if behind else "V", meaning)
                 one, many = singular(text), plural(text)

@@ -153,7 +153,7 @@ def quantity(w: World, n: float | str, unit: Word | None = None) -> Out:
 
 def num(w: World, op: str, q: Amount, f: Word | None = None) -> Out:
     """Read a bound; without a field or a unit it says nothing."""
-    if f or q[1]:
+    if q[1] if f is None else w.lex.field(f).kind == "number":
         yield Num(frozenset({f} if f else ()), op, q[0], q[1]), 0
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from toolplan_offline.fits import apply, fill, groups, many
+from collections.abc import Sequence
+
+from toolplan_offline.fits import apply, fill, groups, many, put
 from toolplan_offline.lexicon import Val, Word
 from toolplan_offline.meaning import (
     NP,
@@ -190,17 +192,17 @@ def measure(w: World, fn: str, f: Word, np: NP | None = None) -> Out:
             yield Agg(fn, f.field, s, unit=unit), cost + 1
 
 
-def measure_only(w: World, fn: str, np: NP, bare: str = "", timed: str = "") -> Out:
+def measure_only(w: World, fn: str, np: NP, bare: str = "", units: str = "") -> Out:
     """Compute a figure of the one number of things; a bare total may be how many they are.
 
-    `timed`: of the one number that says how long they take.
+    `units`: of the one number in one of these units.
     """
-    word = _only_number(w, np, ("min", "h", "days") if timed else ())
+    word = _only_number(w, np, units.split(",") if units else ())
     if word and fn in (("avg", "median") if bare else ("sum", "avg", "median")):
         yield from measure(w, fn, word, np)
 
 
-def _only_number(w: World, np: NP, units: tuple[str, ...] = ()) -> Word | None:
+def _only_number(w: World, np: NP, units: Sequence[str] = ()) -> Word | None:
     e = w.lex.entities.get(np.set.entity)
     numbers = [f for f in e.fields.values() if f.kind == "number" and not f.ref] if e else []
     numbers = [f for f in numbers if f.unit in units] if units else numbers
@@ -329,16 +331,22 @@ def largest(w: World, order: str, np: NP) -> Out:
 
 
 def newest(w: World, order: str, np: NP, *n: float | None) -> Out:
-    """Sort things by their date; the list of a tool that is sorted so is only cut."""
+    """Sort things by their date; the list of a tool that is sorted so is only cut.
+
+    Of things that can lie ahead the last are those up to today, and the next those from today on.
+    """
     e, given = w.lex.entities.get(np.set.entity), [int(each) for each in n if each]
     more = len(given) + bool(np.set.limit) > 1  # two numbers of things are no limit
     if more or not e or not e.day or not e.fields[e.day].column or np.set.has_hole:
         return
-    first = given[0] if given else np.set.limit or (1 if np.one else None)
+    bound = {"desc": "<=", "next": ">="}.get(order) if e.plans_ahead(e.day) else None
+    s = put(np.set, Cond(e.day, bound, w.today)) if bound else None
+    s, order = s or np.set, "asc" if order == "next" and bound else order
+    first = given[0] if given else s.limit or (1 if np.one else None)
     if first and e.limit and e.order == (e.day, order):
-        yield Show((np.set._replace(limit=first),)), 0
-    else:
-        yield Rank(np.set._replace(limit=None), e.day, order, first), 0
+        yield Show((s._replace(limit=first),)), 0
+    elif order != "next":
+        yield Rank(s._replace(limit=None), e.day, order, first), 0
 
 
 def ordered(w: World, q: Part, order: str) -> Out:

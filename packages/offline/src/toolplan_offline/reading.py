@@ -62,6 +62,7 @@ class Reader:
 
     def read(self, question: str, today: date, world: World) -> Reading:
         """Return the reading of a question."""
+        world.today = today.isoformat()
         return Reading(self, question, today, world)
 
     def corrected(self, question: str) -> str | None:

@@ -19,7 +19,9 @@ from toolplan.tools import Effects, Tool
 from toolplan_offline.words import singular, spoken
 
 Node = Mapping[str, Any]
-_HAPPENED: Final = re.compile(r"date|day|time|timestamp|(?!updat|modif)\w+(ed|id|nt|ht|en|ld|wn|pt)_(on|at)")
+_HAPPENED: Final = re.compile(
+    r"date|day|time|timestamp|(?!updat|modif)\w+(ed|id|nt|ht|en|ld|wn|pt)_(on|at)"
+)
 _OPEN: Final = re.compile(r"\w+_(after|since|before|until|from|to)")
 _JSON_TYPES: Final = ("string", "number", "integer", "boolean")
 

@@ -21,6 +21,7 @@ class World:
         lex: the lexicon.
         before: the meaning of the question before, in a conversation.
         why: what was refused on purpose, in words for the user.
+        today: the day of the question, as a text.
     """
 
     def __init__(self, lex: Lexicon, before: Meaning | None = None) -> None:
@@ -28,6 +29,7 @@ class World:
         self.lex = lex
         self.before = before
         self.why: dict[str, None] = {}
+        self.today = ""
 
     @property
     def sets(self) -> list[Set]:
