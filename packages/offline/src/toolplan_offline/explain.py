@@ -77,13 +77,8 @@ def tried(attempt: Attempt) -> Clarification:
 
 # --- meanings in words
 
-_FIGURES: Final = {
-    "count": "number",
-    "total": "number",
-    "distinct": "number of",
-    "sum": "total",
-    "avg": "average",
-}
+_NUMBERS: Final = dict.fromkeys(("count", "total", "distinct"), "number")
+_FIGURES: Final = {**_NUMBERS, "sum": "total", "avg": "average"}
 
 
 def described(lex: Lexicon, said: Meaning) -> str:

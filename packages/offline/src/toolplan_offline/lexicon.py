@@ -134,6 +134,7 @@ class Lexicon:
                     self.add(form, "F", word)
             else:
                 self.light.add(spoken(dated[1]))
+        self._enter_degrees(found, word)
         self._enter_words(entity, found, word)
         for cue in found.cues or (c for c, names in ENGLISH.cues.items() if found.name in names):
             self.add(cue, "C", word)
@@ -156,7 +157,7 @@ class Lexicon:
                 if text != identity:
                     self.add(text, "ID", (target, identity))
 
-    def _enter_words(self, entity: Entity, found: Field, word: Word) -> None:
+    def _enter_degrees(self, found: Field, word: Word) -> None:
         if found.kind in ("number", "date"):
             names = {w for text in found.words for w in text.split()} - ENGLISH.units.keys()
             said = names | {found.unit}  # the "min" of a min_age is no minute
@@ -168,6 +169,8 @@ class Lexicon:
                 more, most = graded(adjective)
                 self.add(f"{more} than", "MORE", word)
                 self.add(most, "UP", word)
+
+    def _enter_words(self, entity: Entity, found: Field, word: Word) -> None:
         times = found.words if found.unit in ("min", "h") else ()
         names = [*found.words, *(f"{each} time" for each in times)]  # "running_minutes"
         if found.name.startswith(f"{entity.name}_"):

@@ -309,12 +309,6 @@ def by_field(w: World, f: Word, e: str | None = None, one: str = "") -> Out:
         yield (f.entity, f.field, *one), 0
 
 
-def by_cue(w: World, said: Word, g: Group) -> Out:
-    """Group by the field that has a cue: "to each city"."""
-    if g[:2] == said[:2]:
-        yield g, 0
-
-
 def group(w: World, kind: str, of: str, one: str = "") -> Out:
     """Group by a kind of thing or a unit of time; `one`: one group is meant."""
     yield (kind, of, *one), 0

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from toolplan_offline.lexicon import Lexicon
-from toolplan_offline.meaning import Meaning, Set, sets_of
+from toolplan_offline.meaning import Meaning
 
 Part: TypeAlias = Any
 """The meaning of a part of a question: a modifier, a thing, an amount, a group or a question."""
@@ -30,11 +30,6 @@ class World:
         self.before = before
         self.why: dict[str, None] = {}
         self.today = ""
-
-    @property
-    def sets(self) -> list[Set]:
-        """The sets that the question before is about."""
-        return sets_of(self.before)
 
     def refuse(self, reason: str) -> None:
         """Record the reason for refusing a reading."""
