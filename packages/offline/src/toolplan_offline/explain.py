@@ -77,8 +77,7 @@ def tried(attempt: Attempt) -> Clarification:
 
 # --- meanings in words
 
-_NUMBERS: Final = dict.fromkeys(("count", "total", "distinct"), "number")
-_FIGURES: Final = {**_NUMBERS, "sum": "total", "avg": "average"}
+_FIGURES: Final = {"count": "number", "distinct": "number", "sum": "total", "avg": "average"}
 
 
 def described(lex: Lexicon, said: Meaning) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toolplan_offline.fits import apply, fill
-from toolplan_offline.lexicon import Val, Word
+from toolplan_offline.lexicon import Val
 from toolplan_offline.meaning import (
     NP,
     Agg,
@@ -20,7 +20,7 @@ from toolplan_offline.meaning import (
     When,
     sets_of,
 )
-from toolplan_offline.questions import by, measure, rank, restrict
+from toolplan_offline.questions import by, restrict
 from toolplan_offline.world import Out, Part, World
 
 
@@ -52,18 +52,6 @@ def edit_by(w: World, g: tuple[Any, ...]) -> Out:
     if isinstance(before, Agg):
         before = before._replace(by=(), order="", top=None, having=None)
     yield from by(w, before, g)
-
-
-def edit_measure(w: World, fn: str, f: Word) -> Out:
-    """Compute a figure of what was shown: "the average weight?"."""
-    for s in _open(w):
-        yield from measure(w, fn, f, NP(s))
-
-
-def edit_rank(w: World, f: Word, order: str | None) -> Out:
-    """Sort what was shown: "sort them by …"."""
-    for s in _open(w):
-        yield from rank(w, NP(s), order, f)
 
 
 def edit_their(w: World, np: NP) -> Out:

@@ -318,12 +318,6 @@ def rank(w: World, np: NP, order: str | None, f: Word, *n: float | None) -> Out:
         yield Rank(np.set._replace(limit=None), f.field, order or "asc", first), 0
 
 
-def by_same(w: World, q: Part, f: Word, of: str = "") -> Out:
-    """Name the field by which things are sorted already, or with `of` any of their fields."""
-    if isinstance(q, Rank) and f.entity == q.set.entity and (of or f.field == q.field):
-        yield q, 0
-
-
 def largest(w: World, order: str, np: NP) -> Out:
     """Sort things by the one number that they have."""
     if word := _only_number(w, np):
@@ -331,14 +325,12 @@ def largest(w: World, order: str, np: NP) -> Out:
 
 
 def newest(w: World, order: str, np: NP, *n: float | None) -> Out:
-    """Sort things by their date; the list of a tool that is sorted so is only cut.
-
-    Of things that can lie ahead the last are those up to today, and the next those from today on.
-    """
+    """Sort things by their date; the list of a tool that is sorted so is only cut."""
     e, given = w.lex.entities.get(np.set.entity), [int(each) for each in n if each]
     more = len(given) + bool(np.set.limit) > 1  # two numbers of things are no limit
     if more or not e or not e.day or not e.fields[e.day].column or np.set.has_hole:
         return
+    # of things that can lie ahead the last are those up to today, the next those from today on
     bound = {"desc": "<=", "next": ">="}.get(order) if e.plans_ahead(e.day) else None
     s = put(np.set, Cond(e.day, bound, w.today)) if bound else None
     s, order = s or np.set, "asc" if order == "next" and bound else order

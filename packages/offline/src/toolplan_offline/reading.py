@@ -10,8 +10,9 @@ from itertools import takewhile
 from typing import Any, Final
 
 from toolplan.dates import NUMBERS, Weeks, read_dates, vocabulary
+from toolplan.planners import Clarification
 from toolplan_offline import deeds, follow_ups, grammar, phrases, questions
-from toolplan_offline.chart import Chart, Edge
+from toolplan_offline.chart import Chart, Edge, TooMany
 from toolplan_offline.lexicon import Lexicon
 from toolplan_offline.meaning import When
 from toolplan_offline.schemas import ENGLISH
@@ -60,10 +61,14 @@ class Reader:
         rates = [t for t, found in self.lex.entries.items() if all(c == "VR" for c, _ in found)]
         return {word for word in self.vocabulary - set(rates) if len(word) >= 4}
 
-    def read(self, question: str, today: date, world: World) -> Reading:
-        """Return the reading of a question."""
+    def read(self, question: str, today: date, world: World) -> Reading | Clarification:
+        """Return the reading of a question, or what has to be asked about it."""
         world.today = today.isoformat()
-        return Reading(self, question, today, world)
+        try:
+            reading = Reading(self, question, today, world)
+        except TooMany:
+            return Clarification("This can be read in very many ways. Please ask it in parts.")
+        return Clarification(" ".join(reading.asked)) if reading.asked else reading
 
     def corrected(self, question: str) -> str | None:
         """Return `question` without slips of the finger; None where none is sure."""

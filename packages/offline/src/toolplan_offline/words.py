@@ -145,7 +145,6 @@ def ways_to_have(text: str) -> list[str]:
         "without": ("have no", "has no", "with no", "no", "that have no"),
         "who": ("",),
     }
-    rest = rest.removeprefix("a ").removeprefix("an ").removeprefix("the ")
     return [text, *(f"{verb} {rest}" for verb in verbs.get(word, ()))]
 
 
