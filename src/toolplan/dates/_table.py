@@ -417,11 +417,11 @@ def _weekday_of(words: Words, period: Period) -> Meaning:
 _WHICH: Final = f"(?P<which>last|final|closing|opening|early|late|{ATOMS['ordinal']})"
 PARTS: Final[Sequence[tuple[str, Callable[[Words, Period], Meaning]]]] = (
     ("{edge} of", _edge),
-    ("(?P<unit>week|weekend) (?:of|ending)", _week_of),
+    ("(?<!each )(?<!every )(?<!per )(?<!which )(?P<unit>week|weekend) (?:of|ending)", _week_of),
     (_WHICH + " (?:{n} )?{units} (?:of|in)", _counted),
     ("(?P<which>last|{ordinal}) {weekday} (?:of|in)", _weekday_of),
     ("(?P<which>first|second|1st|2nd) half of", _half_of),
-    ("(?:whole )?(?:month|year) of", lambda _, period: period),
+    ("(?:whole )?(?:month of(?= {month})|year of(?= {year}))", lambda _, period: period),
     ("day before", lambda _, period: _one(period.first - DAY)),
     ("day after", lambda _, period: _one(period.last + DAY)),
 )

@@ -247,7 +247,6 @@ class Builder:
         found = self._checked(e, there)
         if not found:
             return self._tie_over(e, to, args, each)
-        to, found = self._shortened(e, to, found)
         for route in found:
             argument, mine = route.mine.equal, route.mine
             given = _identities(to, route.ref)
@@ -282,18 +281,6 @@ class Builder:
             if others and self.routes(e, middle) and self.routes(middle, there):
                 return self._tie(e, Set(middle.name).linked(to), args, each)
         raise Cannot(f"Nothing ties {e.name}s to {there.name}s")
-
-    def _shortened(self, e: Entity, to: Set, found: list[Route]) -> tuple[Set, list[Route]]:
-        """Leave out a step in between that selects nothing, where the keys are shared."""
-        if len(to.parts) != 1 or to.conditions or to.limit is not None or to in self._made:
-            return to, found
-        (inner,) = to.links
-        if inner.negated or inner.to.entity == e.name:
-            return to, found
-        end = self.routes(e, self.lex.entities[inner.to.entity])
-        shared = [r for r in end if r.ref == f"{to.entity}.id" and r.theirs.column]
-        direct = [r for r in shared if r.mine.equal]
-        return (inner.to, direct) if direct else (to, found)
 
     def _is_single(self, s: Set) -> bool:
         """Return whether a set is one record."""
@@ -341,8 +328,9 @@ class Builder:
     def _aggregate(self, a: Agg) -> None:
         e = self.lex.entities[a.set.entity]
         only = ""
-        if a.fn == "count" and a.order == "asc" and a.set.parts:
-            # the fewest of a part: groups that have none of it count, too
+        # the fewest: groups that have none count, too
+        outer = a.fn == "count" and a.order == "asc" and a.by[0][1] == "id"
+        if a.fn == "count" and a.order == "asc" and a.set.parts and not outer:
             if a.set.links or any(c.field == e.day for c in a.set.conditions):
                 raise Cannot("The fewest of a part needs all groups")
             kept = " AND ".join(sql.where(e, c) for c in a.set.conditions)
@@ -358,11 +346,12 @@ class Builder:
         table, joins, sources = sql.name(source.step), "", [source]
         columns: list[str] = []
         for group in by:
-            column, join, other = self._group(e, group, table)
+            column, join, other = self._group(e, group, table, outer)
             columns.append(column)
             joins += join
             sources += [other] if other and other not in sources else []
         value, alias = sql.figure(a, e, table, only)
+        value = f"count({joins.rpartition(' = ')[2]})" if outer and joins else value
         text = f"SELECT {', '.join([*columns, f'{value} AS {alias}'])} FROM {table}{joins}"
         if a.order or not a.said:  # rows without a group are in none of those that are asked for
             keys = [column.rpartition(" AS ")[0] or column for column in columns]
@@ -370,7 +359,7 @@ class Builder:
         self._statement(text + _grouping(a, columns, value, alias), sources)
 
     def _group(
-        self, e: Entity, group: tuple[str, str], table: str
+        self, e: Entity, group: tuple[str, str], table: str, outer: bool
     ) -> tuple[str, str, Source | None]:
         """Return the column of a group, the join that it needs, and the rows that are joined."""
         entity, field = group
@@ -384,11 +373,13 @@ class Builder:
         if route is None:
             raise Cannot(f"Nothing ties {e.name}s to one {entity}")
         mine = f"{table}.{sql.name(route.mine.name)}"
-        if field == "id":
+        if field == "id" and not outer:
             return mine, "", None
         other = self.rows(Set(entity))
-        theirs = sql.name(other.step)
-        join = f" JOIN {theirs} ON {theirs}.{sql.name(route.theirs.name)} = {mine}"
+        theirs, key = sql.name(other.step), sql.name(route.theirs.name)
+        join = f"{' RIGHT' * outer} JOIN {theirs} ON {theirs}.{key} = {mine}"
+        if field == "id":
+            return f"{theirs}.{key} AS {sql.name(route.mine.name)}", join, other
         return f"{theirs}.{sql.name(field)} AS {sql.name(f'{entity}_{field}')}", join, other
 
     def _report(self, call: Call) -> None:

@@ -10,7 +10,6 @@ from toolplan.dates import Weeks
 from toolplan.planners import Clarification, Proposal, Question, Refusal
 from toolplan.tools import Tool
 from toolplan_offline import explain, written
-from toolplan_offline.chart import TooMany
 from toolplan_offline.deeds import DeedLexicon, Do
 from toolplan_offline.lexicon import Lexicon
 from toolplan_offline.provenance import provenance, said_values
@@ -49,12 +48,9 @@ class Caller:
     def read(self, question: Question) -> Proposal:
         """Return the plan of one call, or what is asked back."""
         world = World(self._lex)
-        try:
-            reading = self._reader.read(question.text, date.fromisoformat(question.today), world)
-        except TooMany:
-            return Clarification("This can be read in very many ways. Please ask it in parts.")
-        if reading.asked:
-            return Clarification(" ".join(reading.asked))
+        reading = self._reader.read(question.text, date.fromisoformat(question.today), world)
+        if isinstance(reading, Clarification):
+            return reading
         if reading.unknown:
             return explain.unknown_words(reading)
         calls = sorted(reading.meanings("S").items(), key=lambda each: each[1])

@@ -10,19 +10,9 @@ from typing import Any, Final, NamedTuple, cast
 
 from toolplan.schema import flat
 from toolplan.tools import Tool
+from toolplan_offline import schemas
 from toolplan_offline.lexicon import Lexicon, Val, Word
 from toolplan_offline.meaning import When
-from toolplan_offline.schemas import (
-    ENGLISH,
-    Entity,
-    Field,
-    Schemas,
-    as_node,
-    read_field,
-    reads,
-    texts_of,
-    types_of,
-)
 from toolplan_offline.words import singular, spoken
 from toolplan_offline.world import Out, Part, World
 
@@ -47,12 +37,12 @@ class Give(NamedTuple):
     kind: str = ""
 
 
-class Deeds(Schemas):
+class Deeds(schemas.Schemas):
     """The tools that are called singly, each as an entity whose fields are its arguments."""
 
     def __init__(self, tools: Iterable[Tool], reading: Lexicon) -> None:
         """Read the schemas of the tools that `reading` does not read."""
-        self.entities: dict[str, Entity] = {}
+        self.entities: dict[str, schemas.Entity] = {}
         self.reports, self.rates = {}, set()
         self.verbs: dict[str, set[str]] = {}
         self.reads: set[str] = set()
@@ -65,33 +55,33 @@ class Deeds(Schemas):
                 self._tool(tool)
 
     def _tool(self, tool: Tool) -> None:
-        schema = as_node(flat(tool.raw_input))
+        schema = schemas.as_node(flat(tool.raw_input))
         verb, noun = schema.get("x-verb"), schema.get("x-entity")
-        if reads(tool):
+        if schemas.reads(tool):
             if noun or not schema.get("required"):
                 return
             self.reads.add(tool.name)
         words = spoken(tool.name).split()
-        nouns = [spoken(str(noun)), *texts_of(schema, "x-synonyms")] if noun else []
+        nouns = [spoken(str(noun)), *schemas.texts_of(schema, "x-synonyms")] if noun else []
         things = {word for noun in nouns for word in noun.split()} or self._things
         own = {w for w in words if not {w, singular(w)} & things}
         if not noun:  # the words of its name that are no thing's are its verb, or the first one
             own = own if len(own) < len(words) else {words[0]}
             nouns = [" ".join(map(singular, [w for w in words if w not in own]))]
         own = own or {words[0]}
-        said = ENGLISH.classes[verb] if verb in _CHANGES else frozenset[str]()
+        said = schemas.ENGLISH.classes[verb] if verb in _CHANGES else frozenset[str]()
         self.verbs[tool.name] = own | said
-        if verb == "update" or own & ENGLISH.classes["update"]:
+        if verb == "update" or own & schemas.ENGLISH.classes["update"]:
             self.updates.add(tool.name)
-        entity = Entity(
+        entity = schemas.Entity(
             tool.name,
             [noun for noun in nouns if noun],
-            required=tuple(texts_of(schema, "required")),
+            required=tuple(schemas.texts_of(schema, "required")),
         )
-        for name, node in as_node(schema.get("properties")).items():
-            found = read_field(entity, name, as_node(node))
+        for name, node in schemas.as_node(schema.get("properties")).items():
+            found = schemas.read_field(entity, name, schemas.as_node(node))
             found.equal, found.column = name, False
-            kinds = (kind for kind in types_of(as_node(node)) if kind != "null")
+            kinds = (kind for kind in schemas.types_of(schemas.as_node(node)) if kind != "null")
             found.json = next(kinds, found.json)
         self.entities[tool.name] = entity
 
@@ -183,7 +173,7 @@ def set_value(w: World, call: Do, value: Part) -> Out:
         yield Do(call.tool, call.args | {(call.about, fitting)}), 0
 
 
-def _fitting(f: Field, tool: str, given: Give) -> Any:  # noqa: ANN401  (a JSON value)
+def _fitting(f: schemas.Field, tool: str, given: Give) -> Any:  # noqa: ANN401  (a JSON value)
     """Return the value as the argument takes it; None where it does not fit."""
     if given.field is not None and given.field[:2] != (tool, f.name):
         return None
@@ -204,7 +194,7 @@ def _fitting(f: Field, tool: str, given: Give) -> Any:  # noqa: ANN401  (a JSON 
             return None
 
 
-def _amount(f: Field, tool: str, number: float, unit: Word | None, *, named: bool) -> Any:  # noqa: ANN401
+def _amount(f: schemas.Field, tool: str, number: float, unit: Word | None, *, named: bool) -> Any:  # noqa: ANN401
     if f.json not in _NUMBERS or not (named or unit):
         return None
     if unit is not None and unit[:2] != (tool, f.name):
@@ -215,7 +205,7 @@ def _amount(f: Field, tool: str, number: float, unit: Word | None, *, named: boo
     return value if f.json == "number" else None
 
 
-def _plain(f: Field, text: str | float) -> Any:  # noqa: ANN401
+def _plain(f: schemas.Field, text: str | float) -> Any:  # noqa: ANN401
     """Return a text or a number as an argument without known values takes it."""
     if isinstance(text, float):
         whole = int(text) if text.is_integer() else text

@@ -11,16 +11,16 @@ from toolplan_offline.schemas import Entity, Field
 from toolplan_offline.words import plural
 
 MOST: Final = 3
-_MOST_TRIED: Final = 6
 
 
 def example_questions(lex: Lexicon, answers: Callable[[str], bool]) -> tuple[str, ...]:
     """Return up to three questions for which `answers` returns true, of different things."""
-    things = [list(_of(e)) for e in lex.entities.values() if e.list_tool][:_MOST_TRIED]
-    turned = (
-        texts[at % len(texts) :] + texts[: at % len(texts)] for at, texts in enumerate(things)
-    )
-    return tuple(islice(filter(None, (next(filter(answers, t), None) for t in turned)), MOST))
+    found: list[str] = []
+    for entity in [e for e in lex.entities.values() if e.list_tool][:6]:
+        texts = [*_of(entity)]
+        first = len(found) % len(texts)  # of each thing another kind of question
+        found += islice(filter(answers, [*texts[first:], *texts[:first]]), 1)
+    return tuple(found[:MOST])
 
 
 def _of(entity: Entity) -> Iterator[str]:

@@ -77,7 +77,7 @@ def tried(attempt: Attempt) -> Clarification:
 
 # --- meanings in words
 
-_FIGURES: Final = {"count": "number", "total": "number", "sum": "total", "avg": "average"}
+_FIGURES: Final = {"count": "number", "distinct": "number", "sum": "total", "avg": "average"}
 
 
 def described(lex: Lexicon, said: Meaning) -> str:

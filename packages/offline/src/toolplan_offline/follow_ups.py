@@ -5,9 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from toolplan_offline.fits import apply, fill
-from toolplan_offline.lexicon import Val, Word
-from toolplan_offline.meaning import NP, Agg, Both, Cond, Free, Link, Not, Num, Set, Show, When
-from toolplan_offline.questions import by, measure, rank, restrict
+from toolplan_offline.lexicon import Val
+from toolplan_offline.meaning import (
+    NP,
+    Agg,
+    Both,
+    Cond,
+    Free,
+    Link,
+    Not,
+    Num,
+    Set,
+    Show,
+    When,
+    sets_of,
+)
+from toolplan_offline.questions import by, restrict
 from toolplan_offline.world import Out, Part, World
 
 
@@ -27,15 +40,6 @@ def narrow(w: World, m: Part) -> Out:
                 yield _with(w.before, s, got), cost
 
 
-def edit_name(w: World, text: str) -> Out:
-    """Replace the only name of the previous question by an unknown name."""
-    names = [(s, each, c) for s in _open(w) for each in s.all() for c in _names(w, each)]
-    if len(names) == 1:
-        s, inner, c = names[0]
-        new = inner._replace(parts=inner.parts - {c} | {c._replace(value=text)})
-        yield _with(w.before, s, _replaced(s, inner, new)), 1
-
-
 def edit_count(w: World, m: Part = None) -> Out:
     """Count what was shown, perhaps under one more condition: "how many of them are …?"."""
     for a in (Agg("count", "", s) for s in _open(w) if not s.limit):
@@ -50,21 +54,9 @@ def edit_by(w: World, g: tuple[Any, ...]) -> Out:
     yield from by(w, before, g)
 
 
-def edit_measure(w: World, fn: str, f: Word) -> Out:
-    """Compute a figure of what was shown: "the average weight?"."""
-    for s in _open(w):
-        yield from measure(w, fn, f, NP(s))
-
-
-def edit_rank(w: World, f: Word, order: str | None) -> Out:
-    """Sort what was shown: "sort them by …"."""
-    for s in _open(w):
-        yield from rank(w, NP(s), order, f)
-
-
 def edit_their(w: World, np: NP) -> Out:
     """Show what belongs to the things before: "their …", "what was found in them"."""
-    before = w.sets
+    before = sets_of(w.before)
     if not before or not np.set.has_hole or isinstance(w.before, Agg):
         return
     is_one = any(link.to.hole and link.to.limit for link in np.set.links)
@@ -79,7 +71,7 @@ def edit_their(w: World, np: NP) -> Out:
 
 def _open(w: World) -> list[Set]:
     """Return the sets that a follow-up can be about: the last, and those it does not hang on."""
-    sets = w.sets
+    sets = sets_of(w.before)
     return sets if len(sets) > 1 and not sets[-1].links else sets[-1:]
 
 
@@ -88,16 +80,6 @@ def _with(before: Part, old: Set, new: Set) -> Part:
     if isinstance(before, Show):
         return Show((new,))
     return before._replace(set=new)
-
-
-def _names(w: World, s: Set) -> list[Cond]:
-    kinds = {f.name: f.kind for f in w.lex.entities[s.entity].fields.values()}
-    named = ("place", "organisation", "person", "name")
-    return [
-        c
-        for c in s.conditions
-        if c.op == "=" and isinstance(c.value, str) and kinds.get(c.field) in named
-    ]
 
 
 def _replaced(s: Set, old: Set, new: Set) -> Set:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from toolplan_offline import words
 from toolplan_offline.schemas import ENGLISH, Entity, Field, Report, Schemas
-from toolplan_offline.words import graded, participles, phrase, plural, singular, spoken
+
+_DONE: Final = re.compile(r"(.+) (\w+(?:ed|ld|nt|id|ght|ken|ven))")  # as in "hours worked"
 
 
 class Val(NamedTuple):
@@ -46,6 +48,9 @@ class Lexicon:
         """verbs of the one date that things have: they mean nothing by themselves"""
         for entity in self.entities.values():
             self._enter(entity)
+        for said in self.entries.values():  # the name of a field is no unit of another one
+            named = {m[0]: m[1] for c, m in said if c == "F"}
+            said[:] = [(c, m) for c, m in said if c != "U" or named.get(m[0], m[1]) == m[1]]
         for report in self.reports.values():
             for text in report.phrases:
                 self.add(text, "REPORT", report.tool)
@@ -53,9 +58,12 @@ class Lexicon:
 
     def add(self, text: str, category: str, meaning: object) -> None:
         """Note that `text` can be `category` with `meaning`."""
-        key = "A" if phrase(text) == "a" else phrase(text)  # the article is no value
+        said = words.phrase(text)
+        key = "A" if said == "a" else words.bare(said.split())  # the article is no value
         if "email" in key.split():
             self.add(key.replace("email", "e mail"), category, meaning)
+        if key in ("email", "e mail", "phone", "telephone") and category == "F":
+            self.add(f"{key} {'number' if 'phone' in key else 'address'}", category, meaning)
         if key and (category, meaning) not in self.entries[key]:
             self.entries[key].append((category, meaning))
 
@@ -93,8 +101,8 @@ class Lexicon:
             fixed = noun.startswith("what ")  # "what came in" has no plural
             self.add(noun, "ND" if details else "N" if fixed else "N1", entity.name)
             if not fixed:
-                self.add(plural(noun), "ND" if details else "N", entity.name)
-        for text in (deed for noun in entity.nouns[:1] for deed in participles(noun)):
+                self.add(words.plural(noun), "ND" if details else "N", entity.name)
+        for text in (deed for noun in entity.nouns[:1] for deed in words.participles(noun)):
             self.add(text, "DONE", entity.name)
         if entity.label and entity.label.kind == "person":
             self.add("who", "WHO", entity.name)
@@ -113,9 +121,11 @@ class Lexicon:
             dates = [f for f in entity.fields.values() if f.kind == "date"]
             own = dated[1] in ENGLISH.classes["acquired"] or entity.year
             if len(dates) > 1 or found.nullable or own:
-                self.add(spoken(dated[1]), "F", word)
+                for form in (words.spoken(dated[1]), *words.participles(words.spoken(dated[1]))):
+                    self.add(form, "F", word)
             else:
-                self.light.add(spoken(dated[1]))
+                self.light.add(words.spoken(dated[1]))
+        self._enter_degrees(found, word)
         self._enter_words(entity, found, word)
         for cue in found.cues or (c for c, names in ENGLISH.cues.items() if found.name in names):
             self.add(cue, "C", word)
@@ -125,9 +135,9 @@ class Lexicon:
         """Enter the names by which people know another thing, and what it is to this one."""
         target = found.ref.split(".")[0]
         there = self.entities.get(target)
-        said = {*found.words, re.sub(r" ids?$", "", spoken(found.name))}
+        said = {*found.words, re.sub(r" ids?$", "", words.spoken(found.name))}
         for text in said - {*there.nouns} if there else ():
-            for form in (text, plural(text)):
+            for form in (text, words.plural(text)):
                 self.add(form, "R", Word(found.entity, found.name))
                 self.add(form, "RN", target)
             if text.endswith(("er", "or")):  # things are managed by their manager
@@ -138,20 +148,25 @@ class Lexicon:
                 if text != identity:
                     self.add(text, "ID", (target, identity))
 
-    def _enter_words(self, entity: Entity, found: Field, word: Word) -> None:
-        if found.kind == "number":
-            said = {w for text in found.words for w in text.split()} | {found.unit}
+    def _enter_degrees(self, found: Field, word: Word) -> None:
+        if found.kind in ("number", "date"):
+            names = {w for text in found.words for w in text.split()} - ENGLISH.units.keys()
+            said = names | {found.unit}  # the "min" of a min_age is no minute
             for up, down, about in ENGLISH.greatest:
                 if said & about:
                     self.add(up, "UP", word)
                     self.add(down, "DOWN", word)
-            for adjective in {*found.words} - {*spoken(found.name).split()}:  # "long" is a place
-                more, most = graded(adjective)
+            own = {*words.spoken(found.name).split()}
+            for adjective in {*found.words} - own:  # "long" is a place
+                more, most = words.graded(adjective)
                 self.add(f"{more} than", "MORE", word)
                 self.add(most, "UP", word)
-        names = list(found.words)
+
+    def _enter_words(self, entity: Entity, found: Field, word: Word) -> None:
+        times = found.words if found.unit in ("min", "h") else ()
+        names = [*found.words, *(f"{each} time" for each in times)]  # "running_minutes"
         if found.name.startswith(f"{entity.name}_"):
-            names.append(spoken(found.name[len(entity.name) + 1 :]))
+            names.append(words.spoken(found.name[len(entity.name) + 1 :]))
         nouns = {noun.lower() for noun in entity.nouns}
         for text in names:
             one, many = ("GK", "GKS") if text.lower() in nouns else ("F", "FS")
@@ -159,12 +174,18 @@ class Lexicon:
                 self.add(text, "TF", word)
             if found.kind in ("person", "organisation", "") and text.endswith(("er", "or")):
                 self.add(f"{text[:-2]}ed by", "C", word)
+                for form in ("ed", "s", "") if len(text) > 5 else ():
+                    self.add(text[:-2] + form, "DID", word)
+            if found.kind == "number" and (said := _DONE.fullmatch(text)):
+                for verb in ("were", "was", "are", "have been", "has been"):
+                    self.add(f"{said[1]} {verb} {said[2]}", "U", word)
             self.add(text, one, word)
-            self.add(plural(text), many, word)
+            self.add(words.plural(text), many, word)
         own = {found.unit.lower(): 1.0} if found.unit else {}
         for unit, factor in ENGLISH.units.get(found.unit, own).items():
-            for text in {singular(unit), plural(singular(unit)), unit}:
-                meaning = word._replace(factor=factor, unit=plural(singular(unit)))
+            many = words.plural(words.singular(unit))
+            for text in {words.singular(unit), many, unit} - {"times"}:  # "how many times"
+                meaning = word._replace(factor=factor, unit=many)
                 self.add(text, "U", meaning)
                 self.add(f"{'an' if text[0] in 'aeioh' else 'a'} {text}", "UN", meaning)
 
@@ -177,10 +198,10 @@ class Lexicon:
         nouns = found.name in ENGLISH.classes["nouns"] or bool({*found.words} & {*entity.nouns})
         for value, texts in values.items():
             meaning = Val(entity.name, found.name, value)
-            for text in texts:
+            for text in [way for each in texts for way in words.ways_to_have(each)]:
                 behind = text.split()[0] in ENGLISH.classes["behind"]
                 self.add(text, "VP" if behind else "V", meaning)
-                one, many = singular(text), plural(text)
+                one, many = words.singular(text), words.plural(text)
                 for form in (one, many, text) if nouns else (many,) if kinds else ():
                     self.add(form, "VN1" if form == one != many else "VN", meaning)
                 if found.kind == "enum" or value is True:
@@ -197,8 +218,7 @@ class Lexicon:
 
 
 def _said_of_flag(name: str) -> dict[Any, list[str]]:
-    said = re.sub(r"^(is|has|have|can) ", "", spoken(name))
+    said = re.sub(r"^(is|has|have|can) ", "", words.spoken(name))
     if name.startswith("has_"):
-        yes = [f"with {said}", f"with a {said}", f"that have {said}"]
-        return {True: yes, False: [f"without {said}", f"without a {said}", f"no {said}"]}
+        return {True: [f"with {said}"], False: [f"without {said}"]}
     return {True: [said], False: [f"not {said}", f"non {said}", f"un{said}"]}

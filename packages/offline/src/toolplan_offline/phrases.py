@@ -153,7 +153,7 @@ def quantity(w: World, n: float | str, unit: Word | None = None) -> Out:
 
 def num(w: World, op: str, q: Amount, f: Word | None = None) -> Out:
     """Read a bound; without a field or a unit it says nothing."""
-    if f or q[1]:
+    if q[1] if f is None else w.lex.field(f).kind == "number":
         yield Num(frozenset({f} if f else ()), op, q[0], q[1]), 0
 
 
@@ -197,12 +197,6 @@ def value_noun(w: World, v: Val, one: str = "", f: Word | None = None) -> Out:
         yield NP(Set(v.entity, frozenset({Cond(v.field, "=", v.value)})), one=bool(one)), 1
 
 
-def value_nouns(w: World, a: Val, b: Val, op: str) -> Out:
-    """Mean things of two such kinds."""
-    if a[:2] == b[:2] and a.value != b.value:
-        yield NP(Set(a.entity, frozenset({Cond(a.field, op, (a.value, b.value))}))), 1
-
-
 def record(w: World, identity: Identity, e: str | None = None) -> Out:
     """Mean the thing with an identity, perhaps behind the noun of its kind."""
     if e in (None, identity[0]):
@@ -221,6 +215,12 @@ def called(w: World, e: str, text: str, said: str = "") -> Out:
     places = any(f.kind == "place" for f in there.fields.values())
     if there.label and (said or there.label.kind == "person" or not places):
         yield NP(Set(e, frozenset({Cond(there.label.name, "=", text)}))), 1
+
+
+def known_as(w: World, text: str) -> Out:
+    """Mean a thing of any kind that has a name; the rest of the question says which kind."""
+    for e in w.lex.entities:
+        yield from ((np, 3) for np, _ in called(w, e, text))
 
 
 def coded(w: World, e: str, code: str | float) -> Out:

@@ -21,7 +21,6 @@ from toolplan.tools import Toolbox
 from toolplan_offline import answers, explain, written
 from toolplan_offline.builder import NOT_COMPUTED, SQL, Builder, Step
 from toolplan_offline.calling import Caller
-from toolplan_offline.chart import TooMany
 from toolplan_offline.examples import example_questions
 from toolplan_offline.lexicon import Lexicon
 from toolplan_offline.meaning import Meaning, Show
@@ -96,7 +95,7 @@ class OfflinePlanner:
         """Return up to three questions that there are plans for."""
         if self._examples is None or self._examples[0] is not tools:
             found = example_questions(
-                self._reader(tools).lex,
+                self._known(tools)[1].lex,
                 lambda text: isinstance(
                     self._planned(Question(text, today), tools, Conversation()), Draft
                 ),
@@ -111,9 +110,6 @@ class OfflinePlanner:
             self._compiled = (tools, Reader(lex, self._weeks), caller)
         return self._compiled
 
-    def _reader(self, tools: Toolbox) -> Reader:
-        return self._known(tools)[1]
-
     def _planned(
         self, question: Question, tools: Toolbox, before: Conversation, *, corrects: bool = True
     ) -> Proposal:
@@ -122,14 +118,11 @@ class OfflinePlanner:
             return Clarification("What would you like to know?")
         if len(text) > MAX_CHARACTERS:
             return Clarification(f"Please ask in at most {MAX_CHARACTERS:,} characters.")
-        reader, today = self._reader(tools), date.fromisoformat(question.today)
+        reader, today = self._known(tools)[1], date.fromisoformat(question.today)
         world = World(reader.lex, self._meaning(before.last, tools))
-        try:
-            reading = reader.read(text, today, world)
-        except TooMany:
-            return Clarification("This can be read in very many ways. Please ask it in parts.")
-        if reading.asked:
-            return Clarification(" ".join(reading.asked))
+        reading = reader.read(text, today, world)
+        if isinstance(reading, Clarification):
+            return reading
         if reading.unknown:
             return self._not_understood(question, tools, before, reading, corrects)
         ways, reason = self._ways(reading, world, SQL in tools)
@@ -150,7 +143,7 @@ class OfflinePlanner:
         if known is None:
             return None
         try:
-            steps = Builder(self._reader(tools).lex, computes=SQL in tools).build(known)
+            steps = Builder(self._known(tools)[1].lex, computes=SQL in tools).build(known)
         except (Cannot, *_UNREADABLE):
             return None
         steps_then = dump(replace(last.plan, metadata={})) or {}
@@ -188,7 +181,7 @@ class OfflinePlanner:
     ) -> Proposal:
         """Ask about unknown words; offer the question without slips, if that has a plan."""
         asked = explain.unknown_words(reading)
-        better = self._reader(tools).corrected(question.text) if corrects else None
+        better = self._known(tools)[1].corrected(question.text) if corrects else None
         if better is None:
             return asked
         proposal = self._planned(replace(question, text=better), tools, before, corrects=False)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from toolplan_offline.fits import apply, fill, groups, many
+from collections.abc import Sequence
+
+from toolplan_offline.fits import apply, fill, groups, many, put
 from toolplan_offline.lexicon import Val, Word
 from toolplan_offline.meaning import (
     NP,
@@ -18,7 +20,7 @@ from toolplan_offline.meaning import (
     When,
     sets_of,
 )
-from toolplan_offline.phrases import HOLE, Group, by_field
+from toolplan_offline.phrases import HOLE, Group, by_field, pre
 from toolplan_offline.world import Out, Part, World
 
 # --- lists
@@ -30,8 +32,10 @@ def show(w: World, np: NP) -> Out:
         yield Show((np.set,), np.last is not None), 0
 
 
-def show_field(w: World, f: Word, np: NP) -> Out:
-    """Show the things whose field is asked for."""
+def show_field(w: World, f: Word, np: NP, one: str = "") -> Out:
+    """Show the things whose field is asked for; `one`: of one thing only."""
+    if one and not np.set.is_one:
+        return
     if f.entity == np.set.entity:
         yield Show((np.set,), field=f if w.lex.field(f).kind == "number" else None), 0
     elif np.set.is_record and w.lex.reach(np.set.entity, f.entity):
@@ -167,6 +171,12 @@ def count(w: World, np: NP, fn: str = "count") -> Out:
         yield Agg(fn, "", np.set), 0
 
 
+def distinct(w: World, f: Word) -> Out:
+    """Count the values of a field."""
+    for g, cost in by_field(w, f):
+        yield Agg("distinct", g[1], Set(g[0]), said=False), cost
+
+
 def measure(w: World, fn: str, f: Word, np: NP | None = None) -> Out:
     """Compute a figure of a field."""
     found = w.lex.field(f)
@@ -182,29 +192,17 @@ def measure(w: World, fn: str, f: Word, np: NP | None = None) -> Out:
             yield Agg(fn, f.field, s, unit=unit), cost + 1
 
 
-def by_time(w: World, f: Word, unit: str) -> Out:
-    """Compute the sum of a field for each unit of time."""
-    for a, _ in measure(w, "sum", f):
-        yield from by(w, a, ("time", unit))
-
-
-def measure_done(w: World, f: Word, deed: str) -> Out:
-    """Compute the sum of a field of what was done."""
-    if f.entity == deed:
-        yield from measure(w, "sum", f)
-
-
-def measure_only(w: World, fn: str, np: NP, bare: str = "", timed: str = "") -> Out:
+def measure_only(w: World, fn: str, np: NP, bare: str = "", units: str = "") -> Out:
     """Compute a figure of the one number of things; a bare total may be how many they are.
 
-    `timed`: of the one number that says how long they take.
+    `units`: of the one number in one of these units.
     """
-    word = _only_number(w, np, ("min", "h", "days") if timed else ())
+    word = _only_number(w, np, units.split(",") if units else ())
     if word and fn in (("avg", "median") if bare else ("sum", "avg", "median")):
         yield from measure(w, fn, word, np)
 
 
-def _only_number(w: World, np: NP, units: tuple[str, ...] = ()) -> Word | None:
+def _only_number(w: World, np: NP, units: Sequence[str] = ()) -> Word | None:
     e = w.lex.entities.get(np.set.entity)
     numbers = [f for f in e.fields.values() if f.kind == "number" and not f.ref] if e else []
     numbers = [f for f in numbers if f.unit in units] if units else numbers
@@ -287,6 +285,12 @@ def top(w: World, g: Group, order: str, a: Part, n: float | str | None = "") -> 
         yield a._replace(by=(g[:2],), order=order, top=first), int(g[0] != a.set.entity)
 
 
+def top_in(w: World, g: Group, when: When, order: str, a: Part) -> Out:
+    """Show the days, months, … of a period with the greatest or the least figure."""
+    for said, cost in pre(w, when, a) if isinstance(a, NP) else restrict(w, a, when):
+        yield from ((found, cost + more) for found, more in top(w, g, order, said))
+
+
 def more_than(w: World, g: Group, op: str, n: float, np: NP) -> Out:
     """Show the groups with more than a number of things."""
     if op in (">", ">=") and n == int(n) and n > 0:
@@ -326,11 +330,15 @@ def newest(w: World, order: str, np: NP, *n: float | None) -> Out:
     more = len(given) + bool(np.set.limit) > 1  # two numbers of things are no limit
     if more or not e or not e.day or not e.fields[e.day].column or np.set.has_hole:
         return
-    first = given[0] if given else np.set.limit or (1 if np.one else None)
+    # of things that can lie ahead the last are those up to today, the next those from today on
+    bound = {"desc": "<=", "next": ">="}.get(order) if e.plans_ahead(e.day) else None
+    s = put(np.set, Cond(e.day, bound, w.today)) if bound else None
+    s, order = s or np.set, "asc" if order == "next" and bound else order
+    first = given[0] if given else s.limit or (1 if np.one else None)
     if first and e.limit and e.order == (e.day, order):
-        yield Show((np.set._replace(limit=first),)), 0
-    else:
-        yield Rank(np.set._replace(limit=None), e.day, order, first), 0
+        yield Show((s._replace(limit=first),)), 0
+    elif order != "next":
+        yield Rank(s._replace(limit=None), e.day, order, first), 0
 
 
 def ordered(w: World, q: Part, order: str) -> Out:

@@ -10,12 +10,13 @@ from itertools import takewhile
 from typing import Any, Final
 
 from toolplan.dates import NUMBERS, Weeks, read_dates, vocabulary
+from toolplan.planners import Clarification
 from toolplan_offline import deeds, follow_ups, grammar, phrases, questions
-from toolplan_offline.chart import Chart, Edge
+from toolplan_offline.chart import Chart, Edge, TooMany
 from toolplan_offline.lexicon import Lexicon
 from toolplan_offline.meaning import When
 from toolplan_offline.schemas import ENGLISH
-from toolplan_offline.words import Token, near, split
+from toolplan_offline.words import Token, bare, near, split
 from toolplan_offline.world import Out, World
 
 _COUNTS: Final = {k: v for k, v in NUMBERS.items() if v > 1 and " " not in k}
@@ -60,9 +61,14 @@ class Reader:
         rates = [t for t, found in self.lex.entries.items() if all(c == "VR" for c, _ in found)]
         return {word for word in self.vocabulary - set(rates) if len(word) >= 4}
 
-    def read(self, question: str, today: date, world: World) -> Reading:
-        """Return the reading of a question."""
-        return Reading(self, question, today, world)
+    def read(self, question: str, today: date, world: World) -> Reading | Clarification:
+        """Return the reading of a question, or what has to be asked about it."""
+        world.today = today.isoformat()
+        try:
+            reading = Reading(self, question, today, world)
+        except TooMany:
+            return Clarification("This can be read in very many ways. Please ask it in parts.")
+        return Clarification(" ".join(reading.asked)) if reading.asked else reading
 
     def corrected(self, question: str) -> str | None:
         """Return `question` without slips of the finger; None where none is sure."""
@@ -150,7 +156,8 @@ class Reading:
         for start in range(len(low)):
             for end in range(start + 1, min(len(low), start + self._reader.longest) + 1):
                 text = " ".join(low[start:end])
-                for category, meaning in (*entries.get(text, ()), *classes.get(text, ())):
+                said = entries.get(bare(low[start:end]), ())
+                for category, meaning in (*said, *classes.get(text, ())):
                     yield Edge(start, end, category, meaning)
                 if text in self._reader.skip:
                     yield Edge(start, end, "SKIP", None)
@@ -202,7 +209,8 @@ class Reading:
                     and self._is_name(end)
                 ):
                     end += 1
-                yield Edge(at, end, "UNK", self._text(at, end))
+                titled = at > 1 and self.tokens[at - 1].text in ("The", "A", "An")
+                yield Edge(at, end, "UNK", self._text(at - titled, end))
             elif at not in covered and t.kind == "id":
                 yield Edge(at, end, "UNK", t.text, 1)
                 yield Edge(at, end, "CODE", t.text)

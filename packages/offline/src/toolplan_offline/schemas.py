@@ -19,7 +19,7 @@ from toolplan.tools import Effects, Tool
 from toolplan_offline.words import singular, spoken
 
 Node = Mapping[str, Any]
-_HAPPENED: Final = re.compile(r"date|day|time|timestamp|(?!updat|modif)\w+(ed|id|nt|ht|en)_(on|at)")
+_EVENT: Final = re.compile(r"date|day|time(stamp)?|(?!updat|modif)\w+([eil]d|[hn]t|en|wn)_(on|at)")
 _OPEN: Final = re.compile(r"\w+_(after|since|before|until|from|to)")
 _JSON_TYPES: Final = ("string", "number", "integer", "boolean")
 
@@ -404,4 +404,4 @@ def _refer(entity: Entity, entities: Mapping[str, Entity]) -> None:
 def _only_day(entity: Entity) -> str:
     """Return the one date of a thing, if its name says that it is when the thing happened."""
     days = [f.name for f in entity.fields.values() if f.kind == "date"]
-    return days[0] if len(days) == 1 and _HAPPENED.fullmatch(days[0]) else ""
+    return days[0] if len(days) == 1 and _EVENT.fullmatch(days[0]) else ""

@@ -137,6 +137,22 @@ def participles(noun: str) -> list[str]:
     return [last + ("d" if last.endswith("e") else "ed")]
 
 
+def ways_to_have(text: str) -> list[str]:
+    """Return what says the same as "with a balcony", "without a balcony" or "who get letters"."""
+    word, _, rest = text.partition(" ")
+    verbs = {
+        "with": ("have", "has", "having", "that have"),
+        "without": ("have no", "has no", "with no", "no", "that have no"),
+        "who": ("",),
+    }
+    return [text, *(f"{verb} {rest}" for verb in verbs.get(word, ()))]
+
+
+def bare(words: Sequence[str]) -> str:
+    """Return words as a phrase without the articles inside."""
+    return " ".join([*words[:1], *(w for w in words[1:] if w not in ("a", "an", "the"))])
+
+
 def phrase(text: str) -> str:
     """Return `text` as the tokens of a question spell it."""
     return " ".join(token.low for token in split(text))

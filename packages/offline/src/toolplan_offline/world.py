@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from toolplan_offline.lexicon import Lexicon
-from toolplan_offline.meaning import Meaning, Set, sets_of
+from toolplan_offline.meaning import Meaning
 
 Part: TypeAlias = Any
 """The meaning of a part of a question: a modifier, a thing, an amount, a group or a question."""
@@ -21,6 +21,7 @@ class World:
         lex: the lexicon.
         before: the meaning of the question before, in a conversation.
         why: what was refused on purpose, in words for the user.
+        today: the day of the question, as a text.
     """
 
     def __init__(self, lex: Lexicon, before: Meaning | None = None) -> None:
@@ -28,11 +29,7 @@ class World:
         self.lex = lex
         self.before = before
         self.why: dict[str, None] = {}
-
-    @property
-    def sets(self) -> list[Set]:
-        """The sets that the question before is about."""
-        return sets_of(self.before)
+        self.today = ""
 
     def refuse(self, reason: str) -> None:
         """Record the reason for refusing a reading."""
