@@ -219,7 +219,7 @@ def test_a_run_that_waits_can_be_decided_while_its_task_ends(tmp_path: Path) -> 
 def test_progress_comes_beside_the_journal(tmp_path: Path) -> None:
     async def work() -> None:
         async with browsing(
-            tmp_path, tools=scripted(Computes(lambda _: {"data": []}, 0.2))
+            tmp_path, tools=scripted(Computes(lambda _: {"data": []}, delay_s=0.2))
         ) as browser:
             line = await browser.start(READS)
             active = browser.active
