@@ -75,7 +75,9 @@ def _tests(path: Path) -> Iterator[tuple[str, str]]:
     lines = text.splitlines()
     outside = set(range(len(lines)))
     for node in ast.walk(ast.parse(text)):
-        if not isinstance(node, ast.FunctionDef) or not node.name.startswith("test_"):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or not node.name.startswith(
+            "test_"
+        ):
             continue
         first = min((each.lineno for each in node.decorator_list), default=node.lineno) - 1
         last = node.end_lineno or node.lineno

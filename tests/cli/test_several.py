@@ -117,7 +117,7 @@ def test_a_test_file_names_several(call: Call) -> None:
     Path("wrong.yaml").write_text("tools: [1]\ntests: [List letters]\n")
     said = call("test", "wrong.yaml")
     assert said.code == 2
-    assert "a list of texts" in said.err
+    assert "Expected `str`, got `int` - at `$.tools[0]`" in said.err
 
 
 @pytest.mark.parametrize("servers", [{"one": {}}, {"two": {}}])

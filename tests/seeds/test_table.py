@@ -25,7 +25,7 @@ def rows() -> Iterator[tuple[str, Block]]:
 @cache
 def functions(file: str) -> frozenset[str]:
     text = (ROOT / file).read_text("utf-8")
-    return frozenset(re.findall(r"^def (test_\w+)\(", text, re.MULTILINE))
+    return frozenset(re.findall(r"^(?:async )?def (test_\w+)\(", text, re.MULTILINE))
 
 
 def test_each_row_names_tests_that_exist_or_says_why_there_are_none() -> None:

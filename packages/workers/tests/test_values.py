@@ -48,7 +48,7 @@ async def test_calls_wait_with_their_values_and_are_allowed_from_elsewhere(
         assert [call.args for call in waiting.waiting] == [{"x": "p7"}, {"x": "q7"}]
         assert ledger(home) == []
         with office(url) as elsewhere:
-            with pytest.raises(JournalError, match="call by call"):
+            with pytest.raises(JournalError, match="its calls wait with their values"):
                 await elsewhere.workers.approve(run, plan.digest)
             with pytest.raises(CannotRun, match="waits for a person"):
                 await elsewhere.workers.decide(run, allow=["a"])

@@ -31,7 +31,7 @@ def first_files(command: list[str]) -> Mapping[str, str]:
         TOOLS: _text("books.py.txt"),
         SETTINGS: _text(SETTINGS),
         SERVERS: f"{servers}\n",
-        TESTS: _text(TESTS),
+        TESTS: _text(f"{TESTS}.txt"),
     }
 
 
