@@ -69,6 +69,7 @@ def steps(question: str) -> list[dict[str, Any]]:
         ("Who directed The Blue Angel?", "The Blue Angel"),
         ("What genre does Metropolis have?", "Metropolis"),
         ("What is the genre of The Blue Angel?", "The Blue Angel"),
+        ("How long is film Metropolis?", "Metropolis"),
         ("Show the screenings of Metropolis", "Metropolis"),
         ("How many screenings of Metropolis were there?", "Metropolis"),
     ],
@@ -86,6 +87,10 @@ def test_a_name_is_that_of_the_thing_that_the_question_is_about(question: str, t
         "Show the screenings from Metropolis",
         "Who directed the comedies?",  # each has its own
         "How many times was Metropolis shown?",  # no minutes
+        "How heavy is Metropolis?",  # it has no weight
+        "What is the value of Metropolis?",
+        "Which director has the fewest screenings?",  # those that have none are in no row
+        "Which film had the lowest takings?",
     ],
 )
 def test_what_such_a_name_is_remains_open_behind_other_words(question: str) -> None:
@@ -100,13 +105,7 @@ def test_what_such_a_name_is_remains_open_behind_other_words(question: str) -> N
         ("Which month of 2026 had the most screenings?", "<= 1 ORDER BY count DESC"),
         ("How many screenings were there per week of October 2026?", "date_trunc('week'"),
         ("How many screenings came in each month of 2026?", "date_trunc('month'"),
-        ("How many different directors are there?", "count(DISTINCT films.director)"),
-        ("How many seats were sold in October 2026?", "sum(result.seats_sold)"),
-        ("What is the total value of all screenings?", "sum(screenings.takings_eur)"),
         ("What is the average running time of our comedies?", "avg(films.running_minutes)"),
-        ("Show the five largest screenings by value", "takings_eur DESC NULLS LAST) <= 5"),
-        ("Which screenings are worth more than 200 euros?", "takings_eur > 200"),
-        ("What was the smallest screening in euros?", "takings_eur ASC NULLS LAST) <= 1"),
         ("Which film is the shortest?", "running_minutes ASC"),  # of its minutes, not its age
         ("Which films have no subtitles?", "has_subtitles = false"),
         ("List the films with subtitles", "has_subtitles = true"),

@@ -330,6 +330,8 @@ class Builder:
         only = ""
         # the fewest: groups that have none count, too
         outer = a.fn == "count" and a.order == "asc" and a.by[0][1] == "id"
+        if a.order == "asc" and a.by[0][0] != e.name and not outer:
+            raise Cannot("The fewest needs all groups, and those that have none are in no row")
         if a.fn == "count" and a.order == "asc" and a.set.parts and not outer:
             if a.set.links or any(c.field == e.day for c in a.set.conditions):
                 raise Cannot("The fewest of a part needs all groups")

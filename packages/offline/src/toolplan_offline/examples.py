@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Final
 
 from toolplan_offline.lexicon import Lexicon
 from toolplan_offline.schemas import Entity, Field
 from toolplan_offline.words import plural
-
-MOST: Final = 3
 
 
 def example_questions(lex: Lexicon, answers: Callable[[str], bool]) -> tuple[str, ...]:
@@ -20,7 +17,7 @@ def example_questions(lex: Lexicon, answers: Callable[[str], bool]) -> tuple[str
         texts = [*_of(entity)]
         first = len(found) % len(texts)  # of each thing another kind of question
         found += islice(filter(answers, [*texts[first:], *texts[:first]]), 1)
-    return tuple(found[:MOST])
+    return tuple(found[:3])
 
 
 def _of(entity: Entity) -> Iterator[str]:

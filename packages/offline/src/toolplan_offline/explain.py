@@ -14,7 +14,6 @@ from toolplan_offline.reading import Reading
 from toolplan_offline.words import plural
 from toolplan_offline.world import World
 
-MOST_OPTIONS: Final = 3
 BEYOND: Final = (
     "Without a model I read lists, figures, rankings and groups of one kind of thing."
     " A model understands more: name one with --model."
@@ -42,7 +41,7 @@ def which(lex: Lexicon, meanings: Sequence[Meaning], plans: Sequence[Json]) -> C
 
 def one_of(said: tuple[str, ...], plans: tuple[Json, ...]) -> Clarification:
     """Ask which of several plans is meant; more than three are not listed."""
-    if len(said) > MOST_OPTIONS or len({*said}) < len(said):
+    if len(said) > 3 or len({*said}) < len(said):
         return Clarification(f"This can be read in {len(said)} ways. Please say more.")
     return Clarification(f"Which is meant: {'; or: '.join(said)}?", said, plans=plans)
 
@@ -77,7 +76,7 @@ def tried(attempt: Attempt) -> Clarification:
 
 # --- meanings in words
 
-_FIGURES: Final = {"count": "number", "distinct": "number", "sum": "total", "avg": "average"}
+_FIGURES: Final = {"count": "number", "total": "number", "sum": "total", "avg": "average"}
 
 
 def described(lex: Lexicon, said: Meaning) -> str:

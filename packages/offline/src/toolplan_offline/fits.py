@@ -104,6 +104,11 @@ def _suits(w: World, here: str, target: Set, m: To) -> bool:
     there = target.entity
     if target.limit is not None:
         return False  # "with two of them" counts, and does not select
+    if m.word == "named":  # only where nothing else has a name that it can be
+        own, known = w.lex.entities[here], [e for e in w.lex.entities.values() if e.label]
+        names = [f for f in own.fields.values() if f.kind in ("person", "place", "organisation")]
+        near = {e.name for e in known if w.lex.linked(here, e.name)}
+        return not names and own.label is None and near == {there} and w.lex.reach(here, there)
     if m.word in _INSIDE:
         ends = any(f.cued for f in w.lex.entities[here].fields.values())
         if m.word == "from" and ends and target.is_record:

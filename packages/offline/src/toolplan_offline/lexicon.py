@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from toolplan_offline import words
 from toolplan_offline.schemas import ENGLISH, Entity, Field, Report, Schemas
-
-_DONE: Final = re.compile(r"(.+) (\w+(?:ed|ld|nt|id|ght|ken|ven))")  # as in "hours worked"
 
 
 class Val(NamedTuple):
@@ -149,7 +147,7 @@ class Lexicon:
                     self.add(text, "ID", (target, identity))
 
     def _enter_degrees(self, found: Field, word: Word) -> None:
-        if found.kind in ("number", "date"):
+        if found.kind == "number":
             names = {w for text in found.words for w in text.split()} - ENGLISH.units.keys()
             said = names | {found.unit}  # the "min" of a min_age is no minute
             for up, down, about in ENGLISH.greatest:
@@ -176,15 +174,12 @@ class Lexicon:
                 self.add(f"{text[:-2]}ed by", "C", word)
                 for form in ("ed", "s", "") if len(text) > 5 else ():
                     self.add(text[:-2] + form, "DID", word)
-            if found.kind == "number" and (said := _DONE.fullmatch(text)):
-                for verb in ("were", "was", "are", "have been", "has been"):
-                    self.add(f"{said[1]} {verb} {said[2]}", "U", word)
             self.add(text, one, word)
             self.add(words.plural(text), many, word)
         own = {found.unit.lower(): 1.0} if found.unit else {}
         for unit, factor in ENGLISH.units.get(found.unit, own).items():
             many = words.plural(words.singular(unit))
-            for text in {words.singular(unit), many, unit} - {"times"}:  # "how many times"
+            for text in {words.singular(unit), many, unit}:
                 meaning = word._replace(factor=factor, unit=many)
                 self.add(text, "U", meaning)
                 self.add(f"{'an' if text[0] in 'aeioh' else 'a'} {text}", "UN", meaning)

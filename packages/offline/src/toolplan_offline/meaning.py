@@ -184,7 +184,7 @@ class Agg(NamedTuple):
     """A figure of a set.
 
     Attributes:
-        fn: count, distinct, total, sum, avg, min, max, median or rate.
+        fn: count, total, sum, avg, min, max, median or rate.
         field: what is measured; "" for count.
         by: the groups: (entity, field), or ("time", unit).
         said: whether the question names the things, or only what is measured.

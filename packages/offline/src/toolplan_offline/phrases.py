@@ -159,7 +159,7 @@ def num(w: World, op: str, q: Amount, f: Word | None = None) -> Out:
 
 def between(w: World, a: Amount, b: Amount, f: Word | None = None) -> Out:
     """Read two bounds."""
-    for low, _ in num(w, ">=", (a[0], b[1]), f):
+    for low, _ in num(w, ">=", (a[0], a[1] or b[1]), f):
         for high, _ in num(w, "<=", b, f):
             yield Both(low, high, "and"), 0
 

@@ -21,6 +21,7 @@ from toolplan_offline.meaning import (
     sets_of,
 )
 from toolplan_offline.phrases import HOLE, Group, by_field, pre
+from toolplan_offline.schemas import ENGLISH, Entity
 from toolplan_offline.world import Out, Part, World
 
 # --- lists
@@ -63,9 +64,10 @@ def show_all(w: World, q: Part, fields: frozenset[Word]) -> Out:
         yield q, 0
 
 
-def of_one(w: World, np: NP) -> Out:
-    """Show the record whose amount is asked for."""
-    if np.set.is_one:
+def of_one(w: World, np: NP, units: str) -> Out:
+    """Show the record whose amount, in one of `units`, is asked for."""
+    found = w.lex.entities[np.set.entity].fields.values() if np.set.is_one else ()
+    if any(f.unit in units.split(",") for f in found):
         yield Show((np.set,)), 0
 
 
@@ -169,12 +171,6 @@ def count(w: World, np: NP, fn: str = "count") -> Out:
     """Count things; a total is not a number for each value that is named."""
     if not np.set.has_hole and np.set.limit is None:
         yield Agg(fn, "", np.set), 0
-
-
-def distinct(w: World, f: Word) -> Out:
-    """Count the values of a field."""
-    for g, cost in by_field(w, f):
-        yield Agg("distinct", g[1], Set(g[0]), said=False), cost
 
 
 def measure(w: World, fn: str, f: Word, np: NP | None = None) -> Out:
@@ -330,15 +326,26 @@ def newest(w: World, order: str, np: NP, *n: float | None) -> Out:
     more = len(given) + bool(np.set.limit) > 1  # two numbers of things are no limit
     if more or not e or not e.day or not e.fields[e.day].column or np.set.has_hole:
         return
-    # of things that can lie ahead the last are those up to today, the next those from today on
-    bound = {"desc": "<=", "next": ">="}.get(order) if e.plans_ahead(e.day) else None
-    s = put(np.set, Cond(e.day, bound, w.today)) if bound else None
-    s, order = s or np.set, "asc" if order == "next" and bound else order
+    if order == "asc" and e.label and e.label.kind == "person":
+        return  # the oldest is not who came first
+    s = _so_far(w, np.set, e) if order == "desc" else np.set
+    if s is None:
+        w.refuse(f"The last {many(w, np.set)} up to today, or of those that lie ahead?")
+        return
     first = given[0] if given else s.limit or (1 if np.one else None)
     if first and e.limit and e.order == (e.day, order):
         yield Show((s._replace(limit=first),)), 0
-    elif order != "next":
+    else:
         yield Rank(s._replace(limit=None), e.day, order, first), 0
+
+
+def _so_far(w: World, s: Set, e: Entity) -> Set | None:
+    """Return the things up to today; None where those that lie ahead are asked for."""
+    ends = [c.value for c in s.conditions if c.field == e.day and c.op == "<="]
+    if not e.plans_ahead(e.day) or (ends and ends[0] <= w.today):
+        return s
+    said = {str(c.value) for c in s.conditions} & ENGLISH.classes["ahead"]
+    return None if said else put(s, Cond(e.day, "<=", w.today))
 
 
 def ordered(w: World, q: Part, order: str) -> Out:
