@@ -62,6 +62,8 @@ def test_tools_may_be_one_or_a_dict(tools: object, name: str) -> None:
         ({"tools": {"name": 3}}, "its 'name' is 3"),
         ({"tools": {"a": 1}}, "values that are no tools"),
         ({"tools": {"mcpServers": {}}}, "read from a file"),
+        ({"tools": {"tools": ["json:*"]}}, "not a tool"),  # a text in a document names no module
+        ({"grace": -1}, "grace is a value of type int"),
         ({"tools": ""}, "empty"),
         ({"tools": int}, "type type"),
         ({"model": 3}, "model= is a value of type int"),

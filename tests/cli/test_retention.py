@@ -59,6 +59,7 @@ def test_the_settings_say_what_may_be_pruned(home: Path, call: Call) -> None:
         ("--yes",),
         ("--prune", "--older-than", "30"),
         ("--prune", "--older-than", "-1d"),
+        ("--prune", "--older-than", "30d\n"),
         ("--prune", "--keep", "-1"),
         ("--prune", "--backup", "copy"),
     ],

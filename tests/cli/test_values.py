@@ -187,6 +187,7 @@ def test_on_a_terminal_anything_but_yes_makes_no_call(
         "maybe",
         "not to strangers",
         "yes please",
+        "y ,",
         "y except",
         "y except 7",
         "y except 0 and more",

@@ -55,14 +55,17 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         (
             "max_calls: 3",
             "max_calls: true",
-            r"Expected `int \| null`, got `bool` - at `\$.tests\[1\].expect.max_calls`",
+            r"Expected `int`, got `bool` - at `\$.tests\[1\].expect.max_calls`",
         ),
         ("max_calls: 3", "no_plan: true", "no_plan must be alone"),
+        ("max_calls: 3", "max_calls:", r"Expected `int`, got `null`"),
+        ("tools: [facilities_list]", "tools:", r"Expected `array`, got `null`"),
+        ("includes: {steps: [{id: f, tool: facilities_list}]}", "includes:", "is not a plan"),
         ("today: 2025-10-12", "today: yesterday", r"Invalid .* - at `\$.today`"),
         (
             "[facilities_list]",
             "facilities_list",
-            r"Expected `array \| null`, got `str` - at `\$.tests\[1\].expect.tools`",
+            r"Expected `array`, got `str` - at `\$.tests\[1\].expect.tools`",
         ),
         ("id: f, tool", "id: f, tol", r"includes is not a plan. /steps/0"),
         (

@@ -63,6 +63,7 @@ def claimed(text: str) -> list[tuple[str, bool]]:
         ("1,234.5", 1234.5, False),
         ("1\u202f234", 1234, False),
         ("1'234", 1234, False),
+        ("1 234", 1234, False),
         ("1.2k", 1200, False),
         ("1.2K", 1200, False),
         ("3M", 3e6, False),

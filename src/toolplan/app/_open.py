@@ -121,10 +121,7 @@ def _user(
 
 
 def _late(opened: Toolset, zone: str) -> tuple[Toolbox, tuple[str, ...]] | None:
-    try:
-        found = opened.late and opened.late()
-    except ToolplanError as error:
-        return _in_zone(opened.tools, zone), (*opened.faults, f"Late tools are not used: {error}")
+    found = opened.late and opened.late()
     return None if found is None else (_in_zone(found.tools, zone), found.faults)
 
 

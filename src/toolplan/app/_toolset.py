@@ -145,13 +145,23 @@ def _together(
     opened: list[NamedSource], labelled: Callable[[OpenedTools, Accept | None], Toolset]
 ) -> Toolset:
     def late() -> Toolset | None:
-        found = [each.opened.late and each.opened.late() for each in opened]
-        for at, each in enumerate(found):
-            if each is not None:
-                opened[at] = replace(opened[at], opened=each)
-        return _together(opened, labelled) if any(found) else None
+        is_new = False
+        for at, each in enumerate(opened):  # each is kept before the next one is asked
+            if each.opened.late is not None and (found := _late(each)) is not None:
+                opened[at], is_new = replace(each, opened=found), True
+        return _together(opened, labelled) if is_new else None
 
     return replace(labelled(*combined(opened)), late=late)
+
+
+def _late(source: NamedSource) -> OpenedTools | None:
+    """Return the tools of a source with those that came late; a failure is a fault of it."""
+    try:
+        return source.opened.late() if source.opened.late is not None else None
+    except (ToolplanError, OSError) as error:
+        fault = f"Late tools of {source.spec} are not used: {error}"
+        known = source.opened.faults
+        return None if fault in known else replace(source.opened, faults=(*known, fault))
 
 
 @contextmanager
@@ -212,6 +222,7 @@ def _sources(tools: object, folder: Path) -> tuple[list[str], Toolbox | None]:
     if isinstance(tools, Toolbox):
         return [], tools
     is_function = callable(tools) and not inspect.isclass(tools)
+    is_document = isinstance(tools, Mapping)  # texts in it are foreign, and name no source
     if isinstance(tools, Mapping):
         tools = _members(cast("Mapping[object, object]", tools))
     elif is_function or isinstance(tools, Tool) or _spec(tools) is not None:
@@ -224,7 +235,7 @@ def _sources(tools: object, folder: Path) -> tuple[list[str], Toolbox | None]:
     specs: list[str] = []
     given: list[Tool] = []
     for each in cast("Iterable[object]", tools):
-        if (spec := _spec(each)) is not None:
+        if (spec := None if is_document else _spec(each)) is not None:
             specs.append(spec)
         elif isinstance(each, Toolbox):
             given += each.values()
@@ -293,24 +304,28 @@ def _labelled(
     pin: Accept | None,
 ) -> Toolset:
     tools = _with_additions(opened.tools, reading)
-    _check_labels(labels, asked, tools)
+    missing = _missing_of_labels(labels, asked, tools)
+    if missing and context.grace_s is None:
+        raise ToolplanError("bad-effects", missing[0], "`toolplan tools` lists the tools.")
     if known := {tool: label for tool, label in labels.items() if tool in tools}:
         tools = tools.labelled(known)
         advice = {**advice, "effects": {tool: label.value for tool, label in known.items()}}
     if learns:
         tools = with_learned(tools, context.data / LEARNED, context.note)
-    own: dict[str, Any] = asdict(replace(opened, tools=tools))
+    own: dict[str, Any] = asdict(replace(opened, tools=tools, faults=(*opened.faults, *missing)))
     return Toolset(**own, advice=advice, pin=pin)
 
 
-def _check_labels(
+def _missing_of_labels(
     labels: Mapping[str, Effects], asked: Mapping[str, Effects], tools: Toolbox
-) -> None:
+) -> list[str]:
+    """Return which tools with a label of the caller are not there; with `grace` they may be late.
+
+    Raises:
+        ToolplanError: a label is for several tools.
+    """
     for name in labels:
-        problem = help_ = None
         if any(full not in labels for full in tools.full_names(name)):
-            problem, help_ = tools.ambiguity(name), "Give each of them its label."
-        elif name in asked and name not in tools:
-            problem, help_ = f"there is no tool {name!r}.", "`toolplan tools` lists the tools."
-        if problem is not None:
-            raise ToolplanError("bad-effects", f"effects: {problem}", help_)
+            said = f"effects: {tools.ambiguity(name)}"
+            raise ToolplanError("bad-effects", said, "Give each of them its label.")
+    return [f"effects: there is no tool {name!r}." for name in asked if name not in tools]

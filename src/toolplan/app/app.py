@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 import uuid
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -119,7 +120,7 @@ class App:
             self.thresholds, self._user.settings,
         )  # fmt: skip
         self._options, self._metadata, self.active = options, dict(metadata), ActiveTasks()
-        self._on_note = on_note
+        self._on_note, self._refreshing = on_note, threading.Lock()
         self._kept = Kept(journal, memory, self._user.data, self._note, self._user.resources)
 
     @cached_property
@@ -150,9 +151,13 @@ class App:
 
     def refresh(self) -> None:
         """Take in the tools of servers that have answered late; `faults` names the others."""
-        if (found := self._user.late()) is not None:
-            self.tools, self.faults = found
-            self._setup = replace(self._setup, tools=self.tools, passed=set())
+        with self._refreshing:  # the calls of a server refresh side by side
+            if (found := self._user.late()) is None:
+                return
+            tools, faults = found
+            self._setup = replace(self._setup, tools=tools, passed=set())
+            self.tools, self.faults = tools, faults
+            vars(self).pop("workers", None)  # it has the tools before
 
     def wait(self, work: Coroutine[Any, Any, _T]) -> _T:
         """Run one of the app's coroutines to its end, in a script where no event loop runs.

@@ -33,11 +33,11 @@ _SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _NO_KEYS: Final[Mapping[str, str]] = MappingProxyType({})
 
 _T = TypeVar("_T")
-_Parameter: TypeAlias = Annotated[str, Meta(pattern=f"^({'|'.join(SETTABLE)})$")]
+_Parameter: TypeAlias = Annotated[str, Meta(pattern=rf"^({'|'.join(SETTABLE)})\Z")]
 _Size: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
 Calls: TypeAlias = Annotated[int, Meta(ge=1, le=100_000)]
 Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=86_400)]
-_Age: TypeAlias = Annotated[str, Meta(pattern="^[0-9]{1,6}[smhdw]$")]
+_Age: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9]{1,6}[smhdw]\Z")]
 _RunCount: TypeAlias = Annotated[int, Meta(ge=0, le=10_000_000)]
 _Spec: TypeAlias = Annotated[str, Meta(min_length=1)]
 

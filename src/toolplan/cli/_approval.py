@@ -324,13 +324,13 @@ class ValuesQuestion:
 def _answer(said: str, calls: Sequence[Effect]) -> Answer:
     """Return what `said` decides about `calls`: y, y except 0, 2, or n and why."""
     word, _, reason = said.partition(" ")
-    rest = reason.replace(",", " ").split()
+    rest = reason.lower().replace(",", " ").split()
     match word.lower():
         case "":
             return None
-        case "y" | "yes" if not rest:
+        case "y" | "yes" if not reason.strip():
             return True
-        case "y" | "yes" if rest[0].lower() == "except" and len(rest) > 1:
+        case "y" | "yes" if rest[:1] == ["except"] and len(rest) > 1:
             known = {str(each.item) for each in calls if each.item is not None}
             if known.issuperset(rest[1:]):
                 return LeaveOut(tuple(map(int, rest[1:])))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from toolplan.errors import ToolplanError
 from toolplan.path import Json
@@ -70,18 +70,18 @@ class CaseFile(Struct, frozen=True):
 
 
 class _Expect(Struct, frozen=True, forbid_unknown_fields=True):
-    plan: Any = None
-    includes: Any = None
-    tools: frozenset[str] | None = None
-    forbidden: frozenset[str] = frozenset()
-    max_calls: Annotated[int, Meta(ge=0)] | None = None
-    no_plan: bool = False
+    plan: Any = UNSET
+    includes: Any = UNSET
+    tools: frozenset[str] | UnsetType = UNSET
+    forbidden: frozenset[str] | UnsetType = UNSET
+    max_calls: Annotated[int, Meta(ge=0)] | UnsetType = UNSET
+    no_plan: bool | UnsetType = UNSET
 
 
 class _Question(Struct, frozen=True, forbid_unknown_fields=True):
     question: Annotated[str, Meta(min_length=1)]
     today: date | None = None
-    expect: _Expect | None = None
+    expect: _Expect | UnsetType = UNSET
 
 
 class _File(Struct, frozen=True, forbid_unknown_fields=True):
@@ -106,7 +106,7 @@ def read_cases(path: Path) -> CaseFile:
     for at, each in enumerate(read.tests):
         test = _Question(each) if isinstance(each, str) else each
         place = f"{path}: tests[{at}].expect"
-        expect = None if test.expect is None else _expectation(place, test.expect)
+        expect = None if test.expect is UNSET else _expectation(place, test.expect)
         day = test.today or read.today
         cases.append(Case(test.question, None if day is None else day.isoformat(), expect))
     return CaseFile(path, tuple(cases), read.tools, read.planner, read.model)
@@ -115,21 +115,21 @@ def read_cases(path: Path) -> CaseFile:
 def _expectation(place: str, given: _Expect) -> Expectation:
     if given == _Expect():
         raise CaseError(f"{place} expects nothing.", _EXAMPLE)
-    if given.no_plan and given != _Expect(no_plan=True):
+    if given.no_plan is True and given != _Expect(no_plan=True):
         said = f"{place}.no_plan must be alone: without a plan nothing else can be expected."
         raise CaseError(said, _EXAMPLE)
     return Expectation(
         _plan(f"{place}.plan", given.plan),
         _plan(f"{place}.includes", given.includes),
-        given.tools,
-        given.forbidden,
-        given.max_calls,
-        given.no_plan,
+        None if given.tools is UNSET else given.tools,
+        frozenset() if given.forbidden is UNSET else given.forbidden,
+        None if given.max_calls is UNSET else given.max_calls,
+        given.no_plan is True,
     )
 
 
-def _plan(place: str, written: Json) -> Plan | None:
-    if written is None:
+def _plan(place: str, written: Json | UnsetType) -> Plan | None:
+    if written is UNSET:
         return None
     parsed = load(written)
     first = next((each for each in parsed.diagnostics if each.blocks), None)

@@ -40,6 +40,7 @@ _WORD_BEFORE = re.compile(r"([a-z]+) ?$", re.IGNORECASE)
 _WORD_BEHIND = re.compile(r"[ -]?([a-z]+?)s?\b", re.IGNORECASE)
 _LIST_MARK = re.compile(r"^[ \t>*_]*\d{1,3}[.)](?=[ \t])", re.MULTILINE)
 _DIGIT = re.compile(r"\d")
+_APART = re.compile(r"\d \d")
 _EPSILON: Final = 1e-12
 
 
@@ -110,6 +111,10 @@ def check_claims(text: str, evidence: Evidence) -> tuple[Claim, ...]:
     ]
     for each in figures(plain):
         found = _is_found(each, evidence) or not limits.isdisjoint(_limits(plain, each))
+        if not found and not each.share and _APART.search(said := plain[slice(*each.span)]):
+            # the spaces may stand between numbers, and not between thousands
+            parts = [part for piece in said.split() for part in figures(piece)]
+            found = bool(parts) and all(_is_found(part, evidence) for part in parts)
         claims.append(Claim(text[slice(*each.span)], each.span, found))
     return tuple(sorted(claims, key=lambda claim: claim.span))
 

@@ -50,7 +50,7 @@ _NUMBER = re.compile(
     (?P<sign>(?:(?<![\w.,)\]])[-+\u2212])|\b(?:minus|negative)[ ])?
     (?P<currency>[$€£¥])?
     (?<![\d.,])
-    (?P<digits>\d{{1,3}}(?:[,{_SPACE}]\d{{3}})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)
+    (?P<digits>\d{{1,3}}(?:[,{_SPACE} ]\d{{3}})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)
     (?P<power>[eE][+-]?\d+)?
     (?P<ordinal>(?:st|nd|rd|th)\b)?
     (?P<scale>[kKMB](?!\w)|(?<=\d)m(?!\w)|[ ]?(?:thousand|million|billion|trillion|mn|bn)\b)?
@@ -170,7 +170,7 @@ def _in_digits(text: str) -> Iterator[Figure]:
         if match["scale"] == "m" and match["currency"] is None:
             # 5m is five metres or minutes, except for money
             scale, end, share = "", match.start("scale"), False
-        digits = re.sub(rf"[,{_SPACE}]", "", match["digits"])
+        digits = re.sub(rf"[,{_SPACE} ]", "", match["digits"])
         if len(digits) > _MOST_DIGITS or len(match["power"] or "") > 5:
             yield Figure((start, end), float("inf"), 0.0)
             continue

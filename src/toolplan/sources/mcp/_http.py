@@ -7,7 +7,6 @@ under way. Here it becomes an answer: the JSON-RPC error that says that the conn
 from __future__ import annotations
 
 import codecs
-import io
 import json
 from collections.abc import AsyncIterator, Callable
 from typing import Final
@@ -282,12 +281,15 @@ async def _lines(response: httpx2.Response) -> AsyncIterator[str]:
     Raises:
         ReadError: a line is too long.
     """
-    text = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
-    decoder = io.IncrementalNewlineDecoder(text, translate=True)
+    decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
     parts: list[str] = []
-    size = 0
+    size, has_return = 0, False
     async for chunk in response.aiter_bytes():
-        first, *rest = decoder.decode(chunk).split("\n")
+        text = decoder.decode(chunk)
+        if has_return and text.startswith("\n"):  # of the line that a return has ended
+            text = text[1:]
+        has_return = text.endswith("\r")
+        first, *rest = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         parts.append(first)
         size += len(first)
         if size > MAX_EVENT_BYTES:
@@ -297,8 +299,8 @@ async def _lines(response: httpx2.Response) -> AsyncIterator[str]:
             for line in rest[:-1]:
                 yield line
             parts, size = [rest[-1]], len(rest[-1])
-    for line in "".join([*parts, decoder.decode(b"", final=True)]).split("\n"):
-        yield line
+    if last := "".join([*parts, decoder.decode(b"", final=True)]):
+        yield last
 
 
 def _sound(text: str) -> str:

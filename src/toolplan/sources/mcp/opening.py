@@ -180,10 +180,12 @@ def _pinned(tools: Toolbox, path: Path, lock: Path, context: SourceContext) -> T
             " accepted."
         )
     pins = _answered(pins, tools, path, context)
-    if changed := pins.compare(tools).changed:
+    changed, where = pins.compare(tools).changed, str(lock.resolve())
+    if changed:
         _report_changes(changed, path, context.note)
-        digests = {change.tool: pin_of(tools[change.tool]) for change in changed}
-        keep_shown(context.data, str(lock.resolve()), digests)
+    digests = {change.tool: pin_of(tools[change.tool]) for change in changed}
+    if digests != shown(context.data, where):
+        keep_shown(context.data, where, digests)
     return pins.guarded(tools)
 
 
@@ -266,7 +268,9 @@ def keep_shown(data: Path, what: str, digests: Mapping[str, str]) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with locked(path):
             known = _read(path)
-            known = {**known, what: {**shown(data, what), **digests}}
+            # a tool that is no more changed is shown again when it changes again
+            before = shown(data, what) if what == COMMANDS else {}
+            known = {**known, what: {**before, **digests}}
             write_whole(path, json.dumps(dict([*known.items()][-_MOST_SHOWN:])))
 
 
