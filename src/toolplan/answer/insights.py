@@ -159,7 +159,7 @@ def adds_up(column: Column) -> bool:
 def _of_kind(
     columns: Sequence[Column], kind: Kind, say: Callable[[Column], str]
 ) -> Iterator[_Sentence]:
-    """Yield what is said of each column of `kind`, if anything is."""
+    """Yield a sentence for each column of `kind` that `say` has one for."""
     for column in columns:
         if column.kind is kind and (text := say(column)):
             yield f"{cell(column.name)}: {text}.", (column.name,)

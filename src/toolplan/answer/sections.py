@@ -291,7 +291,7 @@ _WORTH: Final = {Kind.OTHER: 2, Kind.NESTED: 3, Kind.CONSTANT: 4, Kind.EMPTY: 5}
 
 
 def _worth(column: Column, *, computed: bool) -> int:
-    """Return the rank of a column, lower for what is needed more."""
+    """Return the sort rank of a column: those with a lower rank are shown first."""
     if column.is_unique or (computed and column.kind is Kind.NUMBERS):
         return 0
     return _WORTH.get(column.kind, 1)

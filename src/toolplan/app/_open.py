@@ -116,8 +116,17 @@ def _user(
     resources: ExitStack,
 ) -> User:
     learns = None if toolbox else home()  # other machines do not know what is learned here
-    about = weeks, tracker, toolbox or "", opened.faults, resources
-    return User(known, learns, opened.advice, *about, partial(_late, opened, known.models.zone))
+    return User(
+        known,
+        learns,
+        opened.advice,
+        weeks=weeks,
+        tracker=tracker,
+        toolbox=toolbox or "",
+        faults=opened.faults,
+        resources=resources,
+        late=partial(_late, opened, known.models.zone),
+    )
 
 
 def _late(opened: Toolset, zone: str) -> tuple[Toolbox, tuple[str, ...]] | None:

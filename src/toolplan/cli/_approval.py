@@ -313,8 +313,11 @@ class ValuesQuestion:
             err().prompt(f"Make {what}? {yes}, or n and why; Enter leaves it for later: ")
             said = (await self._line()).strip()
             first, _, rest = said.partition(" ")
-            if self._by_word and (first == yes or first.lower() in ("y", "yes")):
-                said = f"y {rest}".strip() if first == yes else first * 2  # not the word
+            if self._by_word and first == yes:
+                said = f"y {rest}".strip()
+            elif self._by_word and first.lower() in ("y", "yes"):
+                err().print(f"{printable(repr(first))} is not the word.")
+                continue
             try:
                 return _answer(said, calls)
             except ValueError:

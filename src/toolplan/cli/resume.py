@@ -92,8 +92,8 @@ def resume_command(
             here = "--leave-out" if leave_out else "--approve-values" if approve_values else ""
             return send(store, name, decided, approve, here=here, as_json=as_json)
         opening = _opening(store.record(name).plan, tools, effects, model)
-        asks: dict[str, Any] = {"yes": yes, "digest": approve, "by_word": by_word, "times": times}
-        guard = RunGuard(display, **asks, may_ask=not as_json, run=name)
+        guard = RunGuard(display, yes=yes, digest=approve, may_ask=not as_json, run=name,
+                         by_word=by_word, times=times)  # fmt: skip
         with open(**opening, journal=store, on_note=note) as app:
             guard.app, before = app, () if as_json else store.events(name)
             with guard.interruptions_reported():
@@ -115,7 +115,7 @@ def _note_other(name: str, ended: RunResult) -> None:
 def _opening(
     plan: Json, tools: Sequence[str], effects: Sequence[str], model: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Return what opens the app for a run; what is given comes before what was kept."""
+    """Return the arguments of `open`: options override those that were kept with the run."""
     spec, kept, base_url = reopening(plan)
     if not (tools or spec):
         raise CommandError(

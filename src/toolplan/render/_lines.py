@@ -133,7 +133,7 @@ def _part(line: Line, start: int, end: int) -> Iterator[Piece]:
 
 
 def _chunks(text: str, columns: Sequence[int], width: int) -> Iterator[tuple[int, int, int]]:
-    """Yield what is not broken: where the space before it begins, where it begins, where it ends.
+    """Yield each unbreakable chunk: the start of the space before it, its own start, its end.
 
     That is a word, or an amount with its unit where they have room on one line.
     """

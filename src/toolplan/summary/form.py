@@ -40,9 +40,10 @@ def head_text(answer: Answer, run: Run, form: Format) -> str:
     lines += [problem.text for problem in answer.problems[:_MOST_PROBLEMS]]
     if (more := len(answer.problems) - _MOST_PROBLEMS) > 0:
         lines.append(f"{number_text(more, grouped=True)} more steps like these.")
-    if form == "markdown":
-        return "".join(f"- **{in_markdown(line)}**\n" for line in lines) + "\n" * bool(lines)
-    return "".join(f"• {line}\n" for line in lines) + "\n" * bool(lines)
+    if not lines:
+        return ""
+    marked = (f"- **{in_markdown(line)}**" if form == "markdown" else f"• {line}" for line in lines)
+    return "\n".join([*marked, "", ""])
 
 
 def marked(text: str, claims: Sequence[Claim], form: Format) -> str:

@@ -18,7 +18,8 @@ def plan_problems(
     `current` is the current plan, if there is one; `experts` are the names of the experts.
     """
     found = planned(reply, current)
-    plan, index, least = _tasks(reply), cast("int", reply["next_task"]), 0
+    plan, index = _tasks(reply), cast("int", reply["next_task"])
+    first_open = 0
     if found["clarification"] is not None:
         return []
     problems: list[str] = []
@@ -27,7 +28,7 @@ def plan_problems(
             return ["/decision: There is no plan to continue; decide `replace`."]
         if plan and plan != found["plan"]:
             problems.append("/plan: It is not the current plan; decide `replace` to change it.")
-        least = 0 if current is None else current["next_task"]
+        first_open = 0 if current is None else current["next_task"]
     else:
         for at, task in enumerate(plan):
             if task["expert"] not in experts:
@@ -38,9 +39,9 @@ def plan_problems(
             if not task["task"].strip():
                 problems.append(f"/plan/{at}/task: It is empty.")
     most = len(found["plan"]) - 1
-    if found["plan"] and not least <= index <= most:
+    if found["plan"] and not first_open <= index <= most:
         # tasks that are done are not repeated
-        problems.append(f"/next_task: It must be from {least} to {most}, not {index}.")
+        problems.append(f"/next_task: It must be from {first_open} to {most}, not {index}.")
     return problems
 
 

@@ -218,7 +218,7 @@ def _prefix(path: str) -> str:
 
 
 def _claims(read: Operations, trusted: bool | Collection[str]) -> Iterator[Fault]:
-    """Yield a fault for each hint that would lower what its method says, and does not count."""
+    """Yield a fault for each ignored hint that claims fewer effects than the HTTP method."""
     accepted = () if isinstance(trusted, bool) else trusted
     for each in read.operations:
         claim, name = each.tool.claim, each.tool.name

@@ -204,9 +204,11 @@ class Authorised(httpx2.AsyncBaseTransport):
                 token = token_of(provider)
                 if token not in (None, used):
                     return token
-            if context.can_refresh_token() if refusal is None else refusal.status_code == 401:
+            is_renewable = context.can_refresh_token()
+            is_expired = is_renewable if refusal is None else refusal.status_code == 401
+            if is_expired:
                 context.token_expiry_time = 1.0  # its time has come, whatever it says
-            if refusal is not None or context.can_refresh_token():
+            if refusal is not None or is_renewable:
                 await self._flow(request, refusal)
         # one that lives but a few seconds is better than none
         token = token_of(provider, to_its_end=True)
@@ -249,7 +251,8 @@ class Authorised(httpx2.AsyncBaseTransport):
             raise NotAuthorised(f"it leads to {url.scheme}://{url.host}, which is not https")
         kind, _, credentials = request.headers.get("authorization", "").partition(" ")
         form = parse_qsl(request.content.decode("utf-8", "replace"))
-        self._access.hide([credentials] * bool(kind))
+        if kind:
+            self._access.hide([credentials])
         self._access.hide(value for name, value in form if name in _SECRET_FIELDS)
         request.extensions["timeout"] = _TIMES
         try:

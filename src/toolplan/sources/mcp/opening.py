@@ -86,15 +86,15 @@ class McpToolSource:
             sign_ins=sign_ins,
             trusted=[name for name in servers if context.is_trusted(name)],
         ) as source:
-            told: set[str] = set()
+            reported: set[str] = set()
 
             def opened(tools: Toolbox) -> OpenedTools:
                 left_out = (f"{e.server}.{e.tool} is left out: {e.reason}" for e in source.refused)
                 faults = (*source.faults.values(), *left_out)
                 for fault in dict.fromkeys(faults):
-                    if fault not in told:
+                    if fault not in reported:
                         context.note(fault)
-                told.update(faults)
+                reported.update(faults)
                 lock = path.with_name(FILE_NAME)
                 seen = shown(context.data, str(lock.resolve()))
                 pinned = _pinned(tools, path, lock, context)

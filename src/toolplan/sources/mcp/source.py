@@ -83,28 +83,28 @@ def tools_of(
     others = Counter(alias for (_, name), tool in sent.items() for alias in _aliases(name, tool))
     spelt = Counter(name for _, name in sent)
     for (server, name), tool in sent.items():
-        listing, told = listings[server], tool.doubted()
+        listing, doubted = listings[server], tool.doubted()
         listed = listing.tools[name]
-        inner = unwrapped_schema(told.raw_output)
-        roomy = has_room(told.raw_output)
+        inner = unwrapped_schema(doubted.raw_output)
+        roomy = has_room(doubted.raw_output)
         aliases = [listed.name] if own[listed.name] == 1 else []
         if name != listed.name:
             aliases += [f"{server}{SEPARATOR}{name}", *([name] if spelt[name] == 1 else [])]
         aliases += [a for a in _aliases(name, tool) if others[a] == 1 and not own[a]]
         yield SourcedTool(
             name=f"{server}{SEPARATOR}{listed.name}",
-            description=clean(told.description, LONGEST_DESCRIPTION),
-            raw_input=_with_aliases(clean_schema(told.raw_input), aliases),
-            raw_output=clean_schema(told.raw_output if inner is None else inner),
-            effects=told.effects,
-            idempotent=told.idempotent,
-            annotations=told.annotations,
+            description=clean(doubted.description, LONGEST_DESCRIPTION),
+            raw_input=_with_aliases(clean_schema(doubted.raw_input), aliases),
+            raw_output=clean_schema(doubted.raw_output if inner is None else inner),
+            effects=doubted.effects,
+            idempotent=doubted.idempotent,
+            annotations=doubted.annotations,
             call=call_to(Request(server, name, listed.digest, inner is not None, roomy)),
             source=server,
             wire=listed.wire,
             identity=listing.identity,
             remote=True,
-            claim=told.claim,
+            claim=doubted.claim,
         )
 
 

@@ -209,7 +209,8 @@ def _chosen(scores: Mapping[str, int]) -> tuple[str, float]:
     A score of n has the confidence n / (n + 1), less with a small lead; without a lead the intent
     is not clear.
     """
-    first, second = (*scores.values(), 0, 0)[:2]
+    best_first = [*scores.values(), 0, 0]
+    first, second = best_first[0], best_first[1]
     if first < _LEAST_SCORE or first == second:
         return NEEDS_CLARIFICATION, _UNCLEAR if scores else _UNKNOWN
     confidence = first / (first + 1) * (1 if first - second >= _CLEAR_LEAD else _DOUBT)

@@ -58,7 +58,7 @@ def criterion(fields: Mapping[str, Json]) -> list[Condition]:
     Raises:
         Unsayable: a plan cannot ask it.
     """
-    kind, text, context = fields.get("type", "simple"), fields.get("condition"), None
+    kind, text = fields.get("type", "simple"), fields.get("condition")
     if isinstance(kind, dict):
         kind = kind.get("type")
     if not isinstance(text, str):
