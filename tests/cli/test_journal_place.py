@@ -58,7 +58,10 @@ def test_a_run_is_kept_shown_and_compared_where_the_option_says(tmp_path: Path, 
     ("text", "expected"),
     [
         ("[runs]\njournal = 1\n", "[runs] cannot be used: Expected `str`"),
-        ("[runs]\njurnal = 'x'\n", "[runs] cannot be used: Object contains unknown field `jurnal`"),
+        (
+            "[runs]\nruns_journal = 'x'\n",
+            "[runs] cannot be used: Object contains unknown field `runs_journal`",
+        ),
         ("runs = 1\n", "'runs' is not a table"),
     ],
 )
