@@ -54,7 +54,7 @@ def test_login_tools_logout(
     said = call("logout", "tickets", "--tools", tools, "--json")
     assert said.json == {"server": "tickets", "was_signed_in": True}
     said = call("logout", "tickets", "--tools", tools)
-    assert "Nobody was signed in to tickets." in said.err
+    assert "There was no sign-in to tickets." in said.err
 
 
 def test_a_plan_without_a_sign_in_says_what_to_do(

@@ -170,10 +170,10 @@ def test_a_model_that_answers_again_is_asked_as_before() -> None:
 
 def test_a_trial_whose_end_is_never_reported_does_not_block_for_ever() -> None:
     link = Link("a", lambda: ScriptedEndpoint("a", says("one")))
-    for now in range(5):
-        assert link.admits(now)
-        link.record(now, failed=True)
-    assert [link.admits(now) for now in (63.0, 64.0, 65.0, 123.0, 124.0)] == [
+    for second in range(5):
+        assert link.admits(second)
+        link.record(second, failed=True)
+    assert [link.admits(second) for second in (63.0, 64.0, 65.0, 123.0, 124.0)] == [
         False, True, False, False, True,
     ]  # fmt: skip
 

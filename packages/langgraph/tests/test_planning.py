@@ -34,10 +34,10 @@ def test_the_planner_sees_the_messages_the_experts_the_plan_and_the_time() -> No
 
 def test_an_empty_plan_ends_with_an_explanation() -> None:
     """F004-6."""
-    talked = Conversation(planner=[plan(explanation="Nobody here can sing.")])
+    talked = Conversation(planner=[plan(explanation="No expert can sing.")])
     state = talk(talked, "Sing")
     assert talked.visited == ["planner"]
-    assert last(state).text == "Nobody here can sing."
+    assert last(state).text == "No expert can sing."
 
 
 async def test_a_clarification_wins_over_a_plan_and_continues_with_the_answer() -> None:

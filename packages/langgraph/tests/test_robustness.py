@@ -129,14 +129,14 @@ def test_models_are_shown_the_beginning_of_a_large_result_and_the_state_has_it_a
 
 async def test_a_model_that_is_not_there_ends_the_graph_and_the_plan_is_kept() -> None:
     """F004-5: the conversation is kept; what had been done is not done again."""
-    gone = ModelError("llm-unavailable", "Nobody answers.")
+    gone = ModelError("llm-unavailable", "The endpoint does not answer.")
     talked = Conversation(
         planner=[plan(TWO[0]), plan(decision="continue")],
         expert=[calls(("shipments", {})), says("Two.")],
         assessor=[gone, done()],
     )
     state = await talked.says("How many?")
-    assert "I have stopped. Nobody answers." in last(state).text
+    assert "I have stopped. The endpoint does not answer." in last(state).text
     state = await talked.says("Go on")
     assert last(state).text == "That is all."
     assert len(talked.waste.calls) == 1

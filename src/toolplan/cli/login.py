@@ -73,7 +73,7 @@ def logout_command(
     if as_json:
         print_json({"server": server, "was_signed_in": was_signed_in})
     else:
-        note(f"Signed out of {server}." if was_signed_in else f"Nobody was signed in to {server}.")
+        note(f"Signed out of {server}." if was_signed_in else f"There was no sign-in to {server}.")
     return Exit.FINE.value
 
 

@@ -207,7 +207,7 @@ def plan_text(
                 f"The dialect `toolplan` can: {option} toolplan.",
             ) from None
         text = to_text(replace(plan, metadata={}), dialect, tools)
-        note(f"The dialect {dialect!r} cannot express metadata; it is left out.")
+        note(f"The dialect {dialect!r} has no metadata; the written plan omits it.")
     if known_dialect(dialect).json:
         text = harmless_json(text)
     return text if text.endswith("\n") else text + "\n"

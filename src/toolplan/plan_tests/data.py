@@ -27,7 +27,7 @@ def read_data(path: Path, rows: int, today: str, on_note: Callable[[str], None])
     a list in `NAME.tools.json` beside the file; and what is expected: `plan` in any dialect,
     `accept` (BFCL: the values that each argument may have), `steps` of `tool` and `arguments`
     without references, or `"expect": "no_call"`. A row without one of these, or with two tools of
-    one name, is left out. `on_note` gets a sentence where not all rows are asked.
+    one name, is skipped. `on_note` gets a sentence where not all rows are asked.
 
     Raises:
         CaseError: the file cannot be read, or a row is none of a data set.

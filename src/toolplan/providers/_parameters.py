@@ -28,7 +28,7 @@ LIMITS: Final = ("max_tokens", "max_completion_tokens")
 """The two names of the limit of tokens."""
 
 _KEYWORD: Final = "schema:"
-"""Before a keyword of JSON Schema that is left out of the schema of the reply."""
+"""Prefix of a JSON Schema keyword to drop from the schema of the reply."""
 _NOT_ABOUT_PARAMETERS: Final = frozenset((401, 402, 403, 404, 408, 413, 429))
 _WRONG_REQUEST: Final = frozenset((400, 422))
 _MOST_CHANGES: Final = 16

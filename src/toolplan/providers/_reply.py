@@ -40,7 +40,7 @@ _FIELDS: Final = (b"data", b"event", b"id", b"retry")
 _EVENTS: Final = "text/event-stream"
 _PAGE_BYTES: Final = 50_000
 _UNUSED: Final = Usage()
-_ADDRESS: Final = "Check that the address is that of a model's API, with /v1 at its end."
+_ADDRESS: Final = "Check the address: it must be the URL of a model API and end in /v1."
 
 
 class Events:

@@ -160,7 +160,7 @@ async def _reply(model: Model, text: str) -> str:
 
 
 def _read(reply: str) -> dict[str, list[str]]:
-    """Return the words in a reply; anything else in it is left out."""
+    """Return the words of a reply, and drop anything else."""
     start, end = reply.find("{"), reply.rfind("}")
     try:
         given: Json = json.loads(reply[start : end + 1]) if start >= 0 else None

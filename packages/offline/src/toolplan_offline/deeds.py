@@ -173,7 +173,7 @@ def set_value(w: World, call: Do, value: Part) -> Out:
         yield Do(call.tool, call.args | {(call.about, fitting)}), 0
 
 
-def _fitting(f: schemas.Field, tool: str, given: Give) -> Any:  # noqa: ANN401  (a JSON value)
+def _fitting(f: schemas.Field, tool: str, given: Give) -> str | float | None:
     """Return the value as the argument takes it; None where it does not fit."""
     if given.field is not None and given.field[:2] != (tool, f.name):
         return None
@@ -186,7 +186,7 @@ def _fitting(f: schemas.Field, tool: str, given: Give) -> Any:  # noqa: ANN401  
             return identity if f.ref == f"{kind}.id" else None
         case (float(number), units):
             unit = next(iter(cast("frozenset[Word]", units)), None)
-            return _amount(f, tool, number, unit, named=given.field is not None)
+            return _amount(f, number, unit, named=given.field is not None)
         case str() | float() as text:
             named = given.kind == f.name or (given.kind and f.name in ("id", f"{given.kind}_id"))
             return _plain(f, text) if given.field is not None or named else None
@@ -194,10 +194,10 @@ def _fitting(f: schemas.Field, tool: str, given: Give) -> Any:  # noqa: ANN401  
             return None
 
 
-def _amount(f: schemas.Field, tool: str, number: float, unit: Word | None, *, named: bool) -> Any:  # noqa: ANN401
+def _amount(f: schemas.Field, number: float, unit: Word | None, *, named: bool) -> float | None:
     if f.json not in _NUMBERS or not (named or unit):
         return None
-    if unit is not None and unit[:2] != (tool, f.name):
+    if unit is not None and unit[:2] != (f.entity, f.name):
         return None
     value = number * (unit.factor if unit else 1.0)
     if value == int(value):
@@ -205,7 +205,7 @@ def _amount(f: schemas.Field, tool: str, number: float, unit: Word | None, *, na
     return value if f.json == "number" else None
 
 
-def _plain(f: schemas.Field, text: str | float) -> Any:  # noqa: ANN401
+def _plain(f: schemas.Field, text: str | float) -> str | float | None:
     """Return a text or a number as an argument without known values takes it."""
     if isinstance(text, float):
         whole = int(text) if text.is_integer() else text

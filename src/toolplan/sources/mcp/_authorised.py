@@ -48,7 +48,7 @@ class Access:
     Attributes:
         mask_tokens: hides the tokens, which are long and random, in results too.
         wants_sign_in: whether the server gives nothing before somebody signs in.
-        provider: gets tokens; None where nobody signs in.
+        provider: fetches tokens; None for a server without sign-in.
     """
 
     def __init__(

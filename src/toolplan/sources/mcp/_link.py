@@ -244,7 +244,7 @@ class Link:
     ) -> AsyncGenerator[None, None]:
         """Connect to the server, list its tools, and hold the connection for the block.
 
-        It is left by the task that entered it.
+        The task that entered it must exit it.
 
         Raises:
             Exception: of many kinds; `reason_of` says what they mean.

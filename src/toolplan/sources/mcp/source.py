@@ -384,7 +384,7 @@ async def connected_here(
 ) -> AsyncGenerator[McpSource, None]:
     """Yield a source whose connections live in the event loop that runs; as `connected` otherwise.
 
-    Calls from this loop need no way into another thread. It is left by the task that entered it,
+    Calls from this loop need no way into another thread. The task that entered it must exit it,
     and a loop that is blocked blocks the connections.
     """
     terms = Terms(**options)

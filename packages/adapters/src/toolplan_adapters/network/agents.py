@@ -27,7 +27,7 @@ ANALYSIS, COMPARISON, TRACKING = (source.name for source in SOURCES)
 CONTEXT: Final = "assessment_context"
 MOST_CHUNKS: Final = 4
 LEAST_RELEVANCE: Final = 0.3
-"""The share of the best relevance below which a chunk is left out."""
+"""Minimum relevance of a chunk, as a share of the best one."""
 MOST_FAILED_LOGINS: Final = 50
 """More failed logins in one event are an incident."""
 

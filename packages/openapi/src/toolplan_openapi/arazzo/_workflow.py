@@ -404,7 +404,7 @@ class _WorkflowReader:
         unset = self._scope.unset_input(value.value) if self._prefix else None
         if unset not in self._inputs.declared or unset in self._inputs.required:
             return False
-        said = f"{shown(name)} is left out: the input {shown(str(unset))} has no value here."
+        said = f"{shown(name)} is omitted: the input {shown(str(unset))} has no value here."
         self._note(said, value)
         return True
 
