@@ -342,7 +342,7 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "llm-refused": ("The model refused to answer.", "ask in another way."),
     "llm-bad-response": (
         "The address does not answer as the API of a model does.",
-        "check that it is that of an API, with /v1 at its end.",
+        "check the address: it must be the URL of a model API and end in /v1.",
     ),
     "llm-empty": ("The reply of the model is empty.", "ask again, or name another model."),
     "llm-ambiguous": ("The reply of the model holds several plans.", "ask again."),

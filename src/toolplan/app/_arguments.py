@@ -68,7 +68,7 @@ def check_arguments(**given: object) -> None:
         ToolplanError: one is wrong.
     """
     for name, value in given.items():
-        fits, expected = KINDS.get(name, (_anything, ""))
+        fits, expected = KINDS.get(name, (_is_anything, ""))
         if fits(value):
             continue
         if callable(value) and _is_async(value):
@@ -79,19 +79,19 @@ def check_arguments(**given: object) -> None:
         raise ToolplanError("usage", said, f"Give {expected}.")
 
 
-def _anything(_: object) -> bool:
+def _is_anything(_: object) -> bool:
     return True
 
 
-def _text(value: object) -> bool:
+def _is_text(value: object) -> bool:
     return isinstance(value, str) and value != ""
 
 
-def _whole(value: object) -> bool:
+def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
-def _json(value: object) -> bool:
+def _is_json(value: object) -> bool:
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
@@ -99,8 +99,8 @@ def _json(value: object) -> bool:
     return True
 
 
-def _mapping(value: object) -> bool:
-    return isinstance(value, Mapping) and _json(dict(cast("Mapping[Any, Any]", value)))
+def _is_mapping(value: object) -> bool:
+    return isinstance(value, Mapping) and _is_json(dict(cast("Mapping[Any, Any]", value)))
 
 
 def _is_async(value: object) -> bool:
@@ -112,23 +112,23 @@ def _is_async(value: object) -> bool:
     )
 
 
-def _listener(value: object) -> bool:
+def _is_listener(value: object) -> bool:
     return value is None or (callable(value) and not _is_async(value))
 
 
-def _approval(value: object) -> bool:
+def _is_approval(value: object) -> bool:
     if value is None or isinstance(value, str):
         return value is None or value == VALUES or is_digest(value)
     is_one = isinstance(value, Approval | ValueApproval | ByPlan)
     return is_one or (callable(value) and not isinstance(value, type))
 
 
-def _seconds(value: object) -> bool:
+def _is_seconds(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
 
 
-def _place(value: object) -> bool:
-    return _text(value) or isinstance(value, Store) or hasattr(value, "__fspath__")
+def _is_place(value: object) -> bool:
+    return _is_text(value) or isinstance(value, Store) or hasattr(value, "__fspath__")
 
 
 def _instance(*kinds: type) -> _Fits:
@@ -153,32 +153,32 @@ def _with_method(name: str) -> _Fits:
     return lambda value: not isinstance(value, type) and callable(getattr(value, name, None))
 
 
-_CALLS: Final = _each(_text)
-_STEPS: Final = _each(lambda value: _text(value) or isinstance(value, Effect))
+_CALLS: Final = _each(_is_text)
+_STEPS: Final = _each(lambda value: _is_text(value) or isinstance(value, Effect))
 _FLAGS: Final = ("plan_only", "yes", "eager", "replan", "dry_run")
 _LISTENERS: Final = ("on_step", "on_plan", "on_delta", "on_event", "on_note", "assess")
 KINDS: Final[Mapping[str, tuple[_Fits, str]]] = {
     **dict.fromkeys(_FLAGS, (_instance(bool), "True or False")),
-    **dict.fromkeys(("dialect", "run"), (_text, "a text that is not empty")),
+    **dict.fromkeys(("dialect", "run"), (_is_text, "a text that is not empty")),
     **dict.fromkeys(
         ("conversation", "run_id", "toolbox", "after"),
-        (_or_none(_text), "a text that is not empty"),
+        (_or_none(_is_text), "a text that is not empty"),
     ),
-    **dict.fromkeys(_LISTENERS, (_listener, "a function that is not async, or leave it out")),
+    **dict.fromkeys(_LISTENERS, (_is_listener, "a function that is not async, or leave it out")),
     **dict.fromkeys(("clock", "new_id"), (callable, "a function, or leave it out")),
     **dict.fromkeys(("retry", "abort"), (_CALLS, "texts such as `mail` or `mail:2`")),
     **dict.fromkeys(
         ("allow", "deny", "leave_out"), (_STEPS, "names of steps, or calls as they were shown")
     ),
     **dict.fromkeys(("question", "reason"), (_instance(str), "a text")),
-    **dict.fromkeys(("limit", "attempts"), (_whole, "a whole number from 1")),
+    **dict.fromkeys(("limit", "attempts"), (_is_whole, "a whole number from 1")),
     "contracts": (_CALLS, "the paths of folders and files of contracts"),
     "resolve": (
-        lambda value: _CALLS(value) or _mapping(value),
+        lambda value: _CALLS(value) or _is_mapping(value),
         "texts such as `mail=null`, or a mapping of calls to JSON values",
     ),
-    "context": (_json, "a JSON value, as the planner keeps it"),
-    "metadata": (_mapping, "a mapping of JSON values"),
+    "context": (_is_json, "a JSON value, as the planner keeps it"),
+    "metadata": (_is_mapping, "a mapping of JSON values"),
     "done": (
         _each(_instance(StepStarted, ItemEnded, StepSucceeded)),
         "the events of `toolplan.deltas.delta(…)`",
@@ -186,14 +186,14 @@ KINDS: Final[Mapping[str, tuple[_Fits, str]]] = {
     "events": (_or_none(_each(_instance(*get_args(Event)))), "the events of a run, or None"),
     "tried": (_each(_instance(Attempt)), "a list of toolplan.planners.Attempt"),
     "approve": (
-        _approval,
+        _is_approval,
         'a function that is asked, an approval, the digest of a plan, or "values"',
     ),
     "summary": (
         lambda value: value in (None, "plain", "markdown", "json"),
         "plain, markdown or json",
     ),
-    "grace": (_or_none(_seconds), "seconds from 0 on, or None"),
+    "grace": (_or_none(_is_seconds), "seconds from 0 on, or None"),
     "weeks": (lambda value: value in ("rolling", "calendar"), "rolling or calendar"),
     "policy": (_instance(Policy), "a toolplan.Policy"),
     "limits": (_instance(Limits), "a toolplan.Limits"),
@@ -204,7 +204,7 @@ KINDS: Final[Mapping[str, tuple[_Fits, str]]] = {
     "planner": (_with_method("propose"), "a planner: it has the method `propose`"),
     "model": (_or_none(_with_method("stream")), "a model: it has the method `stream`"),
     "journal": (
-        _or_none(_place),
+        _or_none(_is_place),
         "the path of a file, the address of a database, or a toolplan.Journal",
     ),
     "memory": (_or_none(_with_method("semantic")), "a memory: it has the method `semantic`"),

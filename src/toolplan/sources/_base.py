@@ -35,7 +35,7 @@ def plain_name(text: str) -> str:
     return name[:_LONGEST_NAME]
 
 
-class _OfSource(Struct, frozen=True, forbid_unknown_fields=True):
+class _SourceTable(Struct, frozen=True, forbid_unknown_fields=True):
     """A table [sources.NAME] of the settings."""
 
     trusted: bool = False
@@ -77,7 +77,7 @@ class SourceContext(Struct, frozen=True):
         Raises:
             ToolObjectError: [sources.NAME] cannot be read.
         """
-        return self._of_source(source).trusted
+        return self._source_table(source).trusted
 
     def headers(self, source: str) -> dict[str, str]:
         """Return the headers that the settings give the source called `source`, as written there.
@@ -85,11 +85,11 @@ class SourceContext(Struct, frozen=True):
         Raises:
             ToolObjectError: [sources.NAME] cannot be read.
         """
-        return self._of_source(source).headers
+        return self._source_table(source).headers
 
-    def _of_source(self, source: str) -> _OfSource:
+    def _source_table(self, source: str) -> _SourceTable:
         try:
-            return msgspec.convert(self.settings.get("sources", {}).get(source, {}), _OfSource)
+            return msgspec.convert(self.settings.get("sources", {}).get(source, {}), _SourceTable)
         except msgspec.ValidationError:
             raise ToolObjectError(
                 f"{self.settings_path}: [sources.{source}] cannot be used.",
