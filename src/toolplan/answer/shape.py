@@ -18,7 +18,7 @@ Row: TypeAlias = dict[str, Json]
 
 
 class Hints(Struct, frozen=True):
-    """What a schema says at a place; `node` has references and alternatives written out."""
+    """The schema at one place; `node` has references and alternatives resolved."""
 
     node: Row
 

@@ -67,7 +67,7 @@ class References(Struct, frozen=True):
     closers: frozenset[int] = frozenset()
 
     def read(self, text: str, complain: Callable[[TextProblem], None]) -> Value:
-        """Return what `text` says."""
+        """Parse `text` into a value."""
         mark = self.marks.mark
         if mark not in text:
             return Literal(text)

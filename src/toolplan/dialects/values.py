@@ -116,7 +116,7 @@ class Syntax(Struct, frozen=True):
 def read_parts(
     text: str, pattern: re.Pattern[str], resolve: Callable[[re.Match[str]], Resolved]
 ) -> ParsedText:
-    """Return what `text` says, where each match of `pattern` is what `resolve` makes of it.
+    """Parse `text`: each match of `pattern` becomes the result of `resolve`.
 
     `resolve` looks at what the match holds, and not at where it stands.
     """

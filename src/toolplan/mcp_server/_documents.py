@@ -85,7 +85,7 @@ class Document(ABC):
 
     @abstractmethod
     def _read(self) -> object:
-        """Return what the text says."""
+        """Return the parsed document."""
 
     @abstractmethod
     def _edited(

@@ -93,7 +93,7 @@ class Head(Struct, frozen=True):
 
 
 def parse_text(text: str, head: Head | None = None) -> ParsedText:
-    """Return what `text` says: a Literal, a bare Ref, or a Template.
+    """Parse `text` into a Literal, a bare Ref, or a Template.
 
     Never raises: each bad reference is a problem, and the text is then taken literally.
     """

@@ -49,7 +49,7 @@ _TOO_LONG: Final = re.compile(
 _FILTERED: Final = re.compile(
     "content management policy|content_filter|responsibleaipolicyviolation", re.IGNORECASE
 )
-"""What a content filter says that refuses the question before a model has seen it."""
+"""Phrases of content filters that reject a question before a model reads it."""
 _STATUSES: Final = {
     name: status
     for status, names in {
@@ -70,7 +70,7 @@ _STATUSES: Final = {
     }.items()
     for name in names
 }
-"""What an error says of itself, in its code or its type, as an HTTP status."""
+"""HTTP status by the code or the type in an error body."""
 
 
 class ErrorObject(Struct, frozen=True):
@@ -86,7 +86,7 @@ class ErrorObject(Struct, frozen=True):
 
 
 def error_of_body(body: bytes) -> ErrorObject:
-    """Return what `body`, the answer to a request that failed, says.
+    """Return the error object in `body`, the answer to a failed request.
 
     >>> error_of_body(b"<html><title>502 Bad Gateway</title></html>").message
     '502 Bad Gateway'

@@ -112,7 +112,7 @@ class Shape(Struct):
         self.kinds.add(kind)
 
     def cut(self, depth: int) -> None:
-        """Hide what is deeper than `depth` levels."""
+        """Forget the shape of levels deeper than `depth`."""
         if depth == 0:
             self.hidden |= bool(self.kinds & _NESTED)
             self.kinds -= _NESTED

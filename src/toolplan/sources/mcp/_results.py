@@ -178,7 +178,7 @@ def _resource(resource: TextResourceContents | BlobResourceContents) -> Json:
 
 
 def _read(text: str) -> Json:
-    """Return what `text` says as JSON, where it is an object or a list; any other text as it is."""
+    """Return `text` parsed as JSON if it is an object or a list; any other text unchanged."""
     if not text.lstrip(" \t\r\n").startswith(("{", "[")):
         return text
     try:

@@ -40,7 +40,7 @@ _NO_OTHER_STATUS: Final = "A call succeeds with a status of 2xx, and with no oth
 
 
 class Unsayable(Exception):
-    """A plan cannot ask what a criterion asks; the message says why."""
+    """A criterion has no counterpart in a plan; the message gives the reason."""
 
 
 class Condition(Struct, frozen=True):
