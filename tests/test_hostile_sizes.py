@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import time
 from collections.abc import Callable
@@ -66,12 +67,15 @@ def _many(count: int) -> dict[str, Json]:
 
 
 def _seconds(work: Callable[[str], object], text: str) -> float:
-    best = 1e9
-    for _ in range(2):
+    """Return the CPU time of one call, without the collector as `timeit` has it."""
+    gc.collect()
+    gc.disable()
+    try:
         started = time.process_time()
         work(text)
-        best = min(best, time.process_time() - started)
-    return best
+        return time.process_time() - started
+    finally:
+        gc.enable()
 
 
 def _check(text: str) -> object:
@@ -89,7 +93,11 @@ def test_ten_times_the_size_takes_less_than_twenty_times_the_time(
 ) -> None:
     count, make = SHAPES[shape]
     small, large = json.dumps(make(count)), json.dumps(make(10 * count))
-    assert _seconds(work, large) < 20 * _seconds(work, small) + 0.05
+    few, many = [_seconds(work, small)], [_seconds(work, large)]
+    while (late := min(many) >= 20 * min(few) + 0.05) and len(many) < 5:  # a busy machine
+        few.append(_seconds(work, small))
+        many.append(_seconds(work, large))
+    assert not late, f"seconds of the plan: {few}, of ten times its size: {many}"
 
 
 @pytest.mark.parametrize("depth", [10, 60, 70, 1_000, 50_000])
