@@ -324,6 +324,7 @@ def test_what_a_list_of_texts_holds_is_a_condition(question: str, said: str) -> 
         ("which inspections did Jonas Weber carry out in September?", "'inspector': 'Jonas Weber'"),
         ("the shipments EcoTrans carried in September", "'carrier': 'EcoTrans'"),
         ("what share of loads are rejected loads?", "WHEN lower(status) = 'rejected'"),
+        ("how many shipments did each carrier move?", "shipments.carrier"),
         ("contaminants with a high explosive level", "lower(explosive_level) = 'high'"),
     ],
 )
@@ -338,6 +339,9 @@ def test_what_analysts_say_is_read(question: str, said: str) -> None:
         "contaminants found at both F3 and F9",
         "which facilities had both a rejected inspection and a rejected shipment in September?",
         "which five cities sent us the most shipments?",  # where they came from, or where they went
+        "which facility carried the most shipments?",  # they were carried to it
+        "facilities that transported more than three shipments",
+        "how many shipments did each facility send?",
         "everything",
     ],
 )

@@ -167,9 +167,9 @@ def between(w: World, a: Amount, b: Amount, f: Word | None = None) -> Out:
 # --- things
 
 
-def noun(w: World, e: str, cost: str = "0") -> Out:
-    """Mean all things of a kind."""
-    yield NP(Set(e)), int(cost)
+def noun(w: World, e: str, cost: str = "0", one: str = "") -> Out:
+    """Mean all things of a kind; `one`: the noun is in the singular, and may mean one of them."""
+    yield NP(Set(e), one=bool(one)), int(cost)
 
 
 def who(w: World, e: str, m: Part) -> Out:
@@ -180,11 +180,6 @@ def who(w: World, e: str, m: Part) -> Out:
 def everything(w: World) -> Out:
     """Mean things of any kind."""
     yield from ((NP(Set(e.name), one=True), 2) for e in w.lex.entities.values() if e.list_tool)
-
-
-def one(w: World, e: str) -> Out:
-    """Mean one thing of a kind, or all of them."""
-    yield NP(Set(e), one=True), 0
 
 
 def value_noun(w: World, v: Val, one: str = "", f: Word | None = None) -> Out:
