@@ -151,20 +151,23 @@ def _grouped(pairs: Iterable[tuple[str, Tool]]) -> dict[str, tuple[Tool, ...]]:
 
 def _weighted_terms(tool: Tool) -> dict[str, float]:
     found: dict[str, float] = {}
-
-    def add(texts: Iterable[str], weight: float) -> None:
-        for text in texts:
-            for term in terms(text):
-                found[term] = found.get(term, 0.0) + weight
-
-    add((tool.name, *tool.aliases), NAME_WEIGHT)
-    add((tool.description,), TEXT_WEIGHT)
-    add((tool.source,), DETAIL_WEIGHT)
-    for name, part in _properties(tool.raw_input):
-        add((name,), ARGUMENT_WEIGHT)
-        add(_details(part), DETAIL_WEIGHT)
-    add((name for name, _ in _properties(tool.raw_output)), DETAIL_WEIGHT)
+    for text, weight in _weighted_texts(tool):
+        for term in terms(text):
+            found[term] = found.get(term, 0.0) + weight
     return found
+
+
+def _weighted_texts(tool: Tool) -> Iterator[tuple[str, float]]:
+    for name in (tool.name, *tool.aliases):
+        yield name, NAME_WEIGHT
+    yield tool.description, TEXT_WEIGHT
+    yield tool.source, DETAIL_WEIGHT
+    for name, part in _properties(tool.raw_input):
+        yield name, ARGUMENT_WEIGHT
+        for text in _details(part):
+            yield text, DETAIL_WEIGHT
+    for name, _ in _properties(tool.raw_output):
+        yield name, DETAIL_WEIGHT
 
 
 def _properties(schema: Json) -> list[tuple[str, Json]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 _LONGEST: Final = 60
@@ -36,14 +37,18 @@ def terms(text: str) -> Iterator[str]:
     >>> list(terms("listShipments: the facility_ids of deleted shipments"))
     ['list', 'shipment', 'facility', 'id', 'delet', 'shipment']
     """
-    for run in _WORD.findall(_SEAM.sub(" ", text[:_MOST_TEXT])):
-        word = _plain(run)
-        if len(word) > _LONGEST or word in STOP_WORDS:
-            continue
-        if _FIRST_WITHOUT_SPACES <= word[0] <= _LAST_WITHOUT_SPACES and len(word) > 2:
-            yield from (word[at : at + 2] for at in range(len(word) - 1))
-        else:
-            yield stem(word)
+    for word in _WORD.findall(_SEAM.sub(" ", text[:_MOST_TEXT])):
+        yield from _terms_of(word)
+
+
+@lru_cache(maxsize=16_384)  # catalogues repeat their words
+def _terms_of(run: str) -> tuple[str, ...]:
+    word = _plain(run)
+    if len(word) > _LONGEST or word in STOP_WORDS:
+        return ()
+    if _FIRST_WITHOUT_SPACES <= word[0] <= _LAST_WITHOUT_SPACES and len(word) > 2:
+        return tuple(word[at : at + 2] for at in range(len(word) - 1))
+    return (stem(word),)
 
 
 def stem(word: str) -> str:
