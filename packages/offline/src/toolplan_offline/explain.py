@@ -1,9 +1,10 @@
-"""What is asked back, and why: unknown words, several plans, or pieces that do not fit together."""
+"""What is asked back, and why: unknown words, several plans, pieces that do not fit; examples."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from toolplan.path import Json
@@ -11,6 +12,7 @@ from toolplan.planners import Attempt, Clarification
 from toolplan_offline.lexicon import Lexicon
 from toolplan_offline.meaning import Agg, Call, Cond, Meaning, Rank, Set, Show
 from toolplan_offline.reading import Reading
+from toolplan_offline.schemas import Entity, Field
 from toolplan_offline.words import plural
 from toolplan_offline.world import World
 
@@ -72,6 +74,37 @@ def tried(attempt: Attempt) -> Clarification:
     if refused is not None:
         said = f"The only plan for these words does not pass the check: {refused}"
     return Clarification(said, partial_plan=json.loads(attempt.draft.text))
+
+
+# --- questions that can be asked
+
+
+def example_questions(lex: Lexicon, answers: Callable[[str], bool]) -> tuple[str, ...]:
+    """Return up to three questions for which `answers` returns true, of different things."""
+    found: list[str] = []
+    for entity in [e for e in lex.entities.values() if e.list_tool][:6]:
+        texts = [*_of(entity)]
+        first = len(found) % len(texts)  # of each thing another kind of question
+        found += islice(filter(answers, [*texts[first:], *texts[:first]]), 1)
+    return tuple(found[:3])
+
+
+def _of(entity: Entity) -> Iterator[str]:
+    many = plural(entity.nouns[0])
+    filters = [f for f in entity.fields.values() if f.equal and f.values]
+    states = [f for f in filters if f.kind == "enum"]
+    if states:
+        period = " from last month" if entity.day else ""
+        yield f"{_first(states[0])} {many}{period}".capitalize()
+    places = [f for f in filters if f.kind == "place" and f.cues and not f.cued]
+    if places:
+        yield f"{many} {places[0].cues[0]} ".capitalize() + _first(places[0])
+    yield f"How many {many} were there this year?" if entity.day else f"How many {many} are there?"
+    yield f"List {many}"
+
+
+def _first(field: Field) -> str:
+    return next(text for texts in field.values.values() for text in texts[:1])
 
 
 # --- meanings in words

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from datetime import date
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from msgspec.structs import replace
 
@@ -16,12 +17,17 @@ from toolplan.path import Json
 from toolplan.plan_json import dump
 from toolplan.planners import Attempt, Clarification, Draft, OnText, Proposal, Question
 from toolplan.planners.context import PlannerContext
-from toolplan.planners.conversation import FOLLOW_UP_OF, Conversation, Turn, read_conversation
+from toolplan.planners.conversation import (
+    FOLLOW_UP_OF,
+    Conversation,
+    Pending,
+    Turn,
+    read_conversation,
+)
 from toolplan.tools import Toolbox
-from toolplan_offline import answers, explain, written
+from toolplan_offline import explain, written
 from toolplan_offline.builder import NOT_COMPUTED, SQL, Builder, Step
 from toolplan_offline.calling import Caller
-from toolplan_offline.examples import example_questions
 from toolplan_offline.lexicon import Lexicon
 from toolplan_offline.meaning import Meaning, Show
 from toolplan_offline.provenance import provenance, said_values
@@ -32,6 +38,13 @@ from toolplan_offline.world import World
 
 MAX_CHARACTERS: Final = 2_000
 """Maximum number of characters of a question."""
+_PLACES: Final = {"first": 0, "second": 1, "third": 2, "1": 0, "2": 1, "3": 2}
+_COUNTED: Final = re.compile(
+    r"(?:the |option |number |no\.? ?|#)*(?P<which>\d+|[a-z]+)(?: (?:one|option))?"
+)
+_IDLE: Final = frozenset(
+    ["a", "i", "it", "mean", "meant", "ok", "okay", "one", "please", "the", "yes"]
+)
 _UNREADABLE: Final = (TypeError, ValueError, KeyError, AttributeError, StopIteration)
 
 
@@ -74,7 +87,7 @@ class OfflinePlanner:
     def plan(self, question: Question, tools: Toolbox) -> Proposal:
         """Return what `propose` returns where nothing was tried, without awaiting."""
         before = read_conversation(question.context)
-        chosen = answers.chosen(before.pending, question.text)
+        chosen = _chosen_plan(before.pending, question.text)
         if chosen is not None:
             return _relabelled(chosen, question)
         caller = self._known(tools)[2]
@@ -94,7 +107,7 @@ class OfflinePlanner:
     def examples(self, tools: Toolbox, today: str) -> tuple[str, ...]:
         """Return up to three questions that there are plans for."""
         if self._examples is None or self._examples[0] is not tools:
-            found = example_questions(
+            found = explain.example_questions(
                 self._known(tools)[1].lex,
                 lambda text: isinstance(
                     self._planned(Question(text, today), tools, Conversation()), Draft
@@ -204,6 +217,37 @@ class OfflinePlanner:
             whole = explain.described(lex, way.meaning)
             metadata[FOLLOW_UP_OF] = {"query": earlier, "read_as": whole}
         return written.plan(question, way.steps, **metadata)
+
+
+def _chosen_plan(pending: Pending | None, reply: str) -> dict[str, Any] | None:
+    """Return the plan of the option that `reply` chooses; None where it chooses none."""
+    if pending is None or len(pending.plans) != len(pending.options):
+        return None
+    at = _chosen_option(pending.options, reply)
+    plan = None if at is None else pending.plans[at]
+    return cast("dict[str, Any]", plan) if isinstance(plan, dict) else None
+
+
+def _chosen_option(options: tuple[str, ...], reply: str) -> int | None:
+    """Return the place of the option: said as it is, by its place, or by words of it alone."""
+    same = [at for at, option in enumerate(options) if _plain(option) == _plain(reply)]
+    if same:
+        return same[0] if len(same) == 1 else None
+    counted = _COUNTED.fullmatch(_plain(reply))
+    which = counted["which"] if counted else ""
+    if which in _PLACES:
+        return _PLACES[which] if _PLACES[which] < len(options) else None
+    said = set(re.findall(r"\w+", reply.lower())) - _IDLE
+    if not said and len(options) == 1 and re.fullmatch(r"\W*(yes|ok|okay)\b.*", reply.lower()):
+        return 0
+    having = [
+        at for at, option in enumerate(options) if said <= {*re.findall(r"\w+", option.lower())}
+    ]
+    return having[0] if said and len(having) == 1 else None
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().split()).strip(" .!?\"'")
 
 
 def _relabelled(plan: dict[str, Any], question: Question) -> Draft:
