@@ -1,237 +1,27 @@
-"""The benchmark's peers: each does the same, or is left out and the reason is reported.
-
-The libraries themselves are not needed: what stands in for one does what its adapter calls.
-"""
+"""The benchmark's peers: each does the same, or is left out and the reason is reported."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
-import inspect
-import sys
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from importlib.machinery import ModuleSpec
-from types import ModuleType
 
 import pytest
 
 from benchmarks.engine.graphs import Work, execution_plan, layered, nothing, toolbox
 from benchmarks.engine.peers import PEERS, absent, rows, table
 from benchmarks.engine.peers.by_hand import ANYIO, GRAPHLIB
-from benchmarks.engine.peers.dbos import DBOS
-from benchmarks.engine.peers.hamilton import HAMILTON
-from benchmarks.engine.peers.langgraph import LANGGRAPH
-from benchmarks.engine.peers.llm_compiler import LLM_COMPILER
 from benchmarks.engine.peers.peer import Opened, Peer, Prepare, always_open, prepared
 from benchmarks.engine.peers.proof import why_not
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.tools import Arguments
 
-UNIT = "src.llm_compiler.task_fetching_unit"
-
-
-def put(monkeypatch: pytest.MonkeyPatch, name: str, **names: object) -> None:
-    """Put a module of that name where imports find it, in packages that are empty."""
-    for end in [at for at, letter in enumerate(name) if letter == "."]:
-        package = ModuleType(name[:end])
-        package.__spec__ = ModuleSpec(name[:end], None, is_package=True)
-        package.__path__ = []
-        if not isinstance(sys.modules.get(name[:end]), Stand):
-            monkeypatch.setitem(sys.modules, name[:end], package)
-    module = Stand(name)
-    module.__spec__ = ModuleSpec(name, None)
-    module.__path__ = []
-    vars(module).update(names)
-    monkeypatch.setitem(sys.modules, name, module)
-
-
-class Stand(ModuleType):
-    """A module that stands in for one of a library."""
-
-
-async def run_graph(
-    needs: Mapping[str, tuple[str, ...]], call: Callable[[str], Awaitable[object]]
-) -> None:
-    """Make each call once and after what it needs, as a library that is right would."""
-    over = {name: asyncio.Event() for name in needs}
-
-    async def step(name: str) -> None:
-        for each in needs[name]:
-            await over[each].wait()
-        await call(name)
-        over[name].set()
-
-    await asyncio.gather(*map(step, needs))
-
 
 @pytest.mark.parametrize("peer", [GRAPHLIB, ANYIO])
 def test_what_is_by_hand_makes_the_calls_of_the_plan(peer: Peer) -> None:
     assert why_not(peer) is None
-
-
-@dataclass
-class Graph:
-    """Stands in for a state graph of LangGraph."""
-
-    state: type
-    nodes: dict[str, Callable[[object], Awaitable[object]]] = field(
-        default_factory=dict[str, Callable[[object], Awaitable[object]]]
-    )
-    needs: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-
-    def add_node(self, name: str, node: Callable[[object], Awaitable[object]]) -> None:
-        self.nodes[name] = node
-
-    def add_edge(self, start: str | list[str], end: str) -> None:
-        self.needs[end] = () if start == "START" else tuple(start)
-
-    def compile(self) -> Graph:
-        return self
-
-    async def ainvoke(self, state: object, config: Mapping[str, int]) -> None:
-        assert config["recursion_limit"] > len(self.needs)
-        await run_graph(self.needs, lambda name: self.nodes[name](state))
-
-
-def test_langgraph_makes_the_calls_of_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    put(monkeypatch, "langgraph.graph", StateGraph=Graph, START="START")
-    assert why_not(LANGGRAPH) is None
-
-
-def module_of(*functions: object) -> tuple[object, ...]:
-    return functions
-
-
-class Builder:
-    """Stands in for the builder of Hamilton's async driver, and for the driver."""
-
-    functions: tuple[Callable[..., Awaitable[object]], ...] = ()
-
-    def with_modules(self, functions: tuple[Callable[..., Awaitable[object]], ...]) -> Builder:
-        self.functions = functions
-        return self
-
-    async def build(self) -> Builder:
-        return self
-
-    async def execute(self, ends: list[str]) -> None:
-        made = {function.__name__: function for function in self.functions}
-        needs = {name: tuple(inspect.signature(made[name]).parameters) for name in made}
-        assert set(ends) == made.keys() - {each for needed in needs.values() for each in needed}
-        await run_graph(needs, lambda name: made[name](**dict.fromkeys(needs[name], 1)))
-
-
-def test_hamilton_makes_the_calls_of_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    put(monkeypatch, "hamilton.ad_hoc_utils", create_temporary_module=module_of)
-    put(monkeypatch, "hamilton.async_driver", Builder=Builder)
-    assert why_not(HAMILTON) is None
-
-
-class Durable:
-    """Stands in for the class of DBOS."""
-
-    reported: list[str]
-    numbered: list[str]
-
-    def __init__(self, *, config: Mapping[str, str]) -> None:
-        assert config["system_database_url"].startswith("sqlite:///")
-        Durable.reported, Durable.numbered = ["made"], []
-
-    @staticmethod
-    def step() -> Callable[[Callable[[str], Awaitable[Json]]], Callable[[str], Awaitable[Json]]]:
-        def decorated(call: Callable[[str], Awaitable[Json]]) -> Callable[[str], Awaitable[Json]]:
-            def numbered(name: str) -> Awaitable[Json]:
-                Durable.numbered.append(name)
-                return call(name)
-
-            return numbered
-
-        return decorated
-
-    @staticmethod
-    def workflow() -> Callable[[Callable[[], Awaitable[None]]], Callable[[], Awaitable[None]]]:
-        Durable.reported.append("workflow")
-        return lambda calls: calls
-
-    @staticmethod
-    def launch() -> None:
-        Durable.reported.append("launched")
-
-    @staticmethod
-    def destroy(*, destroy_registry: bool) -> None:
-        assert destroy_registry
-        Durable.reported.append("destroyed")
-
-
-def test_dbos_makes_the_calls_of_the_plan_and_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    put(monkeypatch, "dbos", DBOS=Durable)
-    assert why_not(DBOS) is None
-    assert Durable.reported == ["made", "workflow", "launched", "destroyed"]
-
-
-def test_dbos_numbers_its_steps_in_plan_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    put(monkeypatch, "dbos", DBOS=Durable)
-    assert why_not(DBOS) is None
-    assert Durable.numbered == [f"s{at}" for at in range(len(Durable.numbered))]
-    assert Durable.numbered
-
-
-def test_dbos_is_ended_where_it_does_not_launch(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails() -> None:
-        raise RuntimeError("the disk is full")
-
-    put(monkeypatch, "dbos", DBOS=Durable)
-    monkeypatch.setattr(Durable, "launch", fails)
-    assert why_not(DBOS) == "RuntimeError: the disk is full"
-    assert Durable.reported[-1] == "destroyed"
-
-
-@dataclass
-class Task:
-    """Stands in for a task of LLMCompiler."""
-
-    idx: int
-    name: str
-    tool: Callable[..., Awaitable[object]]
-    args: tuple[str, ...]
-    dependencies: list[int]
-
-
-class Unit:
-    """Stands in for its fetching unit."""
-
-    said: list[tuple[str, ...]]
-
-    def set_tasks(self, tasks: Mapping[int, Task]) -> None:
-        self.tasks = {str(number): task for number, task in tasks.items()}
-        assert all(task.idx == number for number, task in tasks.items())
-
-    async def schedule(self) -> None:
-        needs = {name: tuple(map(str, task.dependencies)) for name, task in self.tasks.items()}
-        Unit.said = [task.args[1:] for task in self.tasks.values()]
-        assert Unit.said == [tuple(f"${each}" for each in needed) for needed in needs.values()]
-        await run_graph(needs, lambda name: self.tasks[name].tool(*self.tasks[name].args))
-
-
-def test_llm_compiler_makes_the_calls_of_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    prints: list[bool] = []
-    put(monkeypatch, UNIT, Task=Task, TaskFetchingUnit=Unit)
-    put(monkeypatch, "src.utils.logger_utils", enable_logging=prints.append)
-    assert why_not(LLM_COMPILER) is None
-    assert prints == [False]
-    assert any(Unit.said)
-
-
-def test_what_a_clone_imports_and_is_absent_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    put(monkeypatch, UNIT, Task=Task, TaskFetchingUnit=Unit)
-    monkeypatch.setitem(sys.modules, "src.utils", None)
-    reason = why_not(LLM_COMPILER)
-    assert reason is not None
-    assert reason.startswith("ModuleNotFoundError: ")
-    assert "src.utils" in reason
 
 
 def a_peer(opened: Opened) -> Peer:
@@ -301,12 +91,11 @@ def test_a_peer_that_hangs_is_not_compared() -> None:
     assert why_not(a_peer(always_open(hangs)), patience_s=0.01) == "TimeoutError"
 
 
-def test_a_peer_of_another_version_is_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    put(monkeypatch, "langgraph.graph", START="START")
-    reason = why_not(LANGGRAPH)
-    assert reason is not None
-    assert reason.startswith("AttributeError: ")
-    assert "StateGraph" in reason
+def test_a_peer_of_another_version_is_not_compared() -> None:
+    def lacks(plan: ExecutionPlan, work: Work) -> Prepare:
+        raise AttributeError("there is no StateGraph")
+
+    assert why_not(a_peer(always_open(lacks))) == "AttributeError: there is no StateGraph"
 
 
 def with_peers(monkeypatch: pytest.MonkeyPatch, **peers: Peer) -> None:
