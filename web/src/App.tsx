@@ -34,7 +34,8 @@ export function App() {
     if (place.path.length === 0 && isReady === true) go(askPlace(), 'replace');
   }, [place, isReady]);
   const page = place.path[0] ?? 'ask';
-  const isIn = (name: string): boolean => name === (['approve', 'compare'].includes(page) ? 'runs' : page);
+  const isIn = (name: string): boolean =>
+    name === (['approve', 'compare'].includes(page) ? 'runs' : page);
   return (
     <>
       <a
@@ -54,19 +55,39 @@ export function App() {
         </span>
         <nav aria-label={texts.nav.label}>
           {NAV.map((name) => (
-            <a key={name} href={name === 'ask' ? askPlace() : href([name])} aria-current={isIn(name) ? 'page' : undefined}>
+            <a
+              key={name}
+              href={name === 'ask' ? askPlace() : href([name])}
+              aria-current={isIn(name) ? 'page' : undefined}
+            >
               <Icon name={name} />
               <span>{texts.nav[name]}</span>
             </a>
           ))}
         </nav>
         <ThemeChoice />
-        <button type="button" className="quiet" onClick={() => void client.logout().finally(() => window.location.reload())}>
+        <button
+          type="button"
+          className="quiet"
+          onClick={() => void client.logout().finally(() => window.location.reload())}
+        >
           {texts.common.leave}
         </button>
       </header>
       <main id="main" ref={main} tabIndex={-1}>
-        {!keepsNumbers() ? <div className="page"><Trouble error={texts.common.oldBrowser} /></div> : isReady === true ? <Page place={place} /> : isReady === false ? <p className="page muted">{texts.common.loading}</p> : <div className="page"><Trouble error={isReady} /></div>}
+        {!keepsNumbers() ? (
+          <div className="page">
+            <Trouble error={texts.common.oldBrowser} />
+          </div>
+        ) : isReady === true ? (
+          <Page place={place} />
+        ) : isReady === false ? (
+          <p className="page muted">{texts.common.loading}</p>
+        ) : (
+          <div className="page">
+            <Trouble error={isReady} />
+          </div>
+        )}
       </main>
     </>
   );
@@ -104,7 +125,11 @@ function useSession(): boolean | Error {
     client.login(given).then(
       () => setDone(true),
       // a page that was loaded again has its cookie and a token that was used
-      (error: unknown) => client.about().then(() => setDone(true), () => setDone(error instanceof Error ? error : new Error(String(error)))),
+      (error: unknown) =>
+        client.about().then(
+          () => setDone(true),
+          () => setDone(error instanceof Error ? error : new Error(String(error))),
+        ),
     );
   }, []);
   return isDone;

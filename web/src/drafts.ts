@@ -91,7 +91,10 @@ export function useDraft(id: string): [Draft, (changes: Partial<Draft>) => void]
   }, []);
   const text = useSyncExternalStore(subscribe, () => read(id));
   const draft = useCached(id, text);
-  const change = useCallback((changes: Partial<Draft>) => saveDraft({ ...loadDraft(id), ...changes }), [id]);
+  const change = useCallback(
+    (changes: Partial<Draft>) => saveDraft({ ...loadDraft(id), ...changes }),
+    [id],
+  );
   return [draft, change];
 }
 

@@ -13,7 +13,10 @@ function subscribe(changed: () => void): () => void {
 
 export function parsePlace(hash: string): Place {
   const [path = '', params = ''] = hash.replace(/^#\/?/, '').split('?', 2);
-  return { path: path.split('/').filter(Boolean).map(decoded), params: new URLSearchParams(params) };
+  return {
+    path: path.split('/').filter(Boolean).map(decoded),
+    params: new URLSearchParams(params),
+  };
 }
 
 function decoded(part: string): string {

@@ -37,9 +37,12 @@ export const texts = {
     show: 'Show',
     whole: (count: number) => `Show all ${count.toLocaleString('en')} characters`,
     offline: 'The studio does not answer. The page asks again by itself.',
-    notSent: 'Not sent, or its answer was lost: the studio did not answer. Look at what the page shows when it answers again. If nothing has changed, press the button again.',
-    foreignAnswer: 'What answered is not the studio: maybe a proxy between this browser and it. Load the page again.',
-    oldBrowser: 'This browser rounds large numbers, so the studio cannot show them. Use a newer one (Chromium 114, Firefox 135, Safari 18.4 or later).',
+    notSent:
+      'Not sent, or its answer was lost: the studio did not answer. Look at what the page shows when it answers again. If nothing has changed, press the button again.',
+    foreignAnswer:
+      'What answered is not the studio: maybe a proxy between this browser and it. Load the page again.',
+    oldBrowser:
+      'This browser rounds large numbers, so the studio cannot show them. Use a newer one (Chromium 114, Firefox 135, Safari 18.4 or later).',
     back: 'Back',
     fault: 'The page has a fault. Your questions and edits are kept.',
     reload: 'Load the page again',
@@ -64,7 +67,13 @@ export const texts = {
     earlier: 'Earlier in this conversation',
     graph: 'The plan as a graph',
     edge: (from: string, to: string) => `From ${from} to ${to}`,
-    tabs: { understood: 'Understood', problems: 'Problems', text: 'Plan as text', forecast: 'Forecast', step: 'Step' },
+    tabs: {
+      understood: 'Understood',
+      problems: 'Problems',
+      text: 'Plan as text',
+      forecast: 'Forecast',
+      step: 'Step',
+    },
     understoodNone: 'No words of the question are linked to arguments.',
     words: 'Words',
     becomes: 'Became',
@@ -75,7 +84,8 @@ export const texts = {
     valid: 'The plan can run.',
     changed: 'You changed this plan.',
     revert: 'Go back to the planned one',
-    invalid: (count: number) => `${plural(count, 'problem')} must be solved before the plan can run.`,
+    invalid: (count: number) =>
+      `${plural(count, 'problem')} must be solved before the plan can run.`,
     warnings: (count: number) => plural(count, 'warning'),
     problemsNone: 'No problems.',
     help: 'Help',
@@ -106,7 +116,8 @@ export const texts = {
   },
   approve: {
     title: 'Approve',
-    intro: (calls: string) => `This plan changes something: ${calls}. Nothing has been changed yet.`,
+    intro: (calls: string) =>
+      `This plan changes something: ${calls}. Nothing has been changed yet.`,
     effectsOf: (count: number) => `${plural(count, 'step')} with effects`,
     argument: 'Argument',
     value: 'Value',
@@ -128,15 +139,20 @@ export const texts = {
     reload: 'Show the plan as it is now',
     who: 'Decided by',
     lookalike: 'Letters that look like others',
-    reading: 'What only reads runs first. Then the calls that change something are shown here with their values.',
-    values: (calls: string) => `${calls} wait until you have seen their values. Nothing of them has happened yet.`,
+    reading:
+      'What only reads runs first. Then the calls that change something are shown here with their values.',
+    values: (calls: string) =>
+      `${calls} wait until you have seen their values. Nothing of them has happened yet.`,
     others: 'Later in this plan',
     call: 'Call',
     absent: 'not given',
     choice: 'Whether or how often it is called:',
     showAll: (count: number) => `Show all ${count.toLocaleString('en')} calls`,
     seeAll: 'Show all calls of each step first: what is not shown cannot be allowed.',
-    allowAll: (count: number) => (count === 1 ? 'Allow this call and go on' : `Allow all ${count.toLocaleString('en')} calls and go on`),
+    allowAll: (count: number) =>
+      count === 1
+        ? 'Allow this call and go on'
+        : `Allow all ${count.toLocaleString('en')} calls and go on`,
     denyAll: 'Refuse them',
     allowThese: 'Allow only the calls of this step',
     denyThese: 'Refuse the calls of this step',
@@ -186,18 +202,26 @@ export const texts = {
     cancel: 'Cancel the run',
     resume: 'Resume the run',
     replan: 'Plan again',
-    connection: { live: 'Live', polled: 'Looked at every 2 s', again: 'Connecting again …', done: 'Complete' },
+    connection: {
+      live: 'Live',
+      polled: 'Looked at every 2 s',
+      again: 'Connecting again …',
+      done: 'Complete',
+    },
     error: 'Why it failed',
     repair: 'What you can do',
     repairText: bare({
-      'tool-error': 'Look at the message of the tool. Open the plan to change it or to run it again.',
+      'tool-error':
+        'Look at the message of the tool. Open the plan to change it or to run it again.',
       timeout: 'The tool was too slow. Open the plan, and set a larger timeout_s in the step.',
       'upstream-failed': 'An earlier step failed. Solve that one first.',
       default: 'Open the plan to change it or to run it again.',
     }),
     doubt: 'Calls in doubt',
-    doubtIntro: 'It is not known whether this call took effect, and it may not be repeated without you.',
-    doubtClosed: 'It cannot be decided now: other calls of the run are not over, or its tools are not here.',
+    doubtIntro:
+      'It is not known whether this call took effect, and it may not be repeated without you.',
+    doubtClosed:
+      'It cannot be decided now: other calls of the run are not over, or its tools are not here.',
     retry: 'Call it again',
     retryHint: 'if it did not take effect, or may take effect twice',
     resolve: 'It took effect',
@@ -222,7 +246,8 @@ export const texts = {
     editPlan: 'Open the plan',
     replanned: 'A new plan',
     wholeAnswer: 'The answer as text',
-    leftOut: 'The result is too large for this page. Select a step to see its part, or use the command line.',
+    leftOut:
+      'The result is too large for this page. Select a step to see its part, or use the command line.',
   },
   runs: {
     title: 'Runs',
@@ -296,13 +321,25 @@ export const texts = {
     required: 'required',
     add: 'Leave empty to omit',
     jsonHint: 'as JSON',
-    effects: { read: 'reads', write: 'writes', destructive: 'destructive', unknown: 'unknown' } as Record<string, string>,
+    effects: {
+      read: 'reads',
+      write: 'writes',
+      destructive: 'destructive',
+      unknown: 'unknown',
+    } as Record<string, string>,
     notSaid: 'Its source does not say what it returns.',
   },
 } as const;
 
 // What the server says may be a name that every object has, as `constructor`: it is no word of these.
-for (const words of [texts.states, texts.decisionKinds, texts.approve.effectKinds, texts.approve.verdicts, texts.approve.trust, texts.tools.effects]) {
+for (const words of [
+  texts.states,
+  texts.decisionKinds,
+  texts.approve.effectKinds,
+  texts.approve.verdicts,
+  texts.approve.trust,
+  texts.tools.effects,
+]) {
   Object.setPrototypeOf(words, null);
 }
 
@@ -319,5 +356,12 @@ export function seconds(given: number): string {
 
 export function moment(at: number): string {
   const date = new Date(at * 1000);
-  return date.toLocaleString('en-GB', { year: 'numeric', month: 'short', day: '2-digit', hour: '2-digit', minute: '2-digit', second: '2-digit' });
+  return date.toLocaleString('en-GB', {
+    year: 'numeric',
+    month: 'short',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+  });
 }

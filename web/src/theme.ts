@@ -10,7 +10,8 @@ export const chosenTheme = (): Theme => {
 
 export function applyTheme(): void {
   const wanted = chosenTheme();
-  document.documentElement.dataset['theme'] = wanted === 'system' ? (dark.matches ? 'dark' : 'light') : wanted;
+  document.documentElement.dataset['theme'] =
+    wanted === 'system' ? (dark.matches ? 'dark' : 'light') : wanted;
 }
 
 export function setTheme(theme: Theme): void {

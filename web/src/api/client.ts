@@ -17,7 +17,12 @@ export class ApiError extends Error {
 
 const BASE = new URL('api/v1/', document.baseURI).pathname;
 
-async function fetched(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+async function fetched(
+  method: string,
+  path: string,
+  body?: unknown,
+  signal?: AbortSignal,
+): Promise<Response> {
   try {
     return await fetch(BASE + path, {
       method,
@@ -33,14 +38,30 @@ async function fetched(method: string, path: string, body?: unknown, signal?: Ab
 
 /** Return what a request that broke off is for the page: stopped by a person, or no connection. */
 const lost = (error: unknown, method: string): Error =>
-  error instanceof DOMException && error.name === 'AbortError' ? error : new ApiError('offline', 0, method === 'GET' ? texts.common.offline : texts.common.notSent, '');
+  error instanceof DOMException && error.name === 'AbortError'
+    ? error
+    : new ApiError(
+        'offline',
+        0,
+        method === 'GET' ? texts.common.offline : texts.common.notSent,
+        '',
+      );
 
-async function send<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+async function send<T>(
+  method: string,
+  path: string,
+  body?: unknown,
+  signal?: AbortSignal,
+): Promise<T> {
   const response = await fetched(method, path, body, signal);
   if (response.status === 204) return undefined as T;
   const found = await bodyOf(response, method);
   if (response.ok && found !== null) return found as T;
-  throw refusal(found, response.status, response.ok ? texts.common.foreignAnswer : response.statusText);
+  throw refusal(
+    found,
+    response.status,
+    response.ok ? texts.common.foreignAnswer : response.statusText,
+  );
 }
 
 /** Return what came; null where it is no JSON, as from a proxy that answers with a page of its own. */
@@ -60,14 +81,22 @@ async function bodyOf(response: Response, method: string): Promise<unknown> {
 
 function refusal(found: unknown, status: number, otherwise: string): ApiError {
   const problem = (found ?? {}) as { code?: string; detail?: unknown; help?: string | null };
-  const detail = typeof problem.detail === 'string' && problem.detail ? problem.detail : otherwise || `HTTP ${status}`;
+  const detail =
+    typeof problem.detail === 'string' && problem.detail
+      ? problem.detail
+      : otherwise || `HTTP ${status}`;
   return new ApiError(problem.code ?? 'failed', status, detail, problem.help ?? '');
 }
 
 /** Plan a question; `onStep` gets each step while the plan is written. */
-async function plan(given: { question: string; conversation?: string }, onStep: (step: api.NodeData) => void, signal: AbortSignal): Promise<api.Proposed> {
+async function plan(
+  given: { question: string; conversation?: string },
+  onStep: (step: api.NodeData) => void,
+  signal: AbortSignal,
+): Promise<api.Proposed> {
   const response = await fetched('POST', 'plans/stream', given, signal);
-  if (!response.ok) throw refusal(await bodyOf(response, 'POST'), response.status, response.statusText);
+  if (!response.ok)
+    throw refusal(await bodyOf(response, 'POST'), response.status, response.statusText);
   let proposed: api.Proposed | undefined;
   let problem: unknown;
   await readEvents(response, ({ event, data }) => {
@@ -84,7 +113,9 @@ const enc = encodeURIComponent;
 
 function query(values: Record<string, string | number | undefined>): string {
   const pairs = Object.entries(values).filter(([, value]) => value !== undefined && value !== '');
-  return pairs.length ? `?${pairs.map(([key, value]) => `${key}=${enc(String(value))}`).join('&')}` : '';
+  return pairs.length
+    ? `?${pairs.map(([key, value]) => `${key}=${enc(String(value))}`).join('&')}`
+    : '';
 }
 
 export const client = {
@@ -92,17 +123,27 @@ export const client = {
   logout: () => send<unknown>('DELETE', 'session'),
   about: () => send<api.About>('GET', 'about'),
   plan,
-  check: (text: string, signal?: AbortSignal) => send<api.CheckedPlan>('POST', 'plans/check', { text }, signal),
-  planDiff: (before: string, after: string) => send<api.Difference>('POST', 'plans/diff', { before, after }),
+  check: (text: string, signal?: AbortSignal) =>
+    send<api.CheckedPlan>('POST', 'plans/check', { text }, signal),
+  planDiff: (before: string, after: string) =>
+    send<api.Difference>('POST', 'plans/diff', { before, after }),
   schema: () => send<unknown>('GET', 'schema'),
   run: (given: api.RunGiven) => send<api.RunLine>('POST', 'runs', given),
-  runs: (filter: Record<string, string | number | undefined>) => send<api.RunList>('GET', `runs${query(filter)}`),
+  runs: (filter: Record<string, string | number | undefined>) =>
+    send<api.RunList>('GET', `runs${query(filter)}`),
   oneRun: (run: string) => send<api.RunOut>('GET', `runs/${enc(run)}`),
   step: (run: string, step: string, offset = 0) =>
-    send<api.StepDetail>('GET', `runs/${enc(run)}/steps/${enc(step)}${query({ offset: offset || undefined })}`),
-  decide: (run: string, decision: api.DecisionGiven) => send<api.Decided>('POST', `runs/${enc(run)}/decisions`, decision),
-  runDiff: (before: string, after: string) => send<api.RunDiff>('GET', `runs/${enc(before)}/diff/${enc(after)}`),
+    send<api.StepDetail>(
+      'GET',
+      `runs/${enc(run)}/steps/${enc(step)}${query({ offset: offset || undefined })}`,
+    ),
+  decide: (run: string, decision: api.DecisionGiven) =>
+    send<api.Decided>('POST', `runs/${enc(run)}/decisions`, decision),
+  runDiff: (before: string, after: string) =>
+    send<api.RunDiff>('GET', `runs/${enc(before)}/diff/${enc(after)}`),
   tools: () => send<api.ToolList>('GET', 'tools'),
-  tryTool: (name: string, args: Record<string, unknown>) => send<api.Tried>('POST', `tools/${enc(name)}/try`, { args }),
-  eventsOf: (run: string, after: number) => `${BASE}runs/${enc(run)}/events${query({ start: after || undefined })}`,
+  tryTool: (name: string, args: Record<string, unknown>) =>
+    send<api.Tried>('POST', `tools/${enc(name)}/try`, { args }),
+  eventsOf: (run: string, after: number) =>
+    `${BASE}runs/${enc(run)}/events${query({ start: after || undefined })}`,
 };

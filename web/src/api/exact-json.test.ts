@@ -3,7 +3,20 @@ import { compare, partsOf, pictureOf, textOf } from '../parts/data';
 import { at, isObject, parseText, printPlan, refsOf } from '../plan/plan';
 import { ExactNumber, parseJson } from './exact-json';
 
-const WRITTEN = ['9007199254740993', '-9007199254740993', '1152921504606846977', '1.0', '-0', '-0.0', '1e+16', '1E5', '0.10', '123456789012345678901234567890', '3.141592653589793238', '1e400'];
+const WRITTEN = [
+  '9007199254740993',
+  '-9007199254740993',
+  '1152921504606846977',
+  '1.0',
+  '-0',
+  '-0.0',
+  '1e+16',
+  '1E5',
+  '0.10',
+  '123456789012345678901234567890',
+  '3.141592653589793238',
+  '1e400',
+];
 
 describe('numbers', () => {
   it.each(WRITTEN)('%s is shown and sent as it was written', (source) => {
@@ -16,7 +29,20 @@ describe('numbers', () => {
     expect(parseText(source).document?.toString()).toBe(source);
   });
 
-  it.each(['1', '-1', '0', '1.5', '1763856313.1234567', '9007199254740991', '0.1', '1e+22', '"9007199254740993"', '"1.0"', '"\\"1.0"', '{"1.0":"2.0"}'])('%s is the value of JavaScript', (text) => {
+  it.each([
+    '1',
+    '-1',
+    '0',
+    '1.5',
+    '1763856313.1234567',
+    '9007199254740991',
+    '0.1',
+    '1e+22',
+    '"9007199254740993"',
+    '"1.0"',
+    '"\\"1.0"',
+    '{"1.0":"2.0"}',
+  ])('%s is the value of JavaScript', (text) => {
     expect(parseJson(text)).toEqual(JSON.parse(text));
     expect(JSON.stringify(parseJson(text))).toBe(text);
   });
@@ -32,11 +58,19 @@ describe('numbers', () => {
 
   it('are sorted by size, also where they differ by less than JavaScript knows', () => {
     const values = ['9007199254740993', '9007199254740992', '1.0', '-3', '20'].map(parseJson);
-    expect([...values].sort(compare).map(String)).toEqual(['-3', '1.0', '20', '9007199254740992', '9007199254740993']);
+    expect([...values].sort(compare).map(String)).toEqual([
+      '-3',
+      '1.0',
+      '20',
+      '9007199254740992',
+      '9007199254740993',
+    ]);
   });
 
   it('make a table and a picture', () => {
-    const table = partsOf(parseJson('[{"name":"a","size":1.0},{"name":"b","size":9007199254740993}]')).tables[0];
+    const table = partsOf(
+      parseJson('[{"name":"a","size":1.0},{"name":"b","size":9007199254740993}]'),
+    ).tables[0];
     expect(table?.rows[1]?.map(textOf)).toEqual(['b', '9007199254740993']);
     expect(table && pictureOf(table)?.ys).toEqual([1, 9007199254740992]);
   });

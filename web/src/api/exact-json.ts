@@ -3,7 +3,10 @@ import type { Json } from '../plan/plan';
 
 interface SourceJson {
   rawJSON: (text: string) => unknown;
-  parse: (text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown) => unknown;
+  parse: (
+    text: string,
+    reviver: (key: string, value: unknown, context: { source?: string }) => unknown,
+  ) => unknown;
 }
 const sources = JSON as unknown as SourceJson;
 
@@ -30,7 +33,8 @@ const isPlain = (source: string): boolean => String(Number(source)) === source;
 
 /** Return whether a number of this text would change. Numbers in strings are texts. */
 function hasExact(text: string): boolean {
-  for (const [token] of text.matchAll(TOKEN)) if (!token.startsWith('"') && !isPlain(token)) return true;
+  for (const [token] of text.matchAll(TOKEN))
+    if (!token.startsWith('"') && !isPlain(token)) return true;
   return false;
 }
 
@@ -38,8 +42,11 @@ function hasExact(text: string): boolean {
 export function parseJson(text: string): Json {
   if (!hasExact(text)) return JSON.parse(text) as Json;
   return sources.parse(text, (_, value, { source }) =>
-    typeof value === 'number' && source !== undefined && !isPlain(source) ? new ExactNumber(source) : value,
+    typeof value === 'number' && source !== undefined && !isPlain(source)
+      ? new ExactNumber(source)
+      : value,
   ) as Json;
 }
 
-export const isNumber = (value: unknown): value is number | ExactNumber => typeof value === 'number' || value instanceof ExactNumber;
+export const isNumber = (value: unknown): value is number | ExactNumber =>
+  typeof value === 'number' || value instanceof ExactNumber;

@@ -1,10 +1,22 @@
-import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete';
+import {
+  autocompletion,
+  closeBrackets,
+  closeBracketsKeymap,
+  completionKeymap,
+} from '@codemirror/autocomplete';
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
 import { json } from '@codemirror/lang-json';
 import { bracketMatching, HighlightStyle, syntaxHighlighting } from '@codemirror/language';
 import { lintGutter, setDiagnostics, type Diagnostic as Mark } from '@codemirror/lint';
 import { EditorState } from '@codemirror/state';
-import { drawSelection, EditorView, highlightActiveLine, highlightSpecialChars, keymap, lineNumbers } from '@codemirror/view';
+import {
+  drawSelection,
+  EditorView,
+  highlightActiveLine,
+  highlightSpecialChars,
+  keymap,
+  lineNumbers,
+} from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import { useEffect, useRef } from 'react';
 import type { Diagnostic } from '../api/types';
@@ -14,22 +26,49 @@ import { completions, type Known } from './completion';
 import { rangeOfStep, spotAt } from './places';
 
 const look = EditorView.theme({
-  '&': { color: 'var(--text)', backgroundColor: 'var(--surface)', fontSize: '13px', height: '100%' },
+  '&': {
+    color: 'var(--text)',
+    backgroundColor: 'var(--surface)',
+    fontSize: '13px',
+    height: '100%',
+  },
   '&.cm-focused': { outline: '2px solid var(--focus)', outlineOffset: '-2px' },
   '.cm-scroller': { fontFamily: 'var(--mono)', lineHeight: '1.55' },
   '.cm-content': { caretColor: 'var(--text)' },
   '.cm-cursor': { borderLeftColor: 'var(--text)' },
-  '.cm-gutters': { backgroundColor: 'var(--raised)', color: 'var(--muted)', borderRight: '1px solid var(--line)' },
+  '.cm-gutters': {
+    backgroundColor: 'var(--raised)',
+    color: 'var(--muted)',
+    borderRight: '1px solid var(--line)',
+  },
   '.cm-activeLine': { backgroundColor: 'transparent', boxShadow: 'inset 2px 0 var(--accent)' },
   '.cm-activeLineGutter': { backgroundColor: 'transparent', color: 'var(--text)' },
-  '&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground': { background: 'var(--accent-soft)' },
-  '.cm-tooltip': { backgroundColor: 'var(--surface)', color: 'var(--text)', border: '1px solid var(--line)', borderRadius: '8px' },
-  '.cm-tooltip-autocomplete ul li[aria-selected]': { backgroundColor: 'var(--accent)', color: 'var(--accent-text)' },
+  '&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground':
+    { background: 'var(--accent-soft)' },
+  '.cm-tooltip': {
+    backgroundColor: 'var(--surface)',
+    color: 'var(--text)',
+    border: '1px solid var(--line)',
+    borderRadius: '8px',
+  },
+  '.cm-tooltip-autocomplete ul li[aria-selected]': {
+    backgroundColor: 'var(--accent)',
+    color: 'var(--accent-text)',
+  },
   '.cm-diagnostic-error': { borderLeftColor: 'var(--bad)' },
   '.cm-diagnostic-warning': { borderLeftColor: 'var(--warn)' },
   '.cm-lintRange-error': { backgroundImage: 'none', textDecoration: 'underline wavy var(--bad)' },
-  '.cm-lintRange-warning': { backgroundImage: 'none', textDecoration: 'underline wavy var(--warn)' },
-  '.cm-lint-marker': { content: '""', width: '8px', height: '8px', borderRadius: '4px', margin: '5px 2px' },
+  '.cm-lintRange-warning': {
+    backgroundImage: 'none',
+    textDecoration: 'underline wavy var(--warn)',
+  },
+  '.cm-lint-marker': {
+    content: '""',
+    width: '8px',
+    height: '8px',
+    borderRadius: '4px',
+    margin: '5px 2px',
+  },
   '.cm-lint-marker-error': { content: '""', background: 'var(--bad)' },
   '.cm-lint-marker-warning': { content: '""', background: 'var(--warn)' },
   '.cm-specialChar': { color: 'var(--bad)' },
@@ -46,7 +85,8 @@ const colours = HighlightStyle.define([
 export function units(text: string, characters: number): number {
   if (!/[\ud800-\udbff]/.test(text)) return characters;
   let at = 0;
-  for (let left = characters; left > 0 && at < text.length; left -= 1) at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
+  for (let left = characters; left > 0 && at < text.length; left -= 1)
+    at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
   return at;
 }
 
@@ -91,7 +131,12 @@ export function PlanEditor({ text, found, known, onChange, onStep, chosen }: Pla
           syntaxHighlighting(colours),
           autocompletion({ override: [completions(() => latest.current.known)] }),
           lintGutter(),
-          keymap.of([...closeBracketsKeymap, ...completionKeymap, ...historyKeymap, ...defaultKeymap]),
+          keymap.of([
+            ...closeBracketsKeymap,
+            ...completionKeymap,
+            ...historyKeymap,
+            ...defaultKeymap,
+          ]),
           EditorView.lineWrapping,
           EditorView.contentAttributes.of({ 'aria-label': texts.ask.editor }),
           EditorView.updateListener.of((update) => {
@@ -100,7 +145,12 @@ export function PlanEditor({ text, found, known, onChange, onStep, chosen }: Pla
             }
             if (update.selectionSet && update.view.hasFocus) {
               const index = spotAt(update.state, update.state.selection.main.head).path;
-              if (index[0] === 'steps' && typeof index[1] === 'number' && index[1] !== latest.current.chosen) latest.current.onStep?.(index[1]);
+              if (
+                index[0] === 'steps' &&
+                typeof index[1] === 'number' &&
+                index[1] !== latest.current.chosen
+              )
+                latest.current.onStep?.(index[1]);
             }
           }),
           look,
@@ -118,7 +168,10 @@ export function PlanEditor({ text, found, known, onChange, onStep, chosen }: Pla
   useEffect(() => {
     const editor = view.current;
     if (!editor || editor.state.doc.toString() === text) return;
-    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: text }, userEvent: 'set' });
+    editor.dispatch({
+      changes: { from: 0, to: editor.state.doc.length, insert: text },
+      userEvent: 'set',
+    });
   }, [text]);
 
   useEffect(() => {
@@ -132,7 +185,10 @@ export function PlanEditor({ text, found, known, onChange, onStep, chosen }: Pla
         to: Math.min(units(text, Math.max(each.place?.end ?? 0, each.place?.start ?? 0)), length),
         severity: each.severity === 'error' && !each.fixed ? 'error' : 'warning',
         source: each.code,
-        message: [each.message, each.help ?? ''].map((part) => plain(part, 500)).join('\n').trim(),
+        message: [each.message, each.help ?? '']
+          .map((part) => plain(part, 500))
+          .join('\n')
+          .trim(),
       }));
     editor.dispatch(setDiagnostics(editor.state, marks));
   }, [found, text]);
@@ -141,7 +197,11 @@ export function PlanEditor({ text, found, known, onChange, onStep, chosen }: Pla
     const editor = view.current;
     if (!editor || chosen === undefined || editor.hasFocus) return;
     const range = rangeOfStep(editor.state, chosen);
-    if (range) editor.dispatch({ selection: { anchor: range.from }, effects: EditorView.scrollIntoView(range.from, { y: 'center' }) });
+    if (range)
+      editor.dispatch({
+        selection: { anchor: range.from },
+        effects: EditorView.scrollIntoView(range.from, { y: 'center' }),
+      });
   }, [chosen]);
 
   return <div className="editor" ref={host} />;

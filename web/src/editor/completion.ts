@@ -14,14 +14,17 @@ export interface Known {
 const keysOf = (schema: Json | undefined, type: string): Completion[] => {
   const found = isObject(schema) && isObject(schema['properties']) ? schema['properties'] : {};
   return Object.entries(found).map(([label, each]) => {
-    const says = isObject(each) && typeof each['description'] === 'string' ? each['description'] : '';
+    const says =
+      isObject(each) && typeof each['description'] === 'string' ? each['description'] : '';
     return { label, type, ...(says ? { info: plain(says, 300) } : {}) };
   });
 };
 
 const wordsOf = (schema: Json | undefined): Completion[] =>
   isObject(schema) && Array.isArray(schema['enum'])
-    ? schema['enum'].filter((each): each is string => typeof each === 'string').map((label) => ({ label, type: 'enum' }))
+    ? schema['enum']
+        .filter((each): each is string => typeof each === 'string')
+        .map((label) => ({ label, type: 'enum' }))
     : [];
 
 export function completions(known: () => Known) {
@@ -48,13 +51,26 @@ export function completions(known: () => Known) {
     let options: Completion[] = [];
     if (isKey && path.length === 0) options = keysOf(schema, 'keyword');
     else if (isKey && path.length === 2) options = keysOf(stepSchema, 'keyword');
-    else if (isKey && path.length === 3 && path[2] === 'args') options = keysOf(tool()?.input_schema as Json, 'property');
-    else if (path.length === 3 && path[2] === 'tool') options = tools.map((each) => ({ label: each.name, type: 'function', info: plain(each.description, 300) }));
-    else if (path.length === 4 && path[2] === 'args') options = wordsOf(at(tool()?.input_schema as Json, `/properties/${String(path[3])}`));
+    else if (isKey && path.length === 3 && path[2] === 'args')
+      options = keysOf(tool()?.input_schema as Json, 'property');
+    else if (path.length === 3 && path[2] === 'tool')
+      options = tools.map((each) => ({
+        label: each.name,
+        type: 'function',
+        info: plain(each.description, 300),
+      }));
+    else if (path.length === 4 && path[2] === 'args')
+      options = wordsOf(at(tool()?.input_schema as Json, `/properties/${String(path[3])}`));
     else if (path.length === 3) options = wordsOf(at(stepSchema, `/properties/${String(path[2])}`));
     if (options.length === 0) return null;
     if (isQuoted) return { from: Math.min(node.from + 1, pos), options };
-    return { from: pos, options: options.map((each) => ({ ...each, apply: isKey ? `"${each.label}": ` : `"${each.label}"` })) };
+    return {
+      from: pos,
+      options: options.map((each) => ({
+        ...each,
+        apply: isKey ? `"${each.label}": ` : `"${each.label}"`,
+      })),
+    };
   };
 }
 

@@ -27,10 +27,12 @@ export function spotAt(state: EditorState, pos: number): Spot {
   const path: (string | number)[] = [];
   for (let here: SyntaxNode | null = node; here; here = here.parent) {
     const parent: SyntaxNode | null = here.parent;
-    if (parent?.name === 'Property' && here.name !== 'PropertyName') path.unshift(keyOf(state, parent));
+    if (parent?.name === 'Property' && here.name !== 'PropertyName')
+      path.unshift(keyOf(state, parent));
     if (parent?.name === 'Array' && VALUES.has(here.name)) {
       let index = 0;
-      for (let before = here.prevSibling; before; before = before.prevSibling) if (VALUES.has(before.name)) index += 1;
+      for (let before = here.prevSibling; before; before = before.prevSibling)
+        if (VALUES.has(before.name)) index += 1;
       path.unshift(index);
     }
   }
@@ -38,10 +40,16 @@ export function spotAt(state: EditorState, pos: number): Spot {
 }
 
 /** Return where the step at `index` stands in the text. */
-export function rangeOfStep(state: EditorState, index: number): { from: number; to: number } | undefined {
+export function rangeOfStep(
+  state: EditorState,
+  index: number,
+): { from: number; to: number } | undefined {
   const tree = ensureSyntaxTree(state, state.doc.length, 300) ?? syntaxTree(state);
   const root = tree.topNode.getChild('Object');
-  const steps = root?.getChildren('Property').find((each) => keyOf(state, each) === 'steps')?.getChild('Array');
+  const steps = root
+    ?.getChildren('Property')
+    .find((each) => keyOf(state, each) === 'steps')
+    ?.getChild('Array');
   const step = steps?.getChildren('Object')[index];
   return step && { from: step.from, to: step.to };
 }

@@ -43,11 +43,25 @@ const BEGINNING = { x: 16, y: 16, zoom: 0.5 };
 const HANDLES: Record<'LR' | 'TB', NodeHandle[]> = {
   LR: [
     { type: 'target', position: Position.Left, x: 0, y: NODE_HEIGHT / 2, width: 1, height: 1 },
-    { type: 'source', position: Position.Right, x: NODE_WIDTH - 1, y: NODE_HEIGHT / 2, width: 1, height: 1 },
+    {
+      type: 'source',
+      position: Position.Right,
+      x: NODE_WIDTH - 1,
+      y: NODE_HEIGHT / 2,
+      width: 1,
+      height: 1,
+    },
   ],
   TB: [
     { type: 'target', position: Position.Top, x: NODE_WIDTH / 2, y: 0, width: 1, height: 1 },
-    { type: 'source', position: Position.Bottom, x: NODE_WIDTH / 2, y: NODE_HEIGHT - 1, width: 1, height: 1 },
+    {
+      type: 'source',
+      position: Position.Bottom,
+      x: NODE_WIDTH / 2,
+      y: NODE_HEIGHT - 1,
+      width: 1,
+      height: 1,
+    },
   ],
 };
 
@@ -73,10 +87,20 @@ const StepCard = memo(function StepCard({ data }: NodeProps<StepNode>) {
   if (isChosen) classes.push('is-chosen');
   return (
     <div className={classes.join(' ')}>
-      <Handle type="target" position={direction === 'LR' ? Position.Left : Position.Top} isConnectable={false} />
+      <Handle
+        type="target"
+        position={direction === 'LR' ? Position.Left : Position.Top}
+        isConnectable={false}
+      />
       <div className="step-card-head">
         <span className="step-card-id">{plain(step.id, 40)}</span>
-        {step.problems > 0 ? <Icon name="problem" /> : run ? <Icon name={run.state} /> : step.effects !== 'read' && <Icon name="effect" />}
+        {step.problems > 0 ? (
+          <Icon name="problem" />
+        ) : run ? (
+          <Icon name={run.state} />
+        ) : (
+          step.effects !== 'read' && <Icon name="effect" />
+        )}
       </div>
       <div className="step-card-foot">
         <span className="step-card-tool">{plain(step.tool, 40)}</span>
@@ -84,10 +108,19 @@ const StepCard = memo(function StepCard({ data }: NodeProps<StepNode>) {
         {run && step.effects !== 'read' && <Icon name="effect" />}
       </div>
       {run?.items != null && run.items > 0 && (
-        <progress className="step-card-bar" max={run.items} value={run.items_done} aria-hidden="true" />
+        <progress
+          className="step-card-bar"
+          max={run.items}
+          value={run.items_done}
+          aria-hidden="true"
+        />
       )}
       <span className="visually-hidden">{spoken(data)}</span>
-      <Handle type="source" position={direction === 'LR' ? Position.Right : Position.Bottom} isConnectable={false} />
+      <Handle
+        type="source"
+        position={direction === 'LR' ? Position.Right : Position.Bottom}
+        isConnectable={false}
+      />
     </div>
   );
 });
@@ -122,7 +155,10 @@ function Flow({ graph, label, states, critical, chosen, onChoose }: PlanGraphPro
     return () => seen.disconnect();
   }, []);
   const names = useMemo(() => graph.nodes.map((each) => each.id), [graph]);
-  const pairs = useMemo(() => graph.edges.map((each): [string, string] => [each.source, each.target]), [graph]);
+  const pairs = useMemo(
+    () => graph.edges.map((each): [string, string] => [each.source, each.target]),
+    [graph],
+  );
   const layout = useLayout(names, pairs, direction);
   const onPath = useMemo(() => new Set(critical), [critical]);
   const drawn = useRef(new Map<string, StepNode>());
@@ -141,7 +177,8 @@ function Flow({ graph, label, states, critical, chosen, onChoose }: PlanGraphPro
         direction,
       };
       const held = before.get(step.id);
-      const node = held?.position === position && isSame(held.data, data) ? held : nodeOf(data, position);
+      const node =
+        held?.position === position && isSame(held.data, data) ? held : nodeOf(data, position);
       drawn.current.set(step.id, node);
       return [node];
     });
@@ -163,7 +200,8 @@ function Flow({ graph, label, states, critical, chosen, onChoose }: PlanGraphPro
         ariaLabel: texts.ask.edge(plain(each.source, 80), plain(each.target, 80)),
       };
       const held = before.get(edge.id);
-      const line = held && held.className === edge.className && held.animated === edge.animated ? held : edge;
+      const line =
+        held && held.className === edge.className && held.animated === edge.animated ? held : edge;
       lines.current.set(edge.id, line);
       return line;
     });
@@ -204,7 +242,11 @@ function Flow({ graph, label, states, critical, chosen, onChoose }: PlanGraphPro
 
 /** What has not changed stays the same object: the graph then leaves its card alone. */
 const isSame = (one: StepData, other: StepData): boolean =>
-  one.step === other.step && one.run === other.run && one.isCritical === other.isCritical && one.isChosen === other.isChosen && one.direction === other.direction;
+  one.step === other.step &&
+  one.run === other.run &&
+  one.isCritical === other.isCritical &&
+  one.isChosen === other.isChosen &&
+  one.direction === other.direction;
 
 const nodeOf = (data: StepData, position: { x: number; y: number }): StepNode => ({
   id: data.step.id,

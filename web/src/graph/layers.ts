@@ -19,7 +19,8 @@ const MOST_DAGRE = 150;
 
 /** Place the steps in layers, each after all that it needs. */
 export function place({ id, nodes, edges, direction }: LayoutRequest): LayoutAnswer {
-  const { places, width, height } = nodes.length > MOST_DAGRE ? grid(nodes, edges, direction) : layered(nodes, edges, direction);
+  const { places, width, height } =
+    nodes.length > MOST_DAGRE ? grid(nodes, edges, direction) : layered(nodes, edges, direction);
   return { id, places, width, height };
 }
 
@@ -62,7 +63,10 @@ function grid(nodes: string[], edges: [string, string][], direction: 'LR' | 'TB'
   const ready = nodes.filter((name) => open.get(name) === 0);
   for (let at = 0; at < ready.length; at += 1) {
     const name = ready[at] as string;
-    layer.set(name, Math.max(-1, ...(before.get(name) ?? []).map((each) => layer.get(each) ?? 0)) + 1);
+    layer.set(
+      name,
+      Math.max(-1, ...(before.get(name) ?? []).map((each) => layer.get(each) ?? 0)) + 1,
+    );
     for (const next of after.get(name) ?? []) {
       const left = (open.get(next) ?? 0) - 1;
       open.set(next, left);
@@ -80,7 +84,15 @@ function grid(nodes: string[], edges: [string, string][], direction: 'LR' | 'TB'
   let column = 0;
   for (const each of layers) {
     if (!each) continue;
-    const wanted = new Map(each.map((name, at) => [name, mean((before.get(name) ?? []).map((b) => rank.get(b) ?? 0), at)]));
+    const wanted = new Map(
+      each.map((name, at) => [
+        name,
+        mean(
+          (before.get(name) ?? []).map((b) => rank.get(b) ?? 0),
+          at,
+        ),
+      ]),
+    );
     each.sort((one, other) => (wanted.get(one) ?? 0) - (wanted.get(other) ?? 0));
     const height = Math.min(rows, each.length);
     each.forEach((name, at) => {
@@ -92,7 +104,9 @@ function grid(nodes: string[], edges: [string, string][], direction: 'LR' | 'TB'
     column += Math.ceil(each.length / rows);
   }
   const size = [column * along, Math.min(rows, widest) * across] as const;
-  return direction === 'LR' ? { places, width: size[0], height: size[1] } : { places, width: size[1], height: size[0] };
+  return direction === 'LR'
+    ? { places, width: size[0], height: size[1] }
+    : { places, width: size[1], height: size[0] };
 }
 
 const mean = (numbers: number[], otherwise: number): number =>

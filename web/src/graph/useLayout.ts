@@ -43,7 +43,11 @@ function ask(request: Omit<LayoutRequest, 'id'>, then: (answer: LayoutAnswer) =>
 }
 
 /** Return the places of the steps once the worker has them; the former ones until then. */
-export function useLayout(nodes: string[], edges: [string, string][], direction: 'LR' | 'TB'): LayoutAnswer | undefined {
+export function useLayout(
+  nodes: string[],
+  edges: [string, string][],
+  direction: 'LR' | 'TB',
+): LayoutAnswer | undefined {
   const [answer, setAnswer] = useState<LayoutAnswer>();
   const key = JSON.stringify([nodes, edges, direction]);
   useEffect(() => {

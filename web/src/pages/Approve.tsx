@@ -42,13 +42,19 @@ export function Approve({ id }: { id: string }) {
     <>
       {calls.length > 0 && later.length > 0 && <h2>{words.others}</h2>}
       {later.map((each) => (
-        <EffectCard key={each.step} effect={each} flows={run.flows.filter((flow) => flow.step === each.step)} tools={toolsOf(run)} />
+        <EffectCard
+          key={each.step}
+          effect={each}
+          flows={run.flows.filter((flow) => flow.step === each.step)}
+          tools={toolsOf(run)}
+        />
       ))}
       <section className="pane graph-pane short">
         <PlanGraph graph={run.graph} states={view.steps} label={texts.ask.graph} />
       </section>
       <p className="muted small">
-        {words.digest} <code className="digest">
+        {words.digest}{' '}
+        <code className="digest">
           <Exact text={shown} whole />
         </code>
       </p>
@@ -63,13 +69,19 @@ export function Approve({ id }: { id: string }) {
       <p className="lead">
         <Exact text={run.line.question} most={400} />
       </p>
-      {isOpen && <p className="notice warn">{words.intro(texts.common.calls(run.effects.reduce((sum, each) => sum + each.calls, 0)))}</p>}
+      {isOpen && (
+        <p className="notice warn">
+          {words.intro(texts.common.calls(run.effects.reduce((sum, each) => sum + each.calls, 0)))}
+        </p>
+      )}
       {isReading && (
         <p className="notice info" role="status">
           {words.reading}
         </p>
       )}
-      {calls.length > 0 && <p className="notice warn">{words.values(texts.common.calls(calls.length))}</p>}
+      {calls.length > 0 && (
+        <p className="notice warn">{words.values(texts.common.calls(calls.length))}</p>
+      )}
       <RunNote run={run} />
       <Decisions run={run} />
       <Replanned run={run} />
@@ -100,7 +112,8 @@ export function Approve({ id }: { id: string }) {
   );
 }
 
-const toolsOf = (run: RunOut): Map<string, string> => new Map(run.graph.nodes.map((each) => [each.id, each.tool]));
+const toolsOf = (run: RunOut): Map<string, string> =>
+  new Map(run.graph.nodes.map((each) => [each.id, each.tool]));
 
 export function Decisions({ run }: { run: RunOut }) {
   if (run.decisions.length === 0) return null;
@@ -108,7 +121,10 @@ export function Decisions({ run }: { run: RunOut }) {
     <ul className="decisions">
       {run.decisions.map((each, at) => (
         <li key={at}>
-          <span className="chip">{texts.decisionKinds[each.kind] ?? <Exact text={each.kind} most={80} />}</span> {each.step !== null && <Exact text={each.step} most={80} />}{' '}
+          <span className="chip">
+            {texts.decisionKinds[each.kind] ?? <Exact text={each.kind} most={80} />}
+          </span>{' '}
+          {each.step !== null && <Exact text={each.step} most={80} />}{' '}
           {each.by && (
             <span>
               {words.who} <Exact text={each.by} most={80} />,
@@ -126,10 +142,20 @@ export function Decisions({ run }: { run: RunOut }) {
   );
 }
 
-function EffectCard({ effect, flows, tools }: { effect: Effect; flows: Flow[]; tools: Map<string, string> }) {
+function EffectCard({
+  effect,
+  flows,
+  tools,
+}: {
+  effect: Effect;
+  flows: Flow[];
+  tools: Map<string, string>;
+}) {
   const isBad = effect.effects === 'destructive' || effect.effects === 'unknown';
   const look = lookalikes([effect.step, effect.tool, JSON.stringify(effect.args)].join(' '));
-  const warnings = [...new Set([...effect.warnings, ...look.map((each) => `${words.lookalike}: ${each}`)])];
+  const warnings = [
+    ...new Set([...effect.warnings, ...look.map((each) => `${words.lookalike}: ${each}`)]),
+  ];
   const rows: [string, Json][] = Object.entries(effect.args as Record<string, Json>);
   return (
     <section className={`effect ${isBad ? 'bad' : 'warn'}`} aria-label={plain(effect.step)}>
@@ -137,7 +163,9 @@ function EffectCard({ effect, flows, tools }: { effect: Effect; flows: Flow[]; t
         <h2>
           <Exact text={effect.step} whole />
         </h2>
-        <span className={`chip ${isBad ? 'bad' : 'warn'}`}>{words.effectKinds[effect.effects] ?? <Exact text={effect.effects} most={80} />}</span>
+        <span className={`chip ${isBad ? 'bad' : 'warn'}`}>
+          {words.effectKinds[effect.effects] ?? <Exact text={effect.effects} most={80} />}
+        </span>
       </div>
       <p>
         <code>
@@ -147,13 +175,19 @@ function EffectCard({ effect, flows, tools }: { effect: Effect; flows: Flow[]; t
         {effect.for_each !== null && (
           <>
             {' '}
-            · {texts.ask.forEach} <code><Exact text={effect.for_each_shown ?? textOf(effect.for_each as Json)} whole /></code>
+            · {texts.ask.forEach}{' '}
+            <code>
+              <Exact text={effect.for_each_shown ?? textOf(effect.for_each as Json)} whole />
+            </code>
           </>
         )}
         {effect.when_shown !== null && (
           <>
             {' '}
-            · {words.conditional} <code><Exact text={effect.when_shown} whole /></code>
+            · {words.conditional}{' '}
+            <code>
+              <Exact text={effect.when_shown} whole />
+            </code>
           </>
         )}
       </p>
@@ -162,8 +196,15 @@ function EffectCard({ effect, flows, tools }: { effect: Effect; flows: Flow[]; t
           <Exact text={each} whole />
         </p>
       ))}
-      {warnings.length > MOST_WARNINGS && <p className="notice bad">{words.moreWarnings(warnings.length - MOST_WARNINGS)}</p>}
-      <div className="scroll-x" tabIndex={0} role="region" aria-label={`${texts.ask.args}: ${plain(effect.step)}`}>
+      {warnings.length > MOST_WARNINGS && (
+        <p className="notice bad">{words.moreWarnings(warnings.length - MOST_WARNINGS)}</p>
+      )}
+      <div
+        className="scroll-x"
+        tabIndex={0}
+        role="region"
+        aria-label={`${texts.ask.args}: ${plain(effect.step)}`}
+      >
         <table className="as-cards">
           <thead>
             <tr>
@@ -175,7 +216,14 @@ function EffectCard({ effect, flows, tools }: { effect: Effect; flows: Flow[]; t
           </thead>
           <tbody>
             {rows.map(([name, value]) => (
-              <ArgumentRow key={name} name={name} value={value} shown={shownOf(effect.shown, name)} tools={tools} flow={flows.find((each) => isAt(each.pointer, name))} />
+              <ArgumentRow
+                key={name}
+                name={name}
+                value={value}
+                shown={shownOf(effect.shown, name)}
+                tools={tools}
+                flow={flows.find((each) => isAt(each.pointer, name))}
+              />
             ))}
           </tbody>
         </table>
@@ -191,11 +239,29 @@ const isAt = (pointer: string, name: string): boolean => {
 };
 
 /** The exact text of an argument: the server writes it, since numbers of a browser are not exact. */
-const shownOf = (shown: Record<string, string>, name: string): string => (Object.hasOwn(shown, name) ? (shown[name] ?? '') : '');
+const shownOf = (shown: Record<string, string>, name: string): string =>
+  Object.hasOwn(shown, name) ? (shown[name] ?? '') : '';
 
-function ArgumentRow({ name, value, shown, tools, flow }: { name: string; value: Json; shown: string; tools: Map<string, string>; flow: Flow | undefined }) {
+function ArgumentRow({
+  name,
+  value,
+  shown,
+  tools,
+  flow,
+}: {
+  name: string;
+  value: Json;
+  shown: string;
+  tools: Map<string, string>;
+  flow: Flow | undefined;
+}) {
   const refs = refsOf(value);
-  const source = flow && flow.sources.length > 0 ? flow.sources.map((each) => `${each.step}${each.path} (${each.tool})`).join(', ') : refs.map((each) => (tools.has(each) ? `${each} (${tools.get(each) ?? ''})` : each)).join(', ');
+  const source =
+    flow && flow.sources.length > 0
+      ? flow.sources.map((each) => `${each.step}${each.path} (${each.tool})`).join(', ')
+      : refs
+          .map((each) => (tools.has(each) ? `${each} (${tools.get(each) ?? ''})` : each))
+          .join(', ');
   return (
     <tr>
       <th scope="row">
@@ -218,7 +284,8 @@ function ArgumentRow({ name, value, shown, tools, flow }: { name: string; value:
         )}
         {flow && flow.verdict !== 'allow' && (
           <div className="small">
-            {words.verdicts[flow.verdict]} <span className="muted">({words.needs(flow.needs)})</span>
+            {words.verdicts[flow.verdict]}{' '}
+            <span className="muted">({words.needs(flow.needs)})</span>
           </div>
         )}
       </td>
@@ -245,17 +312,28 @@ function Decide({ run, digest }: { run: RunOut; digest: string }) {
       if (kind === 'approve') go(href(['runs', run.line.run]));
     },
     onError: (error) => {
-      if (error instanceof ApiError) void queries.invalidateQueries({ queryKey: ['run', run.line.run] });
+      if (error instanceof ApiError)
+        void queries.invalidateQueries({ queryKey: ['run', run.line.run] });
     },
   });
   return (
     <section className="decide" aria-label={words.title}>
       {decide.error && <Trouble error={decide.error} />}
       <div className="row">
-        <button type="button" className="primary" disabled={decide.isPending} onClick={() => decide.mutate('approve')}>
+        <button
+          type="button"
+          className="primary"
+          disabled={decide.isPending}
+          onClick={() => decide.mutate('approve')}
+        >
           {words.approve}
         </button>
-        <button type="button" aria-expanded={isRefusing} disabled={decide.isPending} onClick={() => setRefusing(!isRefusing)}>
+        <button
+          type="button"
+          aria-expanded={isRefusing}
+          disabled={decide.isPending}
+          onClick={() => setRefusing(!isRefusing)}
+        >
           {words.refuse} …
         </button>
       </div>

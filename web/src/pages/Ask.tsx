@@ -31,7 +31,12 @@ export function Ask({ id, params }: { id: string | undefined; params: URLSearchP
       {!draft.proposed && draft.text === null && !asking.isPending && <Start onAsk={asking.ask} />}
       {asking.isPending && <Planning steps={asking.steps} onStop={asking.stop} />}
       {!asking.isPending && draft.proposed?.clarification && (
-        <Clarify found={draft.proposed.clarification} reason={draft.proposed.reason} question={draft.proposed.question} onAsk={asking.ask} />
+        <Clarify
+          found={draft.proposed.clarification}
+          reason={draft.proposed.reason}
+          question={draft.proposed.question}
+          onAsk={asking.ask}
+        />
       )}
       {!asking.isPending && outcome === 'refusal' && draft.proposed && (
         <section className="notice warn">
@@ -41,7 +46,9 @@ export function Ask({ id, params }: { id: string | undefined; params: URLSearchP
           </p>
         </section>
       )}
-      {!asking.isPending && plan.checked && <PlanView draft={draft} change={change} plan={plan} params={params} />}
+      {!asking.isPending && plan.checked && (
+        <PlanView draft={draft} change={change} plan={plan} params={params} />
+      )}
     </div>
   );
 }
@@ -63,12 +70,18 @@ function useAsking(draft: Draft, change: (changes: Partial<Draft>) => void): Ask
       stopper.current = new AbortController();
       setSteps([]);
       prepareGraph();
-      const add = (step: NodeData): void => setSteps((before) => [...before.filter((each) => each.id !== step.id), step]);
-      return client.plan({ question, conversation: draft.conversation }, add, stopper.current.signal);
+      const add = (step: NodeData): void =>
+        setSteps((before) => [...before.filter((each) => each.id !== step.id), step]);
+      return client.plan(
+        { question, conversation: draft.conversation },
+        add,
+        stopper.current.signal,
+      );
     },
     onSuccess: (proposed, question) => {
       const before = draft.proposed?.question;
-      const earlier = before && before !== question ? [...draft.earlier, before].slice(-20) : draft.earlier;
+      const earlier =
+        before && before !== question ? [...draft.earlier, before].slice(-20) : draft.earlier;
       change({ proposed, text: null, question, earlier });
       setParams({ step: undefined });
     },
@@ -89,7 +102,15 @@ function useAsking(draft: Draft, change: (changes: Partial<Draft>) => void): Ask
   };
 }
 
-function QuestionForm({ draft, change, asking }: { draft: Draft; change: (changes: Partial<Draft>) => void; asking: Asking }) {
+function QuestionForm({
+  draft,
+  change,
+  asking,
+}: {
+  draft: Draft;
+  change: (changes: Partial<Draft>) => void;
+  asking: Asking;
+}) {
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     asking.ask(draft.question);
@@ -100,17 +121,25 @@ function QuestionForm({ draft, change, asking }: { draft: Draft; change: (change
         <label className="grow">
           <span className="field-name">{texts.ask.question}</span>
           <textarea
-            rows={Math.min(6, Math.max(1, Math.ceil(draft.question.length / 90), draft.question.split('\n').length))}
+            rows={Math.min(
+              6,
+              Math.max(1, Math.ceil(draft.question.length / 90), draft.question.split('\n').length),
+            )}
             value={draft.question}
             maxLength={20_000}
             placeholder={texts.ask.placeholder}
             onChange={(event) => change({ question: event.target.value })}
             onKeyDown={(event) => {
-              if (event.key === 'Enter' && !event.shiftKey && !event.nativeEvent.isComposing) submit(event);
+              if (event.key === 'Enter' && !event.shiftKey && !event.nativeEvent.isComposing)
+                submit(event);
             }}
           />
         </label>
-        <button type="submit" className="primary" disabled={asking.isPending || draft.question.trim() === ''}>
+        <button
+          type="submit"
+          className="primary"
+          disabled={asking.isPending || draft.question.trim() === ''}
+        >
           {texts.ask.plan}
         </button>
       </div>
@@ -197,7 +226,17 @@ function graphOf(steps: NodeData[]): GraphData {
   return { nodes: steps, edges, layers: [] };
 }
 
-function Clarify({ found, reason, question, onAsk }: { found: Clarification; reason: string; question: string; onAsk: (question: string) => void }) {
+function Clarify({
+  found,
+  reason,
+  question,
+  onAsk,
+}: {
+  found: Clarification;
+  reason: string;
+  question: string;
+  onAsk: (question: string) => void;
+}) {
   return (
     <section className="notice info clarify" aria-label={texts.ask.clarify}>
       <h2>{texts.ask.clarify}</h2>
@@ -215,13 +254,15 @@ function Clarify({ found, reason, question, onAsk }: { found: Clarification; rea
         </p>
       )}
       <ul className="choices">
-        {[...found.options, ...found.examples.filter((each) => each !== question)].map((each, at) => (
-          <li key={at}>
-            <button type="button" className="choice" onClick={() => onAsk(each)}>
-              <Exact text={each} most={300} />
-            </button>
-          </li>
-        ))}
+        {[...found.options, ...found.examples.filter((each) => each !== question)].map(
+          (each, at) => (
+            <li key={at}>
+              <button type="button" className="choice" onClick={() => onAsk(each)}>
+                <Exact text={each} most={300} />
+              </button>
+            </li>
+          ),
+        )}
       </ul>
     </section>
   );
@@ -273,9 +314,15 @@ function PlanView({ draft, change, plan, params }: PlanViewProps) {
   const schema = useQuery({ queryKey: ['schema'], queryFn: client.schema, staleTime: Infinity });
   const chosen = params.get('step') ?? undefined;
   const choose = (step: string | undefined): void => setParams({ step });
-  const steps = useMemo(() => readPlan(parseText(text).document).steps.map((each) => each.id), [text]);
+  const steps = useMemo(
+    () => readPlan(parseText(text).document).steps.map((each) => each.id),
+    [text],
+  );
   const index = chosen === undefined ? -1 : steps.indexOf(chosen);
-  const known = useMemo(() => ({ schema: (schema.data ?? null) as never, tools: tools.data?.tools ?? [] }), [schema.data, tools.data]);
+  const known = useMemo(
+    () => ({ schema: (schema.data ?? null) as never, tools: tools.data?.tools ?? [] }),
+    [schema.data, tools.data],
+  );
   const running = useRunning(draft, plan);
   if (!checked) return null;
   return (
@@ -285,7 +332,13 @@ function PlanView({ draft, change, plan, params }: PlanViewProps) {
       {plan.error && <Trouble error={plan.error} />}
       <div className="split">
         <section className="pane graph-pane">
-          <PlanGraph graph={checked.graph} label={texts.ask.graph} chosen={chosen} onChoose={choose} critical={checked.forecast?.critical_path} />
+          <PlanGraph
+            graph={checked.graph}
+            label={texts.ask.graph}
+            chosen={chosen}
+            onChoose={choose}
+            critical={checked.forecast?.critical_path}
+          />
         </section>
         <section className="pane side-pane">
           <AskPanel
@@ -300,7 +353,9 @@ function PlanView({ draft, change, plan, params }: PlanViewProps) {
                 found={plan.isChecking ? [] : checked.diagnostics}
                 known={known}
                 chosen={index < 0 ? undefined : index}
-                onChange={(edited) => change({ text: edited === draft.proposed?.checked?.text ? null : edited })}
+                onChange={(edited) =>
+                  change({ text: edited === draft.proposed?.checked?.text ? null : edited })
+                }
                 onStep={(at) => choose(steps[at])}
               />
             }
@@ -319,7 +374,13 @@ function useRunning(draft: Draft, plan: PlanState) {
       const digest = checked.digest ?? '';
       const run = names.current.get(digest) ?? newId(16);
       names.current.set(digest, run);
-      return client.run({ text: checked.text, digest, approve: false, values: checked.by_values, run });
+      return client.run({
+        text: checked.text,
+        digest,
+        approve: false,
+        values: checked.by_values,
+        run,
+      });
     },
     onSuccess: (line) => {
       names.current.delete(line.digest);
@@ -329,19 +390,40 @@ function useRunning(draft: Draft, plan: PlanState) {
   });
 }
 
-function PlanBar({ draft, change, plan, running }: Omit<PlanViewProps, 'params'> & { running: ReturnType<typeof useRunning> }) {
+function PlanBar({
+  draft,
+  change,
+  plan,
+  running,
+}: Omit<PlanViewProps, 'params'> & { running: ReturnType<typeof useRunning> }) {
   const { checked, isChecking, jsonError } = plan;
   if (!checked) return null;
-  const errors = checked.diagnostics.filter((each) => each.severity === 'error' && !each.fixed).length;
-  const canRun = checked.valid && checked.digest !== null && !isChecking && jsonError === undefined && !plan.error;
-  const status = jsonError !== undefined ? `${texts.ask.notJson}: ${jsonError}` : isChecking ? texts.ask.checking : checked.valid ? texts.ask.valid : texts.ask.invalid(Math.max(errors, 1));
+  const errors = checked.diagnostics.filter(
+    (each) => each.severity === 'error' && !each.fixed,
+  ).length;
+  const canRun =
+    checked.valid &&
+    checked.digest !== null &&
+    !isChecking &&
+    jsonError === undefined &&
+    !plan.error;
+  const status =
+    jsonError !== undefined
+      ? `${texts.ask.notJson}: ${jsonError}`
+      : isChecking
+        ? texts.ask.checking
+        : checked.valid
+          ? texts.ask.valid
+          : texts.ask.invalid(Math.max(errors, 1));
   return (
     <div className="plan-bar">
       <h2 className="visually-hidden">{texts.ask.plan}</h2>
       <p role="status" className={canRun ? 'verdict ok' : isChecking ? 'verdict' : 'verdict bad'}>
         <Exact text={status} most={200} />
       </p>
-      {checked.effects.length > 0 && <span className="chip warn">{texts.ask.effects(checked.effects.length)}</span>}
+      {checked.effects.length > 0 && (
+        <span className="chip warn">{texts.ask.effects(checked.effects.length)}</span>
+      )}
       {draft.text !== null && draft.proposed !== null && (
         <span className="muted small">
           {texts.ask.changed}{' '}
@@ -351,8 +433,17 @@ function PlanBar({ draft, change, plan, running }: Omit<PlanViewProps, 'params'>
         </span>
       )}
       <span className="grow" />
-      <button type="button" className="primary" disabled={!canRun || running.isPending} onClick={() => running.mutate(checked)}>
-        {running.isPending ? texts.ask.starting : checked.needs_approval ? texts.ask.review : texts.ask.run}
+      <button
+        type="button"
+        className="primary"
+        disabled={!canRun || running.isPending}
+        onClick={() => running.mutate(checked)}
+      >
+        {running.isPending
+          ? texts.ask.starting
+          : checked.needs_approval
+            ? texts.ask.review
+            : texts.ask.run}
       </button>
     </div>
   );

@@ -27,17 +27,27 @@ export function AskPanel({ checked, plan, chosen, onChoose, tab, editor }: AskPa
   const fallback: Tab = !checked.valid ? 'problems' : 'understood';
   const value = tabs.find((each) => each === tab) ?? fallback;
   return (
-    <Tabs.Root className="tabs fill" value={value} onValueChange={(next) => setParams({ tab: next })}>
+    <Tabs.Root
+      className="tabs fill"
+      value={value}
+      onValueChange={(next) => setParams({ tab: next })}
+    >
       <Tabs.List className="tab-list" aria-label={texts.ask.plan}>
         {tabs.map((each) => (
           <Tabs.Trigger key={each} value={each} className="tab">
             {texts.ask.tabs[each]}
-            {each === 'problems' && problems > 0 && <span className={`count ${checked.valid ? '' : 'bad'}`}>{problems}</span>}
+            {each === 'problems' && problems > 0 && (
+              <span className={`count ${checked.valid ? '' : 'bad'}`}>{problems}</span>
+            )}
           </Tabs.Trigger>
         ))}
       </Tabs.List>
       <Tabs.Content value="understood" className="tab-body">
-        <UnderstoodView found={checked.understood} plan={checked.plan as Json} onChoose={onChoose} />
+        <UnderstoodView
+          found={checked.understood}
+          plan={checked.plan as Json}
+          onChoose={onChoose}
+        />
       </Tabs.Content>
       <Tabs.Content value="step" className="tab-body">
         <StepView plan={checked.plan as Json} step={chosen} checked={checked} />
@@ -51,18 +61,35 @@ export function AskPanel({ checked, plan, chosen, onChoose, tab, editor }: AskPa
             {texts.ask.notJson}: <Exact text={plan.jsonError} />
           </p>
         )}
-        <Problems found={checked.diagnostics} onChoose={(found) => onChoose(found.step ?? undefined)} />
+        <Problems
+          found={checked.diagnostics}
+          onChoose={(found) => onChoose(found.step ?? undefined)}
+        />
       </Tabs.Content>
       <Tabs.Content value="forecast" className="tab-body">
-        {checked.forecast ? <ForecastView forecast={checked.forecast} /> : <p className="muted">{texts.ask.forecast.none}</p>}
+        {checked.forecast ? (
+          <ForecastView forecast={checked.forecast} />
+        ) : (
+          <p className="muted">{texts.ask.forecast.none}</p>
+        )}
       </Tabs.Content>
     </Tabs.Root>
   );
 }
 
-function UnderstoodView({ found, plan, onChoose }: { found: UnderstoodOut[]; plan: Json; onChoose: (step: string) => void }) {
+function UnderstoodView({
+  found,
+  plan,
+  onChoose,
+}: {
+  found: UnderstoodOut[];
+  plan: Json;
+  onChoose: (step: string) => void;
+}) {
   const noted = at(plan, '/metadata/notes');
-  const notes = Array.isArray(noted) ? noted.filter((each): each is string => typeof each === 'string') : [];
+  const notes = Array.isArray(noted)
+    ? noted.filter((each): each is string => typeof each === 'string')
+    : [];
   const words = found.filter((each) => each.text !== null);
   return (
     <>
@@ -86,12 +113,19 @@ function UnderstoodView({ found, plan, onChoose }: { found: UnderstoodOut[]; pla
                 </td>
                 <td>
                   {each.step !== null && (
-                    <button type="button" className="link" onClick={() => onChoose(each.step ?? '')}>
+                    <button
+                      type="button"
+                      className="link"
+                      onClick={() => onChoose(each.step ?? '')}
+                    >
                       <Exact text={each.step} most={60} />
                     </button>
                   )}{' '}
                   <code>
-                    <Exact text={`${each.argument ?? ''} = ${textOf(at(plan, each.pointer))}`} most={160} />
+                    <Exact
+                      text={`${each.argument ?? ''} = ${textOf(at(plan, each.pointer))}`}
+                      most={160}
+                    />
                   </code>
                 </td>
               </tr>
@@ -115,7 +149,15 @@ function UnderstoodView({ found, plan, onChoose }: { found: UnderstoodOut[]; pla
   );
 }
 
-export function StepView({ plan, step: id, checked }: { plan: Json; step: string | undefined; checked?: CheckedPlan }) {
+export function StepView({
+  plan,
+  step: id,
+  checked,
+}: {
+  plan: Json;
+  step: string | undefined;
+  checked?: CheckedPlan;
+}) {
   const step = readPlan(plan).steps.find((each) => each.id === id);
   if (step === undefined) return <p className="muted">{texts.ask.stepNone}</p>;
   const node = checked?.graph.nodes.find((each) => each.id === id);
@@ -130,7 +172,9 @@ export function StepView({ plan, step: id, checked }: { plan: Json; step: string
         <code>
           <Exact text={step.tool} most={120} />
         </code>{' '}
-        {node && node.effects !== 'read' && <span className="chip warn">{texts.approve.effectKinds[node.effects]}</span>}
+        {node && node.effects !== 'read' && (
+          <span className="chip warn">{texts.approve.effectKinds[node.effects]}</span>
+        )}
       </p>
       {step.thought !== undefined && (
         <p className="muted">
@@ -141,12 +185,18 @@ export function StepView({ plan, step: id, checked }: { plan: Json; step: string
       <Args args={step.args} label={texts.ask.args} />
       {step.forEach !== undefined && (
         <p>
-          {texts.ask.forEach} <code><Exact text={textOf(step.forEach)} /></code>
+          {texts.ask.forEach}{' '}
+          <code>
+            <Exact text={textOf(step.forEach)} />
+          </code>
         </p>
       )}
       {when !== undefined && (
         <p>
-          {texts.ask.when} <code><Exact text={node?.when_shown ?? textOf(when)} whole /></code>
+          {texts.ask.when}{' '}
+          <code>
+            <Exact text={node?.when_shown ?? textOf(when)} whole />
+          </code>
         </p>
       )}
       {step.needs.length > 0 && (
@@ -161,7 +211,10 @@ export function StepView({ plan, step: id, checked }: { plan: Json; step: string
 
 function ForecastView({ forecast }: { forecast: Forecast }) {
   const words = texts.ask.forecast;
-  const calls = forecast.calls_least === forecast.calls_most ? `${forecast.calls_most}` : `${forecast.calls_least} – ${forecast.calls_most}`;
+  const calls =
+    forecast.calls_least === forecast.calls_most
+      ? `${forecast.calls_most}`
+      : `${forecast.calls_least} – ${forecast.calls_most}`;
   const rows: [string, string][] = [
     [words.expected, seconds(forecast.expected_s)],
     [words.p90, seconds(forecast.p90_s)],
@@ -169,7 +222,8 @@ function ForecastView({ forecast }: { forecast: Forecast }) {
     [words.effects, String(forecast.effect_calls_most)],
     [words.path, forecast.critical_path.join(' → ')],
   ];
-  if (forecast.unknown_tools.length > 0) rows.push([words.unknown, forecast.unknown_tools.join(', ')]);
+  if (forecast.unknown_tools.length > 0)
+    rows.push([words.unknown, forecast.unknown_tools.join(', ')]);
   return (
     <table className="facts">
       <tbody>

@@ -20,7 +20,15 @@ const byStep = (calls: Call[]): [string, Call[]][] => {
 };
 
 /** The calls of a run that wait. What is decided names their digests: it is about these values and no others. */
-export function WaitingCalls({ run, calls, children }: { run: RunOut; calls: Call[]; children: ReactNode }) {
+export function WaitingCalls({
+  run,
+  calls,
+  children,
+}: {
+  run: RunOut;
+  calls: Call[];
+  children: ReactNode;
+}) {
   const [whole, setWhole] = useState<ReadonlySet<string>>(new Set());
   const steps = byStep(calls);
   const isAllSeen = steps.every(([step, own]) => own.length <= MOST_SHOWN || whole.has(step));
@@ -39,7 +47,13 @@ export function WaitingCalls({ run, calls, children }: { run: RunOut; calls: Cal
       {children}
       <section className="decide" aria-label={words.title}>
         {!isAllSeen && <p>{words.seeAll}</p>}
-        <Consent run={run} calls={calls} name="" isReady={isAllSeen} words={{ allow: words.allowAll(calls.length), deny: words.denyAll }} />
+        <Consent
+          run={run}
+          calls={calls}
+          name=""
+          isReady={isAllSeen}
+          words={{ allow: words.allowAll(calls.length), deny: words.denyAll }}
+        />
       </section>
     </>
   );
@@ -66,7 +80,9 @@ function StepCalls({ run, calls, isWhole, showWhole, isOnly }: StepCallsProps) {
         <h2>
           <Exact text={first.step} whole />
         </h2>
-        <span className={`chip ${isBad ? 'bad' : 'warn'}`}>{words.effectKinds[first.effects] ?? <Exact text={first.effects} most={80} />}</span>
+        <span className={`chip ${isBad ? 'bad' : 'warn'}`}>
+          {words.effectKinds[first.effects] ?? <Exact text={first.effects} most={80} />}
+        </span>
       </div>
       <p>
         <code>
@@ -79,8 +95,15 @@ function StepCalls({ run, calls, isWhole, showWhole, isOnly }: StepCallsProps) {
           <Exact text={each} whole />
         </p>
       ))}
-      {warnings.length > MOST_WARNINGS && <p className="notice bad">{words.moreWarnings(warnings.length - MOST_WARNINGS)}</p>}
-      <div className="scroll-x" tabIndex={0} role="region" aria-label={`${texts.ask.args}: ${plain(first.step)}`}>
+      {warnings.length > MOST_WARNINGS && (
+        <p className="notice bad">{words.moreWarnings(warnings.length - MOST_WARNINGS)}</p>
+      )}
+      <div
+        className="scroll-x"
+        tabIndex={0}
+        role="region"
+        aria-label={`${texts.ask.args}: ${plain(first.step)}`}
+      >
         <table className="calls as-cards">
           <thead>
             <tr>
@@ -88,7 +111,9 @@ function StepCalls({ run, calls, isWhole, showWhole, isOnly }: StepCallsProps) {
               {names.map((name) => (
                 <th key={name} scope="col">
                   <Exact text={name} whole />
-                  <OriginNote origin={Object.hasOwn(first.origins, name) ? first.origins[name] : undefined} />
+                  <OriginNote
+                    origin={Object.hasOwn(first.origins, name) ? first.origins[name] : undefined}
+                  />
                 </th>
               ))}
             </tr>
@@ -99,7 +124,11 @@ function StepCalls({ run, calls, isWhole, showWhole, isOnly }: StepCallsProps) {
                 {each.item !== null && <th scope="row">{each.item + 1}</th>}
                 {names.map((name) => (
                   <td key={name} className="exact-value" data-name={plain(name)}>
-                    {Object.hasOwn(each.shown, name) ? <Exact text={each.shown[name] ?? ''} whole /> : <span className="muted">{words.absent}</span>}
+                    {Object.hasOwn(each.shown, name) ? (
+                      <Exact text={each.shown[name] ?? ''} whole />
+                    ) : (
+                      <span className="muted">{words.absent}</span>
+                    )}
                   </td>
                 ))}
               </tr>
@@ -110,7 +139,10 @@ function StepCalls({ run, calls, isWhole, showWhole, isOnly }: StepCallsProps) {
       {Object.entries(first.choices).map(([place, origin]) => (
         <div key={place} className="row small">
           <span>
-            {words.choice} <code><Exact text={place} whole /></code>
+            {words.choice}{' '}
+            <code>
+              <Exact text={place} whole />
+            </code>
           </span>
           <OriginNote origin={origin} />
         </div>
@@ -122,7 +154,15 @@ function StepCalls({ run, calls, isWhole, showWhole, isOnly }: StepCallsProps) {
           </button>
         </div>
       )}
-      {!isOnly && <Consent run={run} calls={calls} name={first.step} isReady={isWhole} words={{ allow: words.allowThese, deny: words.denyThese }} />}
+      {!isOnly && (
+        <Consent
+          run={run}
+          calls={calls}
+          name={first.step}
+          isReady={isWhole}
+          words={{ allow: words.allowThese, deny: words.denyThese }}
+        />
+      )}
     </section>
   );
 }
@@ -134,8 +174,12 @@ function OriginNote({ origin }: { origin: Origin | undefined }) {
   const from = sources.length > 0 ? sources : origin.refs;
   return (
     <div className="origin">
-      <span className="muted small">{from.length > 0 ? <Exact text={from.join(', ')} whole /> : words.inPlan}</span>{' '}
-      <span className={`chip ${origin.label === 'untrusted' ? 'bad' : ''}`}>{words.trust[origin.label] ?? <Exact text={origin.label} most={80} />}</span>
+      <span className="muted small">
+        {from.length > 0 ? <Exact text={from.join(', ')} whole /> : words.inPlan}
+      </span>{' '}
+      <span className={`chip ${origin.label === 'untrusted' ? 'bad' : ''}`}>
+        {words.trust[origin.label] ?? <Exact text={origin.label} most={80} />}
+      </span>
       {origin.asked && origin.needs && <span className="small">{words.needs(origin.needs)}</span>}
     </div>
   );
@@ -160,7 +204,11 @@ function Consent({ run, calls, name, isReady, words: own }: ConsentProps) {
     mutationFn: (kind: 'calls' | 'refused') => {
       const given = calls.map(({ step, item, digest }) => ({ step, item, digest }));
       const both = { calls: [], refused: [], [kind]: given };
-      return client.decide(id, { kind: 'allow', ...both, reason: kind === 'refused' ? reason : '' });
+      return client.decide(id, {
+        kind: 'allow',
+        ...both,
+        reason: kind === 'refused' ? reason : '',
+      });
     },
     onSuccess: async () => {
       remember(key, null);
@@ -173,10 +221,20 @@ function Consent({ run, calls, name, isReady, words: own }: ConsentProps) {
     <>
       {decide.error && <Trouble error={decide.error} />}
       <div className="row">
-        <button type="button" className={name === '' ? 'primary' : ''} disabled={!isReady || decide.isPending} onClick={() => decide.mutate('calls')}>
+        <button
+          type="button"
+          className={name === '' ? 'primary' : ''}
+          disabled={!isReady || decide.isPending}
+          onClick={() => decide.mutate('calls')}
+        >
           {own.allow}
         </button>
-        <button type="button" aria-expanded={isRefusing} disabled={decide.isPending} onClick={() => setRefusing(!isRefusing)}>
+        <button
+          type="button"
+          aria-expanded={isRefusing}
+          disabled={decide.isPending}
+          onClick={() => setRefusing(!isRefusing)}
+        >
           {own.deny} …
         </button>
       </div>

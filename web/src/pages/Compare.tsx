@@ -9,7 +9,10 @@ import { runQuery } from '../run/useRun';
 import { moment, seconds, texts } from '../texts';
 
 export function Compare({ before, after }: { before: string; after: string }) {
-  const difference = useQuery({ queryKey: ['diff', before, after], queryFn: () => client.runDiff(before, after) });
+  const difference = useQuery({
+    queryKey: ['diff', before, after],
+    queryFn: () => client.runDiff(before, after),
+  });
   return (
     <div className="page compare">
       <h1>{texts.runs.side}</h1>
@@ -22,7 +25,11 @@ export function Compare({ before, after }: { before: string; after: string }) {
           </div>
           <section className="pane pad">
             <h2>{texts.runs.results}</h2>
-            {difference.data.results.length === 0 ? <p className="notice ok">{texts.runs.sameResults}</p> : <Changes changes={difference.data.results} />}
+            {difference.data.results.length === 0 ? (
+              <p className="notice ok">{texts.runs.sameResults}</p>
+            ) : (
+              <Changes changes={difference.data.results} />
+            )}
           </section>
           <section className="pane pad">
             <h2>{texts.runs.differences}</h2>
@@ -57,7 +64,11 @@ function Side({ line, name }: { line: RunLine; name: string }) {
       </div>
       {run.data && (
         <div className="graph-pane short">
-          <PlanGraph graph={run.data.graph} states={run.data.steps} label={`${name}: ${texts.run.graph}`} />
+          <PlanGraph
+            graph={run.data.graph}
+            states={run.data.steps}
+            label={`${name}: ${texts.run.graph}`}
+          />
         </div>
       )}
     </section>

@@ -25,7 +25,8 @@ export function Run({ id, params }: { id: string; params: URLSearchParams }) {
   const { run, view, error, connection } = useRun(id);
   const needs = useMemo(() => {
     const found = new Map<string, string[]>();
-    for (const edge of run?.graph.edges ?? []) found.set(edge.target, [...(found.get(edge.target) ?? []), edge.source]);
+    for (const edge of run?.graph.edges ?? [])
+      found.set(edge.target, [...(found.get(edge.target) ?? []), edge.source]);
     return found;
   }, [run?.graph]);
   const critical = useMemo(() => (view ? criticalPath(view.steps, needs) : []), [view, needs]);
@@ -50,17 +51,39 @@ export function Run({ id, params }: { id: string; params: URLSearchParams }) {
       {run.error && <FailureNote failure={run.error} />}
       <div className="stacked">
         <section className="pane graph-pane">
-          <PlanGraph graph={run.graph} states={view.steps} critical={run.ended_at === null ? undefined : critical} label={words.graph} chosen={chosen} onChoose={choose} />
+          <PlanGraph
+            graph={run.graph}
+            states={view.steps}
+            critical={run.ended_at === null ? undefined : critical}
+            label={words.graph}
+            chosen={chosen}
+            onChoose={choose}
+          />
         </section>
         <section className="pane side-pane">
-          <Panel run={run} view={view} critical={critical} chosen={chosen} onChoose={choose} tab={params.get('tab') ?? (isDone ? 'result' : 'timeline')} />
+          <Panel
+            run={run}
+            view={view}
+            critical={critical}
+            chosen={chosen}
+            onChoose={choose}
+            tab={params.get('tab') ?? (isDone ? 'result' : 'timeline')}
+          />
         </section>
       </div>
     </div>
   );
 }
 
-function Head({ run, view, connection }: { run: RunOut; view: RunView; connection: keyof typeof words.connection }) {
+function Head({
+  run,
+  view,
+  connection,
+}: {
+  run: RunOut;
+  view: RunView;
+  connection: keyof typeof words.connection;
+}) {
   const steps = Object.values(view.steps);
   const done = steps.filter((each) => each.state === 'succeeded').length;
   return (
@@ -98,7 +121,8 @@ function Head({ run, view, connection }: { run: RunOut; view: RunView; connectio
 function Actions({ run }: { run: RunOut }) {
   const queries = useQueryClient();
   const decide = useMutation({
-    mutationFn: (kind: 'cancel' | 'resume' | 'replan') => client.decide(run.line.run, kind === 'replan' ? { kind, reason: '' } : { kind }),
+    mutationFn: (kind: 'cancel' | 'resume' | 'replan') =>
+      client.decide(run.line.run, kind === 'replan' ? { kind, reason: '' } : { kind }),
     onSuccess: (decided) => {
       keepReplanned(run, decided);
       void queries.invalidateQueries({ queryKey: ['run', run.line.run] });
@@ -118,7 +142,12 @@ function Actions({ run }: { run: RunOut }) {
         {(['cancel', 'resume', 'replan'] as const)
           .filter((kind) => allowed.has(kind) && !(kind === 'replan' && !run.line.question))
           .map((kind) => (
-            <button key={kind} type="button" disabled={decide.isPending} onClick={() => decide.mutate(kind)}>
+            <button
+              key={kind}
+              type="button"
+              disabled={decide.isPending}
+              onClick={() => decide.mutate(kind)}
+            >
               {words[kind]}
             </button>
           ))}
@@ -158,9 +187,18 @@ interface PanelProps {
 
 function Panel({ run, view, critical, chosen, onChoose, tab }: PanelProps) {
   const tabs = ['result', 'timeline', 'step', 'plan'] as const;
-  const names = { result: words.result, timeline: words.timeline, step: words.step, plan: texts.ask.tabs.text };
+  const names = {
+    result: words.result,
+    timeline: words.timeline,
+    step: words.step,
+    plan: texts.ask.tabs.text,
+  };
   return (
-    <Tabs.Root className="tabs fill" value={tabs.find((each) => each === tab) ?? 'timeline'} onValueChange={(next) => setParams({ tab: next })}>
+    <Tabs.Root
+      className="tabs fill"
+      value={tabs.find((each) => each === tab) ?? 'timeline'}
+      onValueChange={(next) => setParams({ tab: next })}
+    >
       <Tabs.List className="tab-list" aria-label={words.title}>
         {tabs.map((each) => (
           <Tabs.Trigger key={each} value={each} className="tab">
@@ -176,7 +214,9 @@ function Panel({ run, view, critical, chosen, onChoose, tab }: PanelProps) {
       </Tabs.Content>
       <Tabs.Content value="step" className="tab-body">
         <StepView plan={run.plan as Json} step={chosen} />
-        {chosen !== undefined && view.steps[chosen] && <StepResult run={run} step={chosen} state={view.steps[chosen]} />}
+        {chosen !== undefined && view.steps[chosen] && (
+          <StepResult run={run} step={chosen} state={view.steps[chosen]} />
+        )}
       </Tabs.Content>
       <Tabs.Content value="plan" className="tab-body">
         <pre className="plan-text" tabIndex={0} role="region" aria-label={names.plan}>
@@ -195,7 +235,8 @@ function PlanText({ plan }: { plan: Json }) {
 
 function Answer({ run }: { run: RunOut }) {
   const [said = '', ...others] = (run.answer_text ?? '').trim().split(/\n\s*\n/);
-  if (run.ended_at === null || (run.output === null && !said)) return <p className="muted">{words.noOutput}</p>;
+  if (run.ended_at === null || (run.output === null && !said))
+    return <p className="muted">{words.noOutput}</p>;
   return (
     <div className="stack">
       {said && (
@@ -243,7 +284,10 @@ function StepResult({ run, step, state }: { run: RunOut; step: string; state: St
     queryFn: () => client.step(run.line.run, step),
     placeholderData: (before) => (before?.step === step ? before : undefined),
   });
-  const times = state.started_at !== null && state.ended_at !== null ? seconds(state.ended_at - state.started_at) : null;
+  const times =
+    state.started_at !== null && state.ended_at !== null
+      ? seconds(state.ended_at - state.started_at)
+      : null;
   return (
     <div className="stack">
       <p className="row">
@@ -281,9 +325,18 @@ function StepResult({ run, step, state }: { run: RunOut; step: string; state: St
               <li key={each.item}>
                 <details>
                   <summary>
-                    {words.item(each.item)} {each.failure ? <span className="chip bad">{texts.states['failed']}</span> : <span className="chip">{texts.states['succeeded']}</span>}
+                    {words.item(each.item)}{' '}
+                    {each.failure ? (
+                      <span className="chip bad">{texts.states['failed']}</span>
+                    ) : (
+                      <span className="chip">{texts.states['succeeded']}</span>
+                    )}
                   </summary>
-                  {each.failure ? <FailureNote failure={each.failure} /> : <Result value={each.output as Json} label={words.item(each.item)} />}
+                  {each.failure ? (
+                    <FailureNote failure={each.failure} />
+                  ) : (
+                    <Result value={each.output as Json} label={words.item(each.item)} />
+                  )}
                 </details>
               </li>
             ))}

@@ -7,10 +7,26 @@ import { href, setParams } from '../router';
 import { moment, texts } from '../texts';
 
 const words = texts.runs;
-const STATES = ['running', 'waiting', 'in_doubt', 'succeeded', 'failed', 'cancelled', 'refused', 'interrupted', 'no_worker', 'parked'];
+const STATES = [
+  'running',
+  'waiting',
+  'in_doubt',
+  'succeeded',
+  'failed',
+  'cancelled',
+  'refused',
+  'interrupted',
+  'no_worker',
+  'parked',
+];
 
 export function Runs({ params }: { params: URLSearchParams }) {
-  const filter = { state: params.get('state') ?? '', tool: params.get('tool') ?? '', day: params.get('day') ?? '', text: params.get('text') ?? '' };
+  const filter = {
+    state: params.get('state') ?? '',
+    tool: params.get('tool') ?? '',
+    day: params.get('day') ?? '',
+    text: params.get('text') ?? '',
+  };
   const after = params.get('after') ?? '';
   const picked = (params.get('picked') ?? '').split(' ').filter(Boolean);
   const found = useQuery({
@@ -20,15 +36,22 @@ export function Runs({ params }: { params: URLSearchParams }) {
     placeholderData: (before) => before,
   });
   const tools = useQuery({ queryKey: ['tools'], queryFn: client.tools, staleTime: 60_000 });
-  const choose = (changes: Record<string, string | undefined>): void => setParams({ ...changes, after: undefined });
-  const page = (cursor: string | undefined): string => href(['runs'], { ...filter, picked: picked.join(' '), after: cursor });
+  const choose = (changes: Record<string, string | undefined>): void =>
+    setParams({ ...changes, after: undefined });
+  const page = (cursor: string | undefined): string =>
+    href(['runs'], { ...filter, picked: picked.join(' '), after: cursor });
   const isFiltered = Object.values(filter).some(Boolean);
   const pick = (run: string): void => {
-    const now = picked.includes(run) ? picked.filter((each) => each !== run) : [...picked, run].slice(-2);
+    const now = picked.includes(run)
+      ? picked.filter((each) => each !== run)
+      : [...picked, run].slice(-2);
     setParams({ picked: now.join(' ') });
   };
   // side by side: the older one is before
-  const pair = (found.data?.runs ?? []).map((each) => each.run).filter((each) => picked.includes(each)).reverse();
+  const pair = (found.data?.runs ?? [])
+    .map((each) => each.run)
+    .filter((each) => picked.includes(each))
+    .reverse();
   return (
     <div className="page runs">
       <div className="row between">
@@ -55,7 +78,11 @@ export function Runs({ params }: { params: URLSearchParams }) {
         </label>
         <label>
           <span className="field-name">{words.tool}</span>
-          <input value={filter.tool} list="tools-of-runs" onChange={(event) => choose({ tool: event.target.value })} />
+          <input
+            value={filter.tool}
+            list="tools-of-runs"
+            onChange={(event) => choose({ tool: event.target.value })}
+          />
           <datalist id="tools-of-runs">
             {tools.data?.tools.map((each) => (
               <option key={each.name} value={each.name} />
@@ -64,14 +91,29 @@ export function Runs({ params }: { params: URLSearchParams }) {
         </label>
         <label>
           <span className="field-name">{words.day}</span>
-          <input type="date" value={filter.day} onChange={(event) => choose({ day: event.target.value })} />
+          <input
+            type="date"
+            value={filter.day}
+            onChange={(event) => choose({ day: event.target.value })}
+          />
         </label>
         <label>
           <span className="field-name">{words.text}</span>
-          <input type="search" value={filter.text} placeholder={words.textHint} onChange={(event) => choose({ text: event.target.value })} />
+          <input
+            type="search"
+            value={filter.text}
+            placeholder={words.textHint}
+            onChange={(event) => choose({ text: event.target.value })}
+          />
         </label>
         {isFiltered && (
-          <button type="button" className="quiet" onClick={() => choose({ state: undefined, tool: undefined, day: undefined, text: undefined })}>
+          <button
+            type="button"
+            className="quiet"
+            onClick={() =>
+              choose({ state: undefined, tool: undefined, day: undefined, text: undefined })
+            }
+          >
             {words.clear}
           </button>
         )}
@@ -87,7 +129,16 @@ export function Runs({ params }: { params: URLSearchParams }) {
           </p>
         </div>
       ))}
-      {found.data && <List runs={found.data.runs} picked={picked} onPick={pick} none={!isFiltered ? words.none : found.data.next === null ? words.noneFound : words.noneYet} />}
+      {found.data && (
+        <List
+          runs={found.data.runs}
+          picked={picked}
+          onPick={pick}
+          none={
+            !isFiltered ? words.none : found.data.next === null ? words.noneFound : words.noneYet
+          }
+        />
+      )}
       {!found.data && !found.error && <p className="muted">{texts.common.loading}</p>}
       <p className="row">
         {after !== '' && (
@@ -100,25 +151,45 @@ export function Runs({ params }: { params: URLSearchParams }) {
             {words.more}
           </a>
         )}
-        {isFiltered && found.data?.next && found.data.until !== null && <span className="muted">{words.until(moment(found.data.until))}</span>}
+        {isFiltered && found.data?.next && found.data.until !== null && (
+          <span className="muted">{words.until(moment(found.data.until))}</span>
+        )}
       </p>
     </div>
   );
 }
 
-function List({ runs, picked, onPick, none }: { runs: RunLine[]; picked: string[]; onPick: (run: string) => void; none: string }) {
+function List({
+  runs,
+  picked,
+  onPick,
+  none,
+}: {
+  runs: RunLine[];
+  picked: string[];
+  onPick: (run: string) => void;
+  none: string;
+}) {
   if (runs.length === 0) return <p className="empty">{none}</p>;
   return (
     <ul className="run-list">
       {runs.map((each) => (
         <li key={each.run} className="run-line">
-          <input type="checkbox" checked={picked.includes(each.run)} aria-label={words.select(plain(each.question || each.run, 80))} onChange={() => onPick(each.run)} />
+          <input
+            type="checkbox"
+            checked={picked.includes(each.run)}
+            aria-label={words.select(plain(each.question || each.run, 80))}
+            onChange={() => onPick(each.run)}
+          />
           <div className="grow">
             <a href={href([each.status === 'waiting' ? 'approve' : 'runs', each.run])}>
               <Exact text={each.question || each.run} most={160} />
             </a>
             <div className="muted small">
-              <time dateTime={new Date(each.created_at * 1000).toISOString()}>{moment(each.created_at)}</time> · <Exact text={each.tools} most={120} /> ·{' '}
+              <time dateTime={new Date(each.created_at * 1000).toISOString()}>
+                {moment(each.created_at)}
+              </time>{' '}
+              · <Exact text={each.tools} most={120} /> ·{' '}
               <code>
                 <Exact text={each.run.slice(0, 8)} whole />
               </code>

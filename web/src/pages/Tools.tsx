@@ -18,7 +18,9 @@ export function Tools({ name, params }: { name: string | undefined; params: URLS
   const found = useQuery({ queryKey: ['tools'], queryFn: client.tools, staleTime: 60_000 });
   const wanted = (params.get('text') ?? '').toLowerCase();
   const all = found.data?.tools ?? [];
-  const shown = all.filter((each) => `${each.name} ${each.description} ${each.source}`.toLowerCase().includes(wanted));
+  const shown = all.filter((each) =>
+    `${each.name} ${each.description} ${each.source}`.toLowerCase().includes(wanted),
+  );
   const tool = all.find((each) => each.name === name) ?? shown[0];
   return (
     <div className="page tools">
@@ -30,19 +32,35 @@ export function Tools({ name, params }: { name: string | undefined; params: URLS
           <div>
             <label>
               <span className="visually-hidden">{words.search}</span>
-              <input type="search" value={params.get('text') ?? ''} placeholder={words.search} onChange={(event) => setParams({ text: event.target.value })} />
+              <input
+                type="search"
+                value={params.get('text') ?? ''}
+                placeholder={words.search}
+                onChange={(event) => setParams({ text: event.target.value })}
+              />
             </label>
             {shown.length === 0 && <p className="empty">{words.none}</p>}
             <nav aria-label={words.title}>
               <ul className="tool-list">
                 {shown.map((each) => (
                   <li key={each.name}>
-                    <a href={href(['tools', each.name], { text: params.get('text') ?? undefined })} aria-current={each === tool ? 'true' : undefined}>
+                    <a
+                      href={href(['tools', each.name], { text: params.get('text') ?? undefined })}
+                      aria-current={each === tool ? 'true' : undefined}
+                    >
                       <span>
                         <Exact text={each.name} most={80} />
                       </span>
-                      {each.unusable !== null && <span className="chip bad">{each.changes.length > 0 ? words.isChanged : words.isRefused}</span>}
-                      <span className={`chip ${each.effects === 'read' ? '' : each.effects === 'write' ? 'warn' : 'bad'}`}>{texts.tools.effects[each.effects]}</span>
+                      {each.unusable !== null && (
+                        <span className="chip bad">
+                          {each.changes.length > 0 ? words.isChanged : words.isRefused}
+                        </span>
+                      )}
+                      <span
+                        className={`chip ${each.effects === 'read' ? '' : each.effects === 'write' ? 'warn' : 'bad'}`}
+                      >
+                        {texts.tools.effects[each.effects]}
+                      </span>
                     </a>
                   </li>
                 ))}
@@ -66,7 +84,8 @@ function ToolView({ tool }: { tool: ToolOut }) {
         <Exact text={tool.description} />
       </p>
       <p className="muted small">
-        {words.source}: <Exact text={tool.source} most={200} /> · {texts.approve.effectKinds[tool.effects]}
+        {words.source}: <Exact text={tool.source} most={200} /> ·{' '}
+        {texts.approve.effectKinds[tool.effects]}
       </p>
       {tool.pin !== null && (
         <p className="muted small">
@@ -80,7 +99,13 @@ function ToolView({ tool }: { tool: ToolOut }) {
       <h3>{words.input}</h3>
       <Properties schema={tool.input_schema as Json} />
       <h3>{words.output}</h3>
-      {tool.output_schema === null ? <p className="muted">{words.notSaid}</p> : <div className="json" tabIndex={0} role="region" aria-label={words.output}><JsonTree value={tool.output_schema as Json} depth={1} /></div>}
+      {tool.output_schema === null ? (
+        <p className="muted">{words.notSaid}</p>
+      ) : (
+        <div className="json" tabIndex={0} role="region" aria-label={words.output}>
+          <JsonTree value={tool.output_schema as Json} depth={1} />
+        </div>
+      )}
       {tool.lints.length > 0 && (
         <>
           <h3>{words.lints}</h3>
@@ -133,8 +158,20 @@ function Refused({ tool }: { tool: ToolOut }) {
                 <th scope="row">
                   <Exact text={each.place} whole />
                 </th>
-                <td className="exact-value">{each.before === null ? <span className="muted">–</span> : <Exact text={each.before} whole />}</td>
-                <td className="exact-value">{each.after === null ? <span className="muted">–</span> : <Exact text={each.after} whole />}</td>
+                <td className="exact-value">
+                  {each.before === null ? (
+                    <span className="muted">–</span>
+                  ) : (
+                    <Exact text={each.before} whole />
+                  )}
+                </td>
+                <td className="exact-value">
+                  {each.after === null ? (
+                    <span className="muted">–</span>
+                  ) : (
+                    <Exact text={each.after} whole />
+                  )}
+                </td>
               </tr>
             ))}
           </tbody>
@@ -146,7 +183,8 @@ function Refused({ tool }: { tool: ToolOut }) {
         </p>
       ))}
       <p>
-        {words.accept} <code>{`toolplan tools ${plain(tool.name, 200)} --tools FILE --accept`}</code>
+        {words.accept}{' '}
+        <code>{`toolplan tools ${plain(tool.name, 200)} --tools FILE --accept`}</code>
       </p>
     </section>
   );
@@ -157,14 +195,20 @@ const propertiesOf = (schema: Json): [string, Record<string, Json>][] => {
   return Object.entries(found).map(([name, each]) => [name, isObject(each) ? each : {}]);
 };
 
-const requiredOf = (schema: Json): Set<Json> => new Set(isObject(schema) && Array.isArray(schema['required']) ? schema['required'] : []);
+const requiredOf = (schema: Json): Set<Json> =>
+  new Set(isObject(schema) && Array.isArray(schema['required']) ? schema['required'] : []);
 
 function typeOf(schema: Record<string, Json>): string {
-  if (Array.isArray(schema['enum'])) return schema['enum'].map((each) => JSON.stringify(each)).join(' | ');
-  if (typeof schema['type'] === 'string') return typeof schema['format'] === 'string' ? `${schema['type']} (${schema['format']})` : schema['type'];
+  if (Array.isArray(schema['enum']))
+    return schema['enum'].map((each) => JSON.stringify(each)).join(' | ');
+  if (typeof schema['type'] === 'string')
+    return typeof schema['format'] === 'string'
+      ? `${schema['type']} (${schema['format']})`
+      : schema['type'];
   if (Array.isArray(schema['type'])) return schema['type'].join(' | ');
   const any = schema['anyOf'] ?? schema['oneOf'];
-  if (Array.isArray(any)) return [...new Set(any.map((each) => (isObject(each) ? typeOf(each) : 'any')))].join(' | ');
+  if (Array.isArray(any))
+    return [...new Set(any.map((each) => (isObject(each) ? typeOf(each) : 'any')))].join(' | ');
   return 'any';
 }
 
@@ -179,7 +223,8 @@ function Properties({ schema }: { schema: Json }) {
           {all.map(([name, each]) => (
             <tr key={name}>
               <th scope="row">
-                <Exact text={name} most={80} /> {required.has(name) && <span className="chip">{words.required}</span>}
+                <Exact text={name} most={80} />{' '}
+                {required.has(name) && <span className="chip">{words.required}</span>}
               </th>
               <td>
                 <code>
@@ -203,8 +248,13 @@ function Properties({ schema }: { schema: Json }) {
 function TryForm({ tool }: { tool: ToolOut }) {
   const key = `try.${tool.name}`;
   const [values, setValues] = useState(() => heldValues(key));
-  useEffect(() => remember(key, values.size > 0 ? JSON.stringify([...values]) : null), [key, values]);
-  const tried = useMutation({ mutationFn: (args: Record<string, Json>) => client.tryTool(tool.name, args) });
+  useEffect(
+    () => remember(key, values.size > 0 ? JSON.stringify([...values]) : null),
+    [key, values],
+  );
+  const tried = useMutation({
+    mutationFn: (args: Record<string, Json>) => client.tryTool(tool.name, args),
+  });
   const [wrong, setWrong] = useState<ReadonlyMap<string, string>>(new Map());
   const properties = propertiesOf(tool.input_schema as Json);
   const required = requiredOf(tool.input_schema as Json);
@@ -272,7 +322,12 @@ function TryForm({ tool }: { tool: ToolOut }) {
 function heldValues(key: string): ReadonlyMap<string, string> {
   const held = parseText(remembered(key) ?? '[]').document;
   if (!Array.isArray(held)) return new Map();
-  return new Map(held.filter((each): each is [string, string] => Array.isArray(each) && each.length === 2 && each.every((part) => typeof part === 'string')));
+  return new Map(
+    held.filter(
+      (each): each is [string, string] =>
+        Array.isArray(each) && each.length === 2 && each.every((part) => typeof part === 'string'),
+    ),
+  );
 }
 
 interface FieldProps {
@@ -286,26 +341,54 @@ interface FieldProps {
 
 function Field({ name, schema, isRequired, value, error, onChange }: FieldProps) {
   const id = useId();
-  const listed = Array.isArray(schema['enum']) ? schema['enum'] : schema['type'] === 'boolean' ? [true, false] : undefined;
+  const listed = Array.isArray(schema['enum'])
+    ? schema['enum']
+    : schema['type'] === 'boolean'
+      ? [true, false]
+      : undefined;
   const isText = schema['type'] === 'string';
-  const kind = isText && schema['format'] === 'date' ? 'date' : schema['type'] === 'number' || schema['type'] === 'integer' ? 'number' : 'text';
+  const kind =
+    isText && schema['format'] === 'date'
+      ? 'date'
+      : schema['type'] === 'number' || schema['type'] === 'integer'
+        ? 'number'
+        : 'text';
   return (
     <div>
       <label htmlFor={id} className="field-name">
-        <Exact text={name} most={80} /> {isRequired ? <span className="chip">{words.required}</span> : ''}
-        {!isText && kind === 'text' && listed === undefined && <span className="muted"> {words.jsonHint}</span>}
+        <Exact text={name} most={80} />{' '}
+        {isRequired ? <span className="chip">{words.required}</span> : ''}
+        {!isText && kind === 'text' && listed === undefined && (
+          <span className="muted"> {words.jsonHint}</span>
+        )}
       </label>
       {listed ? (
-        <select id={id} value={value} required={isRequired} onChange={(event) => onChange(event.target.value)}>
+        <select
+          id={id}
+          value={value}
+          required={isRequired}
+          onChange={(event) => onChange(event.target.value)}
+        >
           <option value="">–</option>
           {listed.map((each) => (
-            <option key={JSON.stringify(each)} value={typeof each === 'string' ? each : JSON.stringify(each)}>
+            <option
+              key={JSON.stringify(each)}
+              value={typeof each === 'string' ? each : JSON.stringify(each)}
+            >
               {plain(typeof each === 'string' ? each : JSON.stringify(each), 80)}
             </option>
           ))}
         </select>
       ) : (
-        <input id={id} type={kind} step="any" value={value} required={isRequired} aria-invalid={error !== undefined} onChange={(event) => onChange(event.target.value)} />
+        <input
+          id={id}
+          type={kind}
+          step="any"
+          value={value}
+          required={isRequired}
+          aria-invalid={error !== undefined}
+          onChange={(event) => onChange(event.target.value)}
+        />
       )}
       {error !== undefined && <span className="field-error">{error}</span>}
     </div>
@@ -314,7 +397,11 @@ function Field({ name, schema, isRequired, value, error, onChange }: FieldProps)
 
 /** Read what was typed by its schema: text as it is where only text fits, otherwise JSON or text. */
 function valueOf(text: string, schema: Record<string, Json>): { document?: Json; error?: string } {
-  const choice = Array.isArray(schema['enum']) ? schema['enum'].find((each) => (typeof each === 'string' ? each : JSON.stringify(each)) === text) : undefined;
+  const choice = Array.isArray(schema['enum'])
+    ? schema['enum'].find(
+        (each) => (typeof each === 'string' ? each : JSON.stringify(each)) === text,
+      )
+    : undefined;
   if (choice !== undefined) return { document: choice };
   if (schema['type'] === 'string') return { document: text };
   const parsed = parseText(text);

@@ -24,7 +24,9 @@ export function Chart({ picture, label }: ChartProps) {
       plot = new uPlot(options(picture, element), [picture.xs, picture.ys], element);
     };
     draw();
-    const sized = new ResizeObserver(() => plot?.setSize({ width: element.clientWidth, height: HEIGHT }));
+    const sized = new ResizeObserver(() =>
+      plot?.setSize({ width: element.clientWidth, height: HEIGHT }),
+    );
     sized.observe(element);
     const themed = new MutationObserver(draw);
     themed.observe(document.documentElement, { attributes: true, attributeFilter: ['data-theme'] });
@@ -41,7 +43,12 @@ function options(picture: Picture, element: HTMLElement): uPlot.Options {
   const style = getComputedStyle(document.documentElement);
   const colour = (name: string): string => style.getPropertyValue(name).trim();
   const font = `12px ${colour('--font')}`;
-  const axis = { stroke: colour('--muted'), font, grid: { stroke: colour('--line'), width: 1 }, ticks: { stroke: colour('--line'), width: 1 } };
+  const axis = {
+    stroke: colour('--muted'),
+    font,
+    grid: { stroke: colour('--line'), width: 1 },
+    ticks: { stroke: colour('--line'), width: 1 },
+  };
   const isBars = picture.kind === 'bars';
   const bars = uPlot.paths.bars?.({ size: [0.7, 64] });
   const count = picture.labels.length;
@@ -62,16 +69,32 @@ function options(picture: Picture, element: HTMLElement): uPlot.Options {
     legend: { show: false },
     cursor: { show: false },
     tzDate: (at) => uPlot.tzDate(new Date(at * 1000), 'Etc/UTC'),
-    scales: { x: isBars ? { time: false, range: [-0.6, count - 0.4] } : { time: true }, y: { range: (_, low, high) => [low < 0 ? low * 1.05 : 0, high > 0 ? high * 1.05 : low < 0 ? 0 : 1] } },
+    scales: {
+      x: isBars ? { time: false, range: [-0.6, count - 0.4] } : { time: true },
+      y: {
+        range: (_, low, high) => [
+          low < 0 ? low * 1.05 : 0,
+          high > 0 ? high * 1.05 : low < 0 ? 0 : 1,
+        ],
+      },
+    },
     axes: [x, { ...axis, size: 64, label: plain(picture.y, 40), labelFont: font, labelSize: 20 }],
     series: [
       {},
       {
         stroke: colour('--accent'),
         width: 2,
-        fill: isBars ? colour('--accent') : picture.kind === 'points' ? 'transparent' : colour('--accent-soft'),
+        fill: isBars
+          ? colour('--accent')
+          : picture.kind === 'points'
+            ? 'transparent'
+            : colour('--accent-soft'),
         ...(picture.kind === 'points' ? { paths: () => null } : {}),
-        points: { show: picture.kind === 'points' || (!isBars && count < 60), size: 6, fill: colour('--accent') },
+        points: {
+          show: picture.kind === 'points' || (!isBars && count < 60),
+          size: 6,
+          fill: colour('--accent'),
+        },
         ...(isBars && bars ? { paths: bars } : {}),
       },
     ],

@@ -17,7 +17,9 @@ export function Result({ value, label }: { value: Json; label: string }) {
   const table = tables[0];
   const picture = useMemo(() => (table ? pictureOf(table) : undefined), [table]);
   const [wanted, setWanted] = useState('table');
-  const kinds = [table && 'table', picture && 'chart', 'tree'].filter((each): each is 'table' | 'chart' | 'tree' => Boolean(each));
+  const kinds = [table && 'table', picture && 'chart', 'tree'].filter(
+    (each): each is 'table' | 'chart' | 'tree' => Boolean(each),
+  );
   const kind = kinds.find((each) => each === wanted) ?? kinds[0] ?? 'tree';
   return (
     <Tabs.Root className="tabs" value={kind} onValueChange={setWanted}>
@@ -66,19 +68,21 @@ function Facts({ facts }: { facts: Fact[] }) {
   if (facts.length === 0) return null;
   return (
     <>
-    <dl className="facts">
-      {facts.slice(0, MOST_FACTS).map((each) => (
-        <div key={each.path} className="row">
-          <dt className="muted">
-            <Exact text={each.path} />
-          </dt>
-          <dd>
-            <Exact text={each.value === null ? 'null' : textOf(each.value)} most={400} />
-          </dd>
-        </div>
-      ))}
-    </dl>
-    {facts.length > MOST_FACTS && <p className="muted">{texts.run.moreFacts(facts.length - MOST_FACTS)}</p>}
+      <dl className="facts">
+        {facts.slice(0, MOST_FACTS).map((each) => (
+          <div key={each.path} className="row">
+            <dt className="muted">
+              <Exact text={each.path} />
+            </dt>
+            <dd>
+              <Exact text={each.value === null ? 'null' : textOf(each.value)} most={400} />
+            </dd>
+          </div>
+        ))}
+      </dl>
+      {facts.length > MOST_FACTS && (
+        <p className="muted">{texts.run.moreFacts(facts.length - MOST_FACTS)}</p>
+      )}
     </>
   );
 }

@@ -5,12 +5,34 @@ import { compare, csvOf, partsOf, pictureOf, saidOf } from './data';
 const tableOf = (value: Json) => partsOf(value).tables[0];
 
 it('each list of records is a table with every key as a column, and all other values are there', () => {
-  const { tables, facts } = partsOf({ meta: [{ a: 1 }], warning: 'old', shipments: { data: [{ id: 'x', kg: 1 }, { id: 'y', t: 2 }], errors: [], next: null } });
+  const { tables, facts } = partsOf({
+    meta: [{ a: 1 }],
+    warning: 'old',
+    shipments: {
+      data: [
+        { id: 'x', kg: 1 },
+        { id: 'y', t: 2 },
+      ],
+      errors: [],
+      next: null,
+    },
+  });
   expect(tables).toEqual([
-    { path: 'shipments.data', columns: ['id', 'kg', 't'], rows: [['x', 1, null], ['y', null, 2]] },
+    {
+      path: 'shipments.data',
+      columns: ['id', 'kg', 't'],
+      rows: [
+        ['x', 1, null],
+        ['y', null, 2],
+      ],
+    },
     { path: 'meta', columns: ['a'], rows: [[1]] },
   ]);
-  expect(facts).toEqual([{ path: 'warning', value: 'old' }, { path: 'shipments.errors', value: [] }, { path: 'shipments.next', value: null }]);
+  expect(facts).toEqual([
+    { path: 'warning', value: 'old' },
+    { path: 'shipments.errors', value: [] },
+    { path: 'shipments.next', value: null },
+  ]);
 });
 
 it('no column is dropped', () => {
@@ -29,8 +51,14 @@ it('rows of one day are points, and are not added up', () => {
     { date: '2026-11-03', rate: 0.4 },
   ]);
   const picture = table && pictureOf(table);
-  expect(picture).toMatchObject({ kind: 'points', labels: ['2026-11-01', '2026-11-03', '2026-11-03'], ys: [null, 0.3, 0.4] });
-  expect(picture && saidOf(picture)).toBe('rate by date. Each point is a row: several rows have the same date, and nothing is added up. 1 row has no value and is not drawn.');
+  expect(picture).toMatchObject({
+    kind: 'points',
+    labels: ['2026-11-01', '2026-11-03', '2026-11-03'],
+    ys: [null, 0.3, 0.4],
+  });
+  expect(picture && saidOf(picture)).toBe(
+    'rate by date. Each point is a row: several rows have the same date, and nothing is added up. 1 row has no value and is not drawn.',
+  );
 });
 
 it('one row for each day is a line, in order, with a gap for null', () => {
@@ -38,7 +66,11 @@ it('one row for each day is a line, in order, with a gap for null', () => {
     { date: '2026-11-03', kg: null },
     { date: '2026-11-01', kg: 1 },
   ]);
-  expect(table && pictureOf(table)).toMatchObject({ kind: 'line', labels: ['2026-11-01', '2026-11-03'], ys: [1, null] });
+  expect(table && pictureOf(table)).toMatchObject({
+    kind: 'line',
+    labels: ['2026-11-01', '2026-11-03'],
+    ys: [1, null],
+  });
 });
 
 it('rows without numbers are counted for each time, and that is said', () => {
@@ -49,12 +81,19 @@ it('rows without numbers are counted for each time, and that is said', () => {
 });
 
 it('a group without a number has no bar', () => {
-  const table = tableOf([{ city: 'Berlin', count: 3 }, { city: 'Bremen', count: null }]);
+  const table = tableOf([
+    { city: 'Berlin', count: 3 },
+    { city: 'Bremen', count: null },
+  ]);
   expect(table && pictureOf(table)).toMatchObject({ kind: 'bars', ys: [3, null] });
 });
 
 it('CSV keeps text as it is, also with quotes and lines', () => {
-  const table = tableOf([{ a: 'x,"y"', b: 1 }, { a: 'one\ntwo', b: null }, { a: '', b: [1, 2] }]);
+  const table = tableOf([
+    { a: 'x,"y"', b: 1 },
+    { a: 'one\ntwo', b: null },
+    { a: '', b: [1, 2] },
+  ]);
   expect(table && csvOf(table)).toBe('a,b\r\n"x,""y""",1\r\n"one\ntwo",\r\n,"[1,2]"\r\n');
 });
 
@@ -63,7 +102,11 @@ it('numbers of groups are bars', () => {
     { city: 'Berlin', count: 3 },
     { city: 'Bremen', count: 1 },
   ]);
-  expect(table && pictureOf(table)).toMatchObject({ kind: 'bars', labels: ['Berlin', 'Bremen'], ys: [3, 1] });
+  expect(table && pictureOf(table)).toMatchObject({
+    kind: 'bars',
+    labels: ['Berlin', 'Bremen'],
+    ys: [3, 1],
+  });
 });
 
 it('text without numbers has no picture', () => {

@@ -13,7 +13,18 @@ function rendered(text: string, whole = false): HTMLElement {
 }
 
 describe('text of others', () => {
-  it.each(['\u202e', '\u200b', '\u2066', '\u0000', '\u001b', '\ufeff', '\u00ad', '\u{e0041}', '\ue000', '\u3164'])('%j is shown by its code', (hidden) => {
+  it.each([
+    '\u202e',
+    '\u200b',
+    '\u2066',
+    '\u0000',
+    '\u001b',
+    '\ufeff',
+    '\u00ad',
+    '\u{e0041}',
+    '\ue000',
+    '\u3164',
+  ])('%j is shown by its code', (hidden) => {
     const found = pieces(`a${hidden}b`);
     expect(found.map((each) => each.code !== undefined)).toEqual([false, true, false]);
     expect(plain(`a${hidden}b`)).not.toContain(hidden);
@@ -45,9 +56,12 @@ describe('letters that look like others', () => {
 });
 
 describe('JSON to correct', () => {
-  it.each(['{"a":"\u202etxt\u2066","b":[9007199254740993,1.0]}', '"\u{e0041}\u2800"', 'null'])('%j has no hidden character, and is the same value', (text) => {
-    const found = visibleJson(parseJson(text));
-    expect(pieces(found).every((each) => each.code === undefined)).toBe(true);
-    expect(JSON.stringify(parseJson(found))).toBe(text);
-  });
+  it.each(['{"a":"\u202etxt\u2066","b":[9007199254740993,1.0]}', '"\u{e0041}\u2800"', 'null'])(
+    '%j has no hidden character, and is the same value',
+    (text) => {
+      const found = visibleJson(parseJson(text));
+      expect(pieces(found).every((each) => each.code === undefined)).toBe(true);
+      expect(JSON.stringify(parseJson(found))).toBe(text);
+    },
+  );
 });

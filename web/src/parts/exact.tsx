@@ -39,11 +39,22 @@ export const plain = (text: string, most = 200): string => {
 /** JSON for a person to correct: hidden characters are escapes of JSON, so it is the same value. */
 export const visibleJson = (value: Json): string =>
   (JSON.stringify(value, null, 1) ?? 'null').replaceAll(HIDDEN, (found) =>
-    Array.from({ length: found.length }, (_, at) => `\\u${found.charCodeAt(at).toString(16).padStart(4, '0')}`).join(''),
+    Array.from(
+      { length: found.length },
+      (_, at) => `\\u${found.charCodeAt(at).toString(16).padStart(4, '0')}`,
+    ).join(''),
   );
 
 /** Text of others. Long text is cut with a button to show all of it; `whole` never cuts. */
-export function Exact({ text, whole = false, most = MOST_SHOWN }: { text: string; whole?: boolean; most?: number }) {
+export function Exact({
+  text,
+  whole = false,
+  most = MOST_SHOWN,
+}: {
+  text: string;
+  whole?: boolean;
+  most?: number;
+}) {
   const [isOpen, setOpen] = useState(false);
   const isCut = !whole && !isOpen && text.length > most;
   return (
@@ -82,7 +93,8 @@ export function lookalikes(text: string): string[] {
   for (const [word] of text.matchAll(/[\p{L}\p{M}\p{N}]+/gu)) {
     if (!/\p{Script=Latin}/u.test(word)) continue;
     for (const [name, script] of SCRIPTS) {
-      for (const letter of word) if (script.test(letter)) found.add(`${letter} (${name}) in “${word.slice(0, 40)}”`);
+      for (const letter of word)
+        if (script.test(letter)) found.add(`${letter} (${name}) in “${word.slice(0, 40)}”`);
     }
   }
   return [...found];

@@ -27,8 +27,13 @@ async function loaded<T>(load: () => Promise<T>): Promise<T> {
   }
 }
 
-function later<Props extends object>(load: () => Promise<object>, name: string): ComponentType<Props> {
-  const Part = lazy(async () => ({ default: (await loaded(load))[name as never] as ComponentType<object> }));
+function later<Props extends object>(
+  load: () => Promise<object>,
+  name: string,
+): ComponentType<Props> {
+  const Part = lazy(async () => ({
+    default: (await loaded(load))[name as never] as ComponentType<object>,
+  }));
   return function Later(props: Props) {
     return (
       <Suspense fallback={<p className="muted pad">{texts.common.loading}</p>}>
@@ -41,7 +46,10 @@ function later<Props extends object>(load: () => Promise<object>, name: string):
 const graph = () => import('../graph/PlanGraph');
 
 export const PlanGraph = later<PlanGraphProps>(graph, 'PlanGraph');
-export const PlanEditor = later<PlanEditorProps>(() => import('../editor/PlanEditor'), 'PlanEditor');
+export const PlanEditor = later<PlanEditorProps>(
+  () => import('../editor/PlanEditor'),
+  'PlanEditor',
+);
 export const Chart = later<ChartProps>(() => import('./Chart'), 'Chart');
 
 /** Have the graph ready before the first plan comes. */

@@ -72,7 +72,13 @@ function SignIn() {
     <form className="row" onSubmit={enter}>
       <label className="inline-field">
         <span>{texts.common.token}</span>
-        <input type="password" autoComplete="off" required value={given} onChange={(event) => setGiven(event.target.value)} />
+        <input
+          type="password"
+          autoComplete="off"
+          required
+          value={given}
+          onChange={(event) => setGiven(event.target.value)}
+        />
       </label>
       <button type="submit">{texts.common.enter}</button>
       {fault && <Exact text={fault} />}
@@ -97,7 +103,13 @@ export function FailureNote({ failure }: { failure: Failure }) {
   );
 }
 
-export function Problems({ found, onChoose }: { found: Diagnostic[]; onChoose?: (found: Diagnostic) => void }) {
+export function Problems({
+  found,
+  onChoose,
+}: {
+  found: Diagnostic[];
+  onChoose?: (found: Diagnostic) => void;
+}) {
   if (found.length === 0) return <p className="muted">{texts.ask.problemsNone}</p>;
   return (
     <ul className="problems">
@@ -157,7 +169,8 @@ export function DifferenceView({ difference }: { difference: Difference }) {
       {difference.steps.map((step, at) => (
         <li key={at} className={step.kind}>
           <p>
-            <span className={`chip ${step.kind}`}>{texts.diff[step.kind]}</span> <Exact text={step.after ?? step.before ?? ''} most={80} />{' '}
+            <span className={`chip ${step.kind}`}>{texts.diff[step.kind]}</span>{' '}
+            <Exact text={step.after ?? step.before ?? ''} most={80} />{' '}
             <span className="muted">
               <Exact text={step.tool} most={80} />
             </span>
@@ -194,8 +207,24 @@ export function Changes({ changes }: { changes: Difference['output'] }) {
             <th scope="row">
               <Exact text={each.pointer} most={120} />
             </th>
-            <td>{each.has_before ? <del><Exact text={textOf(each.before as Json) || '""'} /></del> : <span className="muted">–</span>}</td>
-            <td>{each.has_after ? <ins><Exact text={textOf(each.after as Json) || '""'} /></ins> : <span className="muted">–</span>}</td>
+            <td>
+              {each.has_before ? (
+                <del>
+                  <Exact text={textOf(each.before as Json) || '""'} />
+                </del>
+              ) : (
+                <span className="muted">–</span>
+              )}
+            </td>
+            <td>
+              {each.has_after ? (
+                <ins>
+                  <Exact text={textOf(each.after as Json) || '""'} />
+                </ins>
+              ) : (
+                <span className="muted">–</span>
+              )}
+            </td>
           </tr>
         ))}
       </tbody>

@@ -14,19 +14,31 @@ describe('references', () => {
 
 describe('readPlan', () => {
   it('reads what is there of a plan that is being written', () => {
-    const plan = readPlan({ steps: [{ id: 'a', tool: 't' }, { tool: 'x' }, null, { id: 'b', args: { v: '${a} ${zz}' }, after: ['a', 3] }] });
+    const plan = readPlan({
+      steps: [
+        { id: 'a', tool: 't' },
+        { tool: 'x' },
+        null,
+        { id: 'b', args: { v: '${a} ${zz}' }, after: ['a', 3] },
+      ],
+    });
     expect(plan.steps.map((each) => [each.id, each.needs])).toEqual([
       ['a', []],
       ['b', ['a']],
     ]);
   });
 
-  it.each([null, 3, 'x', [], {}, { steps: 'no' }, { steps: [[]] }] as Json[])('is empty for %j', (document) => {
-    expect(readPlan(document).steps).toEqual([]);
-  });
+  it.each([null, 3, 'x', [], {}, { steps: 'no' }, { steps: [[]] }] as Json[])(
+    'is empty for %j',
+    (document) => {
+      expect(readPlan(document).steps).toEqual([]);
+    },
+  );
 
   it('keeps a step whose id is a name of every object', () => {
-    expect(readPlan({ steps: [{ id: '__proto__', tool: 'constructor' }] }).steps[0]?.tool).toBe('constructor');
+    expect(readPlan({ steps: [{ id: '__proto__', tool: 'constructor' }] }).steps[0]?.tool).toBe(
+      'constructor',
+    );
   });
 });
 
@@ -37,6 +49,15 @@ it('a pointer leads to its value and never to what an object inherits', () => {
 });
 
 it('what is printed reads back as the same', () => {
-  const document: Json = { toolplan: 1, steps: [{ id: 'a', tool: 't', args: { text: 'ü "q" \u202e', list: [], none: null, deep: { of: [1, 2, { x: true }] } } }] };
+  const document: Json = {
+    toolplan: 1,
+    steps: [
+      {
+        id: 'a',
+        tool: 't',
+        args: { text: 'ü "q" \u202e', list: [], none: null, deep: { of: [1, 2, { x: true }] } },
+      },
+    ],
+  };
   expect(JSON.parse(printPlan(document))).toEqual(document);
 });

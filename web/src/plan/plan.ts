@@ -2,7 +2,8 @@
 
 import { ExactNumber, parseJson } from '../api/exact-json';
 
-export type Json = null | boolean | number | ExactNumber | string | Json[] | { [key: string]: Json };
+export type Json =
+  null | boolean | number | ExactNumber | string | Json[] | { [key: string]: Json };
 
 export interface PlanStep {
   id: string;
@@ -29,9 +30,13 @@ export interface Understood {
 }
 
 export const isObject = (value: unknown): value is Record<string, Json> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
+  typeof value === 'object' &&
+  value !== null &&
+  !Array.isArray(value) &&
+  !(value instanceof ExactNumber);
 
-const textOf = (value: Json | undefined): string | undefined => (typeof value === 'string' ? value : undefined);
+const textOf = (value: Json | undefined): string | undefined =>
+  typeof value === 'string' ? value : undefined;
 
 /** Return the ids of steps that text refers to: ${id…}; `$${` is a plain `${`. */
 export function refsOfText(text: string): string[] {
@@ -66,8 +71,15 @@ export function readPlan(document: Json | undefined): PlanView {
     const id = textOf(each['id']);
     if (id === undefined || id === '' || seen.has(id)) continue;
     seen.add(id);
-    const after = Array.isArray(each['after']) ? each['after'].filter((a): a is string => typeof a === 'string') : [];
-    const needs = [...refsOf(each['args']), ...refsOf(each['for_each']), ...refsOf(each['when']), ...after];
+    const after = Array.isArray(each['after'])
+      ? each['after'].filter((a): a is string => typeof a === 'string')
+      : [];
+    const needs = [
+      ...refsOf(each['args']),
+      ...refsOf(each['for_each']),
+      ...refsOf(each['when']),
+      ...after,
+    ];
     steps.push({
       id,
       tool: textOf(each['tool']) ?? '',
@@ -75,7 +87,9 @@ export function readPlan(document: Json | undefined): PlanView {
       forEach: each['for_each'],
       when: each['when'],
       thought: textOf(each['thought']),
-      needs: [...new Set(needs)].filter((name) => name !== id && name !== 'item' && name !== 'index'),
+      needs: [...new Set(needs)].filter(
+        (name) => name !== id && name !== 'item' && name !== 'index',
+      ),
     });
   }
   for (const step of steps) step.needs = step.needs.filter((name) => seen.has(name));
@@ -97,7 +111,10 @@ export function at(document: Json | undefined, pointer: string): Json | undefine
 
 /** Return which words of the question became which arguments, from the plan's provenance. */
 export function understood(document: Json | undefined): Understood[] {
-  const provenance = isObject(document) && isObject(document['metadata']) ? document['metadata']['provenance'] : undefined;
+  const provenance =
+    isObject(document) && isObject(document['metadata'])
+      ? document['metadata']['provenance']
+      : undefined;
   if (!isObject(provenance)) return [];
   const found: Understood[] = [];
   for (const [pointer, origin] of Object.entries(provenance)) {
@@ -145,6 +162,9 @@ function pretty(value: Json, indent: string, width: number): string {
 
 function inline(value: Json): string {
   if (Array.isArray(value)) return `[${value.map(inline).join(', ')}]`;
-  if (isObject(value)) return `{${Object.entries(value).map(([key, each]) => `${JSON.stringify(key)}: ${inline(each)}`).join(', ')}}`;
+  if (isObject(value))
+    return `{${Object.entries(value)
+      .map(([key, each]) => `${JSON.stringify(key)}: ${inline(each)}`)
+      .join(', ')}}`;
   return JSON.stringify(value);
 }

@@ -17,7 +17,15 @@ const CHOICES = [
 ] as const;
 
 /** Calls whose outcome is not known, each with its arguments and the three decisions. */
-export function Doubts({ id, steps, isOpen }: { id: string; steps: Record<string, StepOut>; isOpen: boolean }) {
+export function Doubts({
+  id,
+  steps,
+  isOpen,
+}: {
+  id: string;
+  steps: Record<string, StepOut>;
+  isOpen: boolean;
+}) {
   const doubts = Object.values(steps).flatMap((each) => each.doubts);
   if (doubts.length === 0) return null;
   return (
@@ -35,19 +43,30 @@ export function Doubts({ id, steps, isOpen }: { id: string; steps: Record<string
 function DoubtCard({ id, doubt, isOpen }: { id: string; doubt: Doubt; isOpen: boolean }) {
   const queries = useQueryClient();
   const key = `doubt.${id}.${doubt.step}.${doubt.item ?? ''}`;
-  const [choice, setChoice] = useState(() => CHOICES.find(([value]) => value === remembered(`${key}.choice`))?.[0]);
+  const [choice, setChoice] = useState(
+    () => CHOICES.find(([value]) => value === remembered(`${key}.choice`))?.[0],
+  );
   const choose = (value: (typeof CHOICES)[number][0]): void => {
     setChoice(value);
     remember(`${key}.choice`, value);
   };
-  const [output, setOutput] = useState(() => remembered(key) ?? visibleJson(came(doubt.result as Json)));
+  const [output, setOutput] = useState(
+    () => remembered(key) ?? visibleJson(came(doubt.result as Json)),
+  );
   const field = useId();
   const parsed = parseText(output);
   const decide = useMutation({
     mutationFn: (decision: 'done' | 'again' | 'failed') =>
       client.decide(id, {
         kind: 'decide',
-        calls: [{ step: doubt.step, item: doubt.item, decision, output: decision === 'done' ? (parsed.document ?? null) : null }],
+        calls: [
+          {
+            step: doubt.step,
+            item: doubt.item,
+            decision,
+            output: decision === 'done' ? (parsed.document ?? null) : null,
+          },
+        ],
       }),
     onSuccess: () => {
       remember(key, null);
@@ -77,13 +96,23 @@ function DoubtCard({ id, doubt, isOpen }: { id: string; doubt: Doubt; isOpen: bo
         <Exact text={doubt.failure.message} />
       </p>
       <p className="muted">{words.doubtIntro}</p>
-      {isObject(args) ? <Args args={args} label={words.args} /> : <Exact text={textOf(args)} whole />}
+      {isObject(args) ? (
+        <Args args={args} label={words.args} />
+      ) : (
+        <Exact text={textOf(args)} whole />
+      )}
       {!isOpen && <p className="muted">{words.doubtClosed}</p>}
       <fieldset disabled={!isOpen}>
         <legend>{words.decide}</legend>
         {CHOICES.map(([value, name, hint]) => (
           <label key={value} className="radio">
-            <input type="radio" name={`${field}-choice`} value={value} checked={choice === value} onChange={() => choose(value)} />
+            <input
+              type="radio"
+              name={`${field}-choice`}
+              value={value}
+              checked={choice === value}
+              onChange={() => choose(value)}
+            />
             <span>
               {name} <span className="muted">{hint}</span>
             </span>
@@ -108,7 +137,16 @@ function DoubtCard({ id, doubt, isOpen }: { id: string; doubt: Doubt; isOpen: bo
       )}
       {decide.error && <Trouble error={decide.error} />}
       <div>
-        <button type="submit" className="primary" disabled={!isOpen || choice === undefined || decide.isPending || (choice === 'done' && parsed.error !== undefined)}>
+        <button
+          type="submit"
+          className="primary"
+          disabled={
+            !isOpen ||
+            choice === undefined ||
+            decide.isPending ||
+            (choice === 'done' && parsed.error !== undefined)
+          }
+        >
           {words.decide}
         </button>
       </div>

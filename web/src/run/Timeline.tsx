@@ -23,10 +23,17 @@ export function Timeline({ run, view, critical, chosen, onChoose }: TimelineProp
   const [most, setMost] = useState(MOST);
   const from = run.started_at ?? 0;
   const all = Object.values(view.steps);
-  const last = Math.max(from + 0.001, ...all.map((each) => each.ended_at ?? each.started_at ?? 0), isRunning ? now : 0, run.ended_at ?? 0);
+  const last = Math.max(
+    from + 0.001,
+    ...all.map((each) => each.ended_at ?? each.started_at ?? 0),
+    isRunning ? now : 0,
+    run.ended_at ?? 0,
+  );
   const width = last - from;
   const onPath = new Set(critical);
-  const names = run.graph.nodes.map((each) => each.id).filter((name) => view.steps[name] !== undefined);
+  const names = run.graph.nodes
+    .map((each) => each.id)
+    .filter((name) => view.steps[name] !== undefined);
   const share = (at: number): number => Math.min(100, Math.max(0, ((at - from) / width) * 100));
   return (
     <div className="timeline">
@@ -42,11 +49,20 @@ export function Timeline({ run, view, critical, chosen, onChoose }: TimelineProp
           {names.slice(0, most).map((name) => {
             const step = view.steps[name];
             if (!step) return null;
-            const end = step.ended_at ?? (isRunning && step.state === 'running' ? now : (step.started_at ?? 0));
+            const end =
+              step.ended_at ??
+              (isRunning && step.state === 'running' ? now : (step.started_at ?? 0));
             const start = step.started_at;
             const progress = view.progress[name];
             return (
-              <tr key={name} title={plain(run.step_notes[step.state] ?? '')} className={[onPath.has(name) ? 'is-critical' : '', chosen === name ? 'is-chosen' : ''].join(' ')}>
+              <tr
+                key={name}
+                title={plain(run.step_notes[step.state] ?? '')}
+                className={[
+                  onPath.has(name) ? 'is-critical' : '',
+                  chosen === name ? 'is-chosen' : '',
+                ].join(' ')}
+              >
                 <th scope="row">
                   <button type="button" className="link" onClick={() => onChoose(name)}>
                     <Icon name={step.state} />
@@ -58,23 +74,43 @@ export function Timeline({ run, view, critical, chosen, onChoose }: TimelineProp
                     {texts.states[step.state]}. {plain(run.step_notes[step.state] ?? '')}
                     {onPath.has(name) ? ` (${words.critical})` : ''}
                   </span>
-                  <svg className="bar" width="100%" height="18" aria-hidden="true" focusable="false">
+                  <svg
+                    className="bar"
+                    width="100%"
+                    height="18"
+                    aria-hidden="true"
+                    focusable="false"
+                  >
                     {start !== null && (
                       <>
                         <rect className="wait" x="0" y="7" height="4" width={`${share(start)}%`} />
-                        <rect className={`work state-${step.state}`} x={`${share(start)}%`} y="2" height="14" rx="3" width={`${Math.max(0.6, share(end) - share(start))}%`} />
+                        <rect
+                          className={`work state-${step.state}`}
+                          x={`${share(start)}%`}
+                          y="2"
+                          height="14"
+                          rx="3"
+                          width={`${Math.max(0.6, share(end) - share(start))}%`}
+                        />
                       </>
                     )}
                   </svg>
                   {progress && step.state === 'running' && (
                     <span className="muted small">
-                      {progress.total === null ? progress.done : words.of(progress.done, progress.total)} <Exact text={progress.message} most={120} />
+                      {progress.total === null
+                        ? progress.done
+                        : words.of(progress.done, progress.total)}{' '}
+                      <Exact text={progress.message} most={120} />
                     </span>
                   )}
                 </td>
                 <td className="number">
-                  {step.items !== null && <span className="muted">{words.of(step.items_done, step.items)} · </span>}
-                  {start === null || (step.ended_at === null && !isRunning) ? '–' : seconds(Math.max(0, end - start))}
+                  {step.items !== null && (
+                    <span className="muted">{words.of(step.items_done, step.items)} · </span>
+                  )}
+                  {start === null || (step.ended_at === null && !isRunning)
+                    ? '–'
+                    : seconds(Math.max(0, end - start))}
                 </td>
               </tr>
             );

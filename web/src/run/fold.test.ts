@@ -5,7 +5,8 @@ import { criticalPath, fold, hasGap, PROGRESS, pendingStep, type RunView } from 
 const empty: RunView = { seq: 0, steps: {}, progress: {}, stale: 0 };
 
 let seq = 0;
-const event = (kind: string, more: Partial<RunEvent> = {}): RunEvent => ({ kind, seq: seq++, at: seq, ...more }) as RunEvent;
+const event = (kind: string, more: Partial<RunEvent> = {}): RunEvent =>
+  ({ kind, seq: seq++, at: seq, ...more }) as RunEvent;
 
 const story = (): RunEvent[] => {
   seq = 0;
@@ -13,18 +14,35 @@ const story = (): RunEvent[] => {
     event('run-started', { steps: ['a', 'b'] }),
     event('step-started', { step: 'a', items: 2 }),
     event('item-ended', { step: 'a', item: 0 }),
-    event('item-ended', { step: 'a', item: 1, failure: { code: 'tool-error', message: 'no', pointer: '' } }),
+    event('item-ended', {
+      step: 'a',
+      item: 1,
+      failure: { code: 'tool-error', message: 'no', pointer: '' },
+    }),
     event('step-succeeded', { step: 'a', attempts: 1 }),
     event('step-started', { step: 'b' }),
-    event('call-in-doubt', { step: 'b', failure: { code: 'lost', message: 'lost', pointer: '' }, tool: 't', args: { x: 1 } }),
+    event('call-in-doubt', {
+      step: 'b',
+      failure: { code: 'lost', message: 'lost', pointer: '' },
+      tool: 't',
+      args: { x: 1 },
+    }),
     event('run-parked', { status: 'in_doubt' }),
   ];
 };
 
 it('follows a run to a call in doubt', () => {
   const view = fold(empty, story());
-  expect(view.steps['a']).toMatchObject({ state: 'succeeded', items: 2, items_done: 2, items_failed: 1 });
-  expect(view.steps['b']).toMatchObject({ state: 'in_doubt', doubts: [{ tool: 't', args: { x: 1 } }] });
+  expect(view.steps['a']).toMatchObject({
+    state: 'succeeded',
+    items: 2,
+    items_done: 2,
+    items_failed: 1,
+  });
+  expect(view.steps['b']).toMatchObject({
+    state: 'in_doubt',
+    doubts: [{ tool: 't', args: { x: 1 } }],
+  });
   // the state of the run is what the server says: it is asked again
   expect(view.stale).toBeGreaterThan(fold(empty, story().slice(0, -1)).stale);
 });
@@ -48,7 +66,9 @@ it('takes no event before those that come ahead of it, and says that they are mi
 });
 
 it('progress has no place in the journal and moves none', () => {
-  const view = fold(fold(empty, story().slice(0, 2)), [{ ...event('step-progressed', { step: 'a', done: 3, message: 'm' }), seq: PROGRESS }]);
+  const view = fold(fold(empty, story().slice(0, 2)), [
+    { ...event('step-progressed', { step: 'a', done: 3, message: 'm' }), seq: PROGRESS },
+  ]);
   expect(view.seq).toBe(2);
   expect(view.progress['a']).toEqual({ done: 3, total: null, message: 'm' });
 });

@@ -65,7 +65,8 @@ export function fold(view: RunView, events: RunEvent[]): RunView {
 /** Return whether events between `view` and `last`, the newest that has come, are not in it. */
 export const hasGap = (view: RunView, last: number): boolean => last >= view.seq;
 
-export const kindOf = (event: RunEvent): string => event.kind.replaceAll(/[^a-z]/gi, '').toLowerCase();
+export const kindOf = (event: RunEvent): string =>
+  event.kind.replaceAll(/[^a-z]/gi, '').toLowerCase();
 
 function applyOne(view: RunView, steps: Record<string, StepOut>, event: RunEvent): void {
   switch (kindOf(event)) {
@@ -91,9 +92,14 @@ function applyOne(view: RunView, steps: Record<string, StepOut>, event: RunEvent
   steps[event.step] = applyToStep(before, event);
   if (kindOf(event) === 'stepprogressed') {
     view.progress = bare(view.progress);
-    view.progress[event.step] = { done: Number(event.done ?? 0), total: event.total == null ? null : Number(event.total), message: event.message ?? '' };
+    view.progress[event.step] = {
+      done: Number(event.done ?? 0),
+      total: event.total == null ? null : Number(event.total),
+      message: event.message ?? '',
+    };
   }
-  if (['callindoubt', 'calldecided', 'callwaiting', 'consentgiven'].includes(kindOf(event))) view.stale += 1;
+  if (['callindoubt', 'calldecided', 'callwaiting', 'consentgiven'].includes(kindOf(event)))
+    view.stale += 1;
 }
 
 function applyToStep(step: StepOut, event: RunEvent): StepOut {
@@ -141,7 +147,13 @@ function applyToStep(step: StepOut, event: RunEvent): StepOut {
         output_left_out: true,
       };
     case 'stepfailed':
-      return { ...step, state: 'failed', error: failure, attempts: event.attempts ?? step.attempts, ended_at: event.at };
+      return {
+        ...step,
+        state: 'failed',
+        error: failure,
+        attempts: event.attempts ?? step.attempts,
+        ended_at: event.at,
+      };
     case 'stepskipped':
       return { ...step, state: 'skipped', error: failure, ended_at: event.at };
     case 'stepcancelled':
@@ -153,14 +165,25 @@ function applyToStep(step: StepOut, event: RunEvent): StepOut {
 
 function resumed(step: StepOut): StepOut {
   if (['succeeded', 'failed', 'skipped', 'waiting'].includes(step.state)) return step;
-  return { ...pendingStep, items: step.items, items_done: step.items_done, items_failed: step.items_failed };
+  return {
+    ...pendingStep,
+    items: step.items,
+    items_done: step.items_done,
+    items_failed: step.items_failed,
+  };
 }
 
 /** Return the chain of steps that ended last, each after the last of those that it needed. */
-export function criticalPath(steps: Record<string, StepOut>, needs: Map<string, string[]>): string[] {
+export function criticalPath(
+  steps: Record<string, StepOut>,
+  needs: Map<string, string[]>,
+): string[] {
   const end = (name: string): number => steps[name]?.ended_at ?? -Infinity;
   const latest = (names: string[]): string | undefined =>
-    names.reduce<string | undefined>((best, name) => (end(name) > (best === undefined ? -Infinity : end(best)) ? name : best), undefined);
+    names.reduce<string | undefined>(
+      (best, name) => (end(name) > (best === undefined ? -Infinity : end(best)) ? name : best),
+      undefined,
+    );
   const path: string[] = [];
   let at = latest(Object.keys(steps).filter((name) => steps[name]?.started_at != null));
   while (at !== undefined && !path.includes(at)) {

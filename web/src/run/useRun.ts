@@ -13,9 +13,13 @@ const POLL_MS = 2_000;
 /** While events come: whoever works on the run may have died, which is no event. */
 const LOOK_MS = 5_000;
 
-const isOver = (state: string): boolean => ['succeeded', 'failed', 'cancelled', 'refused'].includes(state);
+const isOver = (state: string): boolean =>
+  ['succeeded', 'failed', 'cancelled', 'refused'].includes(state);
 
-export const runQuery = (id: string) => ({ queryKey: ['run', id], queryFn: () => client.oneRun(id) });
+export const runQuery = (id: string) => ({
+  queryKey: ['run', id],
+  queryFn: () => client.oneRun(id),
+});
 
 /**
  * The run as it is now: one answer of the server, then its events; it connects again by itself.
@@ -23,15 +27,25 @@ export const runQuery = (id: string) => ({ queryKey: ['run', id], queryFn: () =>
  * A browser opens six connections to a host, so one page of it has the events of a run that works; all
  * others ask every two seconds.
  */
-export function useRun(id: string): { run: RunOut | undefined; view: RunView | undefined; error: Error | null; connection: Connection } {
+export function useRun(id: string): {
+  run: RunOut | undefined;
+  view: RunView | undefined;
+  error: Error | null;
+  connection: Connection;
+} {
   const queries = useQueryClient();
   const [live, setLive] = useState<{ base: RunOut; view: RunView }>();
   const [stream, setStream] = useState<'live' | 'again'>('again');
   const [wanted, setWanted] = useState(false);
   const isFirst = useFirst(wanted);
-  const { data: run, error, failureCount } = useQuery({
+  const {
+    data: run,
+    error,
+    failureCount,
+  } = useQuery({
     ...runQuery(id),
-    refetchInterval: ({ state: { data } }) => (data && isOver(data.line.state) ? false : isFirst ? LOOK_MS : POLL_MS),
+    refetchInterval: ({ state: { data } }) =>
+      data && isOver(data.line.state) ? false : isFirst ? LOOK_MS : POLL_MS,
   });
   const base = useMemo(() => (run ? viewOf(run) : undefined), [run]);
   const view = live && live.base === run ? live.view : base;
@@ -102,7 +116,8 @@ export function useRun(id: string): { run: RunOut | undefined; view: RunView | u
     };
   }, [id, isKnown, isFirst, opened, queries]);
 
-  const connection = state && isOver(state) ? 'done' : isFirst ? stream : failureCount > 0 ? 'again' : 'polled';
+  const connection =
+    state && isOver(state) ? 'done' : isFirst ? stream : failureCount > 0 ? 'again' : 'polled';
   return { run, view, error, connection };
 }
 
@@ -119,7 +134,9 @@ function useFirst(isWanted: boolean): boolean {
         release = resolve;
         setFirst(true);
       });
-    navigator.locks.request('toolplan.stream', { signal: stop.signal }, held).catch(() => undefined);
+    navigator.locks
+      .request('toolplan.stream', { signal: stop.signal }, held)
+      .catch(() => undefined);
     return () => {
       stop.abort();
       release();
