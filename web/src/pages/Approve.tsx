@@ -21,9 +21,7 @@ const MOST_WARNINGS = 20;
 export function Approve({ id }: { id: string }) {
   const { run, view, error } = useRun(id);
   const [shown, setShown] = useState<string>();
-  useEffect(() => {
-    if (run && shown === undefined) setShown(run.line.digest);
-  }, [run, shown]);
+  if (run && shown === undefined) setShown(run.line.digest);
   if (error && !run) {
     return (
       <div className="page">

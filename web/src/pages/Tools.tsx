@@ -205,7 +205,8 @@ function typeOf(schema: Record<string, Json>): string {
     return typeof schema['format'] === 'string'
       ? `${schema['type']} (${schema['format']})`
       : schema['type'];
-  if (Array.isArray(schema['type'])) return schema['type'].join(' | ');
+  if (Array.isArray(schema['type']))
+    return schema['type'].filter((each) => typeof each === 'string').join(' | ');
   const any = schema['anyOf'] ?? schema['oneOf'];
   if (Array.isArray(any))
     return [...new Set(any.map((each) => (isObject(each) ? typeOf(each) : 'any')))].join(' | ');

@@ -6,6 +6,7 @@ import { texts } from '../texts';
 // Controls, zero-width and bidi characters, tags, fillers and private use: each could hide a part
 // of what a person approves.
 export const HIDDEN =
+  // eslint-disable-next-line no-control-regex, no-misleading-character-class -- these it finds
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\ud800-\udfff\ue000-\uf8ff]|[\u{e0000}-\u{e0fff}\u{f0000}-\u{10ffff}]/gu;
 const MOST_SHOWN = 600;
 

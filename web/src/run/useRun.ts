@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useMemo, useRef, useState } from 'react';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { client } from '../api/client';
 import { parseJson } from '../api/exact-json';
 import type { RunEvent, RunOut } from '../api/types';
@@ -36,8 +36,8 @@ export function useRun(id: string): {
   const queries = useQueryClient();
   const [live, setLive] = useState<{ base: RunOut; view: RunView }>();
   const [stream, setStream] = useState<'live' | 'again'>('again');
-  const [wanted, setWanted] = useState(false);
-  const isFirst = useFirst(wanted);
+  const known = queries.getQueryData<RunOut>(runQuery(id).queryKey);
+  const isFirst = useFirst(known?.line.state === 'running');
   const {
     data: run,
     error,
@@ -50,12 +50,13 @@ export function useRun(id: string): {
   const base = useMemo(() => (run ? viewOf(run) : undefined), [run]);
   const view = live && live.base === run ? live.view : base;
   const current = useRef<{ run: RunOut; view: RunView } | undefined>(undefined);
-  current.current = run && view ? { run, view } : undefined;
+  useLayoutEffect(() => {
+    current.current = run && view ? { run, view } : undefined;
+  });
   const received = useRef(-1);
   const [opened, setOpened] = useState(0);
   const isKnown = run !== undefined;
   const state = run?.line.state;
-  useEffect(() => setWanted(state === 'running'), [state]);
 
   // An answer may be older than the events that came while it was on its way: they are asked for again.
   useEffect(() => {
