@@ -20,6 +20,8 @@ import { StepView } from './AskPanel';
 import { keepReplanned, Replanned } from './Replanned';
 
 const words = texts.run;
+/** Maximum number of steps of a plan that is shown as a strip, so that the answer is in view. */
+const STRIP = 3;
 
 export function Run({ id, params }: { id: string; params: URLSearchParams }) {
   const { run, view, error, connection } = useRun(id);
@@ -50,7 +52,7 @@ export function Run({ id, params }: { id: string; params: URLSearchParams }) {
       <Doubts id={id} steps={view.steps} isOpen={run.allowed.includes('decide')} />
       {run.error && <FailureNote failure={run.error} />}
       <div className="stacked">
-        <section className="pane graph-pane">
+        <section className={`pane graph-pane${run.graph.nodes.length <= STRIP ? ' strip' : ''}`}>
           <PlanGraph
             graph={run.graph}
             states={view.steps}
