@@ -325,6 +325,15 @@ def test_what_a_list_of_texts_holds_is_a_condition(question: str, said: str) -> 
         ("the shipments EcoTrans carried in September", "'carrier': 'EcoTrans'"),
         ("what share of loads are rejected loads?", "WHEN lower(status) = 'rejected'"),
         ("how many shipments did each carrier move?", "shipments.carrier"),
+        ("today's loads from all carriers except NordWaste", "IS DISTINCT FROM 'nordwaste'"),
+        ("shipments of carriers other than EcoHaul", "IS DISTINCT FROM 'ecohaul'"),
+        ("facilities of all types except sorting", "lower(type) IS DISTINCT FROM 'sorting'"),
+        ("mercury or cadmium since 1 June", "'type': 'Cadmium'"),
+        ("Facility F2, all its inspections and all its shipments", "shipments_list"),
+        (
+            "shipment S21, the facility it belongs to, and all inspections at that facility",
+            "inspections_list",
+        ),
         ("contaminants with a high explosive level", "lower(explosive_level) = 'high'"),
     ],
 )

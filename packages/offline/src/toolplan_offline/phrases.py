@@ -192,6 +192,12 @@ def value_noun(w: World, v: Val, one: str = "", f: Word | None = None) -> Out:
         yield NP(Set(v.entity, frozenset({Cond(v.field, "=", v.value)})), one=bool(one)), 1
 
 
+def either(w: World, a: Val, b: Val) -> Out:
+    """Mean things by either of two values that serve as nouns."""
+    if a[:2] == b[:2] and a.value != b.value and not isinstance(a.value, bool):
+        yield NP(Set(a.entity, frozenset({Cond(a.field, "in", (a.value, b.value))}))), 1
+
+
 def record(w: World, identity: Identity, e: str | None = None) -> Out:
     """Mean the thing with an identity, perhaps behind the noun of its kind."""
     if e in (None, identity[0]):

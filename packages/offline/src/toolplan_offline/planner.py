@@ -39,9 +39,7 @@ from toolplan_offline.world import World
 MAX_CHARACTERS: Final = 2_000
 """Maximum number of characters of a question."""
 _PLACES: Final = {"first": 0, "second": 1, "third": 2, "1": 0, "2": 1, "3": 2}
-_COUNTED: Final = re.compile(
-    r"(?:the |option |number |no\.? ?|#)*(?P<which>\d+|[a-z]+)(?: (?:one|option))?"
-)
+_COUNTED: Final = re.compile(r"(?:the |option |number |no\.? ?|#)*(\d+|[a-z]+)(?: (?:one|option))?")
 _IDLE: Final = frozenset(
     ["a", "i", "it", "mean", "meant", "ok", "okay", "one", "please", "the", "yes"]
 )
@@ -234,7 +232,7 @@ def _chosen_option(options: tuple[str, ...], reply: str) -> int | None:
     if same:
         return same[0] if len(same) == 1 else None
     counted = _COUNTED.fullmatch(_plain(reply))
-    which = counted["which"] if counted else ""
+    which = counted[1] if counted else ""
     if which in _PLACES:
         return _PLACES[which] if _PLACES[which] < len(options) else None
     said = set(re.findall(r"\w+", reply.lower())) - _IDLE
