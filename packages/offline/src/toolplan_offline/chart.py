@@ -13,7 +13,7 @@ from toolplan_offline.grammar import Grammar, Node, Rule
 
 MOST_MEANINGS: Final = 60
 """Maximum number of meanings of one category in one cell."""
-MOST_STEPS: Final = 25_000
+MOST_STEPS: Final = 8_000
 """Maximum number of combinations for one question."""
 MOST_WORDS: Final = 80
 """Maximum number of words that mean something."""
