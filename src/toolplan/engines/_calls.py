@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, TypeAlias, TypedDict, cast
+from typing import Final, Protocol, TypeAlias, TypedDict, cast
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from toolplan.engines._ready_queue import SharedLimit
 from toolplan.engines._values import MAX_VALUE_SIZE
 from toolplan.errors import ToolplanError
 from toolplan.events import Failure, ItemEnded, Partial
@@ -76,6 +75,19 @@ def tools_of(tools: Mapping[str, Tool] | Sequence[Tool]) -> Mapping[str, Tool]:
         f"Tools must be a Toolbox or a list of tools, not {type(tools).__name__!r}.",
         "toolplan.toolbox_of makes a toolbox of a module or an object.",
     )
+
+
+class SharedLimit(Protocol):
+    """A limit on concurrent calls that runs share, on this machine and on others."""
+
+    def ask(self, granted: Callable[[], None]) -> None:
+        """Call `granted` later in the event loop, when one more call may be made."""
+
+    def withdraw(self, granted: Callable[[], None]) -> None:
+        """Take back an `ask`."""
+
+    def release(self) -> None:
+        """Release what was granted."""
 
 
 class Options(TypedDict, total=False):
