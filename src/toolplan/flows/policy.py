@@ -164,7 +164,7 @@ class Policy(Struct, frozen=True, eq=False):
             allow=None if allow is None else _texts(allow, ("allow",)),
             sinks=sinks,
             decide=decide,
-            approval=cast("ApprovalRule", stated),
+            approval=stated,
             text=text,
             file=file,
             **lists,
