@@ -1,8 +1,7 @@
 """What the tests of the engine have in common."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any
 
 from tests.plans_strategy import execution_plan
 from toolplan.approval import approve
@@ -10,8 +9,6 @@ from toolplan.engines import run
 from toolplan.events import Run, StepState
 from toolplan.plan import Literal, Plan, Step, Value
 from toolplan.testing import RecordingSink, ScriptedTools
-
-T = TypeVar("T")
 
 
 def ran(
@@ -42,16 +39,6 @@ def started(
     running = run(plan, tools.toolbox, approval=approval, on_event=sink, **options)
     task = asyncio.ensure_future(running)
     return task, sink
-
-
-def in_loop(test: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run `test` with a bound on hanging, not on speed."""
-
-    async def bounded() -> T:
-        async with asyncio.timeout(30):
-            return await test()
-
-    return asyncio.run(bounded())
 
 
 def zeros(count: int) -> Literal:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.engines._running import in_loop, ran, started, states, zeros
+from tests.engines._running import ran, started, states, zeros
 from toolplan.events import ItemEnded, StepStarted, StepState, StepSucceeded
 from toolplan.path import EVERY
 from toolplan.plan import Limits, Literal, Ref, Step, When
@@ -10,33 +10,30 @@ from toolplan.testing import Computes, Gives, ScriptedTools
 from toolplan.tools import Arguments
 
 
-def test_a_dependent_starts_while_an_unrelated_slow_step_is_still_running_c_30() -> None:
+async def test_a_dependent_starts_while_an_unrelated_slow_step_is_still_running_c_30() -> None:
     """C-30, F002-17: no waves. The slow step is let go only when all the others are over."""
 
-    async def test() -> None:
-        gate = asyncio.Event()
-        tools = ScriptedTools()
-        tools.add("slow", Gives("slow", until=gate))
-        tools.add("fast", Gives("fast"))
-        tools.add("echo")
-        task, sink = started(
-            tools,
-            Step("slow", "slow"),
-            Step("fast", "fast"),
-            Step("one", "echo", {"x": Ref("fast")}),
-            Step("two", "echo", {"x": Ref("one", ("x",))}),
-            Step("join", "echo", {"x": Ref("two"), "y": Ref("slow")}),
-        )
-        await tools.started("echo", times=2)
-        await asyncio.sleep(0)
-        assert sink.run.steps["two"].output == {"x": "fast"}
-        assert sink.run.steps["slow"].state is StepState.RUNNING
-        assert sink.run.steps["join"].state is StepState.PENDING
-        gate.set()
-        done = await task
-        assert done.steps["join"].output == {"x": {"x": "fast"}, "y": "slow"}
-
-    in_loop(test)
+    gate = asyncio.Event()
+    tools = ScriptedTools()
+    tools.add("slow", Gives("slow", until=gate))
+    tools.add("fast", Gives("fast"))
+    tools.add("echo")
+    task, sink = started(
+        tools,
+        Step("slow", "slow"),
+        Step("fast", "fast"),
+        Step("one", "echo", {"x": Ref("fast")}),
+        Step("two", "echo", {"x": Ref("one", ("x",))}),
+        Step("join", "echo", {"x": Ref("two"), "y": Ref("slow")}),
+    )
+    await tools.started("echo", times=2)
+    await asyncio.sleep(0)
+    assert sink.run.steps["two"].output == {"x": "fast"}
+    assert sink.run.steps["slow"].state is StepState.RUNNING
+    assert sink.run.steps["join"].state is StepState.PENDING
+    gate.set()
+    done = await task
+    assert done.steps["join"].output == {"x": {"x": "fast"}, "y": "slow"}
 
 
 def test_independent_steps_run_at_the_same_time_and_no_more_than_allowed() -> None:
@@ -72,23 +69,20 @@ def test_a_reference_to_a_step_written_later_is_legal() -> None:
     assert list(done.steps) == ["b", "a"]
 
 
-def test_for_each_gives_outputs_in_the_order_of_the_items_whichever_is_first() -> None:
-    async def test() -> None:
-        gates = [asyncio.Event() for _ in range(3)]
-        tools = ScriptedTools()
-        tools.add("work", *[Gives(f"out {at}", until=gate) for at, gate in enumerate(gates)])
-        task, sink = started(tools, Step("s", "work", for_each=Literal([0, 1, 2])))
-        await tools.started("work", times=3)
-        for gate in reversed(gates):
-            gate.set()
-            for _ in range(5):
-                await asyncio.sleep(0)
-        done = await task
-        assert done.steps["s"].output == ["out 0", "out 1", "out 2"]
-        assert [event.item for event in sink.of(ItemEnded)] == [2, 1, 0]
-        assert done.steps["s"].items == done.steps["s"].items_done == 3
-
-    in_loop(test)
+async def test_for_each_gives_outputs_in_the_order_of_the_items_whichever_is_first() -> None:
+    gates = [asyncio.Event() for _ in range(3)]
+    tools = ScriptedTools()
+    tools.add("work", *[Gives(f"out {at}", until=gate) for at, gate in enumerate(gates)])
+    task, sink = started(tools, Step("s", "work", for_each=Literal([0, 1, 2])))
+    await tools.started("work", times=3)
+    for gate in reversed(gates):
+        gate.set()
+        for _ in range(5):
+            await asyncio.sleep(0)
+    done = await task
+    assert done.steps["s"].output == ["out 0", "out 1", "out 2"]
+    assert [event.item for event in sink.of(ItemEnded)] == [2, 1, 0]
+    assert done.steps["s"].items == done.steps["s"].items_done == 3
 
 
 def test_an_empty_list_runs_no_call_and_gives_an_empty_list() -> None:
@@ -107,36 +101,33 @@ def test_an_empty_list_runs_no_call_and_gives_an_empty_list() -> None:
     assert [event.items for event in sink.of(StepStarted) if event.step == "each"] == [0]
 
 
-def test_thousands_of_items_are_never_thousands_of_tasks_and_hold_nothing_up() -> None:
-    async def test() -> None:
-        most = 0
+async def test_thousands_of_items_are_never_thousands_of_tasks_and_hold_nothing_up() -> None:
+    most = 0
 
-        def work(args: Arguments) -> int:
-            nonlocal most
-            most = max(most, len(asyncio.all_tasks()))
-            return 1
+    def work(args: Arguments) -> int:
+        nonlocal most
+        most = max(most, len(asyncio.all_tasks()))
+        return 1
 
-        tools = ScriptedTools()
-        tools.add("work", Computes(work))
-        tools.add("echo")
-        task, sink = started(
-            tools,
-            Step("many", "work", for_each=zeros(10_000), max_items=10_000),
-            Step("a", "echo", {"x": Literal(1)}),
-            Step("b", "echo", {"x": Ref("a")}),
-            Step("c", "echo", {"x": Ref("b")}),
-            limits=Limits(items=10_000, calls=10_003),
-            concurrency=4,
-        )
-        done = await task
-        assert done.succeeded
-        # each call, and one that makes way for it where calls are slow; the run, the test itself
-        assert most <= 2 * 4 + 2
-        # the three steps came first, although the many are written before them
-        ended = [e.step for e in sink.events if isinstance(e, StepSucceeded | ItemEnded)]
-        assert ended.index("c") < 50
-
-    in_loop(test)
+    tools = ScriptedTools()
+    tools.add("work", Computes(work))
+    tools.add("echo")
+    task, sink = started(
+        tools,
+        Step("many", "work", for_each=zeros(10_000), max_items=10_000),
+        Step("a", "echo", {"x": Literal(1)}),
+        Step("b", "echo", {"x": Ref("a")}),
+        Step("c", "echo", {"x": Ref("b")}),
+        limits=Limits(items=10_000, calls=10_003),
+        concurrency=4,
+    )
+    done = await task
+    assert done.succeeded
+    # each call, and one that makes way for it where calls are slow; the run, the test itself
+    assert most <= 2 * 4 + 2
+    # the three steps came first, although the many are written before them
+    ended = [e.step for e in sink.events if isinstance(e, StepSucceeded | ItemEnded)]
+    assert ended.index("c") < 50
 
 
 def test_ten_thousand_steps_one_behind_the_other_need_no_deep_stack() -> None:

@@ -286,31 +286,28 @@ def test_an_approver_can_be_asked_when_a_run_is_resumed(stores: Stores) -> None:
     journal.close()
 
 
-def test_a_cancelled_question_makes_no_call_and_the_run_can_be_resumed(stores: Stores) -> None:
+async def test_a_cancelled_question_makes_no_call_and_the_run_can_be_resumed(
+    stores: Stores,
+) -> None:
     world, journal = World(), stores.open()
     plan = world.plan(*MAIL)
 
-    async def test() -> None:
-        asked = asyncio.Event()
+    asked = asyncio.Event()
 
-        async def decide(effects: tuple[Effect, ...]) -> bool:
-            asked.set()
-            await asyncio.sleep(3600)
-            return bool(effects)
+    async def decide(effects: tuple[Effect, ...]) -> bool:
+        asked.set()
+        await asyncio.sleep(3600)
+        return bool(effects)
 
-        going = asyncio.ensure_future(
-            run(plan, world.tools, approval=ValueApproval(decide), journal=journal, run_id="r")
-        )
-        await asked.wait()
-        going.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await going
-
-    asyncio.run(test())
-    assert "send" not in world.made
-    last = asyncio.run(
-        resume(plan, world.tools, "r", journal=journal, consents={"answer": Consent(True)})
+    going = asyncio.ensure_future(
+        run(plan, world.tools, approval=ValueApproval(decide), journal=journal, run_id="r")
     )
+    await asked.wait()
+    going.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await going
+    assert "send" not in world.made
+    last = await resume(plan, world.tools, "r", journal=journal, consents={"answer": Consent(True)})
     assert last.succeeded
     assert world.made == ["inbox", "look", "send"]
     journal.close()
