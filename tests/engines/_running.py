@@ -8,7 +8,18 @@ from toolplan.approval import approve
 from toolplan.engines import run
 from toolplan.events import Run, StepState
 from toolplan.plan import Literal, Plan, Step, Value
-from toolplan.testing import RecordingSink, ScriptedTools
+from toolplan.testing import Outcome, RecordingSink, ScriptedTools
+
+
+def scripted(**outcomes: Outcome | tuple[Outcome, ...] | None) -> ScriptedTools:
+    """Return tools by name, each with its outcomes; with None it returns its arguments."""
+    tools = ScriptedTools()
+    for name, given in outcomes.items():
+        if given is None:
+            tools.add(name)
+        else:
+            tools.add(name, *(given if isinstance(given, tuple) else (given,)))
+    return tools
 
 
 def ran(

@@ -6,7 +6,7 @@ from threading import Event as Signal
 
 import pytest
 
-from tests.engines._running import codes, ran, started, states
+from tests.engines._running import codes, ran, scripted, started, states
 from tests.plans_strategy import execution_plan
 from tests.stores import Stores
 from toolplan.engines import resume, run
@@ -20,14 +20,12 @@ from toolplan.events import (
 )
 from toolplan.path import Json
 from toolplan.plan import Literal, Plan, Ref, Step
-from toolplan.testing import Gives, Hangs, Raises, RecordingSink, ScriptedTools
+from toolplan.testing import Gives, Hangs, Raises, RecordingSink
 from toolplan.tools import Arguments, Effects, Tool, Toolbox, ToolError
 
 
 async def test_a_call_that_takes_too_long_fails_its_step_and_is_cancelled() -> None:
-    tools = ScriptedTools()
-    tools.add("hangs", Hangs())
-    tools.add("good", Gives(1, delay_s=0.05))
+    tools = scripted(hangs=Hangs(), good=Gives(1, delay_s=0.05))
     task, _ = started(tools, Step("a", "hangs", timeout_s=0.01), Step("b", "good"), timeout_s=30.0)
     done = await task
     assert codes(done) == {"a": "timeout"}
@@ -36,8 +34,7 @@ async def test_a_call_that_takes_too_long_fails_its_step_and_is_cancelled() -> N
 
 
 def test_the_default_timeout_holds_for_each_try() -> None:
-    tools = ScriptedTools()
-    tools.add("t", Hangs(), Hangs(), Gives(3))
+    tools = scripted(t=(Hangs(), Hangs(), Gives(3)))
     done, sink = ran(tools, Step("s", "t", retries=2), timeout_s=0.01)
     assert done.steps["s"].output == 3
     assert [event.failure.code for event in sink.of(AttemptFailed)] == ["timeout", "timeout"]
@@ -47,8 +44,7 @@ async def test_a_call_that_ignores_its_cancellation_is_left_behind_and_its_answe
     None
 ):
     release = asyncio.Event()
-    tools = ScriptedTools()
-    tools.add("deaf", Hangs(ignores_cancellation=True, until=release))
+    tools = scripted(deaf=Hangs(ignores_cancellation=True, until=release))
     task, sink = started(tools, Step("s", "deaf", timeout_s=0.01), grace_s=0.01)
     done = await task
     assert codes(done) == {"s": "timeout"}
@@ -59,9 +55,7 @@ async def test_a_call_that_ignores_its_cancellation_is_left_behind_and_its_answe
 
 async def test_cancelling_a_run_cancels_every_call_and_says_so() -> None:
     before = asyncio.all_tasks()
-    tools = ScriptedTools()
-    tools.add("hangs", Hangs())
-    tools.add("good", Gives(1))
+    tools = scripted(hangs=Hangs(), good=Gives(1))
     task, sink = started(
         tools,
         Step("done", "good"),
@@ -82,8 +76,7 @@ async def test_cancelling_a_run_cancels_every_call_and_says_so() -> None:
 
 async def test_a_run_that_is_cancelled_ends_although_a_call_does_not() -> None:
     release = asyncio.Event()
-    tools = ScriptedTools()
-    tools.add("deaf", Hangs(ignores_cancellation=True, until=release))
+    tools = scripted(deaf=Hangs(ignores_cancellation=True, until=release))
     task, sink = started(tools, Step("s", "deaf"), grace_s=30.0)
     await tools.started("deaf")
     task.cancel()
@@ -100,8 +93,7 @@ async def test_a_run_that_is_cancelled_ends_although_a_call_does_not() -> None:
 
 
 async def test_nothing_starts_after_a_cancellation_not_even_another_try() -> None:
-    tools = ScriptedTools()
-    tools.add("bad", Raises(ToolError("no")))
+    tools = scripted(bad=Raises(ToolError("no")))
     task, sink = started(tools, Step("s", "bad", retries=9), backoff_s=0.01)
     await tools.started("bad")
     assert sink.of(AttemptFailed)
@@ -153,8 +145,7 @@ async def test_a_run_that_is_cancelled_while_the_journal_takes_it_is_released(
 ) -> None:
     """It is cancelled there as well, and this process does not hold it."""
 
-    tools = ScriptedTools()
-    tools.add("hang", Hangs())
+    tools = scripted(hang=Hangs())
     plan = execution_plan(Plan((Step("s", "hang"),)), tools.toolbox)
     sink = RecordingSink()
     with closing(stores.open()) as journal:
@@ -183,7 +174,6 @@ async def test_a_run_that_is_cancelled_while_the_journal_takes_it_is_released(
 
 
 def test_the_loop_of_a_run_ends_although_a_call_swallows_its_cancellation() -> None:
-    tools = ScriptedTools()
-    tools.add("deaf", Hangs(ignores_cancellation=True, until=asyncio.Event()))
+    tools = scripted(deaf=Hangs(ignores_cancellation=True, until=asyncio.Event()))
     done, _ = ran(tools, Step("s", "deaf", timeout_s=0.02), grace_s=0.02)  # with `asyncio.run`
     assert codes(done) == {"s": "timeout"}

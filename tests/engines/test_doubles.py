@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.engines._running import ran
+from tests.engines._running import ran, scripted
 from toolplan.events import StepSucceeded
 from toolplan.plan import Literal, Step
 from toolplan.planners._base import Attempt, Clarification, Draft, Question, Refusal
@@ -26,8 +26,7 @@ async def test_a_scripted_tool_goes_through_its_outcomes_and_stays_at_the_last()
 
 
 def test_the_log_of_calls_is_not_changed_by_what_a_tool_does_to_its_arguments() -> None:
-    tools = ScriptedTools()
-    tools.add("spoil", Computes(lambda args: args.clear()))
+    tools = scripted(spoil=Computes(lambda args: args.clear()))
     ran(tools, Step("s", "spoil", {"x": Literal([1])}))
     assert tools.args_of("spoil") == [{"x": [1]}]
 
@@ -64,8 +63,7 @@ async def test_a_scripted_planner_proposes_in_order_and_remembers_what_it_was_as
 
 
 def test_a_recording_sink_keeps_events_and_folds_the_run() -> None:
-    tools = ScriptedTools()
-    tools.add("t", Gives(1))
+    tools = scripted(t=Gives(1))
     done, sink = ran(tools, Step("s", "t"))
     assert sink.run == done
     assert [event.output for event in sink.of(StepSucceeded)] == [1]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.engines._running import codes, ran, started, states, zeros
+from tests.engines._running import codes, ran, scripted, started, states, zeros
 from tests.plans_strategy import execution_plan
 from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, approve
 from toolplan.engines import CannotRun, run
@@ -32,9 +32,10 @@ TYPED: Json = {
 
 
 def test_a_group_of_errors_has_its_reason_and_a_tool_error_nothing_but_its_text() -> None:
-    tools = ScriptedTools()
-    tools.add("group", Raises(ExceptionGroup("many", [ToolError("the reason")])))
-    tools.add("type", Raises(TypeError("of sorts")))
+    tools = scripted(
+        group=Raises(ExceptionGroup("many", [ToolError("the reason")])),
+        type=Raises(TypeError("of sorts")),
+    )
     done, _ = ran(tools, Step("group", "group"), Step("type", "type"))
     assert [step.error and step.error.message for step in done.steps.values()] == [
         "the reason",
@@ -43,9 +44,7 @@ def test_a_group_of_errors_has_its_reason_and_a_tool_error_nothing_but_its_text(
 
 
 def test_dependents_are_skipped_with_the_reason_and_independent_branches_go_on_f002_18() -> None:
-    tools = ScriptedTools()
-    tools.add("fail", Raises(ToolError("no")))
-    tools.add("echo")
+    tools = scripted(fail=Raises(ToolError("no")), echo=None)
     done, _ = ran(
         tools,
         Step("a", "fail"),
@@ -72,9 +71,7 @@ def test_dependents_are_skipped_with_the_reason_and_independent_branches_go_on_f
 
 
 def test_a_condition_that_does_not_hold_skips_what_refers_to_it_and_satisfies_order() -> None:
-    tools = ScriptedTools()
-    tools.add("rows", Gives({"count": 0}))
-    tools.add("echo")
+    tools = scripted(rows=Gives({"count": 0}), echo=None)
     done, _ = ran(
         tools,
         Step("rows", "rows"),
@@ -97,9 +94,7 @@ def test_a_condition_that_does_not_hold_skips_what_refers_to_it_and_satisfies_or
 
 
 def test_on_error_continue_gives_null_and_keeps_the_failure() -> None:
-    tools = ScriptedTools()
-    tools.add("fail", Raises(ToolError("no")))
-    tools.add("echo")
+    tools = scripted(fail=Raises(ToolError("no")), echo=None)
     done, sink = ran(
         tools,
         Step("a", "fail", on_error="continue"),
@@ -131,8 +126,7 @@ def test_on_error_continue_gives_null_and_keeps_the_failure() -> None:
 def test_arguments_are_checked_after_they_are_filled(
     args: Arguments, code: str, pointer: str
 ) -> None:
-    tools = ScriptedTools()
-    tools.add("give", Gives(args))
+    tools = scripted(give=Gives(args))
     tools.add("typed", input_schema=TYPED)
     filled = {key: Ref("give", (key,)) for key in args}
     done, _ = ran(tools, Step("give", "give"), Step("typed", "typed", filled))
@@ -170,9 +164,7 @@ def test_a_result_that_its_tool_changes_later_stays_as_it_was_given() -> None:
         args.clear()
         return kept
 
-    tools = ScriptedTools()
-    tools.add("grow", Computes(grow))
-    tools.add("spoil", Computes(lambda args: args.popitem()[1]))
+    tools = scripted(grow=Computes(grow), spoil=Computes(lambda args: args.popitem()[1]))
     done, _ = ran(
         tools,
         Step("a", "grow"),
@@ -187,8 +179,9 @@ def test_a_result_that_its_tool_changes_later_stays_as_it_was_given() -> None:
 
 async def test_a_failed_item_fails_the_step_and_the_first_in_order_is_the_one_reported() -> None:
     gate = asyncio.Event()
-    tools = ScriptedTools()
-    tools.add("work", Gives(0), Raises(ToolError("one"), until=gate), Raises(ToolError("two")))
+    tools = scripted(
+        work=(Gives(0), Raises(ToolError("one"), until=gate), Raises(ToolError("two")))
+    )
     task, _ = started(tools, Step("s", "work", for_each=zeros(10)), concurrency=3, backoff_s=0.0)
     await tools.started("work", times=3)
     for _ in range(5):
@@ -205,8 +198,7 @@ def test_with_continue_a_failed_item_leaves_null_in_its_place() -> None:
             raise ToolError(f"not {args['x']}")
         return args["x"]
 
-    tools = ScriptedTools()
-    tools.add("work", Computes(work))
+    tools = scripted(work=Computes(work))
     step = Step("s", "work", {"x": Ref("item", ("v",))}, on_error="continue")
     items: Json = [{"v": 1}, {"v": 2}, {}, {"v": 3}, {"v": 4}]
     done, _ = ran(tools, Step("s", "work", step.args, for_each=Literal(items), on_error="continue"))
@@ -229,8 +221,7 @@ def test_with_continue_a_failed_item_leaves_null_in_its_place() -> None:
 def test_limits_of_for_each_hold_before_the_first_call(
     value: Json, max_items: int, limits: Limits, code: str | None
 ) -> None:
-    tools = ScriptedTools()
-    tools.add("echo")
+    tools = scripted(echo=None)
     step = Step("s", "echo", {"x": Ref("item")}, for_each=Literal(value), max_items=max_items)
     done, _ = ran(tools, step, limits=limits)
     assert codes(done) == ({"s": code} if code else {})
@@ -238,9 +229,7 @@ def test_limits_of_for_each_hold_before_the_first_call(
 
 
 def test_the_limit_of_calls_holds_over_the_run_and_counts_every_try() -> None:
-    tools = ScriptedTools()
-    tools.add("bad", Raises(ToolError("no")))
-    tools.add("good", Gives(1))
+    tools = scripted(bad=Raises(ToolError("no")), good=Gives(1))
     done, _ = ran(
         tools,
         Step("a", "bad", retries=5),
@@ -280,8 +269,7 @@ def test_each_try_gets_the_arguments_anew() -> None:
             raise ToolError("again")
         return 1
 
-    tools = ScriptedTools()
-    tools.add("spoil", Computes(spoil))
+    tools = scripted(spoil=Computes(spoil))
     done, _ = ran(tools, Step("s", "spoil", {"x": Literal([1])}, retries=2))
     assert done.succeeded
     assert seen == [{"x": [1]}] * 3
@@ -300,8 +288,7 @@ async def test_a_listener_that_fails_does_not_break_the_run() -> None:
         if seen == 2:
             raise OSError("the pipe is closed")
 
-    tools = ScriptedTools()
-    tools.add("good", Gives(1))
+    tools = scripted(good=Gives(1))
     plan = execution_plan(Plan((Step("a", "good"), Step("b", "good", after=("a",)))))
     done = await run(plan, tools.toolbox, on_event=listen)
     assert done.succeeded
@@ -311,16 +298,14 @@ async def test_a_listener_that_fails_does_not_break_the_run() -> None:
 
 def test_times_are_those_of_the_clock_that_is_given() -> None:
     times = iter(range(100, 200))
-    tools = ScriptedTools()
-    tools.add("good", Gives(1))
+    tools = scripted(good=Gives(1))
     done, _ = ran(tools, Step("s", "good"), clock=lambda: float(next(times)), run_id="r1")
     assert (done.run, done.started_at, done.ended_at) == ("r1", 100.0, 103.0)
     assert (done.steps["s"].started_at, done.steps["s"].ended_at) == (101.0, 102.0)
 
 
 def _tools_without(call: bool) -> Toolbox:
-    tools = ScriptedTools()
-    tools.add("good", Gives(1))
+    tools = scripted(good=Gives(1))
     described = Tool("other", "", {"type": "object"}, effects=Effects.READ)
     return tools.toolbox.with_tools(described) if call else tools.toolbox
 
@@ -335,8 +320,7 @@ def test_a_tool_that_cannot_be_called_keeps_the_whole_plan_from_running(describe
 
 
 def test_more_steps_than_allowed_are_refused_and_as_many_as_allowed_are_not() -> None:
-    tools = ScriptedTools()
-    tools.add("good", Gives(1))
+    tools = scripted(good=Gives(1))
     steps = [Step(f"s{at}", "good") for at in range(3)]
     assert ran(tools, *steps, limits=Limits(steps=3))[0].succeeded
     with pytest.raises(CannotRun, match="3 steps"):
@@ -385,9 +369,7 @@ def test_an_approval_is_good_for_one_run() -> None:
 
 
 def test_the_output_of_the_plan_has_null_where_a_step_failed() -> None:
-    tools = ScriptedTools()
-    tools.add("fail", Raises(ToolError("no")))
-    tools.add("good", Gives({"n": 1}))
+    tools = scripted(fail=Raises(ToolError("no")), good=Gives({"n": 1}))
     output = Object((("bad", Ref("a")), ("good", Array((Ref("b", ("n",)), Literal(2))))))
     done, _ = ran(tools, Step("a", "fail"), Step("b", "good"), output=output)
     assert done.output == {"bad": None, "good": [1, 2]}
@@ -411,8 +393,7 @@ def test_a_function_that_cannot_be_awaited_fails_its_step() -> None:
 
 
 def test_steps_that_never_started_have_no_start() -> None:
-    tools = ScriptedTools()
-    tools.add("good", Gives(1))
+    tools = scripted(good=Gives(1))
     done, sink = ran(tools, Step("a", "good"), Step("b", "good", {"x": Ref("a", ("no",))}))
     assert [event.step for event in sink.of(StepStarted)] == ["a"]
     assert [event.step for event in sink.of(StepFailed)] == ["b"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.engines._running import states, zeros
+from tests.engines._running import scripted, states, zeros
 from tests.plans_strategy import execution_plan
 from tests.stores import Stores
 from toolplan.approval import approve
@@ -93,8 +93,7 @@ async def test_after_the_grace_a_write_that_did_not_answer_is_in_doubt(stores: S
 
 
 async def test_a_run_that_leaves_does_not_try_again() -> None:
-    tools = ScriptedTools()
-    tools.add("bad", Raises(ToolError("no")))
+    tools = scripted(bad=Raises(ToolError("no")))
     plan = execution_plan(Plan((Step("s", "bad", retries=9),)), tools.toolbox)
     leaving = Leaving(30.0)
     task = asyncio.ensure_future(

@@ -19,13 +19,13 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.engines._running import codes, ran
+from tests.engines._running import codes, ran, scripted
 from tests.plans_strategy import execution_plan
 from toolplan.engines import run
 from toolplan.events import RunState, StepState
 from toolplan.path import Json
 from toolplan.plan import Plan, Ref, Step
-from toolplan.testing import Gives, Raises, ScriptedTools
+from toolplan.testing import Gives, Raises
 from toolplan.tools import Arguments, Effects, OutcomeUnknown, Tool, ToolError
 
 
@@ -127,8 +127,7 @@ def test_a_tool_whose_process_dies_fails_its_step_and_nothing_else() -> None:
             pool.shutdown(wait=False)
 
     dying = Tool("die", "Dies.", {"type": "object"}, effects=Effects.READ, call=die)
-    tools = ScriptedTools()
-    tools.add("fine", Gives({"n": 1}))
+    tools = scripted(fine=Gives({"n": 1}))
     box = tools.toolbox.with_tools(dying)
     plan = execution_plan(Plan((Step("bad", "die"), Step("good", "fine"))))
     done = asyncio.run(run(plan, box))
@@ -145,10 +144,7 @@ def test_there_are_sixty_kinds() -> None:
 def test_whatever_a_tool_raises_fails_its_step_and_nothing_else(
     kind: Callable[[], BaseException],
 ) -> None:
-    tools = ScriptedTools()
-    tools.add("fail", Raises(kind()))
-    tools.add("fine", Gives({"n": 1}))
-    tools.add("echo")
+    tools = scripted(fail=Raises(kind()), fine=Gives({"n": 1}), echo=None)
     done, _ = ran(
         tools,
         Step("bad", "fail"),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.engines._running import zeros
+from tests.engines._running import scripted, zeros
 from tests.plans_strategy import execution_plan
 from toolplan.engines import Leaving, run
 from toolplan.plan import Plan, Ref, Step, When
@@ -64,8 +64,7 @@ async def test_runs_never_make_more_calls_at_once_than_they_share(
 
 
 async def test_a_limit_over_several_runs_holds() -> None:
-    tools = ScriptedTools()
-    tools.add("shared", Gives(1, delay_s=0.002))
+    tools = scripted(shared=Gives(1, delay_s=0.002))
     slots = Slots(2)
     steps = tuple(Step(f"s{at}", "shared") for at in range(6))
     plan = execution_plan(Plan(steps), tools.toolbox)
@@ -77,8 +76,7 @@ async def test_a_limit_over_several_runs_holds() -> None:
 async def test_a_run_that_leaves_or_is_cancelled_gives_back_what_it_has_and_what_it_asked_for() -> (
     None
 ):
-    tools = ScriptedTools()
-    tools.add("shared", Hangs())
+    tools = scripted(shared=Hangs())
     slots = Slots(1)
     plan = execution_plan(Plan((Step("a", "shared"), Step("b", "shared"))), tools.toolbox)
     leaving = Leaving(0.0)

@@ -6,7 +6,7 @@ from typing import NamedTuple, cast
 
 import pytest
 
-from tests.engines._running import states
+from tests.engines._running import scripted, states
 from tests.plans_strategy import execution_plan
 from tests.stores import Stores
 from toolplan.approval import Approval, ApprovalRequired, approve
@@ -44,8 +44,7 @@ class Written:
 
 
 def tools() -> ScriptedTools:
-    made = ScriptedTools()
-    made.add("read", Gives({"n": 1}))
+    made = scripted(read=Gives({"n": 1}))
     made.add("write", Gives("done"), effects=Effects.WRITE)
     made.add("hang", Hangs())
     made.add("fail", Raises(ToolError("no")))

@@ -232,10 +232,10 @@ class _Simulation:
             gave = name == step.id or _succeeded(ended.steps[name])
             return gave and self._samples.is_recorded(name, case.turn)
 
-        given = self._certainty.given_by(step, failure, recorded)
+        tools, alone = self._certainty.given_by(step, failure, recorded)
         # with sample values alone it has succeeded before
-        if given.tools and (given.alone or step.id in self._succeeded):
-            self._report(step.id, failure, case, given.tools)
+        if tools and (alone or step.id in self._succeeded):
+            self._report(step.id, failure, case, tools)
         else:
             reason = f"With sample values: {failure.message} Real values may work."
             self._unsure.setdefault(step.id, reason)
@@ -243,12 +243,11 @@ class _Simulation:
     def _report(self, name: str, failure: Failure, case: _Case, tools: tuple[str, ...]) -> None:
         """Add a fault, or a possible failure with recorded results of `tools`."""
         code, message, pointer = failure.code, failure.message, failure.pointer
-        key = (name, code, pointer)
+        key, found = (name, code, pointer), (name, code, message, pointer, case.description)
         if tools:
-            may_fail = MayFail(name, code, message, pointer, case.description, tools)
-            self.may_fail.setdefault(key, may_fail)
+            self.may_fail.setdefault(key, MayFail(*found, tools))
         else:
-            self.faults.setdefault(key, Fault(name, code, message, pointer, case.description))
+            self.faults.setdefault(key, Fault(*found))
 
     def _missing_output(self, ended: Run, turn: int | None) -> Iterator[tuple[Failure, str | None]]:
         """Yield the parts of the plan's output that steps which succeeded do not have.

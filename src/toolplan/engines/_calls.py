@@ -49,11 +49,6 @@ def check_plan(plan: object) -> None:
     Raises:
         CannotRun: it is something else.
     """
-    if plan is None:
-        raise CannotRun(
-            "There is no plan to run: the plan is None.",
-            "compile_plan gave no plan; look at its diagnostics.",
-        )
     if not isinstance(plan, ExecutionPlan):
         raise CannotRun(
             f"An ExecutionPlan is needed, not {type(plan).__name__!r}.",
@@ -146,22 +141,6 @@ class RunOptions(Struct, frozen=True):
 class Fan:
     """The state of the calls of a step with `for_each`."""
 
-    __slots__ = (
-        "_skip",
-        "again",
-        "attempts",
-        "decided",
-        "failed_at",
-        "failure",
-        "items",
-        "left",
-        "next",
-        "outputs",
-        "partial",
-        "running",
-        "stops",
-    )
-
     def __init__(
         self,
         items: list[Json],
@@ -252,25 +231,22 @@ def callees(
     count = before + len(steps)
     if count > limits.steps:
         raise CannotRun(f"The plan has {count} steps; the limit is {limits.steps}.")
-    found: dict[str, Tool] = {}
-    without: list[str] = []
-    for name in dict.fromkeys(step.tool for step in steps):
-        tool = tools.get(name)
-        if tool is None or tool.call is None:
-            without.append(name)
-        elif tool.unusable is not None:
+    used = {step.tool: tools.get(step.tool) for step in steps}
+    found = {
+        name: tool for name, tool in used.items() if tool is not None and tool.call is not None
+    }
+    if len(found) < len(used):
+        names = ", ".join(repr(name) for name in used if name not in found)
+        raise CannotRun(f"There is no function to call for: {names}.")
+    for name, tool in found.items():
+        if tool.unusable is not None:
             raise CannotRun(f"Tool {name!r} cannot be used: {tool.unusable}.")
-        else:
-            found[name] = tool
-    for step in (each for each in steps if each.pages is not None and each.tool in found):
-        if not can_page(found[step.tool]):
+    for step in steps:
+        if step.pages is not None and not can_page(found[step.tool]):
             raise CannotRun(
                 f"Step {step.id!r} asks for all pages of {step.tool!r}, which has none, or has"
                 " effects."
             )
-    if without:
-        names = ", ".join(map(repr, without))
-        raise CannotRun(f"There is no function to call for: {names}.")
     return [found[step.tool] for step in steps]
 
 

@@ -86,9 +86,8 @@ class InFlightCalls:
 
     def identity(self, call: InFlightCall) -> ToolCall:
         """Return which call it is."""
-        step, index = call.step.id, call.index
-        key = idempotency_key(self._run, step, index, call.page)
-        return ToolCall(self._run, step, index, call.attempt, key)
+        key = idempotency_key(self._run, call.step.id, call.index, call.page)
+        return ToolCall(self._run, call.step.id, call.index, call.attempt, key)
 
     def progress(self, call: InFlightCall, done: float, total: float | None, message: str) -> None:
         """Report the progress of a call; of many reports in a short time one is emitted."""

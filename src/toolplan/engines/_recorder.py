@@ -57,8 +57,8 @@ class EventRecorder:
         self._lease: Lease | None = None
         self._earlier: list[CallIntended] = []
         self._writer: Writer | None = None
-        self.on_failure: Callable[[JournalError], None] = _nothing
-        self.on_room: Callable[[], None] = _no_room
+        self.on_failure: Callable[[JournalError], None] = _raise
+        self.on_room: Callable[[], None] = lambda: None
 
     @property
     def sink(self) -> Callable[[Event], None]:
@@ -74,8 +74,7 @@ class EventRecorder:
             self._writer.add(event)
         elif self._before is not None and not isinstance(event, StepProgressed):
             self._before.append(event)
-        if self._on_event is not None:
-            self._report(event)
+        self._report(event)
 
     def run(self) -> Run:
         """Return the run so far."""
@@ -126,8 +125,7 @@ class EventRecorder:
         elif self._before is not None:
             self._before.append(event)
         self._folding.add(event)
-        if self._on_event is not None:
-            self._report(event)
+        self._report(event)
 
     async def take_over(self, run: str) -> tuple[RunRecord, list[Event]]:
         """Take the lease of the run; return what the run was started with, and its events.
@@ -195,7 +193,7 @@ class EventRecorder:
             return
         is_over = self.run().status not in (RunState.RUNNING, RunState.WAITING)
         if is_over:
-            self.on_failure = _ignore  # there is nothing to stop
+            self.on_failure = lambda error: None  # there is nothing to stop
         try:
             await writer.synced()
             if durations:
@@ -308,13 +306,5 @@ def _call_name(intended: CallIntended) -> str:
     return step if item is None else f"{step}:{item}"
 
 
-def _nothing(error: JournalError) -> None:
+def _raise(error: JournalError) -> None:
     raise error
-
-
-def _ignore(error: JournalError) -> None:
-    """Do nothing: who waits for the journal gets the error."""
-
-
-def _no_room() -> None:
-    """Do nothing: no call waits."""

@@ -116,8 +116,7 @@ class Scheduler:
 
     def start(self) -> None:
         """Start the steps that can start."""
-        for position in self._graph.newly_free():
-            self._make_ready(position)
+        self._release(self._graph.newly_free())
         self.in_flight.eager = True
         try:
             self._start_ready()
@@ -173,16 +172,6 @@ class Scheduler:
             if ended is not None:
                 self.outcomes.restore(position, ended)
                 self._settle(position)
-
-    def _make_ready(self, position: int) -> None:
-        """Queue a step whose needs are over, or skip it and its dependents."""
-        if self._steps[position].id in self._recovered.over:
-            return
-        skip = self.outcomes.reason_to_skip(position)
-        if skip is None:
-            self._ready.push(position)
-        else:
-            self._skip(position, *skip)
 
     def _start_ready(self) -> None:
         if self._starting:  # the outer call starts what became ready
@@ -387,21 +376,23 @@ class Scheduler:
         self._settle(position)
 
     def _settle(self, position: int) -> None:
-        """Queue the steps that waited for this one, or skip them and their dependents."""
-        over = [position]
+        """Count a step as over, and release those that waited only for it."""
+        self._open -= 1
+        self._release(self._graph.freed_by(position))
+
+    def _release(self, positions: list[int]) -> None:
+        """Queue steps whose needs are over, or skip them and their dependents."""
         restored = self._recovered.over
-        while over:
-            at = over.pop()
-            self._open -= 1
-            for dependent in self._graph.freed_by(at):
-                if restored and self._steps[dependent].id in restored:
-                    continue
-                skip = self.outcomes.reason_to_skip(dependent)
-                if skip is None:
-                    self._ready.push(dependent)
-                else:
-                    self.outcomes.skip(self._steps[dependent].id, *skip)
-                    over.append(dependent)
+        for position in positions:
+            if restored and self._steps[position].id in restored:
+                continue
+            skip = self.outcomes.reason_to_skip(position)
+            if skip is None:
+                self._ready.push(position)
+            else:
+                self.outcomes.skip(self._steps[position].id, *skip)
+                self._open -= 1
+                positions += self._graph.freed_by(position)  # the loop takes them too
 
     def report_cancelled(self) -> None:
         """Emit the cancelled steps and the end of the run, unless it has ended."""

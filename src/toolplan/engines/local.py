@@ -100,16 +100,8 @@ async def run_stream(
     Steps that only read start as soon as they arrive and their inputs are there. Steps with effects
     wait until the plan is complete, checked and approved. The journal gets the run at that moment.
 
-    Args:
-        stream: the stream of `compile_stream`.
-        tools: at least the tools that the plan calls.
-        journal: as for `run`.
-        approval: as for `run`; a function is called when the plan is complete.
-        limits: as for `run`.
-        on_event: as for `run`.
-        run_id: as for `run`.
-        clock: as for `run`.
-        options: as for `run`.
+    `stream` is that of `compile_stream`; the other arguments are as for `run`. An approver is
+    called when the plan is complete.
 
     Raises:
         StreamRefused: the stream ended early, the plan is wrong, or differs from the steps that
