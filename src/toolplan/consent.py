@@ -72,11 +72,6 @@ class Effect(Struct, frozen=True):
     defaults: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
     @property
-    def labels(self) -> dict[str, Trust]:
-        """How far each argument is to be trusted."""
-        return {name: origin.label for name, origin in self.origins.items()}
-
-    @property
     def sources(self) -> dict[str, tuple[Source, ...]]:
         """Which parts of outputs make each argument no more than its label."""
         return {name: origin.sources for name, origin in self.origins.items()}

@@ -127,7 +127,8 @@ def test_who_decides_gets_each_value_with_its_source_and_label() -> None:
     assert world.calls[-1] == ("send", {"to": "eve@evil.example", "body": "Hello"})
     (effect,) = seen
     assert (effect.tool, effect.step, effect.item) == ("send", "answer", None)
-    assert effect.labels == {"to": Trust.UNTRUSTED, "body": Trust.SAID}
+    labels = {name: origin.label for name, origin in effect.origins.items()}
+    assert labels == {"to": Trust.UNTRUSTED, "body": Trust.SAID}
     assert [str(each) for each in effect.sources["to"]] == ["mails[0].sender (inbox)"]
     assert effect.origins["to"].refs == ("mails[0].sender",)
     assert effect.asked == ("to",)

@@ -317,19 +317,15 @@ def call_bounds(
     plan: ExecutionPlan, tools: Mapping[str, Tool], samples: SampleValues, limits: Limits
 ) -> dict[str, CallBounds]:
     """Return the fewest and most calls of each step, by its id, in the written order."""
-    steps = {step.id: step for step in plan.plan.steps}
-    uncertain: set[str] = set()  # may be skipped
+    skippable = plan.skippable
     found: dict[str, CallBounds] = {}
-    for name in plan.order:
-        step = steps[name]
+    for step in plan.plan.steps:
         least, most = _items(step, samples, limits)
-        if step.when is not None or any(ref.step in uncertain for _, ref in step_refs(step)):
-            uncertain.add(name)
-            least = 0
         tries = 1 + step.retries if tools[step.tool].may_repeat else 1
         pages = 1 if step.pages is None else step.max_pages
-        found[name] = CallBounds(least, min(most * pages, limits.calls) * tries)
-    return {name: found[name] for name in steps if name in found}
+        most = min(most * pages, limits.calls) * tries
+        found[step.id] = CallBounds(0 if step.id in skippable else least, most)
+    return found
 
 
 def _items(step: Step, samples: SampleValues, limits: Limits) -> tuple[int, int]:

@@ -79,9 +79,7 @@ def picked(value: Label, by: Label) -> Label:
     """Return the label of `value` where something with the label `by` decides which one it is."""
     if by is SAID:
         return value
-    if by.trust >= Trust.TRUSTED:
-        return replace(value, secrets=_joined(value.secrets, by.secrets)) if by.secrets else value
-    if value.trust < Trust.LISTED:
+    if by.trust >= Trust.TRUSTED or value.trust < Trust.LISTED:
         return replace(value, secrets=_joined(value.secrets, by.secrets)) if by.secrets else value
     if value.trust is Trust.LISTED:
         return _both(value, replace(by, trust=Trust.LISTED))
