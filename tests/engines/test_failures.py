@@ -8,7 +8,7 @@ import pytest
 
 from tests.engines._running import codes, ran, scripted, started, states, zeros
 from tests.plans_strategy import execution_plan
-from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, approve
+from toolplan.approval import Approval, ApprovalRequired, approve
 from toolplan.engines import CannotRun, run
 from toolplan.events import (
     AttemptFailed,
@@ -355,17 +355,6 @@ def test_a_plan_that_hides_its_effects_does_not_run() -> None:
         with pytest.raises(ApprovalRequired):
             asyncio.run(run(hidden, tools.toolbox, approval=approval))
     assert tools.calls == []
-
-
-def test_an_approval_is_good_for_one_run() -> None:
-    tools = ScriptedTools()
-    tools.add("write", Gives(1), effects=Effects.WRITE)
-    plan = execution_plan(Plan((Step("s", "write"),)), tools.toolbox)
-    approval = approve(plan)
-    assert asyncio.run(run(plan, tools.toolbox, approval=approval)).succeeded
-    with pytest.raises(ApprovalUsed):
-        asyncio.run(run(plan, tools.toolbox, approval=approval))
-    assert len(tools.calls) == 1
 
 
 def test_the_output_of_the_plan_has_null_where_a_step_failed() -> None:
