@@ -261,7 +261,13 @@ class InFlightCalls:
         self.eager = took > _SHORT_S and failure is None and not is_late
         if self._log is not None:
             self._durations[call.tool.name].append(took)
-        self._safely(self._give_up if is_late else self._settle, call, late)
+        try:  # `_safely`, inlined for every call
+            if is_late:
+                self._give_up(call, late)
+            else:
+                self._end(call, self._outcome(call, late))
+        except BaseException as error:
+            self._steps.ending.abandon(error)
         self.eager = False  # the dependents of steps that ended at once wait a turn
 
     async def _may_start(self, call: InFlightCall) -> bool:
@@ -277,9 +283,6 @@ class InFlightCalls:
             return False
         self._deadlines.start(call, self._timeout(call))
         return True
-
-    def _settle(self, call: InFlightCall, late: LateResult) -> None:
-        self._end(call, self._outcome(call, late))
 
     def _outcome(self, call: InFlightCall, late: LateResult) -> Json | Failure | Doubtful:
         """Return the outcome of a call: of one that may not be repeated it may be in doubt."""
