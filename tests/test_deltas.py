@@ -33,6 +33,10 @@ FAILING: set[str] = set()
 
 @pytest.fixture(autouse=True)
 def fresh() -> None:
+    forget()
+
+
+def forget() -> None:
     CALLED.clear()
     FINISHED.clear()
     FAILING.clear()
@@ -374,7 +378,7 @@ def test_finished_steps_are_never_called_again_over_500_failures() -> None:
     """0 finished steps called again, all work kept that the new plan has a use for, always ends."""
     kept = 0
     for seed in range(500):
-        fresh_state()
+        forget()
         chance = random.Random(seed)
         steps = random_steps(chance)
         keys = [f"{tool}/{s['args']['key']}" for s in steps for tool in TOOLS]
@@ -391,9 +395,3 @@ def test_finished_steps_are_never_called_again_over_500_failures() -> None:
         assert again == [], f"seed {seed}"
         kept += sum(len(each.kept) for each in reported)
     assert kept > 300
-
-
-def fresh_state() -> None:
-    CALLED.clear()
-    FINISHED.clear()
-    FAILING.clear()

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.engines._running import zeros
+from tests.engines._running import scripted, zeros
 from tests.plans_strategy import execution_plan, plans, scripted_tools
 from tests.simulation.loop import VirtualLoop
 from toolplan.engines import run
@@ -248,8 +248,7 @@ def test_a_condition_may_skip_its_step_and_those_that_refer_to_it_but_not_what_i
 
 
 def test_calls_with_effects_are_counted_at_their_most() -> None:
-    tools = ScriptedTools()
-    tools.add("rows")
+    tools = scripted(rows=None)
     tools.add("send", effects=Effects.WRITE)
     steps = (
         Step("rows", "rows"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from typing import Final, TypeAlias, cast
 
@@ -142,13 +142,17 @@ _DECIDER: Final[ContextVar[str]] = ContextVar("toolplan_decider", default="")
 
 
 @contextmanager
-def decided_by(name: str) -> Generator[None]:
-    """Let runs that start or continue here keep `name` as who approved and decided."""
-    before = _DECIDER.set(name)
+def _kept(variable: ContextVar[str], name: str) -> Generator[None]:
+    before = variable.set(name)
     try:
         yield
     finally:
-        _DECIDER.reset(before)
+        variable.reset(before)
+
+
+def decided_by(name: str) -> AbstractContextManager[None]:
+    """Let runs that start or continue here keep `name` as who approved and decided."""
+    return _kept(_DECIDER, name)
 
 
 def decider() -> str:
@@ -160,17 +164,12 @@ _MAKER: Final[ContextVar[str]] = ContextVar("toolplan_maker", default="")
 MADE_BY: Final = "made_by"
 
 
-@contextmanager
-def made_by(name: str) -> Generator[None]:
+def made_by(name: str) -> AbstractContextManager[None]:
     """Let runs that start here keep `name` as what made them: `mcp`, a client of the server.
 
     A model may speak for such a client, and may have a shell beside it: only a person approves.
     """
-    before = _MAKER.set(name)
-    try:
-        yield
-    finally:
-        _MAKER.reset(before)
+    return _kept(_MAKER, name)
 
 
 def maker() -> str:
@@ -302,12 +301,8 @@ def most_calls(step: Step, limits: Limits = Limits()) -> int:
 def known_calls(step: Step) -> int | None:
     """Return how many calls `step` makes, None where that depends on another step's output."""
     match step.for_each:
-        case _ if step.pages is not None:
-            return None
-        case None:
-            return 1
-        case Literal(list(items)):
-            return len(items)
+        case None | Literal(list()) if step.pages is None:
+            return most_calls(step)
         case _:
             return None
 
@@ -342,13 +337,8 @@ def _canonical(value: dict[str, Json]) -> bytes:
     RFC 8785 has no integers beyond 2^53. They are listed separately, by pointer, as text, so that
     plans that differ only in one of them have different digests.
     """
-    try:
+    with suppress(rfc8785.IntegerDomainError):
         return rfc8785.dumps({"covered": value, "large": {}})
-    except rfc8785.IntegerDomainError:
-        return _canonical_with_large(value)
-
-
-def _canonical_with_large(value: dict[str, Json]) -> bytes:
     large: dict[str, Json] = {}
 
     def tame(part: Json, pointer: str) -> Json:

@@ -26,6 +26,7 @@ from toolplan.plan import Literal, Step, Value, refs, split_pointer
 
 _LOG: Final = logging.getLogger(__name__)
 _SAID: Final = Trust.SAID.word
+_TRUSTS: Final = {trust.word: trust for trust in Trust}
 
 
 class Origin(Struct, frozen=True):
@@ -69,11 +70,6 @@ class Effect(Struct, frozen=True):
     choices: Mapping[str, Origin]
     digest: str
     defaults: Mapping[str, Json] = field(default_factory=dict[str, Json])
-
-    @property
-    def labels(self) -> dict[str, Trust]:
-        """How far each argument is to be trusted."""
-        return {name: origin.label for name, origin in self.origins.items()}
 
     @property
     def sources(self) -> dict[str, tuple[Source, ...]]:
@@ -165,15 +161,14 @@ def answers_of(given: object, steps: Iterable[str]) -> dict[str, Consent]:
         ToolplanError: it is not an answer.
     """
     found: dict[str, Consent] = {}
+    by_step = cast("Mapping[str, object]", given) if isinstance(given, Mapping) else None
     for step in steps:
-        answer = cast("Mapping[str, object]", given).get(step) if _is_by_step(given) else given
+        answer: object = cast("object", given) if by_step is None else by_step.get(step)
         match answer:
             case None:
                 continue
-            case True:
-                found[step] = Consent(True)
-            case False:
-                found[step] = Consent(False)
+            case bool():
+                found[step] = Consent(answer)
             case Denied(reason=reason):
                 found[step] = Consent(False, str(reason))
             case LeaveOut():
@@ -190,10 +185,6 @@ def answers_of(given: object, steps: Iterable[str]) -> dict[str, Consent]:
                     " or these by step.",
                 )
     return found
-
-
-def _is_by_step(given: object) -> bool:
-    return isinstance(given, Mapping)
 
 
 async def judged(
@@ -365,19 +356,21 @@ def needs_values(plan: ExecutionPlan) -> bool:
 
 def effect_of(waiting: CallWaiting) -> Effect:
     """Return the call that waits, as it is given to who decides."""
-    args = waiting.args if isinstance(waiting.args, dict) else {}
-    origins = waiting.origins if isinstance(waiting.origins, dict) else {}
-    defaults = origins.get("defaults")
+    origins = _object(waiting.origins)
     return Effect(
         step=waiting.step,
         item=waiting.item,
         tool=waiting.tool,
-        args=args,
+        args=_object(waiting.args),
         origins=_read_origins(origins.get("args")),
         choices=_read_origins(origins.get("choices")),
         digest=waiting.digest,
-        defaults=defaults if isinstance(defaults, dict) else {},
+        defaults=_object(origins.get("defaults")),
     )
+
+
+def _object(value: Json) -> dict[str, Json]:
+    return value if isinstance(value, dict) else {}
 
 
 def effects_of(waiting: Sequence[CallWaiting]) -> tuple[Effect, ...]:
@@ -392,24 +385,26 @@ def is_as_shown(run: str, effect: Effect) -> bool:
 
 
 def _read_origins(given: Json) -> dict[str, Origin]:
-    if not isinstance(given, dict):
-        return {}
-    return {name: _read_origin(each) for name, each in given.items()}
+    return {name: _read_origin(each) for name, each in _object(given).items()}
 
 
 def _read_origin(given: Json) -> Origin:
-    if not isinstance(given, dict):
-        return Origin(Trust.UNTRUSTED, asked=True)
-    label, made_of, sources = given.get("label"), given.get("refs"), given.get("sources")
-    known = {trust.word: trust for trust in Trust}
-    return Origin(
-        known.get(str(label), Trust.UNTRUSTED),
-        str(given.get("needs") or ""),
-        given.get("asked") is not False,
-        tuple(map(str, made_of)) if isinstance(made_of, list) else (),
-        tuple(
-            Source(str(each[0]), str(each[1]), parse_path(str(each[2])))
-            for each in (sources if isinstance(sources, list) else [])
-            if isinstance(each, list) and len(each) == 3
-        ),
-    )
+    match given:
+        case {
+            "label": str(label),
+            "asked": bool(asked),
+            "refs": list(made_of),
+            "sources": list(by),
+        }:
+            found = (
+                tuple(map(str, each)) for each in by if isinstance(each, list) and len(each) == 3
+            )
+            return Origin(
+                _TRUSTS.get(label, Trust.UNTRUSTED),
+                str(given.get("needs", "")),
+                asked,
+                tuple(map(str, made_of)),
+                tuple(Source(step, tool, parse_path(path)) for step, tool, path in found),
+            )
+        case _:  # what is not known is not trusted
+            return Origin(Trust.UNTRUSTED, asked=True)

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from toolplan.flows import Flow
 from toolplan.path import Json
-from toolplan.plan import Plan, Signature
+from toolplan.plan import Plan, Signature, step_refs
 from toolplan.shown import Shown, counted, listed
 
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
@@ -48,10 +48,20 @@ class ExecutionPlan(Shown, Struct, frozen=True):
     digest: str
     policy: Mapping[str, Json] = field(default_factory=_any_tool)
     unchecked_references: int = 0
+    flows: tuple[Flow, ...] = ()
+
+    @property
+    def skippable(self) -> frozenset[str]:
+        """The steps that a condition may skip: their own, or that of a step they refer to."""
+        steps = {step.id: step for step in self.plan.steps}
+        found: set[str] = set()
+        for name in self.order:
+            step = steps[name]
+            if step.when is not None or any(ref.step in found for _, ref in step_refs(step)):
+                found.add(name)
+        return frozenset(found)
 
     def __repr__(self) -> str:
         effects = f", effects: {listed(self.effects)}" if self.effects else ""
         steps = f"{counted(len(self.order), 'step')}: {listed(self.order)}"
         return f"ExecutionPlan({self.digest[:8]}, {steps}{effects})"
-
-    flows: tuple[Flow, ...] = ()

@@ -22,7 +22,7 @@ from msgspec.structs import asdict
 from toolplan.approval import known_calls, most_calls
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
-from toolplan.plan import Step, step_refs
+from toolplan.plan import Step
 
 _QUANTILE: Final = 0.9
 _MAX_DRAWN_CALLS: Final = 200_000
@@ -101,12 +101,13 @@ def forecast(
     Raises:
         ValueError: `concurrency`, another limit or `draws` is less than 1.
     """
-    limits = (concurrency, *tool_concurrency.values(), *source_concurrency.values())
-    _at_least_one("concurrency", *limits)
-    _at_least_one("draws", draws)
-    steps = plan.plan.steps
-    past = {step.tool: _valid(durations.get(step.tool, ())) for step in steps}
-    by_id = {step.id: step for step in steps}
+    least = min(concurrency, *tool_concurrency.values(), *source_concurrency.values(), draws)
+    if least < 1:
+        raise ValueError(f"A limit or the number of draws is {least}; the least is 1")
+    past = {
+        step.tool: [each for each in durations.get(step.tool, ()) if 0 <= each <= _LONGEST_S]
+        for step in plan.plan.steps
+    }
     slots = {
         tool: min(
             concurrency,
@@ -115,7 +116,8 @@ def forecast(
         )
         for tool in past
     }
-    timed = tuple(_timed(plan, by_id[name], past, slots, timeout_s) for name in plan.order)
+    steps = {step.id: step for step in plan.plan.steps}
+    timed = tuple(_timed(plan, steps[name], past, slots, timeout_s) for name in plan.order)
     limited = (
         (concurrency, timed),
         *((n, tuple(t for t in timed if t.tool == k)) for k, n in tool_concurrency.items()),
@@ -124,39 +126,28 @@ def forecast(
             for k, n in source_concurrency.items()
         ),
     )
-    times = sorted(_times(timed, limited, draws, seed))
-    return _summed(plan, by_id, past, timed, times)
+    return _summed(plan, past, timed, sorted(_times(timed, limited, draws, seed)))
 
 
 def _summed(
     plan: ExecutionPlan,
-    by_id: Mapping[str, Step],
     past: Mapping[str, Sequence[float]],
     timed: Sequence[_Timed],
     times: Sequence[float],
 ) -> Forecast:
-    steps, effects = plan.plan.steps, frozenset(plan.effects)
+    steps, effects, skippable = plan.plan.steps, frozenset(plan.effects), plan.skippable
     rank = math.ceil(_QUANTILE * (len(times) + 1))
     return Forecast(
         expected_s=sum(times) / len(times),
         p90_s=times[min(rank, len(times)) - 1],
         critical_path=_critical_path(timed),
-        calls_least=_calls_least(plan, by_id),
+        calls_least=sum(known_calls(step) or 0 for step in steps if step.id not in skippable),
         calls_most=sum(map(most_calls, steps)),
         effect_calls_most=sum(most_calls(step) for step in steps if step.id in effects),
         unknown_tools=tuple(tool for tool, known in past.items() if not known),
         unknown_counts=tuple(step.id for step in steps if known_calls(step) is None),
         past_calls=min(map(len, past.values()), default=0),
     )
-
-
-def _valid(seconds: Sequence[float]) -> list[float]:
-    return [each for each in seconds if 0 <= each <= _LONGEST_S]
-
-
-def _at_least_one(name: str, *numbers: int) -> None:
-    if min(numbers) < 1:
-        raise ValueError(f"{name} is {min(numbers)}; the least is 1")
 
 
 class _Timed(Struct, frozen=True):
@@ -177,10 +168,9 @@ def _timed(
     slots: Mapping[str, int],
     timeout_s: float,
 ) -> _Timed:
-    timeout_s = timeout_s if step.timeout_s is None else step.timeout_s
-    pool = tuple(min(each, timeout_s) for each in past[step.tool]) or (0.0,)
-    count = known_calls(step)
-    calls = 1 if count is None else count
+    longest = timeout_s if step.timeout_s is None else step.timeout_s
+    pool = tuple(min(each, longest) for each in past[step.tool]) or (0.0,)
+    calls = 1 if (count := known_calls(step)) is None else count
     return _Timed(step.id, step.tool, plan.needs[step.id], calls, slots[step.tool], pool)
 
 
@@ -253,16 +243,3 @@ def _critical_path(timed: Sequence[_Timed]) -> tuple[str, ...]:
         path.append(at)
         at = before[at]
     return tuple(reversed(path))
-
-
-def _calls_least(plan: ExecutionPlan, by_id: Mapping[str, Step]) -> int:
-    """Count the calls of the steps that no condition can skip; unknown counts as 0."""
-    skippable: set[str] = set()
-    least = 0
-    for name in plan.order:
-        step = by_id[name]
-        if step.when is not None or any(ref.step in skippable for _, ref in step_refs(step)):
-            skippable.add(name)
-        else:
-            least += known_calls(step) or 0
-    return least

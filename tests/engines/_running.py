@@ -1,17 +1,25 @@
 """What the tests of the engine have in common."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any
 
 from tests.plans_strategy import execution_plan
 from toolplan.approval import approve
 from toolplan.engines import run
 from toolplan.events import Run, StepState
 from toolplan.plan import Literal, Plan, Step, Value
-from toolplan.testing import RecordingSink, ScriptedTools
+from toolplan.testing import Outcome, RecordingSink, ScriptedTools
 
-T = TypeVar("T")
+
+def scripted(**outcomes: Outcome | tuple[Outcome, ...] | None) -> ScriptedTools:
+    """Return tools by name, each with its outcomes; with None it returns its arguments."""
+    tools = ScriptedTools()
+    for name, given in outcomes.items():
+        if given is None:
+            tools.add(name)
+        else:
+            tools.add(name, *(given if isinstance(given, tuple) else (given,)))
+    return tools
 
 
 def ran(
@@ -42,16 +50,6 @@ def started(
     running = run(plan, tools.toolbox, approval=approval, on_event=sink, **options)
     task = asyncio.ensure_future(running)
     return task, sink
-
-
-def in_loop(test: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run `test` with a bound on hanging, not on speed."""
-
-    async def bounded() -> T:
-        async with asyncio.timeout(30):
-            return await test()
-
-    return asyncio.run(bounded())
 
 
 def zeros(count: int) -> Literal:

@@ -16,7 +16,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.engines._running import in_loop
 from tests.plans_strategy import execution_plan
 from tests.simulation.loop import VirtualLoop
 from tests.sizes import share_of
@@ -53,252 +52,225 @@ SECOND = Step("b", "second", {"x": Ref("a")})
 
 
 @pytest.mark.parametrize(("seconds", "seen"), [(LONG_S, ["b", "turn"]), (0.0, ["turn", "b"])])
-def test_what_waited_for_a_long_call_begins_in_the_turn_in_which_that_ended(
+async def test_what_waited_for_a_long_call_begins_in_the_turn_in_which_that_ended(
     seconds: float, seen: list[str]
 ) -> None:
-    async def test() -> None:
-        order: list[str] = []
+    order: list[str] = []
 
-        async def first(args: Arguments) -> Json:
-            await asyncio.sleep(seconds)
-            asyncio.get_running_loop().call_soon(order.append, "turn")
-            return 1
-
-        async def second(args: Arguments) -> Json:
-            order.append("b")
-            return 1
-
-        tools = toolbox(first=first, second=second)
-        done = await run(execution_plan(Plan((FIRST, SECOND)), tools), tools)
-        assert done.succeeded
-        assert order == seen
-
-    in_loop(test)
-
-
-def test_the_first_calls_of_a_run_begin_eagerly(kept: Stores | None) -> None:
-    async def test() -> None:
-        order: list[str] = []
-
-        async def first(args: Arguments) -> Json:
-            order.append("a")
-            return 1
-
-        tools = toolbox(first=first)
+    async def first(args: Arguments) -> Json:
+        await asyncio.sleep(seconds)
         asyncio.get_running_loop().call_soon(order.append, "turn")
-        await run(execution_plan(Plan((FIRST,)), tools), tools)
-        # all of it took a turn: who waits for it is not starved; a journal takes the run first
-        assert order == (["a", "turn"] if kept is None else ["turn", "a"])
+        return 1
 
-    in_loop(test)
+    async def second(args: Arguments) -> Json:
+        order.append("b")
+        return 1
+
+    tools = toolbox(first=first, second=second)
+    done = await run(execution_plan(Plan((FIRST, SECOND)), tools), tools)
+    assert done.succeeded
+    assert order == seen
+
+
+async def test_the_first_calls_of_a_run_begin_eagerly(kept: Stores | None) -> None:
+    order: list[str] = []
+
+    async def first(args: Arguments) -> Json:
+        order.append("a")
+        return 1
+
+    tools = toolbox(first=first)
+    asyncio.get_running_loop().call_soon(order.append, "turn")
+    await run(execution_plan(Plan((FIRST,)), tools), tools)
+    # all of it took a turn: who waits for it is not starved; a journal takes the run first
+    assert order == (["a", "turn"] if kept is None else ["turn", "a"])
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_steps_that_end_as_soon_as_they_begin_let_others_have_a_turn_between(fails: bool) -> None:
+async def test_steps_that_end_as_soon_as_they_begin_let_others_have_a_turn_between(
+    fails: bool,
+) -> None:
     """A chain of calls that block the loop does not keep it for its whole length."""
 
-    async def test() -> None:
-        turns = 0
+    turns = 0
 
-        def turn() -> None:
-            nonlocal turns
-            turns += 1
-            asyncio.get_running_loop().call_soon(turn)
+    def turn() -> None:
+        nonlocal turns
+        turns += 1
+        asyncio.get_running_loop().call_soon(turn)
 
-        seen: list[int] = []
+    seen: list[int] = []
 
-        async def blocking(args: Arguments) -> Json:
-            until = asyncio.get_running_loop().time() + 0.002
-            while asyncio.get_running_loop().time() < until:
-                pass
-            seen.append(turns)
-            if fails:
-                raise ToolError("no")
-            return 1
+    async def blocking(args: Arguments) -> Json:
+        until = asyncio.get_running_loop().time() + 0.002
+        while asyncio.get_running_loop().time() < until:
+            pass
+        seen.append(turns)
+        if fails:
+            raise ToolError("no")
+        return 1
 
-        names = [f"s{at}" for at in range(10)]
-        chain = [
-            Step(name, "blocking", {"x": Ref(before)} if before else {}, on_error="continue")
-            for name, before in zip(names, ["", *names], strict=False)
-        ]
-        turn()
-        tools = toolbox(blocking=blocking)
-        assert (await run(execution_plan(Plan(tuple(chain)), tools), tools)).succeeded
-        # two in one turn at most: the one that ended, and the one that it made way for
-        assert all(seen[at] < seen[at + 2] for at in range(8))
-
-    in_loop(test)
+    names = [f"s{at}" for at in range(10)]
+    chain = [
+        Step(name, "blocking", {"x": Ref(before)} if before else {}, on_error="continue")
+        for name, before in zip(names, ["", *names], strict=False)
+    ]
+    turn()
+    tools = toolbox(blocking=blocking)
+    assert (await run(execution_plan(Plan(tuple(chain)), tools), tools)).succeeded
+    # two in one turn at most: the one that ended, and the one that it made way for
+    assert all(seen[at] < seen[at + 2] for at in range(8))
 
 
-def test_a_call_has_its_own_task_from_its_first_line_on() -> None:
-    async def test() -> None:
-        tasks: list[Task[Json] | None] = []
+async def test_a_call_has_its_own_task_from_its_first_line_on() -> None:
+    tasks: list[Task[Json] | None] = []
 
-        async def first(args: Arguments) -> Json:
-            await asyncio.sleep(LONG_S)
-            tasks.append(asyncio.current_task())
-            return 1
+    async def first(args: Arguments) -> Json:
+        await asyncio.sleep(LONG_S)
+        tasks.append(asyncio.current_task())
+        return 1
 
-        async def second(args: Arguments) -> Json:
-            tasks.append(asyncio.current_task())
-            async with asyncio.TaskGroup() as group:
-                inner = group.create_task(asyncio.sleep(0, 7))
-            try:
-                async with asyncio.timeout(LONG_S):
-                    await asyncio.sleep(60)
-            except TimeoutError:
-                return inner.result()
+    async def second(args: Arguments) -> Json:
+        tasks.append(asyncio.current_task())
+        async with asyncio.TaskGroup() as group:
+            inner = group.create_task(asyncio.sleep(0, 7))
+        try:
+            async with asyncio.timeout(LONG_S):
+                await asyncio.sleep(60)
+        except TimeoutError:
+            return inner.result()
 
-        async def third(args: Arguments) -> Json:
-            tasks.append(asyncio.current_task())
-            return 1
+    async def third(args: Arguments) -> Json:
+        tasks.append(asyncio.current_task())
+        return 1
 
-        tools = toolbox(first=first, second=second, third=third)
-        plan = Plan((FIRST, SECOND, Step("c", "third", {"x": Ref("a")})))
-        done = await run(execution_plan(plan, tools), tools)
-        assert done.steps["b"].output == 7
-        assert [task.get_name() for task in tasks if task is not None] == ["a", "b", "c"]
-        assert len({id(task) for task in tasks}) == 3
-
-    in_loop(test)
+    tools = toolbox(first=first, second=second, third=third)
+    plan = Plan((FIRST, SECOND, Step("c", "third", {"x": Ref("a")})))
+    done = await run(execution_plan(plan, tools), tools)
+    assert done.steps["b"].output == 7
+    assert [task.get_name() for task in tasks if task is not None] == ["a", "b", "c"]
+    assert len({id(task) for task in tasks}) == 3
 
 
 @pytest.mark.parametrize("seconds", [LONG_S, 0.0])
-def test_what_a_tool_sets_in_its_context_no_other_one_sees(seconds: float) -> None:
-    async def test() -> None:
-        who: ContextVar[str] = ContextVar("who", default="nobody")
-        found: list[str] = []
+async def test_what_a_tool_sets_in_its_context_no_other_one_sees(seconds: float) -> None:
+    who: ContextVar[str] = ContextVar("who", default="nobody")
+    found: list[str] = []
 
-        async def first(args: Arguments) -> Json:
-            found.append(who.get())
-            who.set("first")
-            await asyncio.sleep(seconds)
-            found.append(who.get())
-            return 1
+    async def first(args: Arguments) -> Json:
+        found.append(who.get())
+        who.set("first")
+        await asyncio.sleep(seconds)
+        found.append(who.get())
+        return 1
 
-        async def second(args: Arguments) -> Json:
-            found.append(who.get())
-            return 1
+    async def second(args: Arguments) -> Json:
+        found.append(who.get())
+        return 1
 
-        tools = toolbox(first=first, second=second)
-        who.set("the caller")
-        await run(execution_plan(Plan((FIRST, SECOND)), tools), tools)
-        assert found == ["the caller", "first", "the caller"]
-        assert who.get() == "the caller"
-
-    in_loop(test)
+    tools = toolbox(first=first, second=second)
+    who.set("the caller")
+    await run(execution_plan(Plan((FIRST, SECOND)), tools), tools)
+    assert found == ["the caller", "first", "the caller"]
+    assert who.get() == "the caller"
 
 
-def test_a_run_cancelled_in_the_turn_in_which_a_call_began_takes_what_that_waits_for_with_it() -> (
-    None
-):
-    async def test() -> None:
-        inner: list[Task[None]] = []
-        running: list[Task[object]] = []
+async def test_cancelling_a_run_in_the_turn_of_a_call_cancels_what_that_awaits() -> None:
+    inner: list[Task[None]] = []
+    running: list[Task[object]] = []
 
-        async def first(args: Arguments) -> Json:
-            await asyncio.sleep(LONG_S)
-            return 1
+    async def first(args: Arguments) -> Json:
+        await asyncio.sleep(LONG_S)
+        return 1
 
-        async def second(args: Arguments) -> Json:
-            inner.append(asyncio.ensure_future(asyncio.sleep(60)))
-            await inner[0]
-            return 1
+    async def second(args: Arguments) -> Json:
+        inner.append(asyncio.ensure_future(asyncio.sleep(60)))
+        await inner[0]
+        return 1
 
-        def watch(event: Event) -> None:
-            if isinstance(event, StepStarted) and event.step == "b":
-                running[0].cancel()
+    def watch(event: Event) -> None:
+        if isinstance(event, StepStarted) and event.step == "b":
+            running[0].cancel()
 
-        tools = toolbox(first=first, second=second)
-        plan = execution_plan(Plan((FIRST, SECOND)), tools)
-        running.append(asyncio.ensure_future(run(plan, tools, on_event=watch)))
-        with pytest.raises(asyncio.CancelledError):
-            await running[0]
-        assert inner[0].cancelled()
-
-    in_loop(test)
+    tools = toolbox(first=first, second=second)
+    plan = execution_plan(Plan((FIRST, SECOND)), tools)
+    running.append(asyncio.ensure_future(run(plan, tools, on_event=watch)))
+    with pytest.raises(asyncio.CancelledError):
+        await running[0]
+    assert inner[0].cancelled()
 
 
-def test_a_scope_that_one_tool_cancels_catches_that_in_another() -> None:
+async def test_a_scope_that_one_tool_cancels_catches_that_in_another() -> None:
     """anyio knows its own cancellations by their message, which has to arrive."""
 
-    async def test() -> None:
-        scopes: list[anyio.CancelScope] = []
+    scopes: list[anyio.CancelScope] = []
 
-        async def first(args: Arguments) -> Json:
-            await asyncio.sleep(LONG_S)
-            return 1
+    async def first(args: Arguments) -> Json:
+        await asyncio.sleep(LONG_S)
+        return 1
 
-        async def second(args: Arguments) -> Json:
-            with anyio.CancelScope() as scope:
-                scopes.append(scope)
-                await anyio.sleep(60)
-            return scope.cancelled_caught
+    async def second(args: Arguments) -> Json:
+        with anyio.CancelScope() as scope:
+            scopes.append(scope)
+            await anyio.sleep(60)
+        return scope.cancelled_caught
 
-        async def third(args: Arguments) -> Json:
-            scopes[0].cancel()
-            return 1
+    async def third(args: Arguments) -> Json:
+        scopes[0].cancel()
+        return 1
 
-        tools = toolbox(first=first, second=second, third=third)
-        plan = Plan((FIRST, SECOND, Step("c", "third", {"x": Ref("a")})))
-        done = await run(execution_plan(plan, tools), tools)
-        assert done.steps["b"].output is True
-
-    in_loop(test)
+    tools = toolbox(first=first, second=second, third=third)
+    plan = Plan((FIRST, SECOND, Step("c", "third", {"x": Ref("a")})))
+    done = await run(execution_plan(plan, tools), tools)
+    assert done.steps["b"].output is True
 
 
-def test_a_call_that_waits_shows_where() -> None:
-    async def test() -> None:
-        begun, seen = asyncio.Event(), asyncio.Event()
+async def test_a_call_that_waits_shows_where() -> None:
+    begun, seen = asyncio.Event(), asyncio.Event()
 
-        async def first(args: Arguments) -> Json:
-            begun.set()
-            await seen.wait()
-            return 1
+    async def first(args: Arguments) -> Json:
+        begun.set()
+        await seen.wait()
+        return 1
 
-        tools = toolbox(first=first)
-        going = asyncio.ensure_future(run(execution_plan(Plan((FIRST,)), tools), tools))
-        await begun.wait()
-        (task,) = (each for each in asyncio.all_tasks() if each.get_name() == "a")
-        assert "_run_call" in repr(task)
-        assert task.get_stack()
-        seen.set()
-        await going
-
-    in_loop(test)
+    tools = toolbox(first=first)
+    going = asyncio.ensure_future(run(execution_plan(Plan((FIRST,)), tools), tools))
+    await begun.wait()
+    (task,) = (each for each in asyncio.all_tasks() if each.get_name() == "a")
+    assert "_run_call" in repr(task)
+    assert task.get_stack()
+    seen.set()
+    await going
 
 
-def test_no_task_of_a_call_is_left_for_the_collector() -> None:
-    async def test() -> None:
-        tasks: list[weakref.ref[Task[object]]] = []
+async def test_no_task_of_a_call_is_left_for_the_collector() -> None:
+    tasks: list[weakref.ref[Task[object]]] = []
 
-        async def first(args: Arguments) -> Json:
-            keep()
-            await asyncio.sleep(LONG_S)
-            return 1
+    async def first(args: Arguments) -> Json:
+        keep()
+        await asyncio.sleep(LONG_S)
+        return 1
 
-        async def second(args: Arguments) -> Json:
-            keep()
-            return 1
+    async def second(args: Arguments) -> Json:
+        keep()
+        return 1
 
-        def keep() -> None:
-            task = asyncio.current_task()
-            assert task is not None
-            tasks.append(weakref.ref(task))
+    def keep() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.append(weakref.ref(task))
 
-        tools = toolbox(first=first, second=second)
-        plan = Plan((FIRST, SECOND, Step("c", "second")))
-        gc.collect()
-        gc.disable()
-        try:
-            await run(execution_plan(plan, tools), tools)
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-            assert [ref() for ref in tasks] == [None, None, None]
-        finally:
-            gc.enable()
-
-    in_loop(test)
+    tools = toolbox(first=first, second=second)
+    plan = Plan((FIRST, SECOND, Step("c", "second")))
+    gc.collect()
+    gc.disable()
+    try:
+        await run(execution_plan(plan, tools), tools)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert [ref() for ref in tasks] == [None, None, None]
+    finally:
+        gc.enable()
 
 
 def test_what_is_yielded_and_not_awaited_is_an_error_as_ever() -> None:

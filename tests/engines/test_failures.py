@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.engines._running import codes, in_loop, ran, started, states, zeros
+from tests.engines._running import codes, ran, scripted, started, states, zeros
 from tests.plans_strategy import execution_plan
-from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, approve
+from toolplan.approval import Approval, ApprovalRequired, approve
 from toolplan.engines import CannotRun, run
 from toolplan.events import (
     AttemptFailed,
@@ -31,70 +31,11 @@ TYPED: Json = {
 }
 
 
-class _Unprintable(Exception):
-    def __str__(self) -> str:
-        raise RuntimeError("no text")
-
-
-class _ExitsWhenPrinted(Exception):
-    def __str__(self) -> str:
-        raise SystemExit(3)
-
-
-class _Base(BaseException):
-    pass
-
-
-def _kinds() -> list[BaseException]:
-    plain = [
-        kind("why")
-        for kind in (
-            ArithmeticError, AssertionError, AttributeError, BufferError, BlockingIOError,
-            BrokenPipeError, ChildProcessError, ConnectionAbortedError, ConnectionError,
-            ConnectionRefusedError, ConnectionResetError, EOFError, EnvironmentError, Exception,
-            FileExistsError, FileNotFoundError, FloatingPointError, ImportError, IndentationError,
-            IndexError, InterruptedError, IsADirectoryError, KeyError, LookupError, MemoryError,
-            ModuleNotFoundError, NameError, NotADirectoryError, NotImplementedError, OSError,
-            OverflowError, PermissionError, ProcessLookupError, RecursionError, ReferenceError,
-            RuntimeError, StopAsyncIteration, StopIteration, SyntaxError, SystemError, TabError,
-            TimeoutError, ToolError, TypeError, UnboundLocalError, UserWarning, ValueError,
-            ZeroDivisionError, asyncio.InvalidStateError, asyncio.QueueEmpty, BaseException, _Base,
-            SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError, _Unprintable,
-            _ExitsWhenPrinted,
-        )
-    ]  # fmt: skip
-    return [
-        *plain,
-        UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"),
-        ExceptionGroup("many", [ExceptionGroup("more", [ToolError("the reason")])]),
-        ToolError("half a pair: \ud800"),
-        ToolError("long " * 10_000),
-    ]
-
-
-@pytest.mark.parametrize("error", _kinds(), ids=lambda error: type(error).__name__)
-def test_whatever_a_tool_raises_fails_its_own_step_and_nothing_else(error: BaseException) -> None:
-    tools = ScriptedTools()
-    tools.add("bad", Raises(error))
-    tools.add("good", Gives(1))
-    done, _ = ran(tools, Step("bad", "bad"), Step("good", "good"), Step("b", "bad"))
-    assert states(done) == {"bad": "failed", "good": "succeeded", "b": "failed"}
-    failure = done.steps["bad"].error
-    assert failure is not None
-    assert failure.code == "tool-error"
-    assert 0 < len(failure.message) <= 2_100
-    failure.message.encode()
-    assert not done.succeeded
-
-
-def test_there_are_sixty_kinds_of_error_and_more() -> None:
-    assert len(_kinds()) >= 60
-
-
 def test_a_group_of_errors_has_its_reason_and_a_tool_error_nothing_but_its_text() -> None:
-    tools = ScriptedTools()
-    tools.add("group", Raises(ExceptionGroup("many", [ToolError("the reason")])))
-    tools.add("type", Raises(TypeError("of sorts")))
+    tools = scripted(
+        group=Raises(ExceptionGroup("many", [ToolError("the reason")])),
+        type=Raises(TypeError("of sorts")),
+    )
     done, _ = ran(tools, Step("group", "group"), Step("type", "type"))
     assert [step.error and step.error.message for step in done.steps.values()] == [
         "the reason",
@@ -103,9 +44,7 @@ def test_a_group_of_errors_has_its_reason_and_a_tool_error_nothing_but_its_text(
 
 
 def test_dependents_are_skipped_with_the_reason_and_independent_branches_go_on_f002_18() -> None:
-    tools = ScriptedTools()
-    tools.add("fail", Raises(ToolError("no")))
-    tools.add("echo")
+    tools = scripted(fail=Raises(ToolError("no")), echo=None)
     done, _ = ran(
         tools,
         Step("a", "fail"),
@@ -132,9 +71,7 @@ def test_dependents_are_skipped_with_the_reason_and_independent_branches_go_on_f
 
 
 def test_a_condition_that_does_not_hold_skips_what_refers_to_it_and_satisfies_order() -> None:
-    tools = ScriptedTools()
-    tools.add("rows", Gives({"count": 0}))
-    tools.add("echo")
+    tools = scripted(rows=Gives({"count": 0}), echo=None)
     done, _ = ran(
         tools,
         Step("rows", "rows"),
@@ -157,9 +94,7 @@ def test_a_condition_that_does_not_hold_skips_what_refers_to_it_and_satisfies_or
 
 
 def test_on_error_continue_gives_null_and_keeps_the_failure() -> None:
-    tools = ScriptedTools()
-    tools.add("fail", Raises(ToolError("no")))
-    tools.add("echo")
+    tools = scripted(fail=Raises(ToolError("no")), echo=None)
     done, sink = ran(
         tools,
         Step("a", "fail", on_error="continue"),
@@ -191,8 +126,7 @@ def test_on_error_continue_gives_null_and_keeps_the_failure() -> None:
 def test_arguments_are_checked_after_they_are_filled(
     args: Arguments, code: str, pointer: str
 ) -> None:
-    tools = ScriptedTools()
-    tools.add("give", Gives(args))
+    tools = scripted(give=Gives(args))
     tools.add("typed", input_schema=TYPED)
     filled = {key: Ref("give", (key,)) for key in args}
     done, _ = ran(tools, Step("give", "give"), Step("typed", "typed", filled))
@@ -230,9 +164,7 @@ def test_a_result_that_its_tool_changes_later_stays_as_it_was_given() -> None:
         args.clear()
         return kept
 
-    tools = ScriptedTools()
-    tools.add("grow", Computes(grow))
-    tools.add("spoil", Computes(lambda args: args.popitem()[1]))
+    tools = scripted(grow=Computes(grow), spoil=Computes(lambda args: args.popitem()[1]))
     done, _ = ran(
         tools,
         Step("a", "grow"),
@@ -245,23 +177,19 @@ def test_a_result_that_its_tool_changes_later_stays_as_it_was_given() -> None:
     assert done.steps["c"].output == done.steps["d"].output == [{"n": 0}]
 
 
-def test_a_failed_item_fails_the_step_and_the_first_in_order_is_the_one_reported() -> None:
-    async def test() -> None:
-        gate = asyncio.Event()
-        tools = ScriptedTools()
-        tools.add("work", Gives(0), Raises(ToolError("one"), until=gate), Raises(ToolError("two")))
-        task, _ = started(
-            tools, Step("s", "work", for_each=zeros(10)), concurrency=3, backoff_s=0.0
-        )
-        await tools.started("work", times=3)
-        for _ in range(5):
-            await asyncio.sleep(0)
-        gate.set()
-        done = await task
-        assert done.steps["s"].error == Failure("tool-error", "Item 1: one", "")
-        assert len(tools.calls) <= 4  # nothing starts behind a failure
-
-    in_loop(test)
+async def test_a_failed_item_fails_the_step_and_the_first_in_order_is_the_one_reported() -> None:
+    gate = asyncio.Event()
+    tools = scripted(
+        work=(Gives(0), Raises(ToolError("one"), until=gate), Raises(ToolError("two")))
+    )
+    task, _ = started(tools, Step("s", "work", for_each=zeros(10)), concurrency=3, backoff_s=0.0)
+    await tools.started("work", times=3)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    gate.set()
+    done = await task
+    assert done.steps["s"].error == Failure("tool-error", "Item 1: one", "")
+    assert len(tools.calls) <= 4  # nothing starts behind a failure
 
 
 def test_with_continue_a_failed_item_leaves_null_in_its_place() -> None:
@@ -270,8 +198,7 @@ def test_with_continue_a_failed_item_leaves_null_in_its_place() -> None:
             raise ToolError(f"not {args['x']}")
         return args["x"]
 
-    tools = ScriptedTools()
-    tools.add("work", Computes(work))
+    tools = scripted(work=Computes(work))
     step = Step("s", "work", {"x": Ref("item", ("v",))}, on_error="continue")
     items: Json = [{"v": 1}, {"v": 2}, {}, {"v": 3}, {"v": 4}]
     done, _ = ran(tools, Step("s", "work", step.args, for_each=Literal(items), on_error="continue"))
@@ -294,8 +221,7 @@ def test_with_continue_a_failed_item_leaves_null_in_its_place() -> None:
 def test_limits_of_for_each_hold_before_the_first_call(
     value: Json, max_items: int, limits: Limits, code: str | None
 ) -> None:
-    tools = ScriptedTools()
-    tools.add("echo")
+    tools = scripted(echo=None)
     step = Step("s", "echo", {"x": Ref("item")}, for_each=Literal(value), max_items=max_items)
     done, _ = ran(tools, step, limits=limits)
     assert codes(done) == ({"s": code} if code else {})
@@ -303,9 +229,7 @@ def test_limits_of_for_each_hold_before_the_first_call(
 
 
 def test_the_limit_of_calls_holds_over_the_run_and_counts_every_try() -> None:
-    tools = ScriptedTools()
-    tools.add("bad", Raises(ToolError("no")))
-    tools.add("good", Gives(1))
+    tools = scripted(bad=Raises(ToolError("no")), good=Gives(1))
     done, _ = ran(
         tools,
         Step("a", "bad", retries=5),
@@ -345,50 +269,43 @@ def test_each_try_gets_the_arguments_anew() -> None:
             raise ToolError("again")
         return 1
 
-    tools = ScriptedTools()
-    tools.add("spoil", Computes(spoil))
+    tools = scripted(spoil=Computes(spoil))
     done, _ = ran(tools, Step("s", "spoil", {"x": Literal([1])}, retries=2))
     assert done.succeeded
     assert seen == [{"x": [1]}] * 3
 
 
-def test_a_listener_that_fails_does_not_break_the_run() -> None:
-    async def test() -> None:
-        reported: list[str] = []
-        asyncio.get_running_loop().set_exception_handler(
-            lambda _, about: reported.append(str(about["exception"]))
-        )
-        seen = 0
+async def test_a_listener_that_fails_does_not_break_the_run() -> None:
+    reported: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(
+        lambda _, about: reported.append(str(about["exception"]))
+    )
+    seen = 0
 
-        def listen(_: object) -> None:
-            nonlocal seen
-            seen += 1
-            if seen == 2:
-                raise OSError("the pipe is closed")
+    def listen(_: object) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == 2:
+            raise OSError("the pipe is closed")
 
-        tools = ScriptedTools()
-        tools.add("good", Gives(1))
-        plan = execution_plan(Plan((Step("a", "good"), Step("b", "good", after=("a",)))))
-        done = await run(plan, tools.toolbox, on_event=listen)
-        assert done.succeeded
-        assert seen == 2
-        assert reported == ["the pipe is closed"]
-
-    in_loop(test)
+    tools = scripted(good=Gives(1))
+    plan = execution_plan(Plan((Step("a", "good"), Step("b", "good", after=("a",)))))
+    done = await run(plan, tools.toolbox, on_event=listen)
+    assert done.succeeded
+    assert seen == 2
+    assert reported == ["the pipe is closed"]
 
 
 def test_times_are_those_of_the_clock_that_is_given() -> None:
     times = iter(range(100, 200))
-    tools = ScriptedTools()
-    tools.add("good", Gives(1))
+    tools = scripted(good=Gives(1))
     done, _ = ran(tools, Step("s", "good"), clock=lambda: float(next(times)), run_id="r1")
     assert (done.run, done.started_at, done.ended_at) == ("r1", 100.0, 103.0)
     assert (done.steps["s"].started_at, done.steps["s"].ended_at) == (101.0, 102.0)
 
 
 def _tools_without(call: bool) -> Toolbox:
-    tools = ScriptedTools()
-    tools.add("good", Gives(1))
+    tools = scripted(good=Gives(1))
     described = Tool("other", "", {"type": "object"}, effects=Effects.READ)
     return tools.toolbox.with_tools(described) if call else tools.toolbox
 
@@ -403,8 +320,7 @@ def test_a_tool_that_cannot_be_called_keeps_the_whole_plan_from_running(describe
 
 
 def test_more_steps_than_allowed_are_refused_and_as_many_as_allowed_are_not() -> None:
-    tools = ScriptedTools()
-    tools.add("good", Gives(1))
+    tools = scripted(good=Gives(1))
     steps = [Step(f"s{at}", "good") for at in range(3)]
     assert ran(tools, *steps, limits=Limits(steps=3))[0].succeeded
     with pytest.raises(CannotRun, match="3 steps"):
@@ -441,21 +357,8 @@ def test_a_plan_that_hides_its_effects_does_not_run() -> None:
     assert tools.calls == []
 
 
-def test_an_approval_is_good_for_one_run() -> None:
-    tools = ScriptedTools()
-    tools.add("write", Gives(1), effects=Effects.WRITE)
-    plan = execution_plan(Plan((Step("s", "write"),)), tools.toolbox)
-    approval = approve(plan)
-    assert asyncio.run(run(plan, tools.toolbox, approval=approval)).succeeded
-    with pytest.raises(ApprovalUsed):
-        asyncio.run(run(plan, tools.toolbox, approval=approval))
-    assert len(tools.calls) == 1
-
-
 def test_the_output_of_the_plan_has_null_where_a_step_failed() -> None:
-    tools = ScriptedTools()
-    tools.add("fail", Raises(ToolError("no")))
-    tools.add("good", Gives({"n": 1}))
+    tools = scripted(fail=Raises(ToolError("no")), good=Gives({"n": 1}))
     output = Object((("bad", Ref("a")), ("good", Array((Ref("b", ("n",)), Literal(2))))))
     done, _ = ran(tools, Step("a", "fail"), Step("b", "good"), output=output)
     assert done.output == {"bad": None, "good": [1, 2]}
@@ -479,8 +382,7 @@ def test_a_function_that_cannot_be_awaited_fails_its_step() -> None:
 
 
 def test_steps_that_never_started_have_no_start() -> None:
-    tools = ScriptedTools()
-    tools.add("good", Gives(1))
+    tools = scripted(good=Gives(1))
     done, sink = ran(tools, Step("a", "good"), Step("b", "good", {"x": Ref("a", ("no",))}))
     assert [event.step for event in sink.of(StepStarted)] == ["a"]
     assert [event.step for event in sink.of(StepFailed)] == ["b"]

@@ -6,7 +6,6 @@ from contextlib import closing
 
 import pytest
 
-from tests.engines._running import in_loop
 from tests.engines._running import ran as run_of
 from tests.plans_strategy import execution_plan
 from tests.stores import Stores
@@ -171,35 +170,32 @@ def test_a_tool_with_effects_has_no_pages() -> None:
 
 @pytest.mark.parametrize("for_each", [None, Literal([1])])
 @pytest.mark.parametrize("stops", range(4))
-def test_pages_that_are_there_are_never_asked_for_again(
+async def test_pages_that_are_there_are_never_asked_for_again(
     stores: Stores, stops: int, for_each: Value | None
 ) -> None:
-    async def test() -> None:
-        reached = asyncio.Event()
+    reached = asyncio.Event()
 
-        async def list_(args: Arguments) -> Json:
-            if args.get("cursor", "0") == str(10 * stops) and not reached.is_set():
-                reached.set()
-                await asyncio.Event().wait()
-            asked.append(args.get("cursor"))
-            return by_cursor(args)
+    async def list_(args: Arguments) -> Json:
+        if args.get("cursor", "0") == str(10 * stops) and not reached.is_set():
+            reached.set()
+            await asyncio.Event().wait()
+        asked.append(args.get("cursor"))
+        return by_cursor(args)
 
-        asked: list[Json] = []
-        tools = Toolbox([Tool("list", "", _BY_CURSOR, None, Effects.READ, call=list_)])
-        step = Step("a", "list", for_each=for_each, pages="all")
-        plan = execution_plan(Plan((step,)))
-        with closing(stores.open()) as journal:
-            task = asyncio.ensure_future(run(plan, tools, journal=journal, run_id="r"))
-            await reached.wait()
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            assert sum(isinstance(e, PageEnded) for e in journal.events("r")) == stops
-            done = await resume(plan, tools, "r", journal=journal)
-            loaded = journal.load("r")
-        whole: Json = {"data": ROWS, "next_cursor": "10"}
-        assert done.output == {"a": whole if for_each is None else [whole]}
-        assert loaded.output == done.output
-        assert asked == [None, "10", "20", "30"]
-
-    in_loop(test)
+    asked: list[Json] = []
+    tools = Toolbox([Tool("list", "", _BY_CURSOR, None, Effects.READ, call=list_)])
+    step = Step("a", "list", for_each=for_each, pages="all")
+    plan = execution_plan(Plan((step,)))
+    with closing(stores.open()) as journal:
+        task = asyncio.ensure_future(run(plan, tools, journal=journal, run_id="r"))
+        await reached.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert sum(isinstance(e, PageEnded) for e in journal.events("r")) == stops
+        done = await resume(plan, tools, "r", journal=journal)
+        loaded = journal.load("r")
+    whole: Json = {"data": ROWS, "next_cursor": "10"}
+    assert done.output == {"a": whole if for_each is None else [whole]}
+    assert loaded.output == done.output
+    assert asked == [None, "10", "20", "30"]

@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from tests.engines._running import codes, ran, zeros
+from tests.engines._running import codes, ran, scripted, zeros
 from toolplan.events import RunState, StepStarted, StepSucceeded
 from toolplan.path import EVERY, Json
 from toolplan.plan import Array, Literal, Object, Ref, Step, Template, Value, When
@@ -23,12 +23,9 @@ def _echo(args: Arguments) -> Json:
 
 
 def _tools() -> ScriptedTools:
-    tools = ScriptedTools()
-    tools.add("text", Gives(_TEXT))
-    tools.add("rows", Gives({"rows": _ROWS}))
-    tools.add("echo", Computes(_echo))
-    tools.add("nothing", Gives(None))
-    return tools
+    return scripted(
+        text=Gives(_TEXT), rows=Gives({"rows": _ROWS}), echo=Computes(_echo), nothing=Gives(None)
+    )
 
 
 _SOURCES = (Step("s", "text"), Step("r", "rows"))

@@ -127,7 +127,8 @@ def test_who_decides_gets_each_value_with_its_source_and_label() -> None:
     assert world.calls[-1] == ("send", {"to": "eve@evil.example", "body": "Hello"})
     (effect,) = seen
     assert (effect.tool, effect.step, effect.item) == ("send", "answer", None)
-    assert effect.labels == {"to": Trust.UNTRUSTED, "body": Trust.SAID}
+    labels = {name: origin.label for name, origin in effect.origins.items()}
+    assert labels == {"to": Trust.UNTRUSTED, "body": Trust.SAID}
     assert [str(each) for each in effect.sources["to"]] == ["mails[0].sender (inbox)"]
     assert effect.origins["to"].refs == ("mails[0].sender",)
     assert effect.asked == ("to",)
@@ -286,31 +287,28 @@ def test_an_approver_can_be_asked_when_a_run_is_resumed(stores: Stores) -> None:
     journal.close()
 
 
-def test_a_cancelled_question_makes_no_call_and_the_run_can_be_resumed(stores: Stores) -> None:
+async def test_a_cancelled_question_makes_no_call_and_the_run_can_be_resumed(
+    stores: Stores,
+) -> None:
     world, journal = World(), stores.open()
     plan = world.plan(*MAIL)
 
-    async def test() -> None:
-        asked = asyncio.Event()
+    asked = asyncio.Event()
 
-        async def decide(effects: tuple[Effect, ...]) -> bool:
-            asked.set()
-            await asyncio.sleep(3600)
-            return bool(effects)
+    async def decide(effects: tuple[Effect, ...]) -> bool:
+        asked.set()
+        await asyncio.sleep(3600)
+        return bool(effects)
 
-        going = asyncio.ensure_future(
-            run(plan, world.tools, approval=ValueApproval(decide), journal=journal, run_id="r")
-        )
-        await asked.wait()
-        going.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await going
-
-    asyncio.run(test())
-    assert "send" not in world.made
-    last = asyncio.run(
-        resume(plan, world.tools, "r", journal=journal, consents={"answer": Consent(True)})
+    going = asyncio.ensure_future(
+        run(plan, world.tools, approval=ValueApproval(decide), journal=journal, run_id="r")
     )
+    await asked.wait()
+    going.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await going
+    assert "send" not in world.made
+    last = await resume(plan, world.tools, "r", journal=journal, consents={"answer": Consent(True)})
     assert last.succeeded
     assert world.made == ["inbox", "look", "send"]
     journal.close()

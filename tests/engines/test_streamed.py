@@ -6,13 +6,13 @@ from typing import NamedTuple, cast
 
 import pytest
 
-from tests.engines._running import in_loop, states
+from tests.engines._running import scripted, states
 from tests.plans_strategy import execution_plan
 from tests.stores import Stores
 from toolplan.approval import Approval, ApprovalRequired, approve
 from toolplan.compiler import compile_stream
 from toolplan.engines import CannotRun, StepStream, StreamRefused, run, run_stream
-from toolplan.events import PlanSettled, Run, RunState, StepArrived, StepState
+from toolplan.events import PlanSettled, RunState, StepArrived, StepState
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.plan import Literal, Plan, Ref, Step
 from toolplan.testing import Gives, Hangs, Raises, RecordingSink, ScriptedTools
@@ -44,8 +44,7 @@ class Written:
 
 
 def tools() -> ScriptedTools:
-    made = ScriptedTools()
-    made.add("read", Gives({"n": 1}))
+    made = scripted(read=Gives({"n": 1}))
     made.add("write", Gives("done"), effects=Effects.WRITE)
     made.add("hang", Hangs())
     made.add("fail", Raises(ToolError("no")))
@@ -57,182 +56,151 @@ B = Step("b", "read", {"x": Ref("a", ("n",))})
 W = Step("w", "write", {"x": Ref("b", ("n",))})
 
 
-def test_what_reads_runs_while_the_plan_is_written_and_effects_wait_for_its_end() -> None:
-    async def test() -> None:
-        made = tools()
-        plan = execution_plan(Plan((A, W, B)), made.toolbox)
-        stream = Written([A, W, B], plan)
-        sink = RecordingSink()
-        going = asyncio.ensure_future(
-            run_stream(stream, made.toolbox, approval=approve(plan), on_event=sink)
-        )
-        stream.gates[0].set()
-        await made.started("read")
-        stream.gates[1].set()
-        stream.gates[2].set()
-        await made.started("read", 2)
-        await asyncio.sleep(0.01)
-        assert made.args_of("write") == []  # the plan is not whole
-        stream.gates[3].set()
-        done = await going
-        assert done.status is RunState.SUCCEEDED
-        assert made.args_of("write") == [{"x": 1}]
-        assert [event.step for event in sink.of(StepArrived)] == ["a", "w", "b"]
-        assert sink.of(PlanSettled)[0].digest == plan.digest == done.digest
-        assert list(done.steps) == ["a", "w", "b"]
-
-    in_loop(test)
+async def test_what_reads_runs_while_the_plan_is_written_and_effects_wait_for_its_end() -> None:
+    made = tools()
+    plan = execution_plan(Plan((A, W, B)), made.toolbox)
+    stream = Written([A, W, B], plan)
+    sink = RecordingSink()
+    going = asyncio.ensure_future(
+        run_stream(stream, made.toolbox, approval=approve(plan), on_event=sink)
+    )
+    stream.gates[0].set()
+    await made.started("read")
+    stream.gates[1].set()
+    stream.gates[2].set()
+    await made.started("read", 2)
+    await asyncio.sleep(0.01)
+    assert made.args_of("write") == []  # the plan is not whole
+    stream.gates[3].set()
+    done = await going
+    assert done.status is RunState.SUCCEEDED
+    assert made.args_of("write") == [{"x": 1}]
+    assert [event.step for event in sink.of(StepArrived)] == ["a", "w", "b"]
+    assert sink.of(PlanSettled)[0].digest == plan.digest == done.digest
+    assert list(done.steps) == ["a", "w", "b"]
 
 
-def test_a_step_may_come_before_what_it_needs() -> None:
-    async def test() -> Run:
-        made = tools()
-        plan = execution_plan(Plan((B, A)))
-        return await run_stream(Written([B, A], plan).open(), made.toolbox)
-
-    done = in_loop(test)
+async def test_a_step_may_come_before_what_it_needs() -> None:
+    plan = execution_plan(Plan((B, A)))
+    done = await run_stream(Written([B, A], plan).open(), tools().toolbox)
     assert done.output == {"b": {"n": 1}}
 
 
-def test_a_streamed_run_gives_what_the_same_plan_gives_whole() -> None:
+async def test_a_streamed_run_gives_what_the_same_plan_gives_whole() -> None:
     steps = [A, B, Step("f", "fail"), Step("g", "read", {"x": Ref("f")}), Step("e", "read")]
 
-    async def test() -> None:
-        made = tools()
-        plan = execution_plan(Plan(tuple(steps), output=Ref("b")))
-        whole = await run(plan, made.toolbox)
-        streamed = await run_stream(Written(steps[:3], plan).open(), made.toolbox)
-        assert states(streamed) == states(whole)
-        assert streamed.output == whole.output
-
-    in_loop(test)
+    made = tools()
+    plan = execution_plan(Plan(tuple(steps), output=Ref("b")))
+    whole = await run(plan, made.toolbox)
+    streamed = await run_stream(Written(steps[:3], plan).open(), made.toolbox)
+    assert states(streamed) == states(whole)
+    assert streamed.output == whole.output
 
 
 @pytest.mark.parametrize("whole", [False, True])
-def test_a_stream_that_ends_early_or_differs_cancels_what_it_started(whole: bool) -> None:
-    async def test() -> None:
-        made = tools()
-        changed = Step("h", "hang", {"x": Literal(2)})
-        plan = execution_plan(Plan((A, changed))) if whole else None
-        stream = Written([A, Step("h", "hang"), W], plan).open()
-        with pytest.raises(StreamRefused) as caught:
-            await run_stream(stream, made.toolbox)
-        assert made.cancelled == ["hang"]
-        assert made.args_of("write") == []
-        assert caught.value.run.status is RunState.CANCELLED
-        assert caught.value.run.steps["a"].state is StepState.SUCCEEDED
-        assert caught.value.run.steps["h"].state is StepState.CANCELLED
-
-    in_loop(test)
+async def test_a_stream_that_ends_early_or_differs_cancels_what_it_started(whole: bool) -> None:
+    made = tools()
+    changed = Step("h", "hang", {"x": Literal(2)})
+    plan = execution_plan(Plan((A, changed))) if whole else None
+    stream = Written([A, Step("h", "hang"), W], plan).open()
+    with pytest.raises(StreamRefused) as caught:
+        await run_stream(stream, made.toolbox)
+    assert made.cancelled == ["hang"]
+    assert made.args_of("write") == []
+    assert caught.value.run.status is RunState.CANCELLED
+    assert caught.value.run.steps["a"].state is StepState.SUCCEEDED
+    assert caught.value.run.steps["h"].state is StepState.CANCELLED
 
 
-def test_without_an_approval_no_effect_of_a_stream_happens() -> None:
-    async def test() -> None:
-        made = tools()
-        plan = execution_plan(Plan((A, B, W)), made.toolbox)
+async def test_without_an_approval_no_effect_of_a_stream_happens() -> None:
+    made = tools()
+    plan = execution_plan(Plan((A, B, W)), made.toolbox)
 
-        async def refuse(asked: ExecutionPlan) -> Approval | None:
-            assert asked.digest == plan.digest
+    async def refuse(asked: ExecutionPlan) -> Approval | None:
+        assert asked.digest == plan.digest
 
-        for approval in (None, refuse):
-            with pytest.raises(ApprovalRequired):
-                await run_stream(Written([A, B, W], plan).open(), made.toolbox, approval=approval)
-        assert made.args_of("write") == []
-
-    in_loop(test)
+    for approval in (None, refuse):
+        with pytest.raises(ApprovalRequired):
+            await run_stream(Written([A, B, W], plan).open(), made.toolbox, approval=approval)
+    assert made.args_of("write") == []
 
 
-def test_an_error_of_the_stream_reaches_the_caller_of_the_run() -> None:
+async def test_an_error_of_the_stream_reaches_the_caller_of_the_run() -> None:
     class Broken(Written):
         async def __aiter__(self) -> AsyncIterator[Step]:
             yield Step("h", "hang")
             await asyncio.sleep(0.01)
             raise ConnectionError("the model is gone")
 
-    async def test() -> None:
-        made = tools()
-        with pytest.raises(ConnectionError):
-            await run_stream(Broken([], None), made.toolbox)
-        assert made.cancelled == ["hang"]
-
-    in_loop(test)
+    made = tools()
+    with pytest.raises(ConnectionError):
+        await run_stream(Broken([], None), made.toolbox)
+    assert made.cancelled == ["hang"]
 
 
-def test_what_a_stream_gives_does_not_hang_on_when_its_steps_came() -> None:
+async def test_what_a_stream_gives_does_not_hang_on_when_its_steps_came() -> None:
     """Without an output of its own a plan gives what no step refers to."""
 
-    async def test() -> None:
-        made = tools()
-        plan = execution_plan(Plan((A, B)), made.toolbox)
-        stream = Written([A, B], plan)
-        going = asyncio.ensure_future(run_stream(stream, made.toolbox))
-        stream.gates[0].set()
-        await made.started("read")
-        await asyncio.sleep(0.01)
-        stream.open()
-        assert (await going).output == (await run(plan, made.toolbox)).output == {"b": {"n": 1}}
-
-    in_loop(test)
+    made = tools()
+    plan = execution_plan(Plan((A, B)), made.toolbox)
+    stream = Written([A, B], plan)
+    going = asyncio.ensure_future(run_stream(stream, made.toolbox))
+    stream.gates[0].set()
+    await made.started("read")
+    await asyncio.sleep(0.01)
+    stream.open()
+    assert (await going).output == (await run(plan, made.toolbox)).output == {"b": {"n": 1}}
 
 
-def test_a_step_that_is_given_twice_is_not_run_twice() -> None:
-    async def test() -> None:
-        made = tools()
-        plan = execution_plan(Plan((A,)), made.toolbox)
-        with pytest.raises(StreamRefused, match="'a' was given twice"):
-            await run_stream(Written([A, A], plan).open(), made.toolbox)
-        assert len(made.args_of("read")) <= 1
-
-    in_loop(test)
+async def test_a_step_that_is_given_twice_is_not_run_twice() -> None:
+    made = tools()
+    plan = execution_plan(Plan((A,)), made.toolbox)
+    with pytest.raises(StreamRefused, match="'a' was given twice"):
+        await run_stream(Written([A, A], plan).open(), made.toolbox)
+    assert len(made.args_of("read")) <= 1
 
 
 @pytest.mark.parametrize("tool", ["read", "nobody_has_it"])
-def test_who_writes_is_reported_when_the_run_has_ended(tool: str) -> None:
-    async def test() -> None:
-        made = tools()
-        ended: list[str] = []
+async def test_who_writes_is_reported_when_the_run_has_ended(tool: str) -> None:
+    made = tools()
+    ended: list[str] = []
 
-        async def writing() -> AsyncIterator[str]:
-            try:
-                yield '{"toolplan": 1, "steps": [{"id": "a", "tool": "read"}, '
-                await asyncio.sleep(0)
-                yield '{"id": "b", "tool": "read"}, '
-                await asyncio.Event().wait()
-            finally:
-                ended.append("writing")
+    async def writing() -> AsyncIterator[str]:
+        try:
+            yield '{"toolplan": 1, "steps": [{"id": "a", "tool": "read"}, '
+            await asyncio.sleep(0)
+            yield '{"id": "b", "tool": "read"}, '
+            await asyncio.Event().wait()
+        finally:
+            ended.append("writing")
 
-        stream = compile_stream(writing(), tools=made.toolbox)
-        known = made.toolbox if tool == "read" else Toolbox([])
-        going = asyncio.ensure_future(run_stream(stream, known))
-        if tool == "read":
-            await made.started("read", times=2)
-            going.cancel()
-        with pytest.raises((asyncio.CancelledError, CannotRun)):
-            await going
-        assert ended == ["writing"]
-
-    in_loop(test)
+    stream = compile_stream(writing(), tools=made.toolbox)
+    known = made.toolbox if tool == "read" else Toolbox([])
+    going = asyncio.ensure_future(run_stream(stream, known))
+    if tool == "read":
+        await made.started("read", times=2)
+        going.cancel()
+    with pytest.raises((asyncio.CancelledError, CannotRun)):
+        await going
+    assert ended == ["writing"]
 
 
-def test_a_journal_gets_a_streamed_run_when_its_plan_is_whole(stores: Stores) -> None:
-    async def test() -> None:
-        made = tools()
-        journal = stores.open()
-        plan = execution_plan(Plan((A, B, W)), made.toolbox)
-        stream = Written([A, B, W], plan)
-        going = asyncio.ensure_future(
-            run_stream(stream, made.toolbox, approval=approve(plan), journal=journal, run_id="r1")
-        )
-        stream.gates[0].set()
-        await made.started("read")
-        assert journal.runs() == []
-        stream.open()
-        done = await going
-        assert done.succeeded
-        assert journal.load("r1") == done
-        journal.close()
-
-    in_loop(test)
+async def test_a_journal_gets_a_streamed_run_when_its_plan_is_whole(stores: Stores) -> None:
+    made = tools()
+    journal = stores.open()
+    plan = execution_plan(Plan((A, B, W)), made.toolbox)
+    stream = Written([A, B, W], plan)
+    going = asyncio.ensure_future(
+        run_stream(stream, made.toolbox, approval=approve(plan), journal=journal, run_id="r1")
+    )
+    stream.gates[0].set()
+    await made.started("read")
+    assert journal.runs() == []
+    stream.open()
+    done = await going
+    assert done.succeeded
+    assert journal.load("r1") == done
+    journal.close()
 
 
 async def texts() -> AsyncIterator[str]:
@@ -252,16 +220,13 @@ async def bare_steps() -> AsyncIterator[Step]:
         (Written(cast("list[Step]", ["a piece of text"]), None).open(), "str"),
     ],
 )
-def test_what_is_no_stream_of_steps_is_reported_with_what_makes_one(
+async def test_what_is_no_stream_of_steps_is_reported_with_what_makes_one(
     stream: object, given: str
 ) -> None:
-    async def test() -> None:
-        made = tools()
-        # one that is not iterated over would never be at its end
-        going = run_stream(cast("StepStream", stream), made.toolbox)
-        with pytest.raises(TypeError, match=r"toolplan\.compile_stream") as caught:
-            await asyncio.wait_for(going, 30)
-        assert repr(given) in str(caught.value)
-        assert made.calls == []
-
-    in_loop(test)
+    made = tools()
+    # one that is not iterated over would never be at its end
+    going = run_stream(cast("StepStream", stream), made.toolbox)
+    with pytest.raises(TypeError, match=r"toolplan\.compile_stream") as caught:
+        await asyncio.wait_for(going, 30)
+    assert repr(given) in str(caught.value)
+    assert made.calls == []

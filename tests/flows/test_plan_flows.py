@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Final
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from tests.flows.mails import POLICY, TOOLS, codes, flows, step, verdicts
 from toolplan.approval import effect_steps
 from toolplan.compiler import compile_plan
+from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Policy, Source, Trust, parse_policy
 from toolplan.path import EVERY, Json
 from toolplan.tools import Effects, Tool, Toolbox
@@ -232,76 +234,56 @@ def test_a_policy_makes_arguments_of_a_tool_that_reads_sinks() -> None:
     policy = parse_policy('[sinks.fetch]\nurl = "trusted"')
     page = step("page", "fetch", url="${mails[0].text}")
     assert verdicts(INBOX, page, policy=policy) == {"/steps/1/args/url": "ask"}
-    plan: dict[str, object] = {"toolplan": 1, "steps": [INBOX, page]}
-    compiled = compile_plan(plan, tools=TOOLS, policy=policy).plan
-    assert compiled is not None
+    compiled = checked(INBOX, page, policy=policy)
     assert compiled.effects == ("page",)
     assert [each.step for each in effect_steps(compiled, TOOLS)] == ["page"]
 
 
-def tool(name: str, source: str, output: Json, given: Json, **hints: Json) -> Tool:
-    return Tool(name, "", given, output, Effects.READ, annotations=hints, source=source)
+def checked(*steps: Json, policy: Policy = Policy(), more: Sequence[Tool] = ()) -> ExecutionPlan:
+    """Return the plan of `steps`, with `more` tools beside those of `mails`."""
+    plan: dict[str, object] = {"toolplan": 1, "steps": [*steps]}
+    compiled = compile_plan(plan, tools=Toolbox([*more, *TOOLS.values()]), policy=policy).plan
+    assert compiled is not None
+    return compiled
 
 
-def test_only_tools_of_the_program_itself_vouch_for_themselves() -> None:
+@pytest.mark.parametrize(("source", "verdict"), [("python", "allow"), ("a server", "ask")])
+def test_only_tools_of_the_program_itself_vouch_for_themselves_and_say_what_they_need(
+    source: str, verdict: str
+) -> None:
     output: Json = {"type": "object", "properties": {"id": {"x-trust": "trusted"}}}
-    given: Json = {"type": "object", "properties": {"x": {"x-needs": "any"}}}
-    for source, verdict in (("python", "allow"), ("a server", "ask")):
-        tools = Toolbox([tool("own", source, output, given), *TOOLS.values()])
-        plan: dict[str, object] = {
-            "toolplan": 1,
-            "steps": [step("own", "own"), step("gone", "delete", id="${own.id}")],
-        }
-        compiled = compile_plan(plan, tools=tools).plan
-        assert compiled is not None
-        assert [each.verdict for each in compiled.flows] == [verdict]
+    own = Tool("own", "", {"type": "object"}, output, Effects.READ, source=source)
+    given: Json = {"type": "object", "properties": {"id": {"type": "string", "x-needs": "any"}}}
+    wipe = Tool("wipe", "", given, effects=Effects.WRITE, source=source)
+    vouching = checked(step("own", "own"), step("gone", "delete", id="${own.id}"), more=[own])
+    needing = checked(INBOX, step("wiped", "wipe", id="${mails[0].text}"), more=[wipe])
+    for plan in (vouching, needing):
+        assert [each.verdict for each in plan.flows] == [verdict]
+
+
+OPEN: Final = Tool(
+    "open", "", {"type": "object", "properties": {"url": {"type": "string"}}}, None, Effects.READ,
+    annotations={"openWorldHint": True}, source="a server",
+)  # fmt: skip
 
 
 def test_a_server_that_says_it_reaches_outside_is_a_sink_under_a_policy() -> None:
-    given: Json = {"type": "object", "properties": {"url": {"type": "string"}}}
-    open_ = tool("open", "a server", None, given, openWorldHint=True)
-    tools = Toolbox([open_, *TOOLS.values()])
     page = step("page", "open", url="${mails[0].text}")
-    plan: dict[str, object] = {"toolplan": 1, "steps": [INBOX, page]}
-    for policy, effects in ((Policy(), ()), (POLICY, ("page",))):
-        compiled = compile_plan(plan, tools=tools, policy=policy).plan
-        assert compiled is not None
-        assert compiled.effects == effects
-
-
-def test_a_server_does_not_say_what_its_arguments_need() -> None:
-    given: Json = {"type": "object", "properties": {"id": {"type": "string", "x-needs": "any"}}}
-    for source, verdict in (("python", "allow"), ("a server", "ask")):
-        wipe = Tool("wipe", "", given, effects=Effects.WRITE, source=source)
-        plan: dict[str, object] = {
-            "toolplan": 1,
-            "steps": [INBOX, step("wiped", "wipe", id="${mails[0].text}")],
-        }
-        compiled = compile_plan(plan, tools=Toolbox([wipe, *TOOLS.values()])).plan
-        assert compiled is not None
-        assert [each.verdict for each in compiled.flows] == [verdict]
+    assert checked(INBOX, page, more=[OPEN]).effects == ()
+    assert checked(INBOX, page, policy=POLICY, more=[OPEN]).effects == ("page",)
 
 
 def test_a_tool_that_says_it_reaches_outside_gets_no_secret() -> None:
-    given: Json = {"type": "object", "properties": {"url": {"type": "string"}}}
-    open_ = tool("open", "a server", None, given, openWorldHint=True)
-    plan: dict[str, object] = {
-        "toolplan": 1,
-        "steps": [VAULT, step("page", "open", url="${vault.pin}")],
-    }
-    compiled = compile_plan(plan, tools=Toolbox([open_, *TOOLS.values()]), policy=POLICY)
+    page = step("page", "open", url="${vault.pin}")
+    plan: dict[str, object] = {"toolplan": 1, "steps": [VAULT, page]}
+    compiled = compile_plan(plan, tools=Toolbox([OPEN, *TOOLS.values()]), policy=POLICY)
     assert "flow-refused" in {each.code for each in compiled.diagnostics}
 
 
 def test_the_policy_is_part_of_the_digest() -> None:
-    plan: dict[str, object] = {"toolplan": 1, "steps": [CONTACTS, sent("${people[0].email}")]}
     other = parse_policy('[trusted]\noutputs = ["contacts[*].email"]')
-    digests = {
-        compiled.digest
-        for policy in (POLICY, other, Policy())
-        if (compiled := compile_plan(plan, tools=TOOLS, policy=policy).plan) is not None
-    }
-    assert len(digests) == 3
+    steps = (CONTACTS, sent("${people[0].email}"))
+    assert len({checked(*steps, policy=each).digest for each in (POLICY, other, Policy())}) == 3
 
 
 def test_a_cycle_is_reported_and_has_no_flows_to_hang_on() -> None:

@@ -20,7 +20,7 @@ from toolplan.flows import (
     objection,
     parse_policy,
 )
-from toolplan.flows.policy_file import line_of
+from toolplan.flows.policy import line_of
 from toolplan.path import Json
 from toolplan.tools import Effects, Tool, Toolbox
 
@@ -55,7 +55,7 @@ def test_a_policy_is_what_its_document_says() -> None:
         ("[sinks.send]\nto = { or = { const = 2020-01-01 } }", 2, "no JSON value"),
         ('[decide]\nsend = "plain"', 2, "nothing that can be needed"),
         ('[decide.send]\nfor_each = "plain"', 2, "nothing that can be needed"),
-        ('[decide.send]\nwhen = "any"\nelse = "ask"', 3, "There is no 'else' beside"),
+        ('[decide.send]\nwhen = "any"\nelse = "ask"', 3, "There is no 'else' in [decide.send]"),
         ("[decide]\nsend = 3", 2, "table"),
         ("[egress]\ntools = 3", 2, "not a list"),
     ],

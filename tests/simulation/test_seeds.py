@@ -11,13 +11,14 @@ from msgspec.structs import replace
 from tests.simulation.__main__ import fast_folder, simulate
 from tests.simulation.world import Breach
 from tests.sizes import share_of
-from toolplan.approval import Approval, approve
+from toolplan.approval import approve
 from toolplan.engines import _in_flight as _open_calls
-from toolplan.engines import _runs, _streamed
+from toolplan.engines import _runs
 from toolplan.engines._effects import EffectCalls
 from toolplan.engines._in_flight import InFlightCalls
 from toolplan.engines._ready_queue import ReadyQueue
 from toolplan.engines._recorder import EventRecorder
+from toolplan.engines._runs import RunApproval
 from toolplan.engines._steps import Scheduler
 from toolplan.events import Event, Failure, RunState
 from toolplan.plan import Step
@@ -149,14 +150,15 @@ def test_an_engine_that_gives_no_reasons_is_found_out(
     assert "failed without a code" in breaches(folder)
 
 
+async def approve_alone(approval: RunApproval) -> None:
+    """Approve a plan, ask nobody, and write nothing."""
+    approval.granted = approve(approval.plan)
+
+
 def test_an_engine_that_does_not_ask_is_found_out(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def itself(approver: object, runnable: _runs.Runnable, *others: object) -> Approval:
-        del approver, others
-        return approve(runnable.plan)
-
-    monkeypatch.setattr(_runs, "ask", itself)
+    monkeypatch.setattr(RunApproval, "ask", approve_alone)
     assert "approv" in breaches(folder)
 
 
@@ -220,9 +222,5 @@ def test_a_streamed_run_that_is_not_accepted_first_is_found_out(
 def test_a_stream_without_an_approval_is_found_out(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def itself(approver: object, runnable: _runs.Runnable, *others: object) -> Approval:
-        del approver, others
-        return approve(runnable.plan)
-
-    monkeypatch.setattr(_streamed, "ask", itself)
+    monkeypatch.setattr(RunApproval, "ask", approve_alone)
     assert "before its approval was on disk" in breaches(folder, STREAMS)

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from msgspec import Struct
-
 from toolplan.dry_run.sample_values import SampleValues, Written, list_behind, pointer_of
 from toolplan.events import Failure
 from toolplan.plan import Limits, Ref, Step
 from toolplan.rules import Use
 from toolplan.schema import Absent, Schema, Verdict, assignable, types_of
-
-
-class GivenBy(Struct, frozen=True):
-    """The tools whose recordings a step failed with; `alone` if it read no sample values."""
-
-    tools: tuple[str, ...]
-    alone: bool
 
 
 class Certainty:
@@ -34,7 +25,8 @@ class Certainty:
         match failure.code:
             case "reference-missing":
                 there = self._read_by(step, failure)
-                nowhere = any(self._leads_nowhere(step, each) for each in there)
+                readings = [self._samples.reading(use.ref, step) for use in there]
+                nowhere = any(isinstance(each, Absent) for each in readings)
                 return nowhere or self._all_written(step, there)
             case "not-a-list" | "too-many-items":
                 return self._has_no_such_list(step)
@@ -47,25 +39,24 @@ class Certainty:
             case _:
                 return True
 
-    def given_by(self, step: Step, failure: Failure, recorded: Callable[[str], bool]) -> GivenBy:
-        """Return whose recordings `step` failed with; `recorded` says which steps returned one."""
-        if failure.code.startswith("result-"):
-            was = recorded(step.id)
-            return GivenBy((step.tool,) if was else (), was)
-        found: dict[str, None] = {}
-        alone = True
-        for use in self._read_by(step, failure):
-            if isinstance(self._samples.reading(use.ref, step), Written):
-                continue
-            for name in self._samples.sources(use.ref, step):
-                if recorded(name):
-                    found[self._samples.tool_of(name)] = None
-                else:
-                    alone = False
-        return GivenBy(tuple(found), alone)
+    def given_by(
+        self, step: Step, failure: Failure, recorded: Callable[[str], bool]
+    ) -> tuple[tuple[str, ...], bool]:
+        """Return the tools whose recordings `step` failed with, and whether it read only these.
 
-    def _leads_nowhere(self, step: Step, use: Use) -> bool:
-        return isinstance(self._samples.reading(use.ref, step), Absent)
+        `recorded` says which steps returned one.
+        """
+        if failure.code.startswith("result-"):
+            return ((step.tool,), True) if recorded(step.id) else ((), False)
+        read = [
+            name
+            for use in self._read_by(step, failure)
+            if not isinstance(self._samples.reading(use.ref, step), Written)
+            for name in self._samples.sources(use.ref, step)
+        ]
+        given = [name for name in read if recorded(name)]
+        tools = tuple(dict.fromkeys(map(self._samples.tool_of, given)))
+        return tools, len(given) == len(read)
 
     def _all_written(self, step: Step, there: list[Use]) -> bool:
         return all(isinstance(self._samples.reading(u.ref, step), Written) for u in there)
@@ -87,15 +78,11 @@ class Certainty:
         if given:
             impossible = any(self._cannot_fit(step, use) for use in given)
             return impossible or self._all_written(step, given)
-        _, _, *names = failure.pointer.split("/")
-        if not names and self._takes_each_alone(step, failure):
+        # the names of all arguments stand in the plan
+        names_are_wrong = failure.code in ("missing-argument", "unknown-argument")
+        if failure.pointer == "/args" and names_are_wrong and self._samples.takes_each_alone(step):
             return True
         return self._all_written(step, self._read_by(step, failure))
-
-    def _takes_each_alone(self, step: Step, failure: Failure) -> bool:
-        """Return whether the names of the arguments are wrong, which the plan itself fixes."""
-        named = failure.code in ("missing-argument", "unknown-argument")
-        return named and self._samples.takes_each_alone(step)
 
     def _cannot_fit(self, step: Step, use: Use) -> bool:
         reading = self._samples.reading(use.ref, step)

@@ -39,17 +39,9 @@ class Fault(Struct, frozen=True):
     scenario: str
 
 
-class MayFail(Struct, frozen=True):
-    """A step that fails with earlier results of `tools`; other results may work.
+class MayFail(Fault, frozen=True):
+    """A step that fails with earlier results of `tools`; other results may work."""
 
-    The other fields are those of a `Fault`.
-    """
-
-    step: str
-    code: str
-    message: str
-    pointer: str
-    scenario: str
     tools: tuple[str, ...]
 
 
@@ -146,7 +138,7 @@ def _faults(dry: DryRun) -> Iterator[Block]:
         return
     parts = ["The dry run found no fault"]
     if dry.may_fail:
-        parts.append(f"{count_text(len(dry.may_fail), 'possible failure')}")
+        parts.append(count_text(len(dry.may_fail), "possible failure"))
     if dry.unchecked:
         parts.append(f"{count_text(len(dry.unchecked), 'step')} unchecked")
     yield Lead(f"{', '.join(parts)}; no tool was called.")
@@ -164,12 +156,12 @@ def _risk_line(risk: MayFail) -> str:
     return f"with earlier results of {tools}, {_where(risk)} fails: {_what(risk)}"
 
 
-def _where(place: Fault | MayFail) -> str:
+def _where(place: Fault) -> str:
     step = f"step {printable(place.step)}" if place.step else "the output"
     return f"{step} at {printable(place.pointer)}" if place.pointer else step
 
 
-def _what(found: Fault | MayFail) -> str:
+def _what(found: Fault) -> str:
     message = cut(printable(found.message), _MESSAGE_WIDTH)
     return f"{message} [{printable(found.code)}; {printable(found.scenario)}]"
 

@@ -7,8 +7,8 @@ that it fills: only then does a failure say something about the plan.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -61,6 +61,9 @@ class SampleValues:
             if (kept := self._usable(step, recordings.get(step.tool, ())))
         }
         self._recorded_tools = {self._steps[name].tool for name in self._recordings}
+        self._uses = defaultdict[str, list[Use]](list)
+        for use in self._context.uses:
+            self._uses[use.step.id].append(use)
         self._values = self._made()
         self._undeclared = {
             name
@@ -101,7 +104,7 @@ class SampleValues:
 
     def uses(self, step: Step) -> Sequence[Use]:
         """Return the references of `step`."""
-        return self._uses.get(step.id, ())
+        return self._uses[step.id]
 
     def sources(self, ref: Ref, step: Step | None) -> tuple[str, ...]:
         """Return the ids of the steps whose outputs `ref` reads, used in `step`."""
@@ -132,13 +135,6 @@ class SampleValues:
             if self.reading(use.ref, step) is None and not recorded:
                 return f"No schema declares the type of {use.text}, at {pointer_of(use)}."
         return None
-
-    @cached_property
-    def _uses(self) -> Mapping[str, Sequence[Use]]:
-        found: dict[str, list[Use]] = {}
-        for use in self._context.uses:
-            found.setdefault(use.step.id, []).append(use)
-        return found
 
     def _references(self) -> Iterator[tuple[Ref, Step | None]]:
         yield from ((use.ref, use.step) for use in self._context.uses)

@@ -9,7 +9,6 @@ about the plan, and is reported as unchecked.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct
@@ -40,7 +39,6 @@ MAX_SIMULATED_STEPS: Final = 100_000
 """The most steps of all scenarios together; at least two scenarios and one with recordings run."""
 
 _LIMITS: Final = Limits()
-_NO_RECORDINGS: Final[Mapping[str, Sequence[Json]]] = MappingProxyType({})
 
 
 async def simulate(
@@ -68,25 +66,9 @@ async def simulate(
     known = Toolbox(tools if isinstance(tools, Sequence) else tools.values())
     # raises CannotRun
     callees(plan.plan.steps, {name: _describing(tool) for name, tool in known.items()}, limits)
-    samples = SampleValues(plan.plan, known, recordings or _NO_RECORDINGS)
-    calls = call_bounds(plan, known, samples, limits)
-    total = CallBounds(sum(c.least for c in calls.values()), sum(c.most for c in calls.values()))
-    simulation = _Simulation(plan, known, samples, limits, total)
+    simulation = _Simulation(plan, known, recordings or {}, limits)
     await simulation.simulate_all()
-    return DryRun(
-        faults=tuple(simulation.faults.values()),
-        may_fail=tuple(simulation.may_fail.values()),
-        scenarios=tuple(simulation.scenarios),
-        calls=calls,
-        total=total,
-        limit=limits.calls,
-        effects=tuple(
-            EffectBounds(step.id, step.tool, known[step.tool].effects, calls[step.id])
-            for step in plan.plan.steps
-            if known[step.tool].has_effects
-        ),
-        unchecked=simulation.unchecked(),
-    )
+    return simulation.result()
 
 
 class _Case(Struct, frozen=True):
@@ -106,23 +88,42 @@ class _Simulation:
     def __init__(
         self,
         plan: ExecutionPlan,
-        tools: Mapping[str, Tool],
-        samples: SampleValues,
+        tools: Toolbox,
+        recordings: Mapping[str, Sequence[Json]],
         limits: Limits,
-        total: CallBounds,
     ) -> None:
         self._plan = plan
         self._tools = tools
-        self._samples = samples
+        self._samples = SampleValues(plan.plan, tools, recordings)
         self._limits = limits
-        self._certainty = Certainty(samples, limits, total.least)
+        self._calls = call_bounds(plan, tools, self._samples, limits)
+        bounds = self._calls.values()
+        self._total = CallBounds(sum(c.least for c in bounds), sum(c.most for c in bounds))
+        self._certainty = Certainty(self._samples, limits, self._total.least)
         self._steps = {step.id: step for step in plan.plan.steps}
         self._excluded = self._unreadable()
-        self.scenarios: list[Scenario] = []
+        self._scenarios: list[Scenario] = []
         self._unsure: dict[str, str] = {}
         self._succeeded: set[str] = set()
-        self.faults: dict[tuple[str, str, str], Fault] = {}
-        self.may_fail: dict[tuple[str, str, str], MayFail] = {}
+        self._faults: dict[tuple[str, str, str], Fault] = {}
+        self._may_fail: dict[tuple[str, str, str], MayFail] = {}
+
+    def result(self) -> DryRun:
+        """Return what the scenarios have shown."""
+        return DryRun(
+            faults=tuple(self._faults.values()),
+            may_fail=tuple(self._may_fail.values()),
+            scenarios=tuple(self._scenarios),
+            calls=self._calls,
+            total=self._total,
+            limit=self._limits.calls,
+            effects=tuple(
+                EffectBounds(step.id, step.tool, self._tools[step.tool].effects, self._calls[name])
+                for name, step in self._steps.items()
+                if self._tools[step.tool].has_effects
+            ),
+            unchecked=self._unchecked(),
+        )
 
     async def simulate_all(self) -> None:
         """Simulate all scenarios."""
@@ -130,15 +131,15 @@ class _Simulation:
         for case in self._cases(included):
             await self._simulate(included, case)
 
-    def unchecked(self) -> tuple[Unchecked, ...]:
+    def _unchecked(self) -> tuple[Unchecked, ...]:
         """Return the steps without known results, with the reasons."""
         reached = {
             name
-            for scenario in self.scenarios
+            for scenario in self._scenarios
             for name, state in scenario.states.items()
             if state in (StepState.SUCCEEDED, StepState.FAILED)
         }
-        faulty = {step for step, _, _ in (*self.faults, *self.may_fail)}
+        faulty = {step for step, _, _ in (*self._faults, *self._may_fail)}
         unsure = {n: why for n, why in self._unsure.items() if n not in self._succeeded}
         found = {**unsure, **self._excluded}
         for name in self._plan.order:
@@ -204,7 +205,7 @@ class _Simulation:
             limits=self._limits,
         )
         states = {name: step.state for name, step in ended.steps.items()}
-        self.scenarios.append(Scenario(case.description, states))
+        self._scenarios.append(Scenario(case.description, states))
         for name, step in ended.steps.items():
             # a skipped step has a reason too, but no fault
             if step.error is not None and step.state is not StepState.SKIPPED:
@@ -232,10 +233,10 @@ class _Simulation:
             gave = name == step.id or _succeeded(ended.steps[name])
             return gave and self._samples.is_recorded(name, case.turn)
 
-        given = self._certainty.given_by(step, failure, recorded)
+        tools, alone = self._certainty.given_by(step, failure, recorded)
         # with sample values alone it has succeeded before
-        if given.tools and (given.alone or step.id in self._succeeded):
-            self._report(step.id, failure, case, given.tools)
+        if tools and (alone or step.id in self._succeeded):
+            self._report(step.id, failure, case, tools)
         else:
             reason = f"With sample values: {failure.message} Real values may work."
             self._unsure.setdefault(step.id, reason)
@@ -243,12 +244,11 @@ class _Simulation:
     def _report(self, name: str, failure: Failure, case: _Case, tools: tuple[str, ...]) -> None:
         """Add a fault, or a possible failure with recorded results of `tools`."""
         code, message, pointer = failure.code, failure.message, failure.pointer
-        key = (name, code, pointer)
+        key, found = (name, code, pointer), (name, code, message, pointer, case.description)
         if tools:
-            may_fail = MayFail(name, code, message, pointer, case.description, tools)
-            self.may_fail.setdefault(key, may_fail)
+            self._may_fail.setdefault(key, MayFail(*found, tools))
         else:
-            self.faults.setdefault(key, Fault(name, code, message, pointer, case.description))
+            self._faults.setdefault(key, Fault(*found))
 
     def _missing_output(self, ended: Run, turn: int | None) -> Iterator[tuple[Failure, str | None]]:
         """Yield the parts of the plan's output that steps which succeeded do not have.
@@ -318,19 +318,15 @@ def call_bounds(
     plan: ExecutionPlan, tools: Mapping[str, Tool], samples: SampleValues, limits: Limits
 ) -> dict[str, CallBounds]:
     """Return the fewest and most calls of each step, by its id, in the written order."""
-    steps = {step.id: step for step in plan.plan.steps}
-    uncertain: set[str] = set()  # may be skipped
+    skippable = plan.skippable
     found: dict[str, CallBounds] = {}
-    for name in plan.order:
-        step = steps[name]
+    for step in plan.plan.steps:
         least, most = _items(step, samples, limits)
-        if step.when is not None or any(ref.step in uncertain for _, ref in step_refs(step)):
-            uncertain.add(name)
-            least = 0
         tries = 1 + step.retries if tools[step.tool].may_repeat else 1
         pages = 1 if step.pages is None else step.max_pages
-        found[name] = CallBounds(least, min(most * pages, limits.calls) * tries)
-    return {name: found[name] for name in steps if name in found}
+        most = min(most * pages, limits.calls) * tries
+        found[step.id] = CallBounds(0 if step.id in skippable else least, most)
+    return found
 
 
 def _items(step: Step, samples: SampleValues, limits: Limits) -> tuple[int, int]:

@@ -1,9 +1,14 @@
 """Engines: each takes an `ExecutionPlan` and runs exactly that."""
 
-from toolplan.engines._calls import CannotRun, RunOptions, no_call_in_doubt, no_call_waits
+from toolplan.engines._calls import (
+    CannotRun,
+    RunOptions,
+    SharedLimit,
+    no_call_in_doubt,
+    no_call_waits,
+)
 from toolplan.engines._detached import Prepared, cancel, prepare
-from toolplan.engines._leaving import Leaving
-from toolplan.engines._ready_queue import SharedLimit
+from toolplan.engines._execution import Leaving
 from toolplan.engines._runs import Decided
 from toolplan.engines._streamed import StepStream, StreamRefused
 from toolplan.engines._values import filled_output

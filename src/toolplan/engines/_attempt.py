@@ -1,9 +1,9 @@
-"""One attempt of a call, while it is in flight."""
+"""One attempt of a call, while it is in flight, and the deadlines of all attempts."""
 
 from __future__ import annotations
 
-from asyncio import Task
-from collections.abc import Awaitable, Mapping
+from asyncio import AbstractEventLoop, Task, TimerHandle
+from collections.abc import Awaitable, Callable, Mapping
 from math import inf
 from types import MappingProxyType
 from typing import Final, Protocol
@@ -12,12 +12,12 @@ from msgspec import Struct
 
 from toolplan import traces
 from toolplan.engines._calls import CannotRun
-from toolplan.events import Failure, ItemEnded, StepFailed, StepSucceeded
+from toolplan.events import Failure
 from toolplan.path import Json
 from toolplan.plan import Step
 from toolplan.tools import Arguments, Call, StatedLabel, Tool, ToolCall
 
-NOTHING_SAID: Final[Mapping[str, Json]] = MappingProxyType({})
+_NOTHING_SAID: Final[Mapping[str, Json]] = MappingProxyType({})
 
 
 class CallOwner(Protocol):
@@ -52,8 +52,8 @@ class InFlightCall(Struct, eq=False):
     made: bool = False
     began: float = 0.0
     page: int | None = None
-    said: Mapping[str, Json] = NOTHING_SAID
-    late: Late | None = None
+    said: Mapping[str, Json] = _NOTHING_SAID
+    late: LateResult | None = None
     stated: StatedLabel | None = None
     deadline: float = inf
     task: Task[None] | None = None
@@ -90,7 +90,7 @@ class InFlightCall(Struct, eq=False):
         self.stated = stated
 
 
-class Late(Struct, frozen=True):
+class LateResult(Struct, frozen=True):
     """The outcome of a call that was given up: an answer, or what the tool raised.
 
     `returned` is what came back although the tool raised, as in `CallInDoubt`.
@@ -101,15 +101,44 @@ class Late(Struct, frozen=True):
     returned: Json = None
 
 
-def outcome_event(
-    call: InFlightCall, outcome: Json | Failure, at: float
-) -> ItemEnded | StepSucceeded | StepFailed:
-    """Return the event of the outcome of a call after which no other follows."""
-    step, attempt = call.step.id, call.attempt
-    failure = outcome if isinstance(outcome, Failure) else None
-    output = None if isinstance(outcome, Failure) else outcome
-    if call.index is not None:
-        return ItemEnded(step, call.index, output, attempt, failure, at)
-    if failure is None:
-        return StepSucceeded(step, output, attempt, None, at)
-    return StepFailed(step, failure, attempt, at)
+class Deadlines:
+    """The open calls; `on_late` is called for each that misses its deadline.
+
+    A timer for each call would cost more than the rest of its bookkeeping. The one timer is set to
+    the earliest deadline; when it fires, all open calls are checked.
+    """
+
+    __slots__ = ("_at", "_loop", "_on_late", "_timer", "open")
+
+    def __init__(self, loop: AbstractEventLoop, on_late: Callable[[InFlightCall], None]) -> None:
+        self.open: dict[InFlightCall, None] = {}  # a set that keeps its order
+        self._loop = loop
+        self._on_late = on_late
+        self._timer: TimerHandle | None = None
+        self._at = inf
+
+    def start(self, call: InFlightCall, seconds: float) -> None:
+        """Open `call` with a deadline in `seconds`."""
+        self.open[call] = None
+        deadline = call.deadline = self._loop.time() + seconds
+        if deadline < self._at:
+            self._set(deadline)
+
+    def close(self) -> None:
+        """Stop the timer."""
+        self._set(inf)
+
+    def _set(self, at: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._at = at
+        self._timer = None if at == inf else self._loop.call_at(at, self._fire)
+
+    def _fire(self) -> None:
+        now = self._loop.time()
+        late = [call for call in self.open if call.deadline <= now]
+        for call in late:
+            del self.open[call]
+        self._set(min((call.deadline for call in self.open), default=inf))
+        for call in late:
+            self._on_late(call)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, TypeAlias, TypedDict, cast
+from typing import Final, Protocol, TypeAlias, TypedDict, cast
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from toolplan.engines._ready_queue import SharedLimit
 from toolplan.engines._values import MAX_VALUE_SIZE
 from toolplan.errors import ToolplanError
 from toolplan.events import Failure, ItemEnded, Partial
@@ -50,11 +49,6 @@ def check_plan(plan: object) -> None:
     Raises:
         CannotRun: it is something else.
     """
-    if plan is None:
-        raise CannotRun(
-            "There is no plan to run: the plan is None.",
-            "compile_plan gave no plan; look at its diagnostics.",
-        )
     if not isinstance(plan, ExecutionPlan):
         raise CannotRun(
             f"An ExecutionPlan is needed, not {type(plan).__name__!r}.",
@@ -76,6 +70,19 @@ def tools_of(tools: Mapping[str, Tool] | Sequence[Tool]) -> Mapping[str, Tool]:
         f"Tools must be a Toolbox or a list of tools, not {type(tools).__name__!r}.",
         "toolplan.toolbox_of makes a toolbox of a module or an object.",
     )
+
+
+class SharedLimit(Protocol):
+    """A limit on concurrent calls that runs share, on this machine and on others."""
+
+    def ask(self, granted: Callable[[], None]) -> None:
+        """Call `granted` later in the event loop, when one more call may be made."""
+
+    def withdraw(self, granted: Callable[[], None]) -> None:
+        """Take back an `ask`."""
+
+    def release(self) -> None:
+        """Release what was granted."""
 
 
 class Options(TypedDict, total=False):
@@ -133,22 +140,6 @@ class RunOptions(Struct, frozen=True):
 
 class Fan:
     """The state of the calls of a step with `for_each`."""
-
-    __slots__ = (
-        "_skip",
-        "again",
-        "attempts",
-        "decided",
-        "failed_at",
-        "failure",
-        "items",
-        "left",
-        "next",
-        "outputs",
-        "partial",
-        "running",
-        "stops",
-    )
 
     def __init__(
         self,
@@ -240,25 +231,22 @@ def callees(
     count = before + len(steps)
     if count > limits.steps:
         raise CannotRun(f"The plan has {count} steps; the limit is {limits.steps}.")
-    found: dict[str, Tool] = {}
-    without: list[str] = []
-    for name in dict.fromkeys(step.tool for step in steps):
-        tool = tools.get(name)
-        if tool is None or tool.call is None:
-            without.append(name)
-        elif tool.unusable is not None:
+    used = {step.tool: tools.get(step.tool) for step in steps}
+    found = {
+        name: tool for name, tool in used.items() if tool is not None and tool.call is not None
+    }
+    if len(found) < len(used):
+        names = ", ".join(repr(name) for name in used if name not in found)
+        raise CannotRun(f"There is no function to call for: {names}.")
+    for name, tool in found.items():
+        if tool.unusable is not None:
             raise CannotRun(f"Tool {name!r} cannot be used: {tool.unusable}.")
-        else:
-            found[name] = tool
-    for step in (each for each in steps if each.pages is not None and each.tool in found):
-        if not can_page(found[step.tool]):
+    for step in steps:
+        if step.pages is not None and not can_page(found[step.tool]):
             raise CannotRun(
                 f"Step {step.id!r} asks for all pages of {step.tool!r}, which has none, or has"
                 " effects."
             )
-    if without:
-        names = ", ".join(map(repr, without))
-        raise CannotRun(f"There is no function to call for: {names}.")
     return [found[step.tool] for step in steps]
 
 

@@ -8,16 +8,15 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from toolplan.approval import Approval, ApprovalRequired, approve, decider
+from toolplan.approval import Approval, ApprovalRequired, approve
 from toolplan.consent import ValueApproval
 from toolplan.engines._calls import Clock, callees, check_plan, tools_of
 from toolplan.engines._recorder import EventRecorder
-from toolplan.engines._runs import frozen, record_of
+from toolplan.engines._runs import approved, frozen, record_of
 from toolplan.events import (
     ApprovalStaged,
     Event,
     Run,
-    RunApproved,
     RunEnded,
     RunStarted,
     RunState,
@@ -80,7 +79,7 @@ def prepare(
         if approval.digest != digest:
             raise ApprovalRequired(digest)
         approval.use_for(run)
-        events.append(RunApproved(approval.id, digest, clock(), decider()))
+        events.append(approved(approval, clock))
     waits = runnable.effects and approval is None
     if waits:
         events.append(RunWaiting(clock()))
@@ -98,7 +97,7 @@ async def cancel(
         JournalError: there is no such run, or another process works on it.
     """
     recorder = EventRecorder(journal, None, timeout_s=timeout_s)
-    events = await recorder.take_over(run_id)
+    _, events = await recorder.take_over(run_id)
     recovered, now = recover(events), recorder.run()
     if recovered.status is not None or now.status is RunState.CANCELLED:
         await recorder.release()

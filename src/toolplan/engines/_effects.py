@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.events import CallDecided, Failure
+from toolplan.events import Failure
 from toolplan.path import Json
 from toolplan.storage.journal import Recovered, Slot
 
@@ -35,49 +35,36 @@ class Doubtful(Struct, frozen=True):
 
 
 class EffectCalls:
-    """Which calls with effects may be made, and which an earlier process started."""
+    """Which calls with effects may be made, and which an earlier process started.
 
-    __slots__ = (
-        "_before",
-        "_begun",
-        "_decisions",
-        "_doubts",
-        "_taken",
-        "_tries",
-        "in_doubt",
-        "slots",
-    )
+    Attributes:
+        slots: for each approved step, the number of its calls that are allowed.
+        begun: the last attempt of each earlier call without an outcome.
+        tries: the number of the last attempt of each call in earlier processes.
+        decisions: what was decided about earlier calls in doubt.
+        in_doubt: the calls that wait for such a decision.
+    """
+
+    __slots__ = ("_before", "_doubts", "_taken", "begun", "decisions", "in_doubt", "slots", "tries")
 
     def __init__(self, recovered: Recovered) -> None:
         self.slots: Mapping[str, int] = {}
-        self._begun = dict(recovered.intents)
-        self._tries = recovered.tries
-        self._decisions = recovered.decisions
+        self.begun = dict(recovered.intents)
+        self.tries = recovered.tries
+        self.decisions = recovered.decisions
+        self.in_doubt: set[Slot] = set()
         self._doubts = recovered.doubts
         self._before = recovered.before
         self._taken: set[Slot] = set()
-        self.in_doubt: set[Slot] = set()
-
-    def begun(self, slot: Slot) -> int:
-        """Return the last attempt of an earlier call without an outcome; 0 for none."""
-        return self._begun.get(slot, 0)
-
-    def tried(self, slot: Slot) -> int:
-        """Return the number of the last attempt in earlier processes; 0 for none."""
-        return self._tries.get(slot, 0)
 
     def begun_items(self, step: str) -> list[int]:
         """Return the items of `step` that were started earlier and have no outcome."""
-        return [item for name, item in self._begun if name == step and item is not None]
-
-    def decision(self, slot: Slot) -> CallDecided | None:
-        """Return the decision about an earlier call in doubt."""
-        return self._decisions.get(slot)
+        return [item for name, item in self.begun if name == step and item is not None]
 
     def earlier_doubt(self, slot: Slot) -> Doubtful:
         """Return why a call that an earlier process started is in doubt."""
         known = self._doubts.get(slot)
-        failure = lost(slot) if known is None else known.failure
+        failure = _lost(slot) if known is None else known.failure
         if self._before and self._before not in failure.message:
             failure = replace(failure, message=f"{failure.message} {_LIVES % self._before}")
         return Doubtful(failure, None if known is None else known.result)
@@ -97,12 +84,11 @@ class EffectCalls:
         if slot in self._taken:
             return Failure("not-approved", "The call was made already.")
         self._taken.add(slot)
-        self._begun.pop(slot, None)
+        self.begun.pop(slot, None)
         return None
 
 
-def lost(slot: Slot) -> Failure:
-    """Return why a call that an earlier process started is in doubt."""
+def _lost(slot: Slot) -> Failure:
     _, item = slot
     return Failure("in-doubt", _LOST if item is None else f"Item {item}: {_LOST}")
 

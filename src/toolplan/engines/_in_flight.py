@@ -5,20 +5,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from asyncio import AbstractEventLoop, CancelledError, Task
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from contextvars import copy_context
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from toolplan import traces
-from toolplan.engines._attempt import InFlightCall, Late
-from toolplan.engines._calls import MAX_BACKOFF_S, Clock, RunOptions
-from toolplan.engines._deadlines import Deadlines
+from toolplan.engines._attempt import Deadlines, InFlightCall, LateResult
+from toolplan.engines._calls import MAX_BACKOFF_S
 from toolplan.engines._eager import eager_task
 from toolplan.engines._effects import ABORTED, CHANGED, Doubtful, EffectCalls, idempotency_key
-from toolplan.engines._ending import RunEnding
+from toolplan.engines._execution import Execution
 from toolplan.engines._failures import accepted, kept_result, returned_with, tool_failure
-from toolplan.engines._flow_checks import FlowChecks
 from toolplan.engines._sizes import Budget
 from toolplan.event_loop import leave_behind, note_given_up
 from toolplan.events import (
@@ -26,14 +24,16 @@ from toolplan.events import (
     CallAnsweredLate,
     CallInDoubt,
     CallIntended,
-    Event,
     Failure,
     StepProgressed,
 )
 from toolplan.path import Json
-from toolplan.plan import Limits
 from toolplan.storage.journal import KEPT_DURATIONS
-from toolplan.tools import ATTENDED, Arguments, ToolCall, ToolError
+from toolplan.tools import ATTENDED, ToolCall, ToolError
+
+if TYPE_CHECKING:
+    from toolplan.engines._staged import Stage
+    from toolplan.engines._steps import Scheduler
 
 _LOG: Final = logging.getLogger(__name__)
 _TOOLS_LOG: Final = logging.getLogger("toolplan.tools")
@@ -46,90 +46,21 @@ _SHORT_S: Final = 0.001
 """About one turn of a busy loop; eager tasks save that turn after longer calls only."""
 
 
-class EventLog(Protocol):
-    """The event log, as far as calls wait for it."""
-
-    @property
-    def full(self) -> bool:
-        """Whether too many events wait for the disk to start more calls."""
-        ...
-
-    @property
-    def is_current(self) -> bool:
-        """Whether no other process can have taken the run over until now."""
-        ...
-
-    async def synced(self) -> None:
-        """Wait until all events so far are on disk."""
-
-
-class Steps(Protocol):
-    """The scheduler, which gets each outcome once."""
-
-    @property
-    def flow_checks(self) -> FlowChecks:
-        """What the flows of the plan ask of results."""
-        ...
-
-    def call_ended(self, call: InFlightCall, outcome: Json | Failure) -> None:
-        """Take the result of a call, or why it failed."""
-
-    def call_left_open(self, call: InFlightCall) -> None:
-        """Leave the step of a call open: it is in doubt, or another process makes the call."""
-
-    def reserve(self, calls: int) -> bool:
-        """Reserve `calls` of the calls that the limit allows; return False if there are too few."""
-        ...
-
-    def fill_again(self, call: InFlightCall) -> Arguments | Failure:
-        """Fill the arguments of a call again."""
-        ...
-
-    @property
-    def ending(self) -> RunEnding:
-        """The end of the run."""
-        ...
-
-
-class CallGate(Protocol):
-    """What decides whether calls may be made, where they are approved with their values."""
-
-    def lets(self, call: InFlightCall) -> bool:
-        """Return whether a call may be made; if not, leave it for a person, or end it."""
-        ...
-
-    def agrees(self, call: InFlightCall) -> bool:
-        """Return whether an attempt that is about to be made is of an approved call."""
-        ...
-
-
 class InFlightCalls:
     """The calls of one run that are in flight."""
 
-    def __init__(
-        self,
-        run: str,
-        steps: Steps,
-        *,
-        emit: Callable[[Event], None],
-        clock: Clock,
-        limits: Limits,
-        options: RunOptions,
-        effects: EffectCalls,
-        log: EventLog | None,
-    ) -> None:
-        self._run = run
+    def __init__(self, execution: Execution, steps: Scheduler, effects: EffectCalls) -> None:
+        self._run = execution.name
         self._steps = steps
-        self._emit = emit
-        self._clock = clock
-        self._depth = limits.depth
-        self._result_size = options.result_size
-        self._options = options
-        self._results = Budget(options.run_size)
+        self._emit = execution.emit
+        self._clock = execution.clock
+        self._depth = execution.limits.depth
+        self._options = execution.options
+        self._results = Budget(self._options.run_size)
         self._effects = effects
-        self._log = log
+        self._log = execution.log
         self._loop: AbstractEventLoop = asyncio.get_running_loop()
-        self._deadlines = Deadlines[InFlightCall](self._loop, self._miss_deadline)
+        self._deadlines = Deadlines(self._loop, self._miss_deadline)
         self._cancelled: dict[Task[None], InFlightCall] = {}
         self._closed = False
         self.leaving = False
@@ -138,8 +69,8 @@ class InFlightCalls:
         self.eager = False
         """Whether calls start in this turn of the loop, until one of them also ends in it."""
         self._reported: dict[InFlightCall, float] = {}  # when progress was last emitted
-        self.durations: dict[str, deque[float]] = {}
-        self.stage: CallGate | None = None
+        self._durations = defaultdict[str, deque[float]](lambda: deque(maxlen=KEPT_DURATIONS))
+        self.stage: Stage | None = None
         self.traced = traces.is_on()
         """Whether each call is a span; looked up once, since most programs trace nothing."""
 
@@ -148,17 +79,15 @@ class InFlightCalls:
         if self.stage is not None and not self.stage.lets(call):
             return
         if not call.tool.has_effects:
-            seconds = call.step.timeout_s
-            self._deadlines.start(call, self._options.timeout_s if seconds is None else seconds)
+            self._deadlines.start(call, self._timeout(call))
             self._start_task(call)
         elif self._may_have_effects(call):
             self._open(call)
 
     def identity(self, call: InFlightCall) -> ToolCall:
         """Return which call it is."""
-        step, index = call.step.id, call.index
-        key = idempotency_key(self._run, step, index, call.page)
-        return ToolCall(self._run, step, index, call.attempt, key)
+        key = idempotency_key(self._run, call.step.id, call.index, call.page)
+        return ToolCall(self._run, call.step.id, call.index, call.attempt, key)
 
     def progress(self, call: InFlightCall, done: float, total: float | None, message: str) -> None:
         """Report the progress of a call; of many reports in a short time one is emitted."""
@@ -187,7 +116,7 @@ class InFlightCalls:
     @property
     def latest_durations(self) -> list[tuple[str, float]]:
         """The names of tools and the seconds of their latest calls."""
-        return [(name, each) for name, kept in self.durations.items() for each in kept]
+        return [(name, each) for name, kept in self._durations.items() for each in kept]
 
     def outcomes(self, reason: Failure) -> list[tuple[InFlightCall, Json | Failure]]:
         """Return the outcomes of the calls with effects that ended while they were cancelled.
@@ -223,7 +152,7 @@ class InFlightCalls:
             step, index = call.step.id, call.index
             key = idempotency_key(self._run, step, index)
             self._emit(CallIntended(step, index, call.attempt, key, self._clock()))
-            self._deadlines.hold(call)
+            self._deadlines.open[call] = None  # its time starts once the intent is on disk
         else:
             self._deadlines.start(call, self._timeout(call))
         return self._start_task(call)
@@ -245,9 +174,12 @@ class InFlightCalls:
         """Take the call's slot; if it may not be made, settle its outcome and return False."""
         slot = (call.step.id, call.index)
         # each attempt has a number of its own: the outcome of an earlier one is not that of this
-        call.attempt = call.first = self._effects.tried(slot) + 1
-        begun = self._effects.begun(slot)
-        if begun and not call.tool.may_repeat and not self._decided_to_retry(call):
+        call.attempt = call.first = self._effects.tries.get(slot, 0) + 1
+        if (
+            self._effects.begun.get(slot)
+            and not call.tool.may_repeat
+            and not self._decided_to_retry(call)
+        ):
             return False
         refusal = self._effects.take(slot)
         if refusal is not None:
@@ -258,22 +190,20 @@ class InFlightCalls:
     def _decided_to_retry(self, call: InFlightCall) -> bool:
         """Apply the decision about a call in doubt; return True to retry."""
         slot = (call.step.id, call.index)
-        decided = self._effects.decision(slot)
+        decided = self._effects.decisions.get(slot)
         if decided is not None and decided.decision == "retry":
             return True
-        call.attempt = self._effects.begun(slot)
-        match None if decided is None else decided.decision:
-            case None | "retry":
-                doubt = self._effects.earlier_doubt(slot)
-                if self._effects.is_noted(slot, doubt):
-                    self._effects.in_doubt.add(slot)
-                    self._steps.call_left_open(call)
-                else:
-                    self._doubt(call, doubt)
-            case "resolve":  # the output was checked when the person decided
-                self._steps.call_ended(call, None if decided is None else decided.output)
-            case "abort":
-                self._steps.call_ended(call, ABORTED)
+        call.attempt = self._effects.begun[slot]
+        if decided is not None:  # the output was checked when the person decided
+            is_resolved = decided.decision == "resolve"
+            self._steps.call_ended(call, decided.output if is_resolved else ABORTED)
+            return False
+        doubt = self._effects.earlier_doubt(slot)
+        if self._effects.is_noted(slot, doubt):
+            self._effects.in_doubt.add(slot)
+            self._steps.call_left_open(call)
+        else:
+            self._doubt(call, doubt)
         return False
 
     def _retry(self, call: InFlightCall) -> None:
@@ -318,35 +248,27 @@ class InFlightCalls:
                 returned = returned_with(error)
             if call not in self._deadlines.open and isinstance(error, asyncio.CancelledError):
                 return  # it was given up and cancelled
+        late = LateResult(answer, failure, returned)
         try:
             del self._deadlines.open[call]
         except KeyError:  # too late: it was given up
-            self._note_late(call, Late(answer, failure, returned))
+            self._note_late(call, late)
             return
         call.task = None  # avoids a reference cycle: the task's context has the call
         now = self._loop.time()
         took = now - call.began
-        self.eager = took > _SHORT_S and failure is None and now < call.deadline
+        is_late = call.deadline <= now  # a tool that blocks the loop keeps the timer from firing
+        self.eager = took > _SHORT_S and failure is None and not is_late
         if self._log is not None:
-            self._keep_duration(call.tool.name, took)
-        if call.deadline <= now:
-            # a tool that blocks the loop keeps the timer from firing
-            self._safely(self._give_up, call, Late(answer, failure, returned))
-        elif failure is None:
-            try:  # `_safely`, inlined for the common case
-                self._take(call, answer)
-            except BaseException as error:
-                self._steps.ending.abandon(error)
-            finally:  # the dependents of steps that ended at once wait a turn
-                self.eager = False
-        else:
-            self._safely(self._end, call, self._outcome(call, Late(None, failure, returned)))
-
-    def _keep_duration(self, name: str, seconds: float) -> None:
-        kept = self.durations.get(name)
-        if kept is None:
-            kept = self.durations[name] = deque(maxlen=KEPT_DURATIONS)
-        kept.append(seconds)
+            self._durations[call.tool.name].append(took)
+        try:  # `_safely`, inlined for every call
+            if is_late:
+                self._give_up(call, late)
+            else:
+                self._end(call, self._outcome(call, late))
+        except BaseException as error:
+            self._steps.ending.abandon(error)
+        self.eager = False  # the dependents of steps that ended at once wait a turn
 
     async def _may_start(self, call: InFlightCall) -> bool:
         """Wait until the intent is on disk; return whether the call may still be made."""
@@ -362,15 +284,7 @@ class InFlightCalls:
         self._deadlines.start(call, self._timeout(call))
         return True
 
-    def _take(self, call: InFlightCall, answer: object) -> None:
-        outcome = self._accepted(call, answer)
-        if not isinstance(outcome, Failure):
-            return self._steps.call_ended(call, outcome)
-        if call.tool.may_repeat:
-            return self._end(call, outcome)
-        return self._doubt(call, Doubtful(outcome, kept_result(answer)))
-
-    def _outcome(self, call: InFlightCall, late: Late) -> Json | Failure | Doubtful:
+    def _outcome(self, call: InFlightCall, late: LateResult) -> Json | Failure | Doubtful:
         """Return the outcome of a call: of one that may not be repeated it may be in doubt."""
         failure = late.failure
         if failure is not None:
@@ -387,7 +301,7 @@ class InFlightCalls:
             failure = self._steps.flow_checks.failure(call.tool.name, call.stated)
             if failure is not None:
                 return failure
-        return accepted(call.tool, answer, self._depth, self._result_size, self._results)
+        return accepted(call.tool, answer, self._depth, self._options.result_size, self._results)
 
     def _end(self, call: InFlightCall, outcome: Json | Failure | Doubtful) -> None:
         if isinstance(outcome, Doubtful):
@@ -413,7 +327,7 @@ class InFlightCalls:
         self._cancel(call)
         self._safely(self._give_up, call, None)
 
-    def _give_up(self, call: InFlightCall, late: Late | None) -> None:
+    def _give_up(self, call: InFlightCall, late: LateResult | None) -> None:
         """End a call at its deadline; with effects that may not be repeated it is in doubt."""
         failure = Failure("timeout", f"No answer came within {self._timeout(call):g} s.")
         if call.tool.has_effects and not call.tool.may_repeat:
@@ -427,7 +341,7 @@ class InFlightCalls:
         if late is not None:
             self._note_late(call, late)
 
-    def _note_late(self, call: InFlightCall, late: Late) -> None:
+    def _note_late(self, call: InFlightCall, late: LateResult) -> None:
         call.late = late
         if not self._closed:
             at = self._clock()

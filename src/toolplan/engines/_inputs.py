@@ -1,16 +1,19 @@
-"""The inputs of a step, filled from earlier outputs: arguments, condition, items."""
+"""The inputs of a step, filled from earlier outputs, and what a policy looks at in them."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from toolplan.engines._failures import argument_failure
 from toolplan.engines._sizes import Budget, TooLarge, too_large
 from toolplan.engines._values import NotAField, Outputs, field_of, referenced, resolve
 from toolplan.events import Failure
-from toolplan.flows import Guards, objection
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.flows import Guards, Policy, Vouched, guards_of, objection
 from toolplan.path import Json, NotThere, json_type
 from toolplan.plan import Array, Limits, Literal, Ref, Step, Value, When, escape_pointer
 from toolplan.schema import Schema, SchemaError, undecided
-from toolplan.tools import Arguments, Tool
+from toolplan.tools import Arguments, StatedLabel, Tool
 
 
 def filled(
@@ -111,3 +114,33 @@ def items_of(
 def _too_many(count: int, most: int) -> Failure:
     message = f"There are {count} items, and at most {most} are allowed."
     return Failure("too-many-items", message, "/for_each")
+
+
+class FlowChecks:
+    """What a policy checks in one run; nothing before its plan is whole.
+
+    Attributes:
+        guards: what arguments are looked at for, by step and argument.
+    """
+
+    def __init__(self, tools: Mapping[str, Tool]) -> None:
+        self.guards: Mapping[str, Guards] = {}
+        self._tools = tools
+        self._plan: ExecutionPlan | None = None
+        self._stated: list[tuple[str, StatedLabel]] = []  # while the plan is still written
+
+    def plan_is(self, plan: ExecutionPlan) -> Failure | None:
+        """Take the whole plan; return why a result that came before cannot be used with it."""
+        self.guards = guards_of(plan.flows)
+        self._plan = plan
+        found = (self.failure(tool, stated) for tool, stated in self._stated)
+        return next((each for each in found if each is not None), None)
+
+    def failure(self, tool: str, stated: StatedLabel) -> Failure | None:
+        """Return why a result cannot be used with the label that its tool states."""
+        if self._plan is None:
+            self._stated.append((tool, stated))
+            return None
+        vouched = Vouched(Policy.from_json(self._plan.policy), self._tools)
+        why = vouched.objection(tool, stated)
+        return None if why is None else Failure("stated-label", why)

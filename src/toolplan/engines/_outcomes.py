@@ -1,19 +1,24 @@
-"""The outcomes of the steps of a run, each emitted as it comes, and whom they skip."""
+"""The outcomes of the steps of a run, each emitted as it comes, and how the run ends."""
 
 from __future__ import annotations
 
+import asyncio
+from asyncio import Future
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from toolplan.engines._attempt import InFlightCall, outcome_event
+from toolplan.engines._attempt import InFlightCall
 from toolplan.engines._calls import Clock
+from toolplan.engines._effects import EffectCalls
 from toolplan.engines._graph import Graph
 from toolplan.engines._parts import output_parts, read_parts
 from toolplan.engines._values import run_output
 from toolplan.events import (
     Event,
     Failure,
+    ItemEnded,
     Partial,
     RunEnded,
+    RunParked,
     RunState,
     StepCancelled,
     StepFailed,
@@ -136,12 +141,15 @@ class Outcomes:
     def take(self, ended: Iterable[tuple[InFlightCall, Json | Failure]]) -> None:
         """Record the outcomes of calls with effects that ended while they were cancelled."""
         for call, outcome in ended:
-            event = outcome_event(call, outcome, self._clock())
-            if isinstance(event, StepSucceeded):
-                self.outputs[event.step] = event.output
-            elif isinstance(event, StepFailed):
-                self.failed.add(event.step)
-            self._emit(event)
+            failure = outcome if isinstance(outcome, Failure) else None
+            output = None if isinstance(outcome, Failure) else outcome
+            step, index, attempt = call.step, call.index, call.attempt
+            if index is not None:
+                self._emit(ItemEnded(step.id, index, output, attempt, failure, self._clock()))
+            elif failure is None:
+                self.succeed(step, output, attempt)
+            else:
+                self.fail(step.id, failure, attempt)
 
     def cancel(self, steps: Sequence[Step], in_doubt: Iterable[str]) -> None:
         """Emit that the steps without an outcome are cancelled, and the end of the run."""
@@ -150,3 +158,58 @@ class Outcomes:
             if step.id not in over:
                 self._emit(StepCancelled(step.id, self._clock()))
         self._emit(RunEnded(RunState.CANCELLED, None, self._clock()))
+
+    def park(self, status: RunState) -> None:
+        """Emit that the run waits for a person."""
+        self._emit(RunParked(status, self._clock()))
+
+
+class RunEnding:
+    """How this process ends its work on a run: finished, parked, left to another, or cancelled.
+
+    Attributes:
+        done: set, or failed, when the work ends.
+        has_ended: whether the end of the run, or that it waits, was emitted.
+        leaving: whether no more calls are started, so that another process can take the run over.
+    """
+
+    __slots__ = ("_effects", "_outcomes", "done", "has_ended", "leaving")
+
+    def __init__(self, outcomes: Outcomes, effects: EffectCalls) -> None:
+        self._outcomes = outcomes
+        self._effects = effects
+        self.done: Future[None] = asyncio.get_running_loop().create_future()
+        self.has_ended = self.leaving = False
+
+    def leave_within(self, grace_s: float) -> bool:
+        """Start no more calls, and stop after `grace_s`; return False if the work is ending."""
+        if self.leaving or self.has_ended:
+            return False
+        self.leaving = True
+        asyncio.get_running_loop().call_later(grace_s, self.stop)
+        return True
+
+    def stop(self) -> None:
+        """Stop without an end of the run."""
+        if not self.done.done():
+            self.done.set_result(None)
+
+    def abandon(self, error: BaseException) -> None:
+        """End the work with `error`; raise it if it is over."""
+        if self.done.done():
+            raise error
+        self.done.set_exception(error)
+
+    def park(self) -> None:
+        """End the work: the run waits for a person."""
+        if not self.done.done():
+            self.has_ended = True
+            status = RunState.IN_DOUBT if self._effects.in_doubt else RunState.WAITING
+            self._outcomes.park(status)
+            self.done.set_result(None)
+
+    def finish(self, output: Value | None, most: int) -> None:
+        """End the run, with the output that the plan states; it takes at most `most` bytes."""
+        self.has_ended = True
+        self._outcomes.end(output, most)
+        self.done.set_result(None)

@@ -7,20 +7,23 @@ by the scheduler within all limits, tried again by itself, recorded, and never a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from toolplan.engines._attempt import InFlightCall
-from toolplan.engines._calls import Clock, too_many_calls
+from toolplan.engines._calls import too_many_calls
+from toolplan.engines._execution import Execution
 from toolplan.engines._failures import argument_failure
-from toolplan.engines._in_flight import InFlightCalls
 from toolplan.engines._ready_queue import ReadyQueue
-from toolplan.events import Event, Failure, PageEnded, Partial
+from toolplan.events import Failure, PageEnded, Partial
 from toolplan.paging import PageError, Pager, Paging
 from toolplan.path import Json
-from toolplan.plan import Limits, Step
+from toolplan.plan import Step
 from toolplan.storage.journal import Slot
 from toolplan.tools import Arguments, Tool
+
+if TYPE_CHECKING:
+    from toolplan.engines._steps import Scheduler
 
 
 class PagedCall:
@@ -97,28 +100,6 @@ class PagedCall:
         return (Partial(self.step.id, pager.rows, pager.total, more.reason, pager.total_path),)
 
 
-class PageSteps(Protocol):
-    """The scheduler, as far as pages need it."""
-
-    def reserve(self, calls: int) -> bool:
-        """Reserve `calls` of the calls that the limit allows; return False if there are too few."""
-        ...
-
-    @property
-    def in_flight(self) -> InFlightCalls:
-        """The calls in flight."""
-        ...
-
-    def make(self, call: InFlightCall) -> None:
-        """Make a call, which counts towards the concurrency."""
-
-    def ended(
-        self, position: int, index: int | None, outcome: Json | Failure, attempts: int,
-        parts: tuple[Partial, ...] = (),
-    ) -> None:  # fmt: skip
-        """Take the outcome of a call with all its pages; `parts` are those of its own lists."""
-
-
 class PagedCalls:
     """The calls with pages of a run, by the position of their step and item.
 
@@ -130,20 +111,18 @@ class PagedCalls:
 
     def __init__(
         self,
-        steps: PageSteps,
+        execution: Execution,
+        steps: Scheduler,
         ready: ReadyQueue,
         recorded: Mapping[Slot, Mapping[int, PageEnded]],
-        emit: Callable[[Event], None],
-        clock: Clock,
-        limits: Limits,
     ) -> None:
         """Prepare without calls; `recorded` are the pages that earlier processes recorded."""
         self._steps = steps
         self._ready = ready
         self._recorded = recorded
-        self._emit = emit
-        self._clock = clock
-        self._limits = limits
+        self._emit = execution.emit
+        self._clock = execution.clock
+        self._limits = execution.limits
         self._calls: dict[tuple[int, int | None], PagedCall] = {}
         self.queued: dict[int, deque[int | None]] = {}
 

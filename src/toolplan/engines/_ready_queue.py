@@ -2,50 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heappush
-from types import MappingProxyType
-from typing import Final, Protocol
+from typing import Final
 
-from msgspec import Struct
+from toolplan.engines._calls import RunOptions, SharedLimit
+from toolplan.tools import Tool
 
 _TURN: Final = 32
 _PLACE: Final = (1 << _TURN) - 1
-
-
-class Limited(Protocol):
-    """A tool, by the names that limits are set for: its own and that of its source."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def source(self) -> str: ...
-
-
-class SharedLimit(Protocol):
-    """A limit on concurrent calls that runs share, on this machine and on others."""
-
-    def ask(self, granted: Callable[[], None]) -> None:
-        """Call `granted` later in the event loop, when one more call may be made."""
-
-    def withdraw(self, granted: Callable[[], None]) -> None:
-        """Take back an `ask`."""
-
-    def release(self) -> None:
-        """Release what was granted."""
-
-
-class Shared(Struct, frozen=True):
-    """The shared limits by the names of tools and sources.
-
-    `on_room` is called when entries can start again.
-    """
-
-    limits: Mapping[str, SharedLimit] = MappingProxyType({})
-    on_room: Callable[[], None] = lambda: None
-
-
-_NOT_SHARED: Final = Shared()
 
 
 class _Gate:
@@ -83,19 +48,17 @@ class _SharedGate(_Gate):
         self._on_grant = on_grant
 
     def park(self, key: int) -> None:
-        """Set an entry aside, and ask for room."""
         super().park(key)
         if self.asked < len(self.parked):
             self.asked += 1
             self._limit.ask(self._grant)
 
     def take(self) -> None:
-        """Count a call that starts."""
         super().take()
         self._taken += 1
 
     def release(self) -> None:
-        """Release the place of a call that has ended: another run may have waited longer for it."""
+        # not kept for the next call here: another run may have waited longer for it
         self._taken -= 1
         self._limit.release()
 
@@ -133,11 +96,10 @@ class ReadyQueue:
 
     def __init__(
         self,
-        tools: Sequence[Limited],
+        tools: Sequence[Tool],
         ranks: Callable[[], Sequence[int]],
-        by_tool: Mapping[str, int],
-        by_source: Mapping[str, int],
-        shared: Shared = _NOT_SHARED,
+        options: RunOptions,
+        on_room: Callable[[], None],
     ) -> None:
         """Create an empty queue.
 
@@ -145,9 +107,8 @@ class ReadyQueue:
             tools: the tool of each position; more may be added while the queue is in use.
             ranks: returns for each position the length of its longest chain of dependents, or
                 nothing while that is not known; called only when it matters.
-            by_tool: the most concurrent calls of single tools, by name.
-            by_source: the most concurrent calls of all tools of one source, by its name.
-            shared: limits that other runs share.
+            options: the limits on concurrent calls.
+            on_room: called when other runs have left room for entries that wait.
         """
         self.entries: list[int] = []
         """The entries that could start now, for who only wants to know whether there are any."""
@@ -155,11 +116,11 @@ class ReadyQueue:
         self._places: list[int] = []  # by position, once ranks are known
         self._order: list[int] = []  # positions by place
         self._tools = tools
-        self._of_tools = {name: _Gate(most) for name, most in by_tool.items()}
-        self._of_sources = {name: _Gate(most) for name, most in by_source.items()}
-        self._on_room = shared.on_room
+        self._on_room = on_room
+        self._of_tools = {name: _Gate(most) for name, most in options.tool_concurrency.items()}
+        self._of_sources = {name: _Gate(most) for name, most in options.source_concurrency.items()}
         self._shared = {
-            name: _SharedGate(limit, self._granted) for name, limit in shared.limits.items()
+            name: _SharedGate(limit, self._granted) for name, limit in options.shared_limits.items()
         }
         self._gates: list[_Gate] = [
             *self._of_tools.values(),

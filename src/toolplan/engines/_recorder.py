@@ -57,8 +57,8 @@ class EventRecorder:
         self._lease: Lease | None = None
         self._earlier: list[CallIntended] = []
         self._writer: Writer | None = None
-        self.on_failure: Callable[[JournalError], None] = _nothing
-        self.on_room: Callable[[], None] = _no_room
+        self.on_failure: Callable[[JournalError], None] = _raise
+        self.on_room: Callable[[], None] = lambda: None
 
     @property
     def sink(self) -> Callable[[Event], None]:
@@ -74,8 +74,7 @@ class EventRecorder:
             self._writer.add(event)
         elif self._before is not None and not isinstance(event, StepProgressed):
             self._before.append(event)
-        if self._on_event is not None:
-            self._report(event)
+        self._report(event)
 
     def run(self) -> Run:
         """Return the run so far."""
@@ -126,34 +125,20 @@ class EventRecorder:
         elif self._before is not None:
             self._before.append(event)
         self._folding.add(event)
-        if self._on_event is not None:
-            self._report(event)
+        self._report(event)
 
-    async def take_over(self, run: str) -> list[Event]:
-        """Take the lease of the run in the journal, and return its events.
-
-        Raises:
-            JournalError: there is no such run, no journal, or another process works on the run.
-        """
-        return (await self._take_over(run, lambda journal: (None, journal.events(run))))[1]
-
-    async def take_whole(self, run: str) -> tuple[RunRecord, list[Event]]:
+    async def take_over(self, run: str) -> tuple[RunRecord, list[Event]]:
         """Take the lease of the run; return what the run was started with, and its events.
 
         Raises:
             JournalError: there is no such run, no journal, or another process works on the run.
         """
-        return await self._take_over(run, lambda journal: journal.whole(run))
-
-    async def _take_over(
-        self, run: str, read: Callable[[Store], tuple[T, list[Event]]]
-    ) -> tuple[T, list[Event]]:
         journal = self._journal
         if journal is None:
             raise JournalError("unknown-run", f"There is no run {run!r}: there is no journal.")
         try:
             await self._take_lease(journal, run)
-            record, events = await self._in_worker(journal, lambda: read(journal))
+            record, events = await self._in_worker(journal, lambda: journal.whole(run))
         except BaseException:
             await self.release()
             raise
@@ -208,7 +193,7 @@ class EventRecorder:
             return
         is_over = self.run().status not in (RunState.RUNNING, RunState.WAITING)
         if is_over:
-            self.on_failure = _ignore  # there is nothing to stop
+            self.on_failure = lambda error: None  # there is nothing to stop
         try:
             await writer.synced()
             if durations:
@@ -321,13 +306,5 @@ def _call_name(intended: CallIntended) -> str:
     return step if item is None else f"{step}:{item}"
 
 
-def _nothing(error: JournalError) -> None:
+def _raise(error: JournalError) -> None:
     raise error
-
-
-def _ignore(error: JournalError) -> None:
-    """Do nothing: who waits for the journal gets the error."""
-
-
-def _no_room() -> None:
-    """Do nothing: no call waits."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, cast
 
 from msgspec import Struct
@@ -15,7 +15,6 @@ from toolplan.approval import (
     Approval,
     ApprovalRequired,
     ApprovalUsed,
-    Approver,
     BadApproval,
     approve,
     decider,
@@ -23,16 +22,16 @@ from toolplan.approval import (
     needs_no_approval,
 )
 from toolplan.consent import NO_CONSENTS, Consent, ValueApproval, needs_values
-from toolplan.engines import _leaving
 from toolplan.engines import _staged as stages
-from toolplan.engines._calls import CannotRun, Clock, RunOptions, no_call_in_doubt
+from toolplan.engines._calls import CannotRun, Clock, no_call_in_doubt
+from toolplan.engines._execution import Execution
 from toolplan.engines._failures import accepted
-from toolplan.engines._recorder import EventRecorder
 from toolplan.engines._sizes import Budget
 from toolplan.engines._staged import Stage
 from toolplan.engines._steps import Scheduler
 from toolplan.events import (
     CallDecided,
+    ConsentGiven,
     Decision,
     Event,
     Failure,
@@ -49,25 +48,12 @@ from toolplan.events import (
 )
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
-from toolplan.plan import Limits, Plan, Step, needs
+from toolplan.plan import Plan, Step, needs
 from toolplan.plan_json import dump, load
 from toolplan.storage.journal import JournalError, Recovered, RunRecord, Slot, recover
 from toolplan.tools import Tool
 
 _NEW: Final = Recovered()
-
-
-class Execution(Struct, frozen=True):
-    """What a run needs besides its plan; `name` is the name of the run."""
-
-    name: str
-    tools: Mapping[str, Tool]
-    recorder: EventRecorder
-    approval: Approval | Approver | ValueApproval | None
-    limits: Limits
-    options: RunOptions
-    clock: Clock
-    leaving: _leaving.Leaving | None = None
 
 
 class Decided(Struct, frozen=True):
@@ -92,18 +78,15 @@ class Runnable(Struct, frozen=True):
 async def start(plan: ExecutionPlan, execution: Execution, done: Sequence[Event] = ()) -> Run:
     """Run `plan` from its start; see `toolplan.engines.local.run`."""
     recorder = execution.recorder
-    scheduler = new_scheduler(execution, _results_of(plan, done))
+    recovered = _results_of(plan, done)
     runnable = frozen(plan, execution.tools)
-    scheduler.flow_checks.plan_is(runnable.plan)
-    scheduler.admit(runnable.plan.plan.steps, runnable.needs)
-    scheduler.complete(runnable.plan.plan.output)
-    granted = granted_approval(execution, runnable)
-    stage = staged(execution, runnable, scheduler)
+    scheduler = _whole_scheduler(execution, runnable, recovered)
+    approval = RunApproval(execution, runnable, scheduler)
     ids = tuple(step.id for step in runnable.plan.plan.steps)
     recorder.add(RunStarted(execution.name, runnable.plan.digest, ids, execution.clock()))
     for event in done:
         recorder.add(event)
-    must_ask = record_approval(execution, runnable, granted, stage)
+    approval.record()
     if recorder.is_journaled:
         try:
             # no name for the record: it is as large as the plan, and is freed once it is written
@@ -115,23 +98,19 @@ async def start(plan: ExecutionPlan, execution: Execution, done: Sequence[Event]
             await recorder.finish(())
             raise
     try:
-        if must_ask:
-            granted = await _ask_or_end(execution, runnable, is_new=True)
-            stage = None if granted is not None else stage_now(execution, runnable, scheduler)
-        if granted is not None:
-            scheduler.allow(granted.slots)
-        elif stage is not None:
-            scheduler.allow(approve(runnable.plan).slots)
+        if approval.must_ask:
+            await _ask_or_end(approval, execution, is_new=True)
+        scheduler.allow(approval.slots)
         await scheduler.run()
     finally:
-        await finish(execution, scheduler, stage)
+        await finish(execution, scheduler)
     return recorder.run()
 
 
-async def finish(execution: Execution, scheduler: Scheduler, stage: Stage | None = None) -> None:
+async def finish(execution: Execution, scheduler: Scheduler) -> None:
     """Stop asking, and wait until everything is on disk."""
-    if stage is not None:
-        await stage.close()
+    if scheduler.stage is not None:
+        await scheduler.stage.close()
     await execution.recorder.finish(scheduler.in_flight.latest_durations)
 
 
@@ -143,42 +122,36 @@ async def continue_run(
 ) -> Run:
     """Run the remaining steps of a run; see `toolplan.engines.local.resume`."""
     recorder, clock = execution.recorder, execution.clock
-    record, events = await recorder.take_whole(execution.name)
+    record, events = await recorder.take_over(execution.name)
     recovered = recover(events)
     if recovered.status is not None:
         await recorder.release()
         if decisions:
             place, ended = _place(next(iter(decisions))), recovered.status.value
             raise no_call_in_doubt(place, f": the run is {ended}")
-        stages.refuse_consents(consents)
+        stages.agreed_events(None, consents, {})
         return recorder.run()
     try:
         runnable = frozen(plan, execution.tools)
         decided = _decided(runnable, execution, recovered, decisions)
         known = {(each.step, each.item): each for each in decided}
         decisions_so_far = {**recovered.decisions, **known}
-        whole = replace(recovered, decisions=decisions_so_far, before=recorder.before)
-        scheduler = new_scheduler(execution, whole)
-        scheduler.flow_checks.plan_is(runnable.plan)
-        scheduler.admit(runnable.plan.plan.steps, runnable.needs)
-        scheduler.complete(runnable.plan.plan.output)
+        recovered = replace(recovered, decisions=decisions_so_far, before=recorder.before)
+        scheduler = _whole_scheduler(execution, runnable, recovered)
         _check_unchanged(record_of(runnable.plan, execution.tools), record)
-        must_approve = runnable.effects and not recovered.approval
-        granted = granted_approval(execution, runnable, recovered) if must_approve else None
-        stage = staged(execution, runnable, scheduler, whole) if must_approve else None
-        agreed = stages.agreed_events(stage, consents, recovered.waiting)
+        approval = RunApproval(execution, runnable, scheduler, recovered)
+        agreed = stages.agreed_events(approval.stage, consents, recovered.waiting)
     except BaseException:
         await recorder.release()
         raise
     recorder.write()
     try:
-        if granted is not None:
-            await recorder.approve(_approved(granted, clock))
-        elif stage is not None:
-            if recovered.staged is None:
-                recorder.add(stage.begun())
-        elif must_approve and await _ask_or_end(execution, runnable) is None:
-            stage = stage_now(execution, runnable, scheduler)
+        if approval.granted is not None:
+            await recorder.approve(approved(approval.granted, clock))
+        elif approval.stage is not None and recovered.staged is None:
+            recorder.add(approval.stage.begun())
+        elif approval.must_ask:
+            await _ask_or_end(approval, execution)
         for event in (*decided, *agreed):
             recorder.add(event)
         recorder.add(RunResumed(clock()))
@@ -188,27 +161,25 @@ async def continue_run(
         scheduler.allow(approve(runnable.plan).slots)
         await scheduler.run()
     finally:
-        await finish(execution, scheduler, stage)
+        await finish(execution, scheduler)
     return recorder.run()
 
 
-def new_scheduler(execution: Execution, recovered: Recovered) -> Scheduler:
-    """Return a scheduler that records its events, and stops when they cannot be recorded."""
-    recorder = execution.recorder
-    scheduler = Scheduler(
-        execution.name,
-        execution.tools,
-        emit=recorder.sink,
-        clock=execution.clock,
-        limits=execution.limits,
-        options=execution.options,
-        log=recorder if recorder.is_journaled else None,
-        recovered=recovered,
-    )
-    recorder.on_failure = scheduler.ending.abandon
-    recorder.on_room = scheduler.start_waiting
+def new_scheduler(execution: Execution, recovered: Recovered = _NEW) -> Scheduler:
+    """Return a scheduler that stops when its events cannot be recorded."""
+    scheduler = Scheduler(execution, recovered)
+    execution.recorder.on_failure = scheduler.ending.abandon
+    execution.recorder.on_room = scheduler.start_waiting
     if execution.leaving is not None:
         execution.leaving.add(scheduler)
+    return scheduler
+
+
+def _whole_scheduler(execution: Execution, runnable: Runnable, recovered: Recovered) -> Scheduler:
+    scheduler = new_scheduler(execution, recovered)
+    scheduler.flow_checks.plan_is(runnable.plan)
+    scheduler.admit(runnable.plan.plan.steps, runnable.needs)
+    scheduler.complete(runnable.plan.plan.output)
     return scheduler
 
 
@@ -225,11 +196,7 @@ def frozen(plan: ExecutionPlan, tools: Mapping[str, Tool]) -> Runnable:
     # these tools count as well: they may not be those that the plan was checked with
     used = [tools.get(step.tool) for step in plan.plan.steps]
     if not plan.effects and not any(tool is not None and tool.has_effects for tool in used):
-
-        def known_needs(step: Step) -> tuple[str, ...]:
-            return plan.needs[step.id]
-
-        return Runnable(plan, False, known_needs)
+        return Runnable(plan, False, lambda step: plan.needs[step.id])
     copy = _copy(plan.plan)
     try:
         digest = digest_of(copy, tools, plan.policy)
@@ -264,135 +231,127 @@ def _results_of(plan: ExecutionPlan, done: Sequence[Event]) -> Recovered:
 # Approval
 
 
-def granted_approval(
-    execution: Execution, runnable: Runnable, recovered: Recovered = _NEW
-) -> Approval | None:
-    """Return the approval that was given with the run, None if there is none to use or to ask for.
+class RunApproval:
+    """How a run is approved: its plan as a whole, or each call with its values.
 
-    A plan that its policy lets run unasked approves itself, unless an approval was given for it.
-    Where calls are approved with their values there is none for the plan.
-
-    Raises:
-        ApprovalRequired: the plan has effects, and there is no approval or one of another plan.
-        ApprovalUsed: another run has used it.
+    Attributes:
+        plan: the plan that is approved.
+        granted: the approval of the plan.
+        stage: the calls that are approved with their values.
+        must_ask: whether the approver is to be called with the plan.
     """
-    if not runnable.effects:
-        return None
-    if recovered.staged is not None:
-        return None
-    if isinstance(execution.approval, Approval):
-        return _bound(execution.approval, execution, runnable)
-    if runnable.unasked:
-        return approve(runnable.plan)
-    if execution.approval is None:
-        raise ApprovalRequired(runnable.plan.digest)
-    return None
+
+    def __init__(
+        self,
+        execution: Execution,
+        runnable: Runnable,
+        scheduler: Scheduler,
+        recovered: Recovered = _NEW,
+    ) -> None:
+        """Take the approval that was given with the run.
+
+        A plan that its policy lets run unasked approves itself, unless an approval was given for
+        it.
+
+        Raises:
+            ApprovalRequired: the plan has effects, and no approval or one of another plan.
+            ApprovalUsed: another run has used it.
+        """
+        self._execution = execution
+        self._scheduler = scheduler
+        self._has_effects = runnable.effects
+        self.plan = runnable.plan
+        self.granted: Approval | None = None
+        self.stage: Stage | None = None
+        self.must_ask = False
+        given, staged = execution.approval, recovered.staged
+        if not runnable.effects or recovered.approval:
+            return
+        if staged is not None:
+            values = given if isinstance(given, ValueApproval) else ValueApproval()
+            self._hold(replace(values, shapes=staged.shapes), recovered.consents)
+        elif isinstance(given, Approval):
+            self.granted = self._bound(given)
+        elif runnable.unasked:
+            self.granted = approve(self.plan)
+        elif isinstance(given, ValueApproval):
+            self._hold(given)
+        elif given is None:
+            raise ApprovalRequired(self.plan.digest)
+        else:
+            self.must_ask = True
+
+    @property
+    def slots(self) -> Mapping[str, int]:
+        """How many calls of each step with effects are allowed."""
+        return (approve(self.plan) if self.granted is None else self.granted).slots
+
+    def record(self) -> None:
+        """Record the approval of a new run, or that it waits for one."""
+        clock, recorder = self._execution.clock, self._execution.recorder
+        if self.stage is not None:
+            recorder.add(self.stage.begun())
+        elif self.granted is not None:
+            recorder.add(approved(self.granted, clock))
+        elif self._has_effects:
+            recorder.add(RunWaiting(clock()))
+
+    async def ask(self) -> None:
+        """Call the approver with the plan; its approval is then on disk.
+
+        Where it says yes to a plan whose calls hold values of tools, which it has not seen, the
+        calls wait with their values.
+
+        Raises:
+            ApprovalRequired: it refuses, or returns an approval of another plan.
+            ApprovalUsed: it returns an approval that another run has used.
+            BadApproval: it returns something else.
+        """
+        approver, recorder = self._execution.approval, self._execution.recorder
+        answer = approver(self.plan) if callable(approver) else None
+        given = cast("object", await answer if inspect.isawaitable(answer) else answer)
+        if given is None or given is False:
+            raise ApprovalRequired(self.plan.digest)
+        if given is True and needs_values(self.plan):
+            recorder.add(self._hold(ValueApproval()).begun())
+            return
+        if given is True:
+            given = approve(self.plan)
+        if not isinstance(given, Approval):
+            raise BadApproval(given)
+        self.granted = self._bound(given)
+        await recorder.approve(approved(self.granted, self._execution.clock))
+
+    def _bound(self, approval: Approval) -> Approval:
+        if approval.digest != self.plan.digest:
+            raise ApprovalRequired(self.plan.digest)
+        approval.use_for(self._execution.name)
+        return approval
+
+    def _hold(self, approval: ValueApproval, consents: Iterable[ConsentGiven] = ()) -> Stage:
+        """Let the calls of the run wait until their values are approved."""
+        self.stage = Stage(self._execution, self.plan, approval, consents, self._scheduler)
+        self._scheduler.hold(self.stage)
+        return self.stage
 
 
-def staged(
-    execution: Execution,
-    runnable: Runnable,
-    scheduler: Scheduler,
-    recovered: Recovered = _NEW,
-) -> Stage | None:
-    """Let the calls of a run wait until their values are approved; None where they do not."""
-    approval, before = execution.approval, recovered.staged
-    if not isinstance(approval, ValueApproval):
-        if before is None:
-            return None
-        approval = ValueApproval()
-    if before is None and (not runnable.effects or runnable.unasked):
-        return None
-    stage = stages.Stage(
-        execution.name,
-        runnable.plan,
-        execution.tools,
-        approval if before is None else replace(approval, shapes=before.shapes),
-        recovered.consents,
-        execution.recorder.run().steps,
-        steps=scheduler,
-        emit=execution.recorder.sink,
-        clock=execution.clock,
-        synced=execution.recorder.synced,
-    )
-    scheduler.hold(stage)
-    return stage
-
-
-def _bound(approval: Approval, execution: Execution, runnable: Runnable) -> Approval:
-    if approval.digest != runnable.plan.digest:
-        raise ApprovalRequired(runnable.plan.digest)
-    approval.use_for(execution.name)
-    return approval
-
-
-def record_approval(
-    execution: Execution, runnable: Runnable, granted: Approval | None, stage: Stage | None
-) -> bool:
-    """Record `granted`, or that the run waits for an approval; return whether it must be asked."""
-    if stage is not None:
-        execution.recorder.add(stage.begun())
-        return False
-    if granted is not None:
-        execution.recorder.add(_approved(granted, execution.clock))
-    elif runnable.effects:
-        execution.recorder.add(RunWaiting(execution.clock()))
-    return runnable.effects and granted is None
-
-
-def stage_now(execution: Execution, runnable: Runnable, scheduler: Scheduler) -> Stage | None:
-    """Let the calls of a run wait with their values, after somebody said yes to its plan."""
-    stage = staged(replace(execution, approval=ValueApproval()), runnable, scheduler)
-    if stage is not None:
-        execution.recorder.add(stage.begun())
-    return stage
-
-
-async def ask(execution: Execution, runnable: Runnable) -> Approval | None:
-    """Call the approver with the plan, and return its approval, which is then on disk.
-
-    None: it said yes to a plan whose calls hold values of tools, which it has not seen.
-
-    Raises:
-        ApprovalRequired: it refuses, or returns an approval of another plan.
-        ApprovalUsed: it returns an approval that another run has used.
-        BadApproval: it returns something else.
-    """
-    approver = execution.approval
-    answer = approver(runnable.plan) if callable(approver) else None
-    given = cast("object", await answer if inspect.isawaitable(answer) else answer)
-    if given is None or given is False:
-        raise ApprovalRequired(runnable.plan.digest)
-    if given is True:
-        if needs_values(runnable.plan):
-            return None
-        given = approve(runnable.plan)
-    if not isinstance(given, Approval):
-        raise BadApproval(given)
-    granted = _bound(given, execution, runnable)
-    await execution.recorder.approve(_approved(granted, execution.clock))
-    return granted
-
-
-def _approved(granted: Approval, clock: Clock) -> RunApproved:
+def approved(granted: Approval, clock: Clock) -> RunApproved:
+    """Return the event that a plan was approved."""
     return RunApproved(granted.id, granted.digest, clock(), decider())
 
 
-async def _ask_or_end(
-    execution: Execution, runnable: Runnable, *, is_new: bool = False
-) -> Approval | None:
+async def _ask_or_end(approval: RunApproval, execution: Execution, *, is_new: bool = False) -> None:
     """Call the approver; if it does not approve, record the end of the run.
 
     Where other runs used what it gives, a run that waited before waits on.
     """
     try:
-        return await ask(execution, runnable)
+        await approval.ask()
     except (ApprovalRequired, BadApproval, ApprovalUsed, JournalError) as error:
-        if error.code == "approval-used" and not is_new:
-            raise
-        if isinstance(error, JournalError) and error.code != "approval-used":
-            raise
-        execution.recorder.add(RunEnded(RunState.CANCELLED, None, execution.clock()))
+        if error.code in ("approval-required", "bad-approval") or (
+            error.code == "approval-used" and is_new
+        ):
+            execution.recorder.add(RunEnded(RunState.CANCELLED, None, execution.clock()))
         raise
 
 

@@ -9,15 +9,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 from asyncio import Task
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
-from typing import Final, Protocol
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
 from toolplan.approval import decider
 from toolplan.consent import (
-    NO_CONSENTS,
     Consent,
     Effect,
     ValueApproval,
@@ -29,51 +27,29 @@ from toolplan.consent import (
     origins_of,
 )
 from toolplan.engines._attempt import InFlightCall
-from toolplan.engines._calls import CannotRun, Clock, no_call_waits
-from toolplan.engines._ending import RunEnding
+from toolplan.engines._calls import CannotRun, no_call_waits
+from toolplan.engines._execution import Execution
 from toolplan.errors import ToolplanError
 from toolplan.events import (
     ApprovalStaged,
     CallWaiting,
     ConsentGiven,
-    Event,
     Failure,
     RunParked,
     RunResumed,
     RunState,
-    StepRun,
 )
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import defaults_of
 from toolplan.path import Json, copied
 from toolplan.plan import Literal
 from toolplan.storage.journal import Slot
-from toolplan.tools import Tool
 
-_NOTHING_SHOWN: Final[Mapping[str, StepRun]] = MappingProxyType({})
+if TYPE_CHECKING:
+    from toolplan.engines._steps import Scheduler
+
 _POLICY_ENGINE: Final = "policy engine"
 """Who decided, as the journal names it, where no person did."""
-
-
-class Steps(Protocol):
-    """The scheduler, as far as calls that wait need it."""
-
-    def call_ended(self, call: InFlightCall, outcome: Json | Failure) -> None:
-        """Take why a call was not made."""
-
-    def call_left_open(self, call: InFlightCall) -> None:
-        """Leave a call until a person decides."""
-
-    def retake(self, position: int, items: Sequence[int]) -> None:
-        """Queue calls of a step again that were left: those of `items`, or its only one."""
-
-    def start_waiting(self) -> None:
-        """Start what is queued."""
-
-    @property
-    def ending(self) -> RunEnding:
-        """The end of the run."""
-        ...
 
 
 class Stage:
@@ -81,32 +57,25 @@ class Stage:
 
     def __init__(
         self,
-        run: str,
+        execution: Execution,
         plan: ExecutionPlan,
-        tools: Mapping[str, Tool],
         approval: ValueApproval,
-        consents: Iterable[ConsentGiven] = (),
-        shown: Mapping[str, StepRun] = _NOTHING_SHOWN,
-        *,
-        steps: Steps,
-        emit: Callable[[Event], None],
-        clock: Clock,
-        synced: Callable[[], Awaitable[None]],
+        consents: Iterable[ConsentGiven],
+        steps: Scheduler,
     ) -> None:
         """Hold the calls of the steps of `plan` that a person approves, except those of shapes.
 
-        `consents` are what was decided in earlier processes, `shown` the steps as they left them.
-        `synced` waits until all events so far are on disk.
+        `consents` are what was decided in earlier processes.
         """
+        tools, recorder = execution.tools, execution.recorder
         asked = {*plan.effects, *(s.id for s in plan.plan.steps if tools[s.tool].has_effects)}
         self._held = asked.difference(approval.shapes)
-        self._run = run
-        self._tools = tools
+        self._run = execution.name
         self._plan = plan
         self._steps = steps
-        self._emit = emit
-        self._clock = clock
-        self._synced = synced
+        self._recorder = recorder
+        self._emit = execution.emit
+        self._clock = execution.clock
         self._allowed: set[tuple[Slot, str]] = set()
         self._denied: dict[tuple[Slot, str], str] = {}
         self._waiting: dict[Slot, tuple[InFlightCall, CallWaiting]] = {}
@@ -114,7 +83,8 @@ class Stage:
         self._left_to_person: set[str] = set()
         self._asking: Task[None] | None = None
         self._approval = approval
-        self._shown = {(each.step, each.item): each for s in shown.values() for each in s.waiting}
+        before = recorder.run().steps  # as earlier processes left them
+        self._shown = {(each.step, each.item): each for s in before.values() for each in s.waiting}
         for consent in consents:
             self._note(consent)
 
@@ -217,7 +187,7 @@ class Stage:
 
     async def _ask_once(self) -> None:
         self._emit(RunParked(RunState.WAITING, self._clock()))
-        await self._synced()  # a question that was answered is not lost with this process
+        await self._recorder.synced()  # a question that was answered is not lost with this process
         asked = [event for _, event in self._waiting.values()]
         shown = [effect_of(replace(event, args=copied(event.args))) for event in asked]
         judgements = await self._judgements(shown)
@@ -232,7 +202,7 @@ class Stage:
             by = _POLICY_ENGINE if step in judgements else None
             self._emit(self.decide(step, consent, calls, by))
         self._emit(RunResumed(self._clock()))
-        await self._synced()  # the answer is on disk before any call that it allows
+        await self._recorder.synced()  # the answer is on disk before any call that it allows
         items: dict[int, list[int]] = {}
         for slot, (call, _) in [*self._waiting.items()]:
             if call.step.id in decided:
@@ -292,29 +262,18 @@ def agreed_events(
 ) -> list[ConsentGiven]:
     """Return the events of decisions about calls that wait, as the journal has them.
 
+    Without a `stage` no call can wait.
+
     Raises:
         CannotRun: no call of such a step waits, or it is not the one that was shown.
     """
-    if stage is None:
-        refuse_consents(consents)
-        return []
     found: list[ConsentGiven] = []
     for step, consent in consents.items():
         calls = [event for (name, _), event in waiting.items() if name == step]
-        if not calls:
+        if stage is None or not calls:
             raise no_call_waits(f"of step {step!r}")
         found.append(stage.decide(step, consent, calls))
     return found
-
-
-def refuse_consents(consents: Mapping[str, Consent] = NO_CONSENTS) -> None:
-    """Refuse decisions where no call can wait.
-
-    Raises:
-        CannotRun: there is one.
-    """
-    for step in consents:
-        raise no_call_waits(f"of step {step!r}")
 
 
 def _denial(reason: str) -> Failure:

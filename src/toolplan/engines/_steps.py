@@ -14,26 +14,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from toolplan.engines._attempt import InFlightCall
-from toolplan.engines._calls import Clock, Fan, RunOptions, callees, too_many_calls
+from toolplan.engines._calls import Fan, callees, too_many_calls
 from toolplan.engines._effects import EffectCalls
-from toolplan.engines._ending import RunEnding
-from toolplan.engines._flow_checks import FlowChecks
+from toolplan.engines._execution import Execution
 from toolplan.engines._graph import Graph
-from toolplan.engines._in_flight import CANCELLED, LEFT, EventLog, InFlightCalls
-from toolplan.engines._inputs import filled, holds, items_of
-from toolplan.engines._outcomes import Outcomes
+from toolplan.engines._in_flight import CANCELLED, LEFT, InFlightCalls
+from toolplan.engines._inputs import FlowChecks, filled, holds, items_of
+from toolplan.engines._outcomes import Outcomes, RunEnding
 from toolplan.engines._pages import PagedCalls
 from toolplan.engines._parts import of_items, own_part
-from toolplan.engines._ready_queue import ReadyQueue, Shared
+from toolplan.engines._ready_queue import ReadyQueue
 from toolplan.engines._sizes import Budget
-from toolplan.events import (
-    Event,
-    Failure,
-    ItemEnded,
-    Partial,
-)
+from toolplan.events import Failure, ItemEnded, Partial
 from toolplan.path import Json
-from toolplan.plan import Limits, Step, Value
+from toolplan.plan import Step, Value
 from toolplan.storage.journal import Recovered
 from toolplan.tools import Arguments, Tool
 
@@ -49,49 +43,41 @@ class Scheduler:
         "__weakref__", "_budget", "_calls_left", "_clock", "_closed", "_complete", "_concurrency",
         "_effects", "_emit", "_fans", "_free", "_graph", "_held", "_limits", "_list_bytes_left",
         "_log", "_open", "_options", "_output", "_outputs", "_paged", "_ready", "_recovered",
-        "_stage", "_starting", "_steps", "_tools", "_tools_of", "ending", "flow_checks",
-        "in_flight", "outcomes",
+        "_starting", "_steps", "_tools", "_tools_of", "ending", "flow_checks", "in_flight",
+        "outcomes", "stage",
     )  # fmt: skip
 
-    def __init__(
-        self, run: str, tools: Mapping[str, Tool], *, emit: Callable[[Event], None], clock: Clock,
-        limits: Limits, options: RunOptions, log: EventLog | None = None, recovered: Recovered,
-    ) -> None:  # fmt: skip
+    def __init__(self, execution: Execution, recovered: Recovered) -> None:
         """Prepare a run without steps; steps with effects start only after `allow`."""
-        self._tools = tools
-        self._emit = emit
-        self._clock = clock
-        self._limits = limits
-        self._log = log
+        self._tools = execution.tools
+        self._emit = execution.emit
+        self._clock = execution.clock
+        self._limits = execution.limits
+        self._log = execution.log
+        self._options = options = execution.options
         self._recovered = recovered
         self._closed = self._starting = False
         self._steps: list[Step] = []
         self._tools_of: list[Tool] = []
         self._graph = Graph()
-        by_tool, by_source = options.tool_concurrency, options.source_concurrency
-        shared = Shared(options.shared_limits, self.start_waiting)
-        self._ready = ReadyQueue(self._tools_of, self._ranks, by_tool, by_source, shared)
+        self._ready = ReadyQueue(self._tools_of, self._ranks, options, self.start_waiting)
         self._output: Value | None = None
         self._complete = False
         self._open = 0
-        self.outcomes = Outcomes(self._graph, emit, clock)
+        self.outcomes = Outcomes(self._graph, self._emit, self._clock)
         self._outputs = self.outcomes.outputs
         self._fans: dict[int, Fan] = {}
-        self._paged = PagedCalls(self, self._ready, recovered.pages, emit, clock, limits)
+        self._paged = PagedCalls(execution, self, self._ready, recovered.pages)
         self._concurrency = self._free = options.concurrency
-        self._calls_left = limits.calls
-        self._options = options
+        self._calls_left = self._limits.calls
         self._budget = Budget(options.value_size)  # of one call's arguments at a time
         self._held = 0  # about the bytes of the arguments of calls in flight
         self._list_bytes_left = options.run_size  # of lists of `for_each` made of several parts
-        self.flow_checks = FlowChecks(tools)
-        self._stage: Stage | None = None
+        self.flow_checks = FlowChecks(self._tools)
+        self.stage: Stage | None = None
         self._effects = EffectCalls(recovered)
-        self.ending = RunEnding(self.outcomes, self._effects, emit, clock)
-        self.in_flight = InFlightCalls(
-            run, self, emit=emit, clock=clock, limits=limits, options=options,
-            effects=self._effects, log=log,
-        )  # fmt: skip
+        self.ending = RunEnding(self.outcomes, self._effects)
+        self.in_flight = InFlightCalls(execution, self, self._effects)
 
     def admit(
         self,
@@ -121,7 +107,7 @@ class Scheduler:
 
     def hold(self, stage: Stage) -> None:
         """Let `stage` hold the calls that are approved with their values."""
-        self._stage = self.in_flight.stage = stage
+        self.stage = self.in_flight.stage = stage
 
     def complete(self, output: Value | None) -> None:
         """Mark the plan complete and set its output."""
@@ -130,8 +116,7 @@ class Scheduler:
 
     def start(self) -> None:
         """Start the steps that can start."""
-        for position in self._graph.newly_free():
-            self._make_ready(position)
+        self._release(self._graph.newly_free())
         self.in_flight.eager = True
         try:
             self._start_ready()
@@ -188,16 +173,6 @@ class Scheduler:
                 self.outcomes.restore(position, ended)
                 self._settle(position)
 
-    def _make_ready(self, position: int) -> None:
-        """Queue a step whose needs are over, or skip it and its dependents."""
-        if self._steps[position].id in self._recovered.over:
-            return
-        skip = self.outcomes.reason_to_skip(position)
-        if skip is None:
-            self._ready.push(position)
-        else:
-            self._skip(position, *skip)
-
     def _start_ready(self) -> None:
         if self._starting:  # the outer call starts what became ready
             return
@@ -237,7 +212,7 @@ class Scheduler:
 
     def _park(self) -> None:
         """Wait for a person, or for more steps: nothing runs and nothing can start."""
-        stage, in_doubt = self._stage, bool(self._effects.in_doubt)
+        stage, in_doubt = self.stage, bool(self._effects.in_doubt)
         if self._complete and not in_doubt and (stage is None or not stage.waits):
             raise RuntimeError("Nothing runs and steps are left: the plan has a cycle.")
         if self._complete and (in_doubt or stage is None or not stage.ask()):
@@ -401,21 +376,23 @@ class Scheduler:
         self._settle(position)
 
     def _settle(self, position: int) -> None:
-        """Queue the steps that waited for this one, or skip them and their dependents."""
-        over = [position]
+        """Count a step as over, and release those that waited only for it."""
+        self._open -= 1
+        self._release(self._graph.freed_by(position))
+
+    def _release(self, positions: list[int]) -> None:
+        """Queue steps whose needs are over, or skip them and their dependents."""
         restored = self._recovered.over
-        while over:
-            at = over.pop()
-            self._open -= 1
-            for dependent in self._graph.freed_by(at):
-                if restored and self._steps[dependent].id in restored:
-                    continue
-                skip = self.outcomes.reason_to_skip(dependent)
-                if skip is None:
-                    self._ready.push(dependent)
-                else:
-                    self.outcomes.skip(self._steps[dependent].id, *skip)
-                    over.append(dependent)
+        for position in positions:
+            if restored and self._steps[position].id in restored:
+                continue
+            skip = self.outcomes.reason_to_skip(position)
+            if skip is None:
+                self._ready.push(position)
+            else:
+                self.outcomes.skip(self._steps[position].id, *skip)
+                self._open -= 1
+                positions += self._graph.freed_by(position)  # the loop takes them too
 
     def report_cancelled(self) -> None:
         """Emit the cancelled steps and the end of the run, unless it has ended."""

@@ -6,27 +6,13 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
 from typing import Protocol, cast, runtime_checkable
 
-from toolplan.approval import approve
-from toolplan.engines._runs import (
-    Execution,
-    Runnable,
-    ask,
-    finish,
-    frozen,
-    granted_approval,
-    new_scheduler,
-    record_approval,
-    record_of,
-    stage_now,
-    staged,
-)
-from toolplan.engines._staged import Stage
+from toolplan.engines._execution import Execution
+from toolplan.engines._runs import RunApproval, finish, frozen, new_scheduler, record_of
 from toolplan.engines._steps import Scheduler
 from toolplan.errors import ToolplanError
 from toolplan.events import PlanSettled, Run, RunStarted, StepArrived
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.plan import Step, needs
-from toolplan.storage.journal import Recovered
 
 
 class CompleteStream(Protocol):
@@ -77,10 +63,9 @@ async def start_stream(stream: StepStream, execution: Execution) -> Run:
     if not isinstance(given, AsyncIterable) or isinstance(given, AsyncGenerator):
         raise _no_stream(cast("object", given))
     recorder = execution.recorder
-    scheduler = new_scheduler(execution, Recovered())
+    scheduler = new_scheduler(execution)
     recorder.add(RunStarted(execution.name, "", (), execution.clock()))
-    stages: list[Stage] = []  # as soon as there is one
-    feeding = asyncio.get_running_loop().create_task(_feed(stream, execution, scheduler, stages))
+    feeding = asyncio.get_running_loop().create_task(_feed(stream, execution, scheduler))
     try:
         await scheduler.run()
     except StreamRefused as refused:
@@ -89,7 +74,7 @@ async def start_stream(stream: StepStream, execution: Execution) -> Run:
     finally:
         feeding.cancel()
         await asyncio.gather(feeding, return_exceptions=True)
-        await finish(execution, scheduler, *stages)
+        await finish(execution, scheduler)
     return recorder.run()
 
 
@@ -100,9 +85,7 @@ def _no_stream(given: object) -> TypeError:
     )
 
 
-async def _feed(
-    stream: StepStream, execution: Execution, scheduler: Scheduler, stages: list[Stage]
-) -> None:
+async def _feed(stream: StepStream, execution: Execution, scheduler: Scheduler) -> None:
     """Admit the steps of `stream`, then the rest of the plan; an error ends the run."""
     arrived: dict[str, Step] = {}
     steps = aiter(stream)
@@ -116,7 +99,7 @@ async def _feed(
             scheduler.admit([step], needs, hold_effects=True)
             execution.recorder.add(StepArrived(step.id, execution.clock()))
             scheduler.start()
-        await _complete(stream.compiled.plan, arrived, execution, scheduler, stages)
+        await _complete(stream.compiled.plan, arrived, execution, scheduler)
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # the caller of the run gets it
@@ -131,9 +114,11 @@ async def _complete(
     arrived: Mapping[str, Step],
     execution: Execution,
     scheduler: Scheduler,
-    stages: list[Stage],
 ) -> None:
-    """Admit the steps of `plan` that have not arrived, and start those with effects."""
+    """Admit the steps of `plan` that have not arrived, and start those with effects.
+
+    The run is then in the journal.
+    """
     if plan is None:
         raise StreamRefused("The plan does not pass the check; what had started was cancelled.")
     steps = {step.id: step for step in plan.plan.steps}
@@ -141,42 +126,20 @@ async def _complete(
     if other:
         names = ", ".join(map(repr, other))
         raise StreamRefused(f"These steps were given, and are not in the plan: {names}.")
-    runnable = frozen(plan, execution.tools)
+    runnable, recorder = frozen(plan, execution.tools), execution.recorder
     rest = [step for step in runnable.plan.plan.steps if step.id not in arrived]
     # what has started only reads, and no argument of it is looked at
     if (failure := scheduler.flow_checks.plan_is(runnable.plan)) is not None:
         raise StreamRefused(failure.message)
     scheduler.admit(rest, needs, hold_effects=True)
-    execution.recorder.add(PlanSettled(runnable.plan.digest, tuple(steps), execution.clock()))
-    stage = staged(execution, runnable, scheduler)
-    stages += [] if stage is None else [stage]
-    slots = await _slots(execution, runnable, stage, scheduler, stages)
-    scheduler.complete(runnable.plan.plan.output)
-    scheduler.allow(slots)
-    scheduler.start()
-
-
-async def _slots(
-    execution: Execution,
-    runnable: Runnable,
-    stage: Stage | None,
-    scheduler: Scheduler,
-    stages: list[Stage],
-) -> Mapping[str, int]:
-    """Return the slots of the plan's approval; the run is then in the journal.
-
-    Raises:
-        ApprovalRequired: there is none.
-    """
-    granted = granted_approval(execution, runnable)
-    must_ask = record_approval(execution, runnable, granted, stage)
-    if execution.recorder.is_journaled:
+    recorder.add(PlanSettled(runnable.plan.digest, tuple(steps), execution.clock()))
+    approval = RunApproval(execution, runnable, scheduler)
+    approval.record()
+    if recorder.is_journaled:
         record = record_of(runnable.plan, execution.tools)
-        await execution.recorder.accept(execution.name, runnable.plan.digest, record)
-    if must_ask:
-        granted = await ask(execution, runnable)
-        stage = None if granted is not None else stage_now(execution, runnable, scheduler)
-        stages += [] if stage is None else [stage]
-    if stage is not None:
-        return approve(runnable.plan).slots
-    return {} if granted is None else granted.slots
+        await recorder.accept(execution.name, runnable.plan.digest, record)
+    if approval.must_ask:
+        await approval.ask()
+    scheduler.complete(runnable.plan.plan.output)
+    scheduler.allow(approval.slots)
+    scheduler.start()

@@ -8,15 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, Unpack
 
-from msgspec.structs import replace
-
 from toolplan.approval import Approval, Approver
 from toolplan.consent import NO_CONSENTS, Consent, ValueApproval
-from toolplan.engines import _leaving
 from toolplan.engines import _streamed as streamed
 from toolplan.engines._calls import Clock, Options, RunOptions, check_plan, tools_of
+from toolplan.engines._execution import Execution, Leaving
 from toolplan.engines._recorder import EventRecorder
-from toolplan.engines._runs import Decided, Execution, continue_run, start
+from toolplan.engines._runs import Decided, continue_run, start
 from toolplan.events import Event, Run
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.plan import Limits
@@ -38,7 +36,7 @@ async def run(
     run_id: str = "",
     done: Sequence[Event] = (),
     clock: Clock = time.time,
-    leaving: _leaving.Leaving | None = None,
+    leaving: Leaving | None = None,
     **options: Unpack[Options],
 ) -> Run:
     """Run `plan` and return the finished run.
@@ -79,8 +77,10 @@ async def run(
     """
     check_plan(plan)
     name = run_id or uuid.uuid4().hex
-    execution = _execution(name, tools, journal, approval, limits, on_event, clock, options)
-    return await start(plan, replace(execution, leaving=leaving), done)
+    execution = _execution(
+        name, tools, journal, approval, limits, on_event, clock, options, leaving
+    )
+    return await start(plan, execution, done)
 
 
 async def run_stream(
@@ -100,16 +100,8 @@ async def run_stream(
     Steps that only read start as soon as they arrive and their inputs are there. Steps with effects
     wait until the plan is complete, checked and approved. The journal gets the run at that moment.
 
-    Args:
-        stream: the stream of `compile_stream`.
-        tools: at least the tools that the plan calls.
-        journal: as for `run`.
-        approval: as for `run`; a function is called when the plan is complete.
-        limits: as for `run`.
-        on_event: as for `run`.
-        run_id: as for `run`.
-        clock: as for `run`.
-        options: as for `run`.
+    `stream` is that of `compile_stream`; the other arguments are as for `run`. An approver is
+    called when the plan is complete.
 
     Raises:
         StreamRefused: the stream ended early, the plan is wrong, or differs from the steps that
@@ -135,7 +127,7 @@ async def resume(
     limits: Limits = _LIMITS,
     on_event: Callable[[Event], None] | None = None,
     clock: Clock = time.time,
-    leaving: _leaving.Leaving | None = None,
+    leaving: Leaving | None = None,
     **options: Unpack[Options],
 ) -> Run:
     """Resume a run that was interrupted, was cancelled, or waits for a person.
@@ -168,8 +160,9 @@ async def resume(
         ValueError: a concurrency option is less than 1.
     """
     check_plan(plan)
-    execution = _execution(run_id, tools, journal, approval, limits, on_event, clock, options)
-    execution = replace(execution, leaving=leaving)
+    execution = _execution(
+        run_id, tools, journal, approval, limits, on_event, clock, options, leaving
+    )
     return await continue_run(plan, execution, decisions, consents)
 
 
@@ -182,10 +175,11 @@ def _execution(
     on_event: Callable[[Event], None] | None,
     clock: Clock,
     given: Options,
+    leaving: Leaving | None = None,
 ) -> Execution:
     options = RunOptions(**given)
     single = (*options.tool_concurrency.values(), *options.source_concurrency.values())
     if min((options.concurrency, *single)) < 1:
         raise ValueError("At least one call must be allowed to run.")
     recorder = EventRecorder(journal, on_event, timeout_s=options.journal_timeout_s)
-    return Execution(name, tools_of(tools), recorder, approval, limits, options, clock)
+    return Execution(name, tools_of(tools), recorder, approval, limits, options, clock, leaving)

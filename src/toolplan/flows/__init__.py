@@ -16,8 +16,7 @@ from toolplan.flows.labels import (
     picked,
 )
 from toolplan.flows.plan_flows import PlanFlows
-from toolplan.flows.policy import Keys, Policy, PolicyError
-from toolplan.flows.policy_file import parse_policy, place_of
+from toolplan.flows.policy import Keys, Policy, PolicyError, parse_policy, place_of
 from toolplan.flows.vouched import Fault, Vouched
 
 __all__ = [

@@ -35,8 +35,7 @@ _HEAD: Final = """\
 
 def draft_policy(tools: Mapping[str, Tool]) -> str:
     """Return the text of a first policy for `tools`, in TOML."""
-    parts: list[str] = [_HEAD, *_outputs(tools), *_sinks(tools), *_egress(tools)]
-    return "\n".join(parts)
+    return "\n".join([_HEAD, *_outputs(tools), *_sinks(tools), *_egress(tools)])
 
 
 def _outputs(tools: Mapping[str, Tool]) -> Iterator[str]:
@@ -94,7 +93,7 @@ def _need(name: str, node: Json, listed: Mapping[str, str], effects: Effects) ->
             return '"listed"', "an id that exists"
         lister = listed.get(_singular(name.rpartition("_")[2].casefold()))
         if lister is not None and kinds <= {"string", "null"}:
-            return '"listed"', f"one of those that {_shown(lister)} lists"
+            return '"listed"', f"one of those that {_key(lister)} lists"
     if _TEXT.search(name) and kinds <= {"string", "null"}:
         return '"plain"', "any text without links, addresses and pictures"
     if _TIME.search(name) and kinds <= {"string", "null"}:
@@ -139,10 +138,6 @@ def _singular(word: str) -> str:
     if word.endswith("ies"):
         return word[:-3] + "y"
     return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
-
-
-def _shown(name: str) -> str:
-    return name if _BARE_KEY.fullmatch(name) else _text(name)
 
 
 def _egress(tools: Mapping[str, Tool]) -> Iterator[str]:

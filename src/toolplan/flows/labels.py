@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from toolplan.path import Json, Path, print_path
 
 MOST_SOURCES: Final = 32
-"""So many sources of one value are named at most."""
+"""Maximum number of sources of one value that are named."""
 
 
 class Trust(IntEnum):
@@ -79,9 +79,7 @@ def picked(value: Label, by: Label) -> Label:
     """Return the label of `value` where something with the label `by` decides which one it is."""
     if by is SAID:
         return value
-    if by.trust >= Trust.TRUSTED:
-        return replace(value, secrets=_joined(value.secrets, by.secrets)) if by.secrets else value
-    if value.trust < Trust.LISTED:
+    if by.trust >= Trust.TRUSTED or value.trust < Trust.LISTED:
         return replace(value, secrets=_joined(value.secrets, by.secrets)) if by.secrets else value
     if value.trust is Trust.LISTED:
         return _both(value, replace(by, trust=Trust.LISTED))
@@ -141,12 +139,15 @@ class Need(Struct, frozen=True):
             return Verdict.ALLOW
         return self.otherwise if self.guard is None else Verdict.CHECK
 
-    def __str__(self) -> str:
+    @property
+    def word(self) -> str:
+        """The word for it in policies."""
         if self.trust is None:
             return "any"
-        if self.guard == PLAIN:
-            return PLAIN
-        return self.trust.word if self.guard is None else f"{self.trust.word}, or of a form"
+        return PLAIN if self.guard == PLAIN else self.trust.word
+
+    def __str__(self) -> str:
+        return self.word if self.guard in (None, PLAIN) else f"{self.word}, or of a form"
 
 
 FlowKind: TypeAlias = OneOf["argument", "condition", "count", "secret", "default"]

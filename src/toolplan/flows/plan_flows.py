@@ -74,21 +74,12 @@ class _Known(Struct, frozen=True):
     """
 
     step: Step
-    tool: str
     args: Label
     number: Label
     choices: Mapping[FlowKind, _Choice]
     missing: Label
     lineage: Callable[[Path], Lineage] | None
     follows: bool
-
-
-class _Sink(Struct, frozen=True):
-    """What a tool needs: its arguments, what decides about its calls, and whether it is read."""
-
-    needs: Mapping[str, Need] | None
-    decide: Decide | None
-    is_egress: bool
 
 
 class PlanFlows:
@@ -155,28 +146,20 @@ class PlanFlows:
 
     def flows(self) -> Iterator[Flow]:
         """Yield every flow into a place where it can do harm, in the order of the plan."""
-        sinks = {name: self._sink(tool) for name, tool in self._tools.items() if tool is not None}
         for step in self._steps.values():
-            sink, known = sinks.get(step.tool), self._known.get(step.id)
-            if sink is None or known is None:
+            tool, known = self._tools.get(step.tool), self._known.get(step.id)
+            if tool is None or known is None:
                 continue
-            if sink.needs is not None and step.args:
-                yield from self._arguments(step, sink.needs)
-            if sink.needs is not None:
-                yield from self._defaults(step, sink.needs)
-            if sink.decide is not None:
-                yield from self._decisions(known, sink.decide)
-            if sink.is_egress:
+            needs = self._vouched.needs(tool)
+            default = None if needs is None else _DECIDE
+            decide = self._vouched.policy.decide.get(tool.name, default)
+            if needs is not None:
+                yield from self._arguments(step, needs)
+                yield from self._defaults(step, tool, needs)
+            if decide is not None:
+                yield from self._decisions(known, decide)
+            if self._has_secrets and self._vouched.is_egress(tool):
                 yield from self._secrets(known)
-
-    def _sink(self, tool: Tool) -> _Sink | None:
-        policy = self._vouched.policy
-        is_egress = self._has_secrets and self._vouched.is_egress(tool)
-        needs = self._vouched.needs(tool)
-        decide = policy.decide.get(tool.name, None if needs is None else _DECIDE)
-        if needs is None and decide is None and not is_egress:
-            return None
-        return _Sink(needs, decide, is_egress)
 
     def _arguments(self, step: Step, needs: Mapping[str, Need]) -> Iterator[Flow]:
         start = self._pointer(step, "args") + "/"
@@ -185,11 +168,8 @@ class PlanFlows:
             pointer = f"{start}{escape_pointer(name)}"
             yield Flow(step.id, pointer, need, label, need.verdict(label))
 
-    def _defaults(self, step: Step, needs: Mapping[str, Need]) -> Iterator[Flow]:
+    def _defaults(self, step: Step, tool: Tool, needs: Mapping[str, Need]) -> Iterator[Flow]:
         """Yield a flow for each argument that the plan leaves out and the tool has a value for."""
-        tool = self._tools[step.tool]
-        if tool is None:
-            return
         for name, value in defaults_of(tool, step.args).items():
             inside = [each for each in _PARTS.split(name) if each]
             path = inside if inside[0] in step.args else [name]
@@ -205,14 +185,15 @@ class PlanFlows:
 
     def _secrets(self, known: _Known) -> Iterator[Flow]:
         step = known.step
-        for name, label in self._arguments_of[step.id].items():
+        places = [
+            (self._pointer(step, f"args/{escape_pointer(name)}"), label)
+            for name, label in self._arguments_of[step.id].items()
+        ]
+        # whether it is made says something about the secret
+        places += ((choice.pointer, choice.label) for choice in known.choices.values())
+        for pointer, label in places:
             if label.secrets:
-                pointer = self._pointer(step, f"args/{escape_pointer(name)}")
                 yield Flow(step.id, pointer, _NO_SECRET, label, Verdict.REFUSE, "secret")
-        for choice in known.choices.values():
-            if choice.label.secrets:  # whether it is made says something about the secret
-                refused = Verdict.REFUSE
-                yield Flow(step.id, choice.pointer, _NO_SECRET, choice.label, refused, "secret")
 
     def _pointer(self, step: Step, inside: str) -> str:
         return f"/steps/{self._positions[step.id]}/{inside}".rstrip("/")
@@ -241,11 +222,9 @@ class PlanFlows:
                 if choice.label is not SAID:
                     _choose(choices, kind, choice)
         missing = self._missing(step, args)
-        follows = tool is not None and tool.compute_flow is not None
-        lineage = None
-        if tool is not None and tool.compute_flow is not None:
-            lineage = tool.compute_flow(*self._shape(step))
-        return _Known(step, step.tool, args, count, choices, missing, lineage, follows)
+        flow = None if tool is None else tool.compute_flow
+        lineage = None if flow is None else flow(*self._shape(step))
+        return _Known(step, args, count, choices, missing, lineage, flow is not None)
 
     def _missing(self, step: Step, args: Label) -> Label:
         """Return the label of what may make the output of `step` null, but for its items.
@@ -265,15 +244,11 @@ class PlanFlows:
             if ref.step == INDEX:
                 return SAID  # a number that is counted here
             if ref.step == ITEM:
-                return self._item(step.for_each, (*ref.path, *path))
+                return self.label(None, step.for_each, (EVERY, *ref.path, *path))
         if EVERY in ref.path and path:
             # such a reference gives a flat list: what comes first leads to one of its elements
             path = () if isinstance(path[0], str) else path[1:]
         return self._output(ref.step, (*ref.path, *path))
-
-    def _item(self, listed: Value, path: Path) -> Label:
-        """Return the label of the part of each item of `listed` at `path`."""
-        return self.label(None, listed, (EVERY, *path))
 
     def _output(self, name: str, path: Path) -> Label:
         """Return the label of the part of a step's output at `path`."""
@@ -294,7 +269,8 @@ class PlanFlows:
         if known.follows:
             label = self._followed(known, path)
         else:
-            label = self._vouched.outputs(known.tool).label(known.step.id, known.tool, path)
+            tool = known.step.tool
+            label = self._vouched.outputs(tool).label(known.step.id, tool, path)
             label = picked(label, known.args)
         label = picked(label, known.number)
         return label if path else picked(label, known.missing)
@@ -316,7 +292,9 @@ class PlanFlows:
         if found.is_new and label.trust is Trust.LISTED:
             return replace(label, trust=Trust.UNTRUSTED)
         if found.is_made and label.trust is Trust.SAID:
-            return Label(Trust.TRUSTED, (Source(known.step.id, known.tool, path),), label.secrets)
+            return Label(
+                Trust.TRUSTED, (Source(known.step.id, known.step.tool, path),), label.secrets
+            )
         return label
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import tomllib
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
 from math import isfinite
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias, cast, get_args
 from typing import Literal as OneOf
 
 from msgspec import Struct, field
@@ -20,7 +22,6 @@ ApprovalRule: TypeAlias = OneOf["always", "when-needed"]
 Keys: TypeAlias = tuple[str | int, ...]
 """The place of something in a policy: `("sinks", "send_mail", "to")`."""
 
-TABLES: Final = ("trusted", "listed", "secret", "sinks", "decide", "egress", "closed")
 _LISTS: Final = {
     "trusted": "outputs",
     "listed": "outputs",
@@ -28,11 +29,19 @@ _LISTS: Final = {
     "egress": "tools",
     "closed": "tools",
 }
-NAMES: Final = ("allow", "approval", *TABLES)
-_WORDS: Final = {**{trust.word: trust for trust in reversed(Trust)}, "any": None}
-NEEDS: Final = ("said", "trusted", "listed", "any", PLAIN)
+_NAMES: Final = ("allow", "approval", "trusted", "listed", "secret", "sinks", "decide", "egress",
+                 "closed")  # fmt: skip
+_WORDS: Final = {
+    "said": Trust.SAID, "trusted": Trust.TRUSTED, "listed": Trust.LISTED, "any": None,
+    PLAIN: Trust.TRUSTED,
+}  # fmt: skip
+_APPROVALS: Final[tuple[ApprovalRule, ...]] = get_args(ApprovalRule)
+_WRITTEN: Final = ("text", "file")
+"""Fields that say how a policy was written."""
+
 _MOST_DEPTH: Final = 64
-APPROVALS: Final[tuple[ApprovalRule, ...]] = ("always", "when-needed")
+MAX_TEXT: Final = 200_000
+"""Maximum number of characters of a policy."""
 
 
 class PolicyError(ToolplanError, ValueError):
@@ -42,10 +51,6 @@ class PolicyError(ToolplanError, ValueError):
         super().__init__("bad-policy", message, help)
         self.keys = keys
 
-
-_KINDS: Final = frozenset(("when", "for_each"))
-_WRITTEN: Final = ("text", "file")
-"""Fields that say how a policy was written."""
 
 Needs: TypeAlias = Mapping[str, Mapping[str, Need]]
 
@@ -133,10 +138,7 @@ class Policy(Struct, frozen=True, eq=False):
         Raises:
             PolicyError: it is not valid.
         """
-        table = _table(document, ())
-        for name in table:
-            if name not in NAMES:
-                raise _error(f"There is no {name!r} in a policy.", (name,), _known(NAMES))
+        table = _table(document, (), _NAMES)
         sinks = {
             tool: {
                 name: _need(need, ("sinks", tool, name))
@@ -149,21 +151,23 @@ class Policy(Struct, frozen=True, eq=False):
             for tool, given in _table(table.get("decide", {}), ("decide",)).items()
         }
         lists = {name: _listed(table, name, key) for name, key in _LISTS.items()}
-        _refuse_contradictions(lists, "trusted", "listed", "outputs")
-        _refuse_contradictions(lists, "egress", "closed", "tools")
-        allow = table.get("allow")
+        for one, other in (("trusted", "listed"), ("egress", "closed")):
+            for at, each in enumerate(lists[other]):
+                if each in lists[one]:
+                    message = f"{each!r} is in [{one}] and in [{other}]."
+                    raise PolicyError(message, (other, _LISTS[other], at))
+        allow, stated = table.get("allow"), table.get("approval", "always")
+        if stated not in _APPROVALS:
+            message = f"'approval' is {_shown(stated)}."
+            raise PolicyError(message, ("approval",), _known(_APPROVALS))
         return cls(
             allow=None if allow is None else _texts(allow, ("allow",)),
-            trusted=lists["trusted"],
-            listed=lists["listed"],
-            secret=lists["secret"],
             sinks=sinks,
             decide=decide,
-            egress=lists["egress"],
-            closed=lists["closed"],
-            approval=_approval(table.get("approval", "always")),
+            approval=stated,
             text=text,
             file=file,
+            **lists,
         )
 
 
@@ -176,27 +180,19 @@ def _decide_to_json(decide: Decide) -> Json:
 def _decide(given: object, keys: Keys) -> Decide:
     """Read what decides about a tool's calls needs: one need for both, or a table of two."""
     parts = dict[str, object]() if isinstance(given, str) else _table(given, keys)
-    if not _KINDS & parts.keys():
+    if not {"when", "for_each"} & parts.keys():
         need = _need(given, keys, guards=False)
         return Decide(need, need)
-    for name in parts:
-        if name not in _KINDS:
-            raise _error(f"There is no {name!r} beside 'when' and 'for_each'.", (*keys, name))
+    parts = _table(given, keys, ("when", "for_each"))
     needs = {name: _need(each, (*keys, name), guards=False) for name, each in parts.items()}
     return Decide(**needs)
 
 
 def _need_to_json(need: Need) -> Json:
-    if need.trust is None:
-        word = "any"
-    elif need.guard == PLAIN:
-        word = PLAIN
-    else:
-        word = need.trust.word
     schema = None if need.guard in (None, PLAIN) else need.guard
     if schema is None and need.otherwise is Verdict.ASK:
-        return word
-    document: dict[str, Json] = {"needs": word}
+        return need.word
+    document: dict[str, Json] = {"needs": need.word}
     if schema is not None:
         document["or"] = schema
     if need.otherwise is not Verdict.ASK:
@@ -205,48 +201,40 @@ def _need_to_json(need: Need) -> Json:
 
 
 def _need(given: object, keys: Keys, *, guards: bool = True) -> Need:
-    table = {"needs": given} if isinstance(given, str) else _table(given, keys)
-    for name in table:
-        if name not in ("needs", "or", "else"):
-            raise _error(
-                f"There is no {name!r} in what an argument needs.",
-                (*keys, name),
-                _known(("needs", "or", "else")),
-            )
-    word = table.get("needs", "trusted")
-    if word not in NEEDS or (word == PLAIN and not guards):
-        words = NEEDS if guards else NEEDS[:-1]
-        raise _error(f"{_shown(word)} is nothing that can be needed.", keys, _known(words))
-    otherwise = table.get("else", "ask")
+    names = ("needs", "or", "else")
+    table = {"needs": given} if isinstance(given, str) else _table(given, keys, names)
+    words = tuple(word for word in _WORDS if guards or word != PLAIN)
+    word, otherwise = table.get("needs", "trusted"), table.get("else", "ask")
+    if not isinstance(word, str) or word not in words:
+        raise PolicyError(f"{_shown(word)} is nothing that can be needed.", keys, _known(words))
     if otherwise not in ("ask", "refuse"):
-        raise _error(f"'else' is {_shown(otherwise)}.", (*keys, "else"), 'Write "ask" or "refuse".')
-    trust = Trust.TRUSTED if word == PLAIN else _WORDS[str(word)]
-    guard = _guard(table, keys, str(word), guards)
-    if trust is None and "else" in table:
-        raise _error(f"{keys[-1]!r} takes anything, so that 'else' never comes.", keys)
-    return Need(trust, guard, Verdict(str(otherwise)))
+        message = f"'else' is {_shown(otherwise)}."
+        raise PolicyError(message, (*keys, "else"), 'Write "ask" or "refuse".')
+    if word == "any" and "else" in table:
+        raise PolicyError(f"{keys[-1]!r} takes anything, so that 'else' never comes.", keys)
+    return Need(_WORDS[word], _guard(table, keys, word, guards), Verdict(str(otherwise)))
 
 
 def _guard(table: Mapping[str, object], keys: Keys, word: str, allowed: bool) -> Guard:
     if "or" not in table:
         return PLAIN if word == PLAIN else None
     if word in (PLAIN, "any") or not allowed:
-        raise _error(f"'or' cannot stand beside {word!r}.", (*keys, "or"))
+        raise PolicyError(f"'or' cannot stand beside {word!r}.", (*keys, "or"))
     schema = table["or"]
     if not isinstance(schema, Mapping):
-        raise _error("'or' is not a JSON Schema.", (*keys, "or"))
+        raise PolicyError("'or' is not a JSON Schema.", (*keys, "or"))
     try:
         loaded = Schema.load(_json(cast("object", schema), (*keys, "or")))
         if not loaded.is_whole:
-            raise _error("'or' has a pattern that cannot be used.", (*keys, "or"))
+            raise PolicyError("'or' has a pattern that cannot be used.", (*keys, "or"))
     except SchemaError as error:
-        raise _error(f"'or' is not a usable JSON Schema: {error}.", (*keys, "or")) from None
+        raise PolicyError(f"'or' is not a usable JSON Schema: {error}.", (*keys, "or")) from None
     return loaded.document
 
 
 def _json(value: object, keys: Keys, depth: int = 0) -> Json:
     if depth > _MOST_DEPTH:
-        raise _error(f"{keys[-1]!r} nests too deep.", keys)
+        raise PolicyError(f"{keys[-1]!r} nests too deep.", keys)
     match value:
         case None | bool() | int() | str():
             return value
@@ -258,56 +246,43 @@ def _json(value: object, keys: Keys, depth: int = 0) -> Json:
             table = cast("Mapping[object, object]", value)
             return {str(key): _json(each, keys, depth + 1) for key, each in table.items()}
         case _:  # TOML has dates, and numbers without an end
-            raise _error(f"{_shown(value)} is no JSON value.", keys)
+            raise PolicyError(f"{_shown(value)} is no JSON value.", keys)
 
 
 def _listed(table: Mapping[str, object], name: str, key: str) -> tuple[str, ...]:
-    inner = _table(table.get(name, {}), (name,))
-    for other in inner:
-        if other != key:
-            raise _error(f"There is no {other!r} in [{name}].", (name, other), _known((key,)))
-    found = _texts(inner.get(key, []), (name, key))
+    found = _texts(_table(table.get(name, {}), (name,), (key,)).get(key, []), (name, key))
     for at, each in enumerate(found):
         if each in found[:at]:
-            raise _error(f"{each!r} stands twice in [{name}].", (name, key, at))
+            raise PolicyError(f"{each!r} stands twice in [{name}].", (name, key, at))
     return found
-
-
-def _refuse_contradictions(
-    lists: Mapping[str, tuple[str, ...]], one: str, other: str, key: str
-) -> None:
-    known = lists[one]
-    for at, each in enumerate(lists[other]):
-        if each in known:
-            raise _error(f"{each!r} is in [{one}] and in [{other}].", (other, key, at))
-
-
-def _approval(given: object) -> ApprovalRule:
-    for each in APPROVALS:
-        if given == each:
-            return each
-    raise _error(f"'approval' is {_shown(given)}.", ("approval",), _known(APPROVALS))
 
 
 def _texts(given: object, keys: Keys) -> tuple[str, ...]:
     if not isinstance(given, list | tuple):
-        raise _error(f"{keys[-1]!r} is not a list of texts.", keys)
+        raise PolicyError(f"{keys[-1]!r} is not a list of texts.", keys)
     found: list[str] = []
     for at, each in enumerate(cast("list[object]", given)):
         if not isinstance(each, str) or not each:
-            raise _error(f"{_shown(each)} in {keys[-1]!r} is not a name.", (*keys, at))
+            raise PolicyError(f"{_shown(each)} in {keys[-1]!r} is not a name.", (*keys, at))
         found.append(each)
     return tuple(found)
 
 
-def _table(given: object, keys: Keys) -> Mapping[str, object]:
+def _table(given: object, keys: Keys, known: Iterable[str] | None = None) -> Mapping[str, object]:
+    """Return a table; where its names are `known`, it may only have these."""
     if not isinstance(given, Mapping):
         name = repr(keys[-1]) if keys else "The policy"
-        raise _error(f"{name} is not a table.", keys)
-    return {str(key): value for key, value in cast("Mapping[object, object]", given).items()}
+        raise PolicyError(f"{name} is not a table.", keys)
+    table = {str(key): value for key, value in cast("Mapping[object, object]", given).items()}
+    known = table if known is None else known
+    for name in table:
+        if name not in known:
+            where = f"[{'.'.join(map(str, keys))}]" if keys else "a policy"
+            raise PolicyError(f"There is no {name!r} in {where}.", (*keys, name), _known(known))
+    return table
 
 
-def _known(words: tuple[str, ...]) -> str:
+def _known(words: Iterable[str]) -> str:
     return f"Known: {', '.join(words)}."
 
 
@@ -315,5 +290,77 @@ def _shown(value: object) -> str:
     return repr(value)[:60]
 
 
-def _error(message: str, keys: Keys, help: str | None = None) -> PolicyError:
-    return PolicyError(message, keys, help)
+# The text of a policy
+
+
+def parse_policy(text: str, file: str = "policy") -> Policy:
+    """Return the policy that `text` writes in TOML; `file` names it in messages.
+
+    Raises:
+        PolicyError: it is not valid; the message has the line.
+    """
+    if len(text) > MAX_TEXT:
+        raise PolicyError(f"{file}: the policy has more than {MAX_TEXT:,} characters.")
+    try:
+        return Policy.from_json(tomllib.loads(text), text=text, file=file)
+    except tomllib.TOMLDecodeError as error:
+        raise PolicyError(f"{file}: not valid TOML: {error}.") from None
+    except RecursionError:
+        raise PolicyError(f"{file}: the policy nests too deep.") from None
+    except PolicyError as error:
+        line = line_of(text, error.keys)
+        place = file if line is None else f"{file}:{line}"
+        raise PolicyError(f"{place}: {error}", error.keys, error.help) from None
+
+
+def place_of(policy: Policy, keys: Keys) -> str:
+    """Return where `keys` stand in the policy's file, for messages."""
+    if not policy.file:
+        return "the policy"
+    line = line_of(policy.text, keys)
+    return policy.file if line is None else f"{policy.file}:{line}"
+
+
+def line_of(text: str, keys: Keys) -> int | None:
+    """Return the line on which what `keys` lead to begins, counted from 1; None if it is not there.
+
+    Found by bisecting prefixes with tomllib, so that TOML has one reader only.
+    """
+    lines = text.splitlines()
+
+    def has(line: int) -> bool:
+        return _at(_beginning(lines, line)[0], keys) is not None
+
+    if not keys or not has(len(lines)):
+        return None
+    first = bisect_left(range(len(lines) + 1), True, key=has)
+    document, end = _beginning(lines, first)
+    element = _at(document, keys)
+    if isinstance(keys[-1], int) and isinstance(element, str):
+        for line in range(first, end + 1):
+            if element in lines[line - 1]:
+                return line
+    return first
+
+
+def _beginning(lines: list[str], count: int) -> tuple[object, int]:
+    """Return what the first `count` lines say, with as many more as make them readable."""
+    for end in range(count, len(lines) + 1):
+        try:
+            return tomllib.loads("\n".join(lines[:end])), end
+        except tomllib.TOMLDecodeError:
+            continue
+    return {}, len(lines)
+
+
+def _at(document: object, keys: Keys) -> object:
+    """Return what `keys` lead to; TOML has no null."""
+    for key in keys:
+        match document:
+            case dict() if key in document:
+                document = cast("dict[object, object]", document)[key]
+            case list() if isinstance(key, int) and key < len(cast("list[object]", document)):
+                document = cast("list[object]", document)[key]
+            case _:
+                return None
+    return document

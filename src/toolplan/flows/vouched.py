@@ -20,6 +20,12 @@ OWN_SOURCES: Final = frozenset({"python", "builtin"})
 """Where tools come from that may vouch for their own outputs: from the program of the user."""
 
 _MOST_DEPTH: Final = 8
+_TRUSTS: Final = {
+    "trusted": Trust.TRUSTED, "listed": Trust.LISTED, "untrusted": Trust.UNTRUSTED,
+}  # fmt: skip
+_NEEDS: Final = {
+    "said": Need(Trust.SAID), "trusted": Need(), "listed": Need(Trust.LISTED), "any": Need(None),
+}  # fmt: skip
 
 
 class Fault(Struct, frozen=True):
@@ -184,7 +190,8 @@ class Vouched:
                     secrets.setdefault(tool, []).append(path)
                     continue
                 if self._tools[tool].compute_flow is not None:
-                    faults.append(_follows(tool, place))
+                    message = f"What {tool!r} gives is as far to be trusted as what it is given."
+                    faults.append(Fault("policy-output", message, place, "Take it out."))
                 if trusts.setdefault(tool, {}).setdefault(path, trust) is not trust:
                     message = f"{pattern!r} is in [trusted] and in [listed]."
                     faults.append(Fault("policy-output", message, place))
@@ -219,17 +226,19 @@ class Vouched:
         return tool, path
 
     def _sink_faults(self) -> Iterator[Fault]:
-        named = [
-            *((tool, ("sinks", tool)) for tool in self.policy.sinks),
-            *((tool, ("decide", tool)) for tool in self.policy.decide),
-            *((t, ("egress", "tools", n)) for n, t in enumerate(self.policy.egress)),
-            *((t, ("closed", "tools", n)) for n, t in enumerate(self.policy.closed)),
-            *((t, ("allow", n)) for n, t in enumerate(self.policy.allow or ())),
+        policy = self.policy
+        named: list[tuple[str, Keys]] = [
+            *((tool, ("sinks", tool)) for tool in policy.sinks),
+            *((tool, ("decide", tool)) for tool in policy.decide),
+            *((tool, ("egress", "tools", at)) for at, tool in enumerate(policy.egress)),
+            *((tool, ("closed", "tools", at)) for at, tool in enumerate(policy.closed)),
         ]
+        if policy.has_flows:
+            named += ((tool, ("allow", at)) for at, tool in enumerate(policy.allow or ()))
         for tool, keys in named:
-            if tool not in self._tools and (self.policy.has_flows or keys[0] != "allow"):
+            if tool not in self._tools:
                 yield _no_tool(tool, keys, did_you_mean(near(tool, self._tools)))
-        for tool, needs in self.policy.sinks.items():
+        for tool, needs in policy.sinks.items():
             known = self._tools.get(tool)
             if known is None or known.unusable is not None:
                 continue
@@ -247,22 +256,13 @@ def _no_tool(name: str, keys: Keys, hint: str | None) -> Fault:
     return Fault("policy-tool", f"There is no tool {name!r}.", keys, hint)
 
 
-def _follows(tool: str, keys: Keys) -> Fault:
-    return Fault(
-        "policy-output",
-        f"What {tool!r} gives is as far to be trusted as what it is given.",
-        keys,
-        "Take it out.",
-    )
-
-
 def _hint(tool: Tool, path: Path) -> str | None:
     for length, segment in enumerate(path):
         schema = None if tool.output is None else schemas.at(tool.output, path[:length])
-        if isinstance(segment, str) and not isinstance(schema, Absent) and schema is not None:
-            names = _property_names(schema.node)
-            if segment not in names:
-                return did_you_mean(near(segment, names))
+        node = schema.node if isinstance(schema, schemas.Schema) else None
+        properties = node.get("properties", {}) if isinstance(node, dict) else None
+        if isinstance(segment, str) and isinstance(properties, dict) and segment not in properties:
+            return did_you_mean(near(segment, list(properties)))
     return None
 
 
@@ -295,21 +295,9 @@ def _may_be_same(one: Segment, other: Segment) -> bool:
 def _own_outputs(tool: Tool | None) -> Outputs:
     if tool is None or not _is_own(tool):
         return _NOTHING
-    trusts: list[tuple[Path, Trust]] = []
-    secrets: list[Path] = []
-    for path, node in _nodes(tool.raw_output, (), 0):
-        match node.get("x-trust"):
-            case "trusted":
-                trusts.append((path, Trust.TRUSTED))
-            case "listed":
-                trusts.append((path, Trust.LISTED))
-            case "untrusted":
-                trusts.append((path, Trust.UNTRUSTED))
-            case "secret":
-                secrets.append(path)
-            case _:
-                pass
-    return Outputs(tuple(trusts), tuple(secrets)) if trusts or secrets else _NOTHING
+    words = [(path, str(node.get("x-trust"))) for path, node in _nodes(tool.raw_output, (), 0)]
+    trusts = tuple((path, _TRUSTS[word]) for path, word in words if word in _TRUSTS)
+    return Outputs(trusts, tuple(path for path, word in words if word == "secret"))
 
 
 def _is_own(tool: Tool) -> bool:
@@ -329,27 +317,11 @@ def _nodes(node: Json, path: Path, depth: int) -> Iterator[tuple[Path, dict[str,
 
 def _own_needs(tool: Tool) -> dict[str, Need]:
     """Return the needs that a tool states itself; only a tool of the user's own may lower them."""
-    if not tool.stated_needs:
-        return {}
-    found: dict[str, Need] = {}
-    for name, word in tool.stated_needs.items():
-        match word:
-            case "said":
-                found[name] = Need(Trust.SAID)
-            case "trusted":
-                found[name] = Need()
-            case "listed" if _is_own(tool):
-                found[name] = Need(Trust.LISTED)
-            case "any" if _is_own(tool):
-                found[name] = Need(None)
-            case _:
-                pass
-    return found
-
-
-def _property_names(node: Json) -> list[str]:
-    properties = node.get("properties") if isinstance(node, dict) else None
-    return list(properties) if isinstance(properties, dict) else []
+    return {
+        name: _NEEDS[word]
+        for name, word in tool.stated_needs.items()
+        if word in _NEEDS and (word in ("said", "trusted") or _is_own(tool))
+    }
 
 
 def _is_open_world(tool: Tool) -> bool:
