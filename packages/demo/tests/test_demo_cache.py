@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -36,33 +37,33 @@ def test_what_was_generated_once_is_read_again_and_is_the_same(folder: Path) -> 
     assert content(rows=900) != generated
 
 
-@pytest.mark.parametrize("place", [0, 20, 5_000, -1])
-def test_a_damaged_file_is_generated_anew(folder: Path, place: int) -> None:
-    generated = content()
-    (file,) = folder.iterdir()
-    damaged = bytearray(file.read_bytes())
+def flipped(content: bytes, place: int) -> bytes:
+    damaged = bytearray(content)
     damaged[place] ^= 1
-    file.write_bytes(damaged)
-    assert content() == generated
+    return bytes(damaged)
 
 
-@pytest.mark.parametrize("length", [0, 3, 4, 5_000])
-def test_a_file_that_was_cut_off_is_generated_anew(folder: Path, length: int) -> None:
-    generated = content()
-    (file,) = folder.iterdir()
-    file.write_bytes(file.read_bytes()[:length])
-    assert content() == generated
+def cut_off(content: bytes, length: int) -> bytes:
+    return content[:length]
 
 
-@pytest.mark.parametrize("length", [0, 5_000])
-def test_a_file_that_was_cut_off_and_kept_its_time_is_generated_anew(
-    folder: Path, length: int
+@pytest.mark.parametrize(
+    ("damage", "at", "keeps_time"),
+    [
+        *((flipped, place, False) for place in (0, 20, 5_000, -1)),
+        *((cut_off, length, False) for length in (0, 3, 4, 5_000)),
+        *((cut_off, length, True) for length in (0, 5_000)),
+    ],
+)
+def test_a_damaged_file_is_generated_anew(
+    folder: Path, damage: Callable[[bytes, int], bytes], at: int, keeps_time: bool
 ) -> None:
     generated = content()
     (file,) = folder.iterdir()
     before = file.stat()
-    file.write_bytes(file.read_bytes()[:length])
-    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    file.write_bytes(damage(file.read_bytes(), at))
+    if keeps_time:
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert content() == generated
 
 

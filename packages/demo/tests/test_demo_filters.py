@@ -11,130 +11,96 @@ from toolplan.path import Json
 from toolplan.tools import ToolError
 
 CASES: list[tuple[str, dict[str, Json], str]] = [
-    ("shipments_list", {}, "SELECT id FROM shipments"),
+    ("shipments_list", {}, "true"),
     (
         "shipments_list",
         {"date_from": "2025-10-05", "date_to": "2025-10-12", "has_contaminants": True},
-        "SELECT id FROM shipments WHERE date BETWEEN '2025-10-05' AND '2025-10-12'"
-        " AND has_contaminants",
+        "date BETWEEN '2025-10-05' AND '2025-10-12' AND has_contaminants",
     ),
     (
         "shipments_list",
         {"has_contaminants": False, "status": "rejected"},
-        "SELECT id FROM shipments WHERE NOT has_contaminants AND status = 'rejected'",
+        "NOT has_contaminants AND status = 'rejected'",
     ),
-    (
-        "shipments_list",
-        {"facility_id": "F1"},
-        "SELECT id FROM shipments WHERE facility_id = 'F1'",
-    ),
-    (
-        "shipments_list",
-        {"facility_id": ["F1", "F2", "F1", "F999"]},
-        "SELECT id FROM shipments WHERE facility_id IN ('F1', 'F2')",
-    ),
+    ("shipments_list", {"facility_id": "F1"}, "facility_id = 'F1'"),
+    ("shipments_list", {"facility_id": ["F1", "F2", "F1", "F999"]}, "facility_id IN ('F1', 'F2')"),
     (
         "shipments_list",
         {"waste_type": "PLASTIC", "carrier": "ecotrans gmbh"},
-        "SELECT id FROM shipments WHERE waste_type = 'plastic' AND carrier = 'EcoTrans'",
+        "waste_type = 'plastic' AND carrier = 'EcoTrans'",
     ),
     (
         "shipments_list",
         {"origin": "hamburg", "destination": "Köln"},
-        "SELECT id FROM shipments WHERE origin = 'Hamburg' AND destination = 'Cologne'",
+        "origin = 'Hamburg' AND destination = 'Cologne'",
     ),
     (
         "shipments_list",
         {"min_weight_kg": 5000, "max_weight_kg": 6000.5},
-        "SELECT id FROM shipments WHERE weight_kg BETWEEN 5000 AND 6000.5",
+        "weight_kg BETWEEN 5000 AND 6000.5",
     ),
     (
         "shipments_list",
         {"ids": ["S20251012-001", "S20251012-002"]},
-        "SELECT id FROM shipments WHERE id IN ('S20251012-001', 'S20251012-002')",
+        "id IN ('S20251012-001', 'S20251012-002')",
     ),
-    (
-        "shipments_list",
-        {"date_to": "9999-12-31"},
-        "SELECT id FROM shipments",
-    ),
-    (
-        "facilities_list",
-        {"location": "berlin"},
-        "SELECT id FROM facilities WHERE location='Berlin'",
-    ),
-    (
-        "facilities_list",
-        {"location": "MÜNCHEN"},
-        "SELECT id FROM facilities WHERE location = 'Munich'",
-    ),
-    ("facilities_list", {"type": "sorting"}, "SELECT id FROM facilities WHERE type = 'sorting'"),
+    ("shipments_list", {"date_to": "9999-12-31"}, "true"),
+    ("facilities_list", {"location": "berlin"}, "location='Berlin'"),
+    ("facilities_list", {"location": "MÜNCHEN"}, "location = 'Munich'"),
+    ("facilities_list", {"type": "sorting"}, "type = 'sorting'"),
     (
         "facilities_list",
         {"min_capacity": 600, "max_capacity": 960},
-        "SELECT id FROM facilities WHERE capacity_tons BETWEEN 600 AND 960",
+        "capacity_tons BETWEEN 600 AND 960",
     ),
-    ("facilities_list", {"ids": "F3"}, "SELECT id FROM facilities WHERE id = 'F3'"),
-    (
-        "contaminants_list",
-        {"shipment_ids": "S20251012-001"},
-        "SELECT id FROM contaminants WHERE shipment_id = 'S20251012-001'",
-    ),
+    ("facilities_list", {"ids": "F3"}, "id = 'F3'"),
+    ("contaminants_list", {"shipment_ids": "S20251012-001"}, "shipment_id = 'S20251012-001'"),
     (
         "contaminants_list",
         {"facility_id": ["F15", "F16"], "risk_level": "high"},
-        "SELECT id FROM contaminants WHERE facility_id IN ('F15', 'F16') AND risk_level = 'high'",
+        "facility_id IN ('F15', 'F16') AND risk_level = 'high'",
     ),
     (
         "contaminants_list",
         {"type": "lead", "min_concentration_ppm": 100, "max_concentration_ppm": 200},
-        "SELECT id FROM contaminants WHERE type = 'Lead' AND concentration_ppm BETWEEN 100 AND 200",
+        "type = 'Lead' AND concentration_ppm BETWEEN 100 AND 200",
     ),
     (
         "contaminants_list",
         {"date_from": "2025-10-01", "date_to": "2025-10-07"},
-        "SELECT id FROM contaminants WHERE substr(detected_at, 1, 10)"
-        " BETWEEN '2025-10-01' AND '2025-10-07'",
+        "substr(detected_at, 1, 10) BETWEEN '2025-10-01' AND '2025-10-07'",
     ),
-    ("contaminants_list", {"date_to": "9999-12-31"}, "SELECT id FROM contaminants"),
+    ("contaminants_list", {"date_to": "9999-12-31"}, "true"),
     (
         "inspections_list",
         {"status": "accepted", "date_from": "2025-10-06", "date_to": "2025-10-12"},
-        "SELECT id FROM inspections WHERE status = 'accepted'"
-        " AND date BETWEEN '2025-10-06' AND '2025-10-12'",
+        "status = 'accepted' AND date BETWEEN '2025-10-06' AND '2025-10-12'",
     ),
     (
         "inspections_list",
         {"has_risk_contaminants": True, "passed": True},
-        "SELECT id FROM inspections WHERE has_risk_contaminants AND passed",
+        "has_risk_contaminants AND passed",
     ),
     (
         "inspections_list",
         {"has_risk_contaminants": False, "facility_id": ["F1"]},
-        "SELECT id FROM inspections WHERE NOT has_risk_contaminants AND facility_id = 'F1'",
+        "NOT has_risk_contaminants AND facility_id = 'F1'",
     ),
     (
         "inspections_list",
         {"inspector": "anna becker", "follow_up_required": True, "inspection_type": "arrival"},
-        "SELECT id FROM inspections WHERE inspector = 'Anna Becker' AND follow_up_required"
-        " AND inspection_type = 'arrival'",
+        "inspector = 'Anna Becker' AND follow_up_required AND inspection_type = 'arrival'",
     ),
-    (
-        "inspections_list",
-        {"shipment_id": ["S20251012-001"]},
-        "SELECT id FROM inspections WHERE shipment_id = 'S20251012-001'",
-    ),
+    ("inspections_list", {"shipment_id": ["S20251012-001"]}, "shipment_id = 'S20251012-001'"),
 ]
+"""A tool, its arguments, and the condition of the rows that it gives."""
 
 
-@pytest.mark.parametrize(("name", "arguments", "sql"), CASES)
+@pytest.mark.parametrize(("name", "arguments", "where"), CASES)
 def test_a_filter_equals_direct_sql(
-    name: str,
-    arguments: dict[str, Json],
-    sql: str,
-    rows: Rows,
-    database: sqlite3.Connection,
+    name: str, arguments: dict[str, Json], where: str, rows: Rows, database: sqlite3.Connection
 ) -> None:
+    sql = " ".join(("SELECT id FROM", name.removesuffix("_list"), "WHERE", where))
     expected = sorted(identity for (identity,) in database.execute(sql))
     assert expected
     assert sorted(str(row["id"]) for row in rows(name, **arguments)) == expected

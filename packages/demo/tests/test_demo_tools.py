@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import datetime
 import json
 import sqlite3
@@ -194,11 +193,6 @@ def test_a_get_gives_the_row_of_the_list(kind: str, rows: Rows, ask: Ask) -> Non
     assert [ask(f"{kind}_get", id=row["id"]) for row in some] == some
 
 
-@pytest.mark.parametrize("kind", ["shipments", "facilities", "contaminants", "inspections"])
-def test_every_row_that_there_is_fits_its_schema(kind: str, rows: Rows) -> None:
-    assert rows(f"{kind}_list")  # `ask` validates the whole answer against the output schema
-
-
 def test_a_shipment_comes_with_what_was_found_in_it(ask: Ask, rows: Rows) -> None:
     identity = "S20251012-001"
     data = node(ask("shipments_get_with_contaminants", id=identity))
@@ -284,15 +278,11 @@ def test_a_period_that_makes_no_sense_is_refused(arguments: dict[str, Json], ask
         ask("analytics_risk_trends", **arguments)
 
 
-def test_the_default_toolbox_ends_today() -> None:
+async def test_the_default_toolbox_ends_today() -> None:
     call = demo_tools(rows=731)["analytics_risk_trends"].call
     assert call is not None
-
-    async def answer() -> Json:
-        return await call({"days": 1})
-
     before = datetime.date.today()
-    ended = node(node(asyncio.run(answer()))["data"])["end_date"]
+    ended = node(node(await call({"days": 1}))["data"])["end_date"]
     assert ended in (before.isoformat(), datetime.date.today().isoformat())
 
 

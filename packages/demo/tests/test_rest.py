@@ -11,7 +11,6 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from queue import Queue
 from typing import NamedTuple
-from urllib.parse import urlencode
 
 import pytest
 from hypothesis import given
@@ -212,12 +211,6 @@ def test_many_ids_fit_into_a_request(over_http: Toolbox) -> None:
     assert call(over_http, "shipments_list", {"ids": ids}) == {"data": [], "count": 0}
 
 
-@pytest.mark.parametrize("text", [".*", "Berl.n", "(", "'; DROP TABLE facilities; --", "%", "["])
-def test_text_is_compared_as_text(api: Api, text: str) -> None:
-    said = api.get("/api/facilities?" + urlencode({"location": text}))
-    assert said.data == []
-
-
 @pytest.mark.parametrize(
     ("path", "message"),
     [
@@ -317,17 +310,17 @@ def test_the_host_is_checked(api: Api, host: str, status: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("origin", "status"),
+    "origin",
     [
-        ("http://demo.own:80", 403),
-        ("http://localhost:3000", 403),
-        ("http://127.0.0.1", 403),
-        ("https://evil.example", 403),
-        ("null", 403),
+        "http://demo.own:80",
+        "http://localhost:3000",
+        "http://127.0.0.1",
+        "https://evil.example",
+        "null",
     ],
 )
-def test_pages_of_other_sites_are_refused(api: Api, origin: str, status: int) -> None:
-    assert api.get("/api/facilities", Origin=origin).status == status
+def test_pages_of_other_sites_are_refused(api: Api, origin: str) -> None:
+    assert api.get("/api/facilities", Origin=origin).status == 403
     own = f"http://127.0.0.1:{api.port}"
     assert api.get("/api/facilities", Origin=own).status == 200
 
@@ -481,9 +474,3 @@ FACILITY: dict[str, Json] = {
     "type": "sorting",
     "capacity_tons": 100,
 }
-
-
-def test_a_refusal_of_the_service_is_the_reason_of_the_step(over_http: Toolbox) -> None:
-    with pytest.raises(ToolError) as raised:
-        call(over_http, "facilities_get", {"id": "F999"})
-    assert str(raised.value) == "The service answered 404: Facility 'F999' not found."

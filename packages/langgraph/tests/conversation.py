@@ -55,6 +55,9 @@ def done(is_completed: bool = True, why: str = "", confidence: float = 0.9) -> s
     return json.dumps(said)
 
 
+TWO: Final = (("waste", "Find the shipments."), ("notes", "Note how many there are."))
+
+
 class Graph(Protocol):
     """What of a compiled graph is used here, typed in full."""
 
@@ -82,7 +85,7 @@ class Conversation:
         self,
         known: Experts | Mapping[str, Toolbox] | None = None,
         *,
-        planner: Sequence[ModelReply],
+        planner: Sequence[ModelReply] = (plan(TWO[0]),),
         expert: Sequence[ModelReply] = (says("Done."),),
         assessor: Sequence[ModelReply] = (done(),),
         responder: Sequence[ModelReply] = ("That is all.",),
@@ -152,6 +155,12 @@ def last(state: State) -> AnyMessage:
     return state["messages"][-1]
 
 
+def stop_reason(state: State) -> str | None:
+    """The limit that ended the graph, if one did."""
+    stopped = state.get("stopped")
+    return None if stopped is None else stopped["reason"]
+
+
 def asked(model: ScriptedModel, at: int = -1) -> str:
     """All that a model was shown with one request."""
     return "\n".join(message.text for message in model.requests[at].messages)
@@ -159,9 +168,6 @@ def asked(model: ScriptedModel, at: int = -1) -> str:
 
 def talk(conversation: Conversation, text: str) -> State:
     return asyncio.run(conversation.says(text))
-
-
-TWO = (("waste", "Find the shipments."), ("notes", "Note how many there are."))
 
 
 def experts() -> tuple[dict[str, Toolbox], ScriptedTools, ScriptedTools]:

@@ -157,18 +157,18 @@ class Chat(BaseChatModel):
         return RunnableLambda(lambda _: {"raw": raw, "parsed": {"a": 7}, "parsing_error": None})
 
 
-def test_the_form_of_a_reply_and_the_limits_reach_a_chat_model() -> None:
-    chat = Chat()
+@pytest.mark.parametrize(
+    ("chat", "limits"),
+    [(Chat(), (0.0, 77)), (Chat(temperature=0.7, max_tokens=9), (0.7, 9))],
+    ids=["open", "set"],
+)
+def test_the_form_of_a_reply_and_open_limits_reach_a_chat_model(
+    chat: Chat, limits: tuple[float, int]
+) -> None:
     reply = asyncio.run(complete(ChatModel(chat), ASKED))
     assert json.loads(reply.text) == {"a": 7}
     assert chat.forms == [{"title": "reply", "description": "The reply.", **cast("Any", FORM)}]
-    assert chat.limits == [(0.0, 77)]
-
-
-def test_limits_that_the_chat_model_has_stay() -> None:
-    chat = Chat(temperature=0.7, max_tokens=9)
-    asyncio.run(complete(ChatModel(chat), ASKED))
-    assert chat.limits == [(0.7, 9)]
+    assert chat.limits == [limits]
 
 
 def test_a_chat_model_without_forms_is_asked_without_and_that_is_remembered() -> None:

@@ -142,19 +142,15 @@ def test_models_are_opened_by_the_names_of_the_roles(monkeypatch: pytest.MonkeyP
     assert roles.task_assessment is roles.generate_response
 
 
-def test_a_chat_model_of_langchain_takes_any_role() -> None:
+async def test_a_chat_model_of_langchain_takes_any_role() -> None:
     """F004-1."""
     request = ModelRequest((Message("system", "s"), Message("user", "u"), Message("assistant", "")))
-
-    async def replies() -> None:
-        reply = await complete(ChatModel(FakeListChatModel(responses=["Hello"])), request)
-        assert (reply.text, reply.model) == ("Hello", "langchain:FakeListChatModel")
-        with pytest.raises(ModelError, match="is empty"):
-            await complete(ChatModel(FakeListChatModel(responses=[" "]), "mine"), request)
-        with pytest.raises(ModelError, match="mine gave no reply: IndexError"):
-            await complete(ChatModel(FakeListChatModel(responses=[]), "mine"), request)
-
-    asyncio.run(replies())
+    reply = await complete(ChatModel(FakeListChatModel(responses=["Hello"])), request)
+    assert (reply.text, reply.model) == ("Hello", "langchain:FakeListChatModel")
+    with pytest.raises(ModelError, match="is empty"):
+        await complete(ChatModel(FakeListChatModel(responses=[" "]), "mine"), request)
+    with pytest.raises(ModelError, match="mine gave no reply: IndexError"):
+        await complete(ChatModel(FakeListChatModel(responses=[]), "mine"), request)
 
 
 def test_approval_is_given_for_what_was_shown_and_for_nothing_else() -> None:

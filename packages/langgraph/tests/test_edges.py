@@ -16,6 +16,7 @@ from packages.langgraph.tests.conversation import (
     last,
     plan,
     says,
+    stop_reason,
     talk,
 )
 from toolplan.tools import Toolbox
@@ -54,9 +55,7 @@ def test_a_plan_of_two_tasks_goes_through_every_node_to_the_response() -> None:
 
 def test_an_expert_is_shown_its_own_tools_only_and_can_call_no_others() -> None:
     """F004-7: what a model makes up is not believed."""
-    talked = Conversation(
-        planner=[plan(TWO[0])], expert=[calls(("add", {"text": "x"})), says("Well.")]
-    )
+    talked = Conversation(expert=[calls(("add", {"text": "x"})), says("Well.")])
     state = talk(talked, "Add a note")
     shown = asked(talked.expert, 0)
     assert '"name":"shipments"' in shown
@@ -68,7 +67,6 @@ def test_an_expert_is_shown_its_own_tools_only_and_can_call_no_others() -> None:
 async def test_an_expert_asks_a_person_who_answers_it_and_no_one_else() -> None:
     """F004-8, C-33: an interrupt, not the model's own question back as a human's word."""
     talked = Conversation(
-        planner=[plan(TWO[0])],
         expert=[says("Which site?", "ask_human"), calls(("shipments", {})), says("Two.")],
     )
     state = await talked.says("How many shipments?")
@@ -103,12 +101,10 @@ def test_an_expert_that_does_not_know_has_the_planner_find_another_way() -> None
 
 def test_experts_that_never_know_end_with_the_reason() -> None:
     """F004-8, C-33: IDK never loops."""
-    talked = Conversation(planner=[plan(TWO[0])], expert=[says("No idea.", "idk")])
+    talked = Conversation(expert=[says("No idea.", "idk")])
     state = talk(talked, "How many shipments?")
     assert talked.visited == [*["planner", "orchestrate"] * 3, "give_up"]
-    stopped = state.get("stopped")
-    assert stopped is not None
-    assert stopped["reason"] == "replans"
+    assert stop_reason(state) == "replans"
     assert "No idea." in str(last(state).text)
 
 
@@ -127,9 +123,7 @@ def test_a_task_that_is_never_done_ends_at_the_cap_with_the_reason() -> None:
         "give_up",
     ]
     assert len(talked.waste.calls) == 3
-    stopped = state.get("stopped")
-    assert stopped is not None
-    assert stopped["reason"] == "attempts"
+    assert stop_reason(state) == "attempts"
     for part in ("3 attempts", "Find the shipments.", "The weights are missing."):
         assert part in str(last(state).text)
     assert "The last attempt did not complete it: The weights are missing." in asked(
@@ -145,9 +139,7 @@ async def test_all_roles_together_are_asked_a_bounded_number_of_times() -> None:
         configuration=Configuration(caps=Caps(attempts=50, rounds=6)),
     )
     state = await talked.says("How many shipments?")
-    stopped = state.get("stopped")
-    assert stopped is not None
-    assert stopped["reason"] == "rounds"
+    assert stop_reason(state) == "rounds"
     state = await talked.says("Go on")
     assert state.get("stopped") is None
     assert last(state).text == "That is all."
@@ -155,9 +147,7 @@ async def test_all_roles_together_are_asked_a_bounded_number_of_times() -> None:
 
 def test_an_assessment_without_confidence_is_none() -> None:
     """F004-11."""
-    talked = Conversation(
-        planner=[plan(TWO[0])], assessor=[done(confidence=0.5), done(confidence=0.7)]
-    )
+    talked = Conversation(assessor=[done(confidence=0.5), done(confidence=0.7)])
     talk(talked, "How many shipments?")
     assert talked.visited.count("orchestrate") == 2
 
@@ -204,7 +194,6 @@ def test_an_expert_whose_tools_cannot_be_had_does_not_end_the_conversation() -> 
 def test_a_step_that_says_nothing_usable_is_asked_for_again(reply: str, complaint: str) -> None:
     """F004-7."""
     talked = Conversation(
-        planner=[plan(TWO[0])],
         expert=[f"<think>{{}}</think>```json\n{reply}\n```", says("Two.")],
         configuration=Configuration(caps=Caps(calls=2)),
     )

@@ -90,20 +90,12 @@ def test_a_node_plans_checks_runs_and_answers() -> None:
     assert [call.args for call in scripted.calls] == [{}, {"value": 1}]
 
 
-def test_the_events_of_a_node_come_through_the_stream_of_the_graph_around() -> None:
-    graph = around(tools(), READS)
-
-    async def kinds() -> list[str]:
-        streamed = cast("Any", graph).astream(
-            asking(), CONFIG, stream_mode=["custom"], subgraphs=True
-        )
-        return [part["toolplan"]["event"]["kind"] async for _, _, part in streamed]
-
-    assert asyncio.run(kinds()) == [
-        "run-started",
-        *["step-started", "step-succeeded"] * 2,
-        "run-ended",
-    ]
+async def test_the_events_of_a_node_come_through_the_stream_of_the_graph_around() -> None:
+    graph = cast("Any", around(tools(), READS))
+    streamed = graph.astream(asking(), CONFIG, stream_mode=["custom"], subgraphs=True)
+    kinds = [part["toolplan"]["event"]["kind"] async for _, _, part in streamed]
+    steps = ["step-started", "step-succeeded"] * 2
+    assert kinds == ["run-started", *steps, "run-ended"]
 
 
 async def test_a_plan_with_effects_interrupts_and_runs_exactly_what_was_shown() -> None:
@@ -157,17 +149,13 @@ def test_a_question_needs_a_person() -> None:
         asyncio.run(node.ainvoke({"messages": [AIMessage("Well.")]}, {}))
 
 
-def test_a_tool_answers_and_outside_of_a_graph_changes_nothing() -> None:
+async def test_a_tool_answers_and_outside_of_a_graph_changes_nothing() -> None:
     scripted = tools()
     node = toolplan_node(App(scripted.toolbox, ScriptedPlanner(READS, WRITES)))
     tool = toolplan_tool(node, name="ask_data", description="Asks.")
     assert (tool.name, list(tool.args)) == ("ask_data", ["question"])
-
-    async def both() -> tuple[str, str]:
-        first = cast("str", await tool.ainvoke({"question": "How many?"}))
-        return first, cast("str", await tool.ainvoke({"question": "Write it"}))
-
-    answered, unapproved = asyncio.run(both())
+    answered = await tool.ainvoke({"question": "How many?"})
+    unapproved = await tool.ainvoke({"question": "Write it"})
     assert answered
     assert unapproved.startswith("Nothing was run")
     assert [call.tool for call in scripted.calls] == ["rows", "echo"]

@@ -65,12 +65,8 @@ def test_results_are_those_of_our_engine(plan: Plan) -> None:
 
 
 def chain() -> Plan:
-    return Plan(
-        (
-            Step("__start__", "rows"),
-            Step("result", "echo", {"value": Ref("__start__", ("count",))}),
-        )
-    )
+    echo = Step("result", "echo", {"value": Ref("__start__", ("count",))})
+    return Plan((Step("__start__", "rows"), echo))
 
 
 def test_each_step_is_a_node_and_each_need_an_edge() -> None:
@@ -81,17 +77,14 @@ def test_each_step_is_a_node_and_each_need_an_edge() -> None:
     assert ("step.__start__", "step.result") in {(e.source, e.target) for e in drawn.edges}
 
 
-def test_a_checkpointer_keeps_each_step_and_the_stream_reports_it() -> None:
+async def test_a_checkpointer_keeps_each_step_and_the_stream_reports_it() -> None:
     plan = execution_plan(chain())
     saver = InMemorySaver()
     graph: Any = to_langgraph(plan, scripted_tools().toolbox, checkpointer=saver)
     config = {"configurable": {"thread_id": "t"}}
-
-    async def story() -> list[str]:
-        streamed = graph.astream({"run": "r"}, config, stream_mode="custom")
-        return [part["toolplan"]["event"]["step"] async for part in streamed]
-
-    assert asyncio.run(story()) == ["__start__", "__start__", "result", "result"]
+    streamed = graph.astream({"run": "r"}, config, stream_mode="custom")
+    steps = [part["toolplan"]["event"]["step"] async for part in streamed]
+    assert steps == ["__start__", "__start__", "result", "result"]
     assert graph.get_state(config).values["status"] == "succeeded"
 
 

@@ -13,6 +13,7 @@ from packages.langgraph.tests.conversation import (
     done,
     last,
     plan,
+    stop_reason,
     talk,
 )
 from toolplan_langgraph import (
@@ -48,9 +49,7 @@ async def test_a_clarification_wins_over_a_plan_and_continues_with_the_answer() 
     assert isinstance(last(state), AIMessage)
     assert last(state).text == "Which week?"
     assert talked.interrupts[0]["kind"] == "clarification"
-    assert talked.visited == [
-        "planner",
-    ]
+    assert talked.visited == ["planner"]
     result = state.get("planner_result")
     assert result is not None
     assert result["clarification"] == "Which week?"
@@ -74,11 +73,7 @@ async def test_a_clarification_may_be_answered_by_a_new_message_as_well() -> Non
 def test_what_the_planner_says_is_checked_and_goes_back_to_it() -> None:
     """F004-4, F004-5: expert names and the next index are not believed."""
     talked = Conversation(
-        planner=[
-            plan(("wasted", "Find them.")),
-            plan(TWO[0], next_task=4),
-            plan(*TWO),
-        ],
+        planner=[plan(("wasted", "Find them.")), plan(TWO[0], next_task=4), plan(*TWO)]
     )
     state = talk(talked, "How many shipments?")
     assert last(state).text == "That is all."
@@ -93,9 +88,7 @@ def test_a_role_that_never_says_anything_usable_ends_the_graph_with_that_reason(
     """F004-5: after three tries, without a traceback."""
     talked = Conversation(planner=[reply])
     state = talk(talked, "How many shipments?")
-    stopped = state.get("stopped")
-    assert stopped is not None
-    assert stopped["reason"] == "reply"
+    assert stop_reason(state) == "reply"
     assert len(talked.planner.requests) == 3
     assert talked.visited == ["planner", "give_up"]
 

@@ -21,6 +21,7 @@ from packages.langgraph.tests.conversation import (
     last,
     plan,
     says,
+    stop_reason,
     talk,
 )
 from toolplan.path import Json
@@ -44,9 +45,7 @@ HOSTILE = (
 def test_hostile_replies_end_the_graph_with_the_reason(reply: str) -> None:
     """F004-5: in no time, and without a traceback."""
     state = talk(Conversation(planner=[reply]), "How many?")
-    stopped = state.get("stopped")
-    assert stopped is not None
-    assert stopped["reason"] == "reply"
+    assert stop_reason(state) == "reply"
 
 
 json_values: st.SearchStrategy[Json] = st.recursive(
@@ -77,7 +76,6 @@ def test_whatever_an_expert_says_the_graph_ends_or_asks_a_person(
 ) -> None:
     """F004-8 to F004-12: it never loops, and every call is answered."""
     talked = Conversation(
-        planner=[plan(TWO[0])],
         expert=[json.dumps(each) for each in said],
         assessor=[done(completed)],
     )
@@ -118,7 +116,6 @@ def test_models_are_shown_the_beginning_of_a_large_result_and_the_state_has_it_a
     scripted.add("read", Gives("x" * 5_000))
     talked = Conversation(
         {"waste": scripted.toolbox},
-        planner=[plan(TWO[0])],
         expert=[calls(("read", {})), says("Read.")],
         configuration=Configuration(caps=Caps(result_chars=100)),
     )
@@ -154,7 +151,6 @@ def test_a_caller_gives_messages_and_nothing_else() -> None:
 def test_an_integer_that_no_checkpointer_keeps_goes_back_to_the_model() -> None:
     """F004-9: the conversation can be kept whatever is said."""
     talked = Conversation(
-        planner=[plan(TWO[0])],
         expert=[calls(("shipments", {"n": 2**70})), calls(("shipments", {"n": 2**63}))],
     )
     talk(talked, "How many?")

@@ -90,14 +90,10 @@ async def test_each_call_is_shown_with_its_values_and_made_once_it_is_allowed(
     assert len(office.tools.args_of("inbox")) == 1
 
 
-def test_refused_calls_are_not_made_and_the_reason_is_kept(office: Office) -> None:
-
-    async def story() -> dict[str, Any]:
-        _, shown = await office.asked(asking())
-        state, _ = await office.asked(Command(resume=denied(shown, "Not to strangers.")))
-        return state
-
-    outcome = asyncio.run(story())["toolplan"]
+async def test_refused_calls_are_not_made_and_the_reason_is_kept(office: Office) -> None:
+    _, shown = await office.asked(asking())
+    state, _ = await office.asked(Command(resume=denied(shown, "Not to strangers.")))
+    outcome = state["toolplan"]
     assert outcome["kind"] == "failed"
     assert "Not to strangers." in str(outcome["run"])
     assert office.sent == []

@@ -12,6 +12,17 @@ from toolplan_sql import sql_tool
 
 SQL = sql_tool()
 
+
+def table_of(properties: dict[str, Json], **more: Json) -> Schema:
+    """Return the schema of a table whose rows have `properties`."""
+    row: Json = {"type": "object", "properties": properties, **more}
+    return Schema.load({"type": "array", "items": row})
+
+
+CLOSED: dict[str, Json] = {"additionalProperties": False}
+"""The keyword of a schema whose objects have no other properties."""
+
+
 ROW: dict[str, Json] = {
     "type": "object",
     "properties": {

@@ -228,45 +228,33 @@ def test_a_statement_that_never_ends_is_stopped(sql: str) -> None:
     assert time.monotonic() - started < 15
 
 
-def test_cancelling_the_call_stops_the_statement() -> None:
-    async def ask() -> float:
-        assert SQL.call is not None
-        call = asyncio.ensure_future(SQL.call({"sql": FOREVER}))
-        await asyncio.sleep(0.3)
-        started = time.monotonic()
+async def test_cancelling_the_call_stops_the_statement() -> None:
+    assert SQL.call is not None
+    call = asyncio.ensure_future(SQL.call({"sql": FOREVER}))
+    await asyncio.sleep(0.3)
+    started = time.monotonic()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert time.monotonic() - started < 10
+
+
+async def test_cancelling_many_calls_stops_those_that_wait_too() -> None:
+    assert SQL.call is not None
+    calls = [asyncio.ensure_future(SQL.call({"sql": FOREVER})) for _ in range(34)]
+    await asyncio.sleep(0.2)
+    for call in calls:
         call.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await call
-        return time.monotonic() - started
-
-    assert asyncio.run(ask()) < 10
-
-
-def test_cancelling_many_calls_stops_those_that_wait_too() -> None:
-    async def ask() -> list[Json | BaseException]:
-        assert SQL.call is not None
-        calls = [asyncio.ensure_future(SQL.call({"sql": FOREVER})) for _ in range(34)]
-        await asyncio.sleep(0.2)
-        for call in calls:
-            call.cancel()
-        return await asyncio.gather(*calls, return_exceptions=True)
-
-    found = asyncio.run(ask())
+    found = await asyncio.gather(*calls, return_exceptions=True)
     assert all(isinstance(each, asyncio.CancelledError) for each in found)
 
 
-def test_calls_do_not_see_each_other() -> None:
-    async def ask() -> list[Json]:
-        assert SQL.call is not None
-        return await asyncio.gather(
-            *(
-                SQL.call({"sql": "SELECT sum(n) AS s FROM t", "tables": {"t": [{"n": n}]}})
-                for n in range(8)
-            )
-        )
-
+async def test_calls_do_not_see_each_other() -> None:
+    assert SQL.call is not None
+    sql = "SELECT sum(n) AS s FROM t"
+    calls = [SQL.call({"sql": sql, "tables": {"t": [{"n": n}]}}) for n in range(8)]
     sums = [{"data": [{"s": n}], "count": 1} for n in range(8)]
-    assert asyncio.run(ask()) == sums
+    assert await asyncio.gather(*calls) == sums
 
 
 def test_checking_reads_no_rows_and_ends_even_for_statements_that_do_not() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from packages.sql.tests.sql_support import check, run
+from packages.sql.tests.sql_support import CLOSED, check, run, table_of
 from toolplan.path import Json
 from toolplan.schema import Schema
 from toolplan.tools import ToolError
@@ -20,23 +20,9 @@ NAMES = [
 @pytest.mark.parametrize("name", NAMES)
 def test_a_word_may_name_whatever_can_be_named(name: str) -> None:
     rows: list[Json] = [{name: 5, "o": {name: 7}}, {name: 6, "o": {name: 8}}]
-    schema = Schema.load(
-        {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    name: {"type": "integer"},
-                    "o": {
-                        "type": "object",
-                        "properties": {name: {"type": "integer"}},
-                        "additionalProperties": False,
-                    },
-                },
-                "additionalProperties": False,
-            },
-        }
-    )
+    field: dict[str, Json] = {name: {"type": "integer"}}
+    inner: Json = {"type": "object", "properties": field, **CLOSED}
+    schema = table_of({**field, "o": inner}, **CLOSED)
     statements = {
         f'SELECT t."{name}" AS x FROM t ORDER BY x': [5, 6],
         f'SELECT "{name}" AS x FROM t ORDER BY "{name}"': [5, 6],

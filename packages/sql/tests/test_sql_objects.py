@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from packages.sql.tests.sql_support import check, columns_of, run
+from packages.sql.tests.sql_support import CLOSED, check, columns_of, run, table_of
 from toolplan.path import Json
 from toolplan.schema import Schema
 from toolplan.tools import ToolError
@@ -174,15 +174,8 @@ def test_values_of_entries_have_their_types() -> None:
 
 
 def _hotels(value: Json) -> Schema:
-    row: dict[str, Json] = {
-        "type": "object",
-        "properties": {
-            "n": {"type": "integer"},
-            "o": {"type": "object", "additionalProperties": value},
-        },
-        "additionalProperties": False,
-    }
-    return Schema.load({"type": "array", "items": row})
+    objects: Json = {"type": "object", "additionalProperties": value}
+    return table_of({"n": {"type": "integer"}, "o": objects}, **CLOSED)
 
 
 @pytest.mark.parametrize("sql", ENTRIES)
@@ -287,17 +280,8 @@ OF_ANY_JSON = [
     "SELECT list_max(map_values(o)) AS most FROM t",
     "SELECT avg(value) AS mean FROM t, entries(t.o)",
 ]
-OPEN = Schema.load({"type": "array", "items": {"type": "object", "properties": {"n": {}, "o": {}}}})
-ANY_OBJECT = Schema.load(
-    {
-        "type": "array",
-        "items": {
-            "type": "object",
-            "properties": {"n": {"type": "integer"}, "o": {"type": "object"}},
-            "additionalProperties": False,
-        },
-    }
-)
+OPEN = table_of({"n": {}, "o": {}})
+ANY_OBJECT = table_of({"n": {"type": "integer"}, "o": {"type": "object"}}, **CLOSED)
 
 
 @pytest.mark.parametrize("sql", OF_ANY_JSON)

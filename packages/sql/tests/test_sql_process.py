@@ -74,9 +74,7 @@ def test_a_statement_never_takes_more_than_its_memory(sql: str) -> None:
             process.kill()
         print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=False
-    )
+    done = ran(program(script))
     assert done.returncode == 0, done.stderr
     *_, refused, megabytes = done.stdout.splitlines()
     assert refused.startswith("refused: ")
@@ -135,19 +133,15 @@ def test_statements_that_are_stopped_leave_no_process_and_no_zombie() -> None:
     assert left == {}
 
 
-def test_a_call_that_is_cancelled_leaves_no_process() -> None:
+async def test_a_call_that_is_cancelled_leaves_no_process() -> None:
     tool = sql_tool(SqlLimits(memory_mb=304))
     before = children().keys()
-
-    async def ask() -> None:
-        assert tool.call is not None
-        call = asyncio.ensure_future(tool.call({"sql": FOREVER}))
-        await asyncio.sleep(1.0)
-        call.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await call
-
-    asyncio.run(ask())
+    assert tool.call is not None
+    call = asyncio.ensure_future(tool.call({"sql": FOREVER}))
+    await asyncio.sleep(1.0)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
     # one that was stopped before it got the statement is kept
     _until(lambda: not children().keys() - before - {each.pid for each in processes.IDLE})
 
@@ -171,8 +165,12 @@ def test_no_secret_of_the_environment_reaches_the_process(monkeypatch: pytest.Mo
     assert "SECRET_KEY" not in Path(f"/proc/{pid}/environ").read_text()
 
 
-def _script(text: str) -> list[str]:
-    return [sys.executable, "-c", textwrap.dedent(text)]
+def program(text: str) -> list[str]:
+    return [sys.executable, "-W", "ignore", "-c", textwrap.dedent(text)]
+
+
+def ran(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def test_an_interrupted_program_leaves_no_process() -> None:
@@ -193,7 +191,7 @@ def test_an_interrupted_program_leaves_no_process() -> None:
             print("interrupted", len(_process.PROCESSES))
         print(tool.compute_output({{"sql": "SELECT 1 AS n"}}, {{}}).problems)
     """
-    done = subprocess.run(_script(script), capture_output=True, text=True, check=False)
+    done = ran(program(script))
     pid, interrupted, problems = done.stdout.splitlines()
     assert interrupted == "interrupted 0"
     assert problems == "()"
@@ -213,12 +211,11 @@ def test_the_process_ends_with_a_program_that_is_killed() -> None:
         threading.Thread(target=report).start()
         asyncio.run(tool.call({{"sql": {FOREVER!r}}}))
     """
-    program = subprocess.Popen(_script(script), stdout=subprocess.PIPE, text=True)
-    with program:
-        assert program.stdout is not None
-        pids = program.stdout.readline().split()
+    with subprocess.Popen(program(script), stdout=subprocess.PIPE, text=True) as started:
+        assert started.stdout is not None
+        pids = started.stdout.readline().split()
         assert pids
-        program.kill()
+        started.kill()
     _until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
 
 
@@ -242,18 +239,13 @@ def test_a_forked_program_has_processes_of_its_own() -> None:
         ask(99)
         print("ok")
     """
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", *_script(script)[1:]],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran(program(script))
     assert done.stdout == "ok\n", done.stderr
 
 
 def test_a_program_started_by_multiprocessing_can_use_sql(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(
+    file = tmp_path / "program.py"
+    file.write_text(
         textwrap.dedent("""
         import asyncio, multiprocessing, sys
         from toolplan_sql import sql_tool
@@ -267,8 +259,7 @@ def test_a_program_started_by_multiprocessing_can_use_sql(tmp_path: Path) -> Non
         """)
     )
     for method in ("spawn", "fork"):
-        command = [sys.executable, "-W", "ignore", str(program), method]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = ran([sys.executable, "-W", "ignore", str(file), method])
         assert done.stdout == "[0, 1, 2, 3]\n", done.stderr
 
 
@@ -282,7 +273,7 @@ def test_where_the_system_holds_no_limit_the_process_watches_itself() -> None:
         held = bytearray(200_000_000)
         time.sleep(10)
     """
-    done = subprocess.run(_script(script), capture_output=True, text=True, check=False)
+    done = ran(program(script))
     assert done.returncode == 1
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from packages.sql.tests.sql_support import ROWS, SQL, check, run
+from packages.sql.tests.sql_support import CLOSED, ROWS, SQL, check, run, table_of
 from toolplan.path import Json
 from toolplan.schema import Schema
 from toolplan.tools import Effects, Toolbox, ToolError
@@ -270,18 +270,10 @@ SCALARS: dict[str, tuple[dict[str, Json], st.SearchStrategy[Any]]] = {
     ),
     "anything": ({}, st.none() | st.integers(0, 9) | st.text("xyz", max_size=2)),
 }
-TABLE = Schema.load(
-    {
-        "type": "array",
-        "items": {
-            "type": "object",
-            "properties": {
-                name: {"anyOf": [schema, {"type": "null"}]} for name, (schema, _) in SCALARS.items()
-            },
-            "required": list(SCALARS),
-            "additionalProperties": False,
-        },
-    }
+TABLE = table_of(
+    {name: {"anyOf": [schema, {"type": "null"}]} for name, (schema, _) in SCALARS.items()},
+    required=list(SCALARS),
+    **CLOSED,
 )
 STATEMENTS = [
     "SELECT * FROM t",

@@ -14,7 +14,7 @@ _TREND_DAYS: Final = 30
 _FIRST: Final = "0001-01-01"
 _LAST: Final = "9999-12-31"
 
-_PERFORMANCE_SQL: Final = """
+PERFORMANCE: Final = """
 SELECT f.id AS facility_id, f.name AS facility_name, f.location AS location,
        count(i.id) AS total_inspections,
        count(*) FILTER (WHERE i.status = 'accepted') AS accepted,
@@ -26,7 +26,7 @@ SELECT f.id AS facility_id, f.name AS facility_name, f.location AS location,
 FROM facilities f LEFT JOIN inspections i ON i.facility_id = f.id AND i.date BETWEEN ? AND ?
 GROUP BY f.id ORDER BY f.name, f.id
 """
-_DISTRIBUTION_SQL: Final = """
+DISTRIBUTION: Final = """
 SELECT waste_type, count(*) AS shipment_count, sum(weight_kg) AS total_weight_kg,
        sum(has_contaminants) AS contaminated_count,
        round(100.0 * sum(has_contaminants) / count(*), 2) AS contamination_rate_percent
@@ -38,10 +38,12 @@ GROUP BY waste_type ORDER BY shipment_count DESC, waste_type
 def contamination_rate(database: Database, given: Arguments) -> Json:
     """Answer `analytics_contamination_rate`."""
     between = _between(given)
-    total = database.count("SELECT count(*) FROM shipments WHERE date BETWEEN ? AND ?", between)
-    dirty = database.count(
-        "SELECT count(*) FROM shipments WHERE date BETWEEN ? AND ? AND has_contaminants", between
+    (row,) = database.rows(
+        "SELECT count(*) AS total, count(*) FILTER (WHERE has_contaminants) AS dirty"
+        " FROM shipments WHERE date BETWEEN ? AND ?",
+        between,
     )
+    total, dirty = _number(row["total"]), _number(row["dirty"])
     by_risk = database.rows(
         "SELECT c.risk_level AS risk, count(*) AS n FROM contaminants c"
         " JOIN shipments s ON s.id = c.shipment_id WHERE s.date BETWEEN ? AND ?"
@@ -60,15 +62,9 @@ def contamination_rate(database: Database, given: Arguments) -> Json:
     }
 
 
-def facility_performance(database: Database, given: Arguments) -> Json:
-    """Answer `analytics_facility_performance`."""
-    rows = database.rows(_PERFORMANCE_SQL, _between(given))
-    return {"data": [*rows], "count": len(rows)}
-
-
-def waste_distribution(database: Database, given: Arguments) -> Json:
-    """Answer `analytics_waste_distribution`."""
-    rows = database.rows(_DISTRIBUTION_SQL, _between(given))
+def rows_between(sql: str, database: Database, given: Arguments) -> Json:
+    """Return the rows of `sql`, a query over the days from one to another."""
+    rows = database.rows(sql, _between(given))
     return {"data": [*rows], "count": len(rows)}
 
 

@@ -10,7 +10,7 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -146,10 +146,7 @@ class Database:
         """Carry out the statement `sql`."""
         with self._lock:
             connection = self._open(to_write=True).connection
-            if connection.in_transaction:
-                connection.execute(sql, values)
-                return
-            with self.transaction():
+            with nullcontext() if connection.in_transaction else self.transaction():
                 connection.execute(sql, values)
 
     @contextmanager

@@ -28,15 +28,18 @@ _GROUPS: Final = {
 """Of which names an argument takes one, in any spelling."""
 
 _ROLES: Final = {"range.start": ">= ?", "min": ">= ?", "max": "<= ?"}
+_ENTITIES: Final = {
+    "shipments": "Shipment",
+    "facilities": "Facility",
+    "contaminants": "Contaminant",
+    "inspections": "Inspection",
+}
 _ORDERS: Final = {
     "shipments": "date DESC, id DESC",
     "facilities": "name ASC, id ASC",
     "contaminants": "detected_at DESC, id DESC",
     "inspections": "date DESC, id DESC",
 }
-_SHIPMENT: Final = "SELECT * FROM shipments WHERE id = ?"
-_FACILITY: Final = "SELECT * FROM facilities WHERE id = ?"
-_INSPECTION: Final = "SELECT * FROM inspections WHERE id = ?"
 _AMONG: Final = " IN (SELECT value FROM json_each(?))"
 _NO_CHANGE: Final = "There is nothing to change: no field is given besides the id."
 _RISK_ORDER: Final = """
@@ -47,20 +50,20 @@ ELSE 3 END, id
 _PASSED: Final = {"accepted": True, "rejected": False}
 
 
-def _existing(database: Database, entity: str, sql: str, identity: Json) -> Row:
-    """Return the one row that `sql` finds for `identity`.
+def _row(database: Database, table: str, identity: Json) -> Row:
+    """Return the row of `table` with this id.
 
     Raises:
-        ToolError: there is none; the text names `entity`, `Shipment` for instance, and `identity`.
+        ToolError: there is none.
     """
-    found = database.row(sql, (str(identity),))
+    found = database.row(" ".join(("SELECT * FROM", table, "WHERE id = ?")), (str(identity),))
     if found is None:
-        raise ToolError(f"{entity} {str(identity)!r} not found.")
+        raise ToolError(f"{_ENTITIES[table]} {str(identity)!r} not found.")
     return found
 
 
-def _get(entity: str, sql: str, database: Database, given: Arguments) -> Json:
-    return {"data": dict(_existing(database, entity, sql, given["id"]))}
+def _get(table: str, database: Database, given: Arguments) -> Json:
+    return {"data": _row(database, table, given["id"])}
 
 
 def _list(table: str, database: Database, given: Arguments) -> Json:
@@ -132,30 +135,31 @@ def _spelled(given: Arguments) -> Row:
 
 def _create_shipment(database: Database, given: Arguments) -> Json:
     with database.transaction():
-        site = _existing(database, "Facility", _FACILITY, given["facility_id"])
+        site = _row(database, "facilities", given["facility_id"])
         date = str(given.get("date", database.today.isoformat()))
         day = f"S{date.replace('-', '')}-"
         identity = f"{day}{_next_number(database, 'shipments', day):03d}"
         made: Row = {"status": "pending", "has_contaminants": False, **_spelled(given)}
         made |= {"id": identity, "date": date, "destination": site["location"]}
         _write(database, "insert", "shipments", made)
-        return _get("Shipment", _SHIPMENT, database, {"id": identity})
+        return _get("shipments", database, made)
 
 
-def _update_shipment(database: Database, given: Arguments) -> Json:
+def _update(table: str, database: Database, given: Arguments) -> Json:
     if len(given) == 1:
         raise ToolError(_NO_CHANGE)
     with database.transaction():
-        before = _existing(database, "Shipment", _SHIPMENT, given["id"])
-        to = given.get("facility_id", before["facility_id"])
-        site = _existing(database, "Facility", _FACILITY, to)
-        changed = {**_spelled(given), "destination": site["location"]}
-        _write(database, "update", "shipments", changed)
-        return _get("Shipment", _SHIPMENT, database, given)
+        before = _row(database, table, given["id"])
+        changed = _spelled(given)
+        if table == "shipments":
+            to = given.get("facility_id", before["facility_id"])
+            changed["destination"] = _row(database, "facilities", to)["location"]
+        _write(database, "update", table, changed)
+        return _get(table, database, given)
 
 
 def _shipment_with_contaminants(database: Database, given: Arguments) -> Json:
-    shipment = _existing(database, "Shipment", _SHIPMENT, given["id"])
+    shipment = _row(database, "shipments", given["id"])
     found = database.rows(
         "SELECT * FROM contaminants WHERE shipment_id = ? ORDER BY detected_at DESC, id DESC",
         (str(given["id"]),),
@@ -169,21 +173,12 @@ def _create_facility(database: Database, given: Arguments) -> Json:
         lists: Row = {"accepted_waste_types": [], "rejected_waste_types": []}
         made = {**lists, **_spelled(given), "id": f"F{_next_number(database, 'facilities', 'F')}"}
         _write(database, "insert", "facilities", made)
-        return _get("Facility", _FACILITY, database, made)
-
-
-def _update_facility(database: Database, given: Arguments) -> Json:
-    if len(given) == 1:
-        raise ToolError(_NO_CHANGE)
-    with database.transaction():
-        _existing(database, "Facility", _FACILITY, given["id"])
-        _write(database, "update", "facilities", {**given})
-        return _get("Facility", _FACILITY, database, given)
+        return _get("facilities", database, made)
 
 
 def _facility_with_activity(database: Database, given: Arguments) -> Json:
     days = given.get("days")
-    facility = _existing(database, "Facility", _FACILITY, given["id"])
+    facility = _row(database, "facilities", given["id"])
     last = database.today
     back = (days if isinstance(days, int) else _ACTIVITY_DAYS) - 1
     first = last - datetime.timedelta(days=back)
@@ -212,7 +207,7 @@ def _facility_with_activity(database: Database, given: Arguments) -> Json:
 def _create_inspection(database: Database, given: Arguments) -> Json:
     shipment_id = str(given["shipment_id"])
     with database.transaction():
-        facility_id = _existing(database, "Shipment", _SHIPMENT, shipment_id)["facility_id"]
+        facility_id = _row(database, "shipments", shipment_id)["facility_id"]
         if given.get("facility_id", facility_id) != facility_id:
             raise ToolError(f"Shipment {shipment_id!r} goes to facility {facility_id!r}.")
         found = database.rows(_RISK_ORDER, (shipment_id,))
@@ -233,25 +228,22 @@ def _create_inspection(database: Database, given: Arguments) -> Json:
             "risk_assessment": worst,
         }
         _write(database, "insert", "inspections", made)
-        return _get("Inspection", _INSPECTION, database, made)
+        return _get("inspections", database, made)
 
 
 ANSWERS: Final[Mapping[str, Answer]] = {
     **{f"{table}_list": partial(_list, table) for table in _ORDERS},
-    "shipments_get": partial(_get, "Shipment", _SHIPMENT),
+    **{f"{table}_get": partial(_get, table) for table in _ORDERS},
     "shipments_get_with_contaminants": _shipment_with_contaminants,
     "shipments_create": _create_shipment,
-    "shipments_update": _update_shipment,
-    "facilities_get": partial(_get, "Facility", _FACILITY),
+    "shipments_update": partial(_update, "shipments"),
     "facilities_get_with_activity": _facility_with_activity,
     "facilities_create": _create_facility,
-    "facilities_update": _update_facility,
-    "contaminants_get": partial(_get, "Contaminant", "SELECT * FROM contaminants WHERE id = ?"),
-    "inspections_get": partial(_get, "Inspection", _INSPECTION),
+    "facilities_update": partial(_update, "facilities"),
     "inspections_create": _create_inspection,
     "analytics_contamination_rate": analytics.contamination_rate,
-    "analytics_facility_performance": analytics.facility_performance,
-    "analytics_waste_distribution": analytics.waste_distribution,
+    "analytics_facility_performance": partial(analytics.rows_between, analytics.PERFORMANCE),
+    "analytics_waste_distribution": partial(analytics.rows_between, analytics.DISTRIBUTION),
     "analytics_risk_trends": analytics.risk_trends,
 }
 """What each tool of `domain.json` does."""

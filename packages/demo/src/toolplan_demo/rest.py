@@ -23,10 +23,10 @@ from starlette.types import ASGIApp
 from toolplan.http_server.guard import Guard, Rules
 from toolplan.http_server.serving import serve_http
 from toolplan.path import Json
-from toolplan.schema import Violation
 from toolplan.tools import Tool, Toolbox, ToolError
 from toolplan_demo.rest_document import openapi_document
 from toolplan_demo.rest_routes import PREFIX, Route, routes_of
+from toolplan_demo.tools import wrong_arguments
 
 DOCUMENT_PATH: Final = "/openapi.json"
 LOOPBACK: Final = "127.0.0.1"
@@ -110,8 +110,8 @@ async def _answer(
     if route.method == "PUT" and not given:
         raise _Refused(400, "There is nothing to change.")
     arguments: dict[str, Json] = {**in_path, **given}
-    if wrong := tool.input.violations(arguments):
-        raise _Refused(400, " ".join(map(_sentence, wrong)))
+    if wrong := wrong_arguments(tool, arguments):
+        raise _Refused(400, wrong)
     if tool.call is None:
         raise _Refused(501, f"The tool {tool.name!r} cannot be called.")
     try:
@@ -188,11 +188,6 @@ def _decoded(text: str) -> str:
         return unquote_plus(text, errors="strict")
     except UnicodeDecodeError:
         raise _Refused(400, "The query is not UTF-8 text.") from None
-
-
-def _sentence(violation: Violation) -> str:
-    place = violation.pointer.lstrip("/")
-    return f"{place}: {violation.message}" if place else violation.message
 
 
 async def _not_served(_request: Request, error: Exception) -> JSONResponse:

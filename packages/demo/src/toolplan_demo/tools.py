@@ -54,9 +54,8 @@ def demo_tools(
 def _tool(name: str, declared: Declared, database: Database) -> Tool:
     async def call(arguments: Arguments) -> Json:
         # engines validate too; a filter that were ignored would silently widen an answer (C-36)
-        wrong = tool.input.violations(arguments)
-        if wrong:
-            raise ToolError(" ".join(map(_sentence, wrong)))
+        if wrong := wrong_arguments(tool, arguments):
+            raise ToolError(wrong)
         return await run_in_thread(partial(ANSWERS[name], database, arguments), threads_of(SOURCE))
 
     tool = Tool(
@@ -70,6 +69,11 @@ def _tool(name: str, declared: Declared, database: Database) -> Tool:
         source=SOURCE,
     )
     return tool
+
+
+def wrong_arguments(tool: Tool, arguments: Arguments) -> str:
+    """Return what is wrong with the arguments of a call; empty where nothing is."""
+    return " ".join(map(_sentence, tool.input.violations(arguments)))
 
 
 def _sentence(violation: Violation) -> str:

@@ -36,7 +36,7 @@ from toolplan_langgraph.configuration import (
 )
 from toolplan_langgraph.experts import Experts, ExpertUnavailable
 from toolplan_langgraph.models import OpenModels, RoleModels
-from toolplan_langgraph.state import FRESH, Progress, State, Stop, Task, current_task
+from toolplan_langgraph.state import FRESH, PlannerResult, Progress, State, Stop, Task, current_task
 
 Goto: TypeAlias = Command[str]
 
@@ -110,13 +110,11 @@ class Nodes(Struct, frozen=True):
         reply = await self._reply(
             "planner",
             progress,
-            [
-                self._system(self.configuration.planner_system_prompt, f"Experts:\n{experts}"),
-                *self._recent(state["messages"]),
-                Message("user", now),
-            ],
             PLANNER_FORM,
-            lambda reply: plan_problems(reply, current, names),
+            self._recent(state["messages"]),
+            now,
+            f"Experts:\n{experts}",
+            problems=lambda reply: plan_problems(reply, current, names),
         )
         result = planned(reply, current)
         messages: list[AnyMessage] = []
@@ -145,20 +143,18 @@ class Nodes(Struct, frozen=True):
             tools = await self.experts.tools(task["expert"])
         except ExpertUnavailable as error:
             return self._cannot(state, f"The expert {task['expert']!r} is not available: {error}")
-        system = self._system(
-            self.configuration.orchestrate_system_prompt,
-            f"Your tools:\n{_tools_text(tools)}",
-            f"The whole plan: {_json(cast('Json', state.get('planner_result')))}",
-        )
         now = f"You are the expert {task['expert']!r}. Your task: {task['task']}"
         if progress["assessment"]:
             now += f"\nThe last attempt did not complete it: {progress['assessment']}"
         reply = await self._reply(
             "orchestrate",
             progress,
-            [system, *self._recent(state["messages"]), Message("user", now)],
             STEP_FORM,
-            self._step_problems,
+            self._recent(state["messages"]),
+            now,
+            f"Your tools:\n{_tools_text(tools)}",
+            f"The whole plan: {_json(cast('Json', state.get('planner_result')))}",
+            problems=self._step_problems,
         )
         chosen, text = str(reply["kind"]), str(reply["text"])
         if chosen == "idk":
@@ -213,13 +209,9 @@ class Nodes(Struct, frozen=True):
         reply = await self._reply(
             "task_assessment",
             progress,
-            [
-                self._system(self.configuration.task_assessment_system_prompt),
-                *transcript(state["messages"][progress["began"] :], self._caps.result_chars),
-                Message("user", f"The task: {task['task']}\nIs it done?"),
-            ],
             ASSESSMENT_FORM,
-            lambda _: (),
+            transcript(state["messages"][progress["began"] :], self._caps.result_chars),
+            f"The task: {task['task']}\nIs it done?",
         )
         sure = cast("float", reply["confidence"]) >= self.configuration.confidence
         missing = str(reply["explanation"])
@@ -236,9 +228,7 @@ class Nodes(Struct, frozen=True):
 
     async def advance_to_next_task(self, state: State) -> Goto:
         """Select the next task."""
-        result = state.get("planner_result")
-        if result is None:
-            raise AssertionError("There is a plan when a task of it is done.")
+        result = cast("PlannerResult", state.get("planner_result"))  # a task of it is done
         following = result["next_task"] + 1
         return _go(
             "orchestrate" if following < len(result["plan"]) else "generate_response",
@@ -323,13 +313,18 @@ class Nodes(Struct, frozen=True):
         self,
         role: str,
         progress: Progress,
-        messages: Sequence[Message],
         form: Form,
-        problems: Callable[[dict[str, Json]], Sequence[str]],
+        history: Sequence[Message],
+        now: str,
+        *more: str,
+        problems: Callable[[dict[str, Json]], Sequence[str]] = lambda _: (),
     ) -> dict[str, Json]:
+        """Ask a role for a reply: by its prompt with `more`, the messages so far, and `now`."""
         if progress["rounds"] >= self._caps.rounds:
             message = f"Models were asked {progress['rounds']} times without coming to an end."
             raise Stop("rounds", f"{message} Say how to continue.")
+        prompt = getattr(self.configuration, f"{role}_system_prompt")
+        messages = [self._system(prompt, *more), *history, Message("user", now)]
         model = cast("Model", getattr(self.models, role))  # `configured` has opened it
         return await structured_reply(model, messages, form, problems, self._caps.replies)
 

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan_sql._database import Bound, Database, ResultColumn
+from toolplan_sql._database import Database, ResultColumn
 from toolplan_sql._faults import MissingColumn, SqlFault, Stopped
 from toolplan_sql._functions import Call
 from toolplan_sql._statement import Statement
@@ -105,7 +105,9 @@ def _settle(database: Database, statement: Statement, tables: Mapping[str, Table
                 database.create(name, columns)
         current = chosen
         try:
-            return _binding(statement, tables, chosen, database.bind(statement))
+            bound = database.bind(statement)
+            guessed = _has_guesses(statement, tables, chosen)
+            return Binding(chosen, bound.columns, bound.calls, guessed)
         except Stopped:
             raise
         except MissingColumn as fault:
@@ -114,29 +116,22 @@ def _settle(database: Database, statement: Statement, tables: Mapping[str, Table
         except SqlFault as fault:
             first = first or fault
     fault = first or SqlFault("The statement cannot be bound.")
-    fault.is_certain = not any(_is_guess(statement, tables))
+    fault.is_certain = not _has_guesses(statement, tables, best)
     raise fault
 
 
-def _is_guess(statement: Statement, tables: Mapping[str, Table]) -> Iterator[bool]:
-    """Yield for each column that the statement may read whether its type is not known."""
-    for name in statement.tables:
-        for key, each in tables[name].readings.items():
-            yield len(each) > 1 and each[0] is Scalar.UNKNOWN and statement.mentions(key)
-
-
-def _binding(
+def _has_guesses(
     statement: Statement,
     tables: Mapping[str, Table],
     chosen: Mapping[str, Mapping[str, ColumnType]],
-    bound: Bound,
-) -> Binding:
-    guessed = any(_is_guess(statement, tables)) or any(
-        chosen[name][key] in AS_ENTRIES[1:] and each[0] is Scalar.JSON
+) -> bool:
+    """Return whether the type of a column that the statement may read is not known."""
+    return any(
+        (each[0] is Scalar.JSON and chosen[name][key] in AS_ENTRIES[1:])
+        or (each[0] is Scalar.UNKNOWN and len(each) > 1 and statement.mentions(key))
         for name in statement.tables
         for key, each in tables[name].readings.items()
     )
-    return Binding(chosen, bound.columns, bound.calls, guessed)
 
 
 def _changes(statement: Statement, tables: Mapping[str, Table]) -> Iterator[tuple[_Change, ...]]:

@@ -19,8 +19,8 @@ from toolplan.plan import escape_pointer, split_pointer
 from toolplan.schema import Schema, SchemaError
 from toolplan.tools import ComputedOutput, Lineage
 from toolplan_sql._binding import Binding, bind, unreadable
-from toolplan_sql._database import Database, Stopwatch, result_fault
-from toolplan_sql._faults import Exhausted, SqlFault, Stopped
+from toolplan_sql._database import Database, result_fault
+from toolplan_sql._faults import SqlFault, Stopped
 from toolplan_sql._statement import Statement, no_table
 from toolplan_sql._times import zone_named
 from toolplan_sql._types import (
@@ -149,9 +149,7 @@ class Check:
             with self._opened() as database:
                 return _check(database, text, tables, problems)
         except SqlFault as fault:
-            stopped = isinstance(fault, Stopped) and not isinstance(fault, Exhausted)
-            message = "The statement is too large." if stopped else str(fault)
-            return ComputedOutput(None, (*problems, ("/sql", message)))
+            return ComputedOutput(None, (*problems, ("/sql", str(fault))))
 
     def compute_flow(
         self, literals: Mapping[str, Json], schemas: Mapping[str, Schema | None]
@@ -185,7 +183,7 @@ class Check:
             database.close()
             database = Database(self._memory_mb)
         try:
-            with Stopwatch(database, self._seconds):
+            with database.limited(self._seconds):
                 yield database
             database.clear()
         except BaseException:
@@ -209,45 +207,46 @@ def _check(
     vague = any(given.is_vague for given in read.values())
     expected = {name: given.expected(statement.use) for name, given in read.items()}
     if mixed := unreadable(expected):
-        return ComputedOutput(None, (("/sql", mixed),))
+        return _refused(mixed)
     try:
         binding = bind(database, statement, expected)
     except Stopped:
         raise
     except SqlFault as fault:
         is_certain = fault.is_certain and statement.columns is not None
-        return (
-            ComputedOutput(None, (("/sql", str(fault)),)) if is_certain or not vague else _UNKNOWN
-        )
-    if fault := result_fault(binding.result):
-        return _UNKNOWN if binding.guessed else ComputedOutput(None, (("/sql", fault),))
+        return _refused(str(fault)) if is_certain or not vague else _UNKNOWN
+    if unsayable := result_fault(binding.result):
+        return _UNKNOWN if binding.guessed else _refused(unsayable)
     if wrong := database.misread(binding.calls):
-        return ComputedOutput(None, tuple(("/sql", each) for each in wrong))
+        return _refused(*wrong)
     if not vague and (needed := _needs_columns(database, statement, read)):
-        return ComputedOutput(None, (("/sql", needed),))
+        return _refused(needed)
     if vague and statement.columns is None:
         return _UNKNOWN
     try:
         return ComputedOutput(_result_schema(statement, binding))
     except SchemaError as error:
-        return ComputedOutput(None, (("/sql", f"The result has no usable schema: {error}."),))
+        return _refused(f"The result has no usable schema: {error}.")
+
+
+def _refused(*why: str) -> ComputedOutput:
+    return ComputedOutput(None, tuple(("/sql", each) for each in why))
 
 
 def _given_tables(literal: Json, schemas: Mapping[str, Schema | None]) -> dict[str, _Given] | None:
     """Return what is known of each table; None where not even their names are."""
-    tables: dict[str, _Given] = {}
     if "/tables" in schemas:
         return None
-    if isinstance(literal, dict):
-        for name, value in literal.items():
-            tables[name] = _Given(rows=table_rows(value))
+    given = literal if isinstance(literal, dict) else {}
+    tables = {name: _Given(rows=table_rows(value)) for name, value in given.items()}
     for pointer, schema in schemas.items():
-        keys = split_pointer(pointer)
-        if len(keys) < 2 or keys[0] != "tables":
-            continue
-        name = keys[1]
-        whole = len(keys) == 2 and schema is not None
-        tables[name] = _Given(row=row_type(schema) if whole and schema is not None else None)
+        match split_pointer(pointer):
+            case ["tables", name]:
+                tables[name] = _Given(row=None if schema is None else row_type(schema))
+            case ["tables", name, *_]:
+                tables[name] = _Given()
+            case _:
+                pass
     return tables
 
 
@@ -303,12 +302,9 @@ def _needs_columns(
     """Return which tables need declared columns, so that the statement also runs without rows."""
     if all(given.rows for given in tables.values()):
         return None
+    without_rows = {name: each.without_rows(statement.use) for name, each in tables.items()}
     try:
-        bind(
-            database,
-            statement,
-            {name: each.without_rows(statement.use) for name, each in tables.items()},
-        )
+        bind(database, statement, without_rows)
     except Stopped:
         raise
     except SqlFault:

@@ -37,6 +37,9 @@ KEPT_MEGABYTES = 64
 _MISSING = "__missing__"
 """The field of an object that says which of its fields it does not have."""
 
+_HIDDEN = ("__no_columns__", _MISSING)
+"""Columns that are in no result: the first is that of a table of which no column is known."""
+
 ENTRIES = (
     "CREATE MACRO entries(object) AS map_entries(object)",
     "CREATE MACRO entries(object) AS TABLE SELECT unnest(map_keys(object)) AS key,"
@@ -64,10 +67,7 @@ _Driver: TypeAlias = Any
 """What the driver gives: it is loaded late, so nothing of it can be named here."""
 
 _Type: TypeAlias = Any
-"""A word, `["list", type]`, `["map", type]` or `["struct", [[name, type], …], is_partial]`.
-
-None where JSON has no place for it.
-"""
+"""A word, `["list", type]`, `["map", type]` or `["struct", [[name, type], …]]`."""
 
 _Json: TypeAlias = Any
 _Reader: TypeAlias = Callable[[_Driver], _Json]
@@ -75,7 +75,7 @@ _Reader: TypeAlias = Callable[[_Driver], _Json]
 
 
 class _Unsayable(Exception):
-    """A value of a result has no JSON."""
+    """A type or a value of a result has no JSON."""
 
 
 class Child:
@@ -83,81 +83,86 @@ class Child:
 
     def __init__(self, library: _Driver) -> None:
         self._library = library
-        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._connection: duckdb.DuckDBPyConnection
         self._at_start = 0.0
-
-    @property
-    def _open(self) -> duckdb.DuckDBPyConnection:
-        if self._connection is None:
-            raise _Unsayable("The database is closed.")
-        return self._connection
 
     def open(self, config: dict[str, Any], memory_mb: int) -> None:
         """Open an empty database; the first one sets the memory that this process may use."""
         self._connection = self._library.connect(":memory:", config=config)
-        self._open.execute("SET TimeZone = 'UTC'")
+        self._connection.execute("SET TimeZone = 'UTC'")
         for macro in ENTRIES:
-            self._open.execute(macro)
-        self._open.execute("SET lock_configuration = true")  # last: no setting changes now
+            self._connection.execute(macro)
+        self._connection.execute("SET lock_configuration = true")  # last: no setting changes now
         if not self._at_start:
             self._at_start = megabytes()
             bound_memory(self._at_start + memory_mb)
 
     def close(self) -> bool:
         """Close the database; return whether the process is as good as new."""
-        self._open.close()
-        self._connection = None
+        self._connection.close()
+        del self._connection  # what it holds counts
         return megabytes() < self._at_start + KEPT_MEGABYTES
 
     def statements(self, text: str) -> list[str]:
         """Return the types of the statements of `text`."""
-        return [found.type.name for found in self._open.extract_statements(text)]
+        return [found.type.name for found in self._connection.extract_statements(text)]
 
     def execute(self, text: str, parameters: list[Any] | None) -> list[Any] | None:
         """Run `text`, and return its first row if it has one."""
-        row = self._open.execute(text, parameters).fetchone()
+        row = self._connection.execute(text, parameters).fetchone()
         return None if row is None else list(row)
 
     def functions(self) -> list[Any]:
         """Return name, kind, stability and types of arguments of each function."""
-        return self._open.execute(
+        return self._connection.execute(
             "SELECT lower(function_name), function_type, coalesce(stability, ''),"
-            " coalesce(parameter_types, []) FROM"
+            " [coalesce(each, 'ANY') for each in coalesce(parameter_types, [])] FROM"
             " duckdb_functions() WHERE function_type NOT IN ('table', 'table_macro', 'pragma')"
         ).fetchall()
-
-    def columns(self, text: str) -> list[list[Any]]:
-        """Return name, type and SQL type of each column of the statement `text`."""
-        relation = self._open.sql(text)
-        columns = zip(relation.columns, relation.types, strict=True)
-        return [[name, _described(each), str(each)] for name, each in columns]
 
     def bind(self, text: str) -> list[Any]:
         """Return the columns of the statement `text`, and the functions that it calls.
 
-        `_calls` says what a function is.
+        A column has a name, a type and an SQL type; `_calls` says what a function is.
         """
-        described = self.columns(text)
-        row = self._open.execute(_PLAN, [text]).fetchone()
+        columns = [each for _, each, _ in self._columns(text)]
+        row = self._connection.execute(_PLAN, [text]).fetchone()
         plan = json.loads(row[0]) if row else {"error": True}
         if plan["error"]:
             raise _Unsayable(f"The statement has no plan: {plan.get('error_message')}")
-        return [described, _calls(plan)]
+        return [columns, _calls(plan)]
 
     def run(self, text: str, most: int) -> list[Any]:
         """Return the columns of the statement `text`, and its rows as lists of JSON.
 
         In place of the rows there is None where there are more than `most`.
         """
-        described = self.columns(text)
-        if any(each is None for _, each, _ in described):
+        columns = self._columns(text)
+        described = [each for _, each, _ in columns]
+        if any(read is None for _, _, read in columns):
             return [described, []]
-        readers = [_reader(each) for _, each, _ in described]
-        rows = self._open.execute(text).fetchmany(most + 1)
+        rows = self._connection.execute(text).fetchmany(most + 1)
         if len(rows) > most:
             return [described, None]
-        read = [[read(value) for read, value in zip(readers, row, strict=True)] for row in rows]
-        return [described, read]
+        return [described, [[read(row[at]) for at, _, read in columns] for row in rows]]
+
+    def _columns(self, text: str) -> list[tuple[int, list[Any], Any]]:
+        """Return index, description and reader of each column that is not hidden.
+
+        The reader is None where JSON has no place for the values.
+        """
+        relation = self._connection.sql(text)
+        found: list[tuple[int, list[Any], Any]] = []
+        for at, (name, each) in enumerate(zip(relation.columns, relation.types, strict=True)):
+            if name in _HIDDEN:
+                continue
+            try:
+                described, read = _typed(each)
+            except _Unsayable:
+                found.append((at, [name, None, str(each)], None))
+            else:
+                found.append((at, [name, described, str(each)], read))
+        return found
 
 
 def _calls(plan: _Json) -> list[list[Any]]:
@@ -193,53 +198,35 @@ def _constant(node: dict[str, _Json]) -> str:
     return text if isinstance(text, str) else ""
 
 
-def _described(found: _Driver) -> _Type:
+def _typed(found: _Driver) -> tuple[_Type, _Reader]:
+    """Return the description of a type, and what reads its values.
+
+    Raises:
+        _Unsayable: JSON has no place for them.
+    """
     name = str(found.id)
-    if str(found) == "JSON":
-        return "json"
     if name in ("list", "array"):
-        item = _described(found.child)
-        return None if item is None else ["list", item]
+        described, read = _typed(found.child)
+        return ["list", described], _nullable(lambda value: [read(each) for each in value])
     if name == "map":
         (_, key), (_, part) = found.children
-        value = _described(part)
-        return None if value is None or str(key.id) != "varchar" else ["map", value]
+        if str(key.id) != "varchar":
+            raise _Unsayable(str(found))
+        described, read = _typed(part)
+        return ["map", described], _nullable(lambda v: {k: read(each) for k, each in v.items()})
     if name == "struct":
-        fields = [[key, _described(part)] for key, part in found.children if key != _MISSING]
-        partial = any(key == _MISSING for key, _ in found.children)
-        return None if any(each is None for _, each in fields) else ["struct", fields, partial]
-    return _SCALARS.get(name)
+        parts = [(key, *_typed(part)) for key, part in found.children if key != _MISSING]
+        fields = [[key, described] for key, described, _ in parts]
+        readers = [(key, read) for key, _, read in parts]
+        return ["struct", fields], _nullable(lambda value: _object(value, readers))
+    word = "json" if str(found) == "JSON" else _SCALARS.get(name)
+    if word is None:
+        raise _Unsayable(str(found))
+    return word, _nullable(_READERS.get(word, lambda value: value))
 
 
-def _reader(described: _Type) -> _Reader:
-    """Return what reads the values of a column."""
-    read = _reader_of_values(described)
+def _nullable(read: _Reader) -> _Reader:
     return lambda value: None if value is None else read(value)
-
-
-def _reader_of_values(described: _Type) -> _Reader:
-    match described:
-        case "number":
-            return _number
-        case "date":
-            return _day
-        case "date-time" | "instant":
-            return _moment
-        case "json":
-            return json.loads
-        case "string":
-            return str
-        case ["list", item]:
-            read = _reader(item)
-            return lambda value: [read(each) for each in value]
-        case ["map", part]:
-            read = _reader(part)
-            return lambda value: {key: read(each) for key, each in value.items()}
-        case ["struct", fields, _]:
-            readers = [(name, _reader(each)) for name, each in fields]
-            return lambda value: _object(value, readers)
-        case _:
-            return lambda value: value
 
 
 def _object(value: _Driver, readers: list[tuple[str, _Reader]]) -> _Json:
@@ -265,19 +252,21 @@ def _number(value: _Driver) -> _Json:
     return value if isfinite(value) else None  # NaN and infinities have no JSON
 
 
-def _day(value: _Driver) -> _Json:
-    if isinstance(value, str):  # how the driver gives days that Python has no date for
-        raise _Unsayable(f"The day {value!r} of the result is outside the years 1 to 9999.")
-    return value.isoformat() if isinstance(value, date) else None
-
-
-def _moment(value: _Driver) -> _Json:
-    if isinstance(value, str):
+def _time(value: _Driver) -> _Json:
+    if isinstance(value, str):  # how the driver gives what Python has no date for
         raise _Unsayable(f"The time {value!r} of the result is outside the years 1 to 9999.")
     if not isinstance(value, datetime):
-        return None
+        return value.isoformat() if isinstance(value, date) else None
     text = value.replace(tzinfo=None).isoformat()
     return text if value.tzinfo is None else f"{text}Z"
+
+
+_READERS: dict[str, _Reader] = {
+    **dict.fromkeys(("date", "date-time", "instant"), _time),
+    "number": _number,
+    "json": json.loads,
+    "string": str,
+}
 
 
 def megabytes() -> float:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Final, Self, cast
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, Self
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from toolplan.path import Json
 from toolplan_sql._faults import Exhausted, SqlFault, Stopped
@@ -15,28 +16,22 @@ from toolplan_sql._functions import CAST, Call, Functions, Overload, functions_o
 from toolplan_sql._lineage import Lost, StatementLineage
 from toolplan_sql._process import Process, release, take
 from toolplan_sql._statement import TOO_DEEP, Statement, examine, too_deep
+from toolplan_sql._tree import Node
 from toolplan_sql._types import (
     MAX_TEXT,
-    MISSING,
     Columns,
     ColumnType,
-    ListOf,
-    MapOf,
     Scalar,
-    StructOf,
     Table,
     quoted,
     sql_type,
 )
 from toolplan_sql._values import shown, storable
 
-PLACEHOLDER: Final = "__no_columns__"
+_PLACEHOLDER: Final = "__no_columns__"
 """The one column of a table of which no column is known; it is in no result."""
 
 _ROWS_AT_ONCE: Final = 20_000
-_HIDDEN: Final = frozenset({PLACEHOLDER, MISSING})
-"""Columns that are in no result."""
-
 _SLACK_MB: Final = 64
 """What a process may use besides, for texts that come and go."""
 
@@ -51,7 +46,7 @@ _WORDS: Final = {
 _FUNCTIONS: Final[list[Functions]] = []  # the one of the library, once it is known
 
 
-class ResultColumn(Struct, frozen=True):
+class ResultColumn(Struct, frozen=True, array_like=True):
     """A column of a result; `type` None where JSON has no place for its values."""
 
     name: str
@@ -59,7 +54,7 @@ class ResultColumn(Struct, frozen=True):
     sql_type: str
 
 
-class Bound(Struct, frozen=True):
+class Bound(Struct, frozen=True, array_like=True):
     """A statement bound: the columns that it gives, and the functions that it calls."""
 
     columns: tuple[ResultColumn, ...]
@@ -133,6 +128,32 @@ class Database:
                 self._stopped = True
                 self._process.kill()
 
+    @contextmanager
+    def limited(self, seconds: float) -> Generator[None]:
+        """Stop the database after `seconds`, unless the block is over by then.
+
+        Raises:
+            SqlFault: it was stopped so.
+        """
+        ran_out = threading.Event()
+
+        def stop() -> None:
+            ran_out.set()
+            self.stop()
+
+        timer = threading.Timer(seconds, stop)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        except Stopped as fault:
+            if ran_out.is_set():
+                raise SqlFault(f"The statement took longer than {seconds:g} s.") from fault
+            raise
+        finally:
+            timer.cancel()
+            timer.join()  # so that nothing is stopped that is in use again
+
     def statement(
         self, text: str, tables: Collection[str] | None, columns: Collection[str] = ()
     ) -> Statement:
@@ -140,52 +161,58 @@ class Database:
 
         `tables` are the names that it may read, None where they are not known.
         """
-        if problem := too_deep(text):
-            return Statement(text, (problem,))
-        if len(text) > MAX_TEXT:
-            message = f"The statement has more than {MAX_TEXT} characters; shorten it."
-            return Statement(text, (message,))
         try:
-            found = cast("list[str]", self._ask("statements", text))
+            tree = self._tree(text)
         except Stopped:
             raise
         except SqlFault as fault:
-            return Statement(text, (f"The statement is not SQL: {fault}",))
-        if len(found) != 1:
-            return Statement(text, (f"There must be one statement, not {len(found)}.",))
-        if found[0] != "SELECT":
-            return Statement(text, (f"Only SELECT is allowed, not {_in_words(found[0])}.",))
-        tree = self._tree(text)
-        if isinstance(tree, str):
-            return Statement(text, (tree,))
+            return Statement(text, (str(fault),))
         return examine(text, tree, tables, columns, self._functions())
 
     def lineage(self, text: str, tables: Mapping[str, Table]) -> StatementLineage | None:
         """Return the lineage of what `text` gives, None where it cannot be followed."""
-        if too_deep(text) or len(text) > MAX_TEXT:
-            return None
         try:
             return StatementLineage(self._tree(text), tables, self._functions().over_rows)
         except (Lost, SqlFault, RecursionError):
             return None
 
-    def _tree(self, text: str) -> Json:
+    def _tree(self, text: str) -> Node:
+        """Return the syntax tree of `text`.
+
+        Raises:
+            SqlFault: it is not one SELECT that can be parsed safely.
+        """
+        if problem := too_deep(text):
+            raise SqlFault(problem)
+        if len(text) > MAX_TEXT:
+            raise SqlFault(f"The statement has more than {MAX_TEXT} characters; shorten it.")
+        try:
+            kinds = convert(self._ask("statements", text), list[str])
+        except Stopped:
+            raise
+        except SqlFault as fault:
+            raise SqlFault(f"The statement is not SQL: {fault}") from fault
+        if len(kinds) != 1:
+            raise SqlFault(f"There must be one statement, not {len(kinds)}.")
+        if kinds[0] != "SELECT":
+            raise SqlFault(f"Only SELECT is allowed, not {_in_words(kinds[0])}.")
         row = self._execute("SELECT json_serialize_sql(?)", [text])
         try:
             answer: Json = json.loads(str(row[0])) if row else None
-        except RecursionError:
-            return TOO_DEEP
-        statements = answer.get("statements") if isinstance(answer, dict) else None
-        if isinstance(statements, list) and len(statements) == 1:
-            return statements[0]
-        return "Only a plain SELECT is allowed (PIVOT needs the list of its values: IN (…))."
+        except RecursionError as error:
+            raise SqlFault(TOO_DEEP) from error
+        match answer:
+            case {"statements": [dict() as tree]}:
+                return tree
+            case _:
+                raise SqlFault(
+                    "Only a plain SELECT is allowed (PIVOT needs the list of its values: IN (…))."
+                )
 
     def _functions(self) -> Functions:
         if not _FUNCTIONS:
-            rows = cast("list[tuple[str, str, str, list[str]]]", self._ask("functions"))
-            _FUNCTIONS.append(
-                functions_of(Overload(n, kind, kept, tuple(types)) for n, kind, kept, types in rows)
-            )
+            rows = convert(self._ask("functions"), list[Overload])
+            _FUNCTIONS.append(functions_of(rows))
         return _FUNCTIONS[0]
 
     def create(self, name: str, columns: Columns) -> None:
@@ -219,7 +246,7 @@ class Database:
         # A view, because a table can have no column of which nothing is known, not even its type.
         listed = [
             f"{places.get(key) or _null(each)} AS {quoted(key)}" for key, each in columns.items()
-        ] or [f"NULL AS {quoted(PLACEHOLDER)}"]
+        ] or [f"NULL AS {quoted(_PLACEHOLDER)}"]
         words = ("CREATE OR REPLACE VIEW", quoted(name), "AS SELECT", ", ".join(listed))
         self._execute(" ".join((*words, "FROM", rows)))
         self._created.add(name)
@@ -231,14 +258,10 @@ class Database:
             MissingColumn: it reads a column that is not there.
             SqlFault: its names or types do not fit the tables, or it calls what it may not.
         """
-        columns, called = cast(
-            "tuple[list[tuple[str, Json, str]], list[list[Any]]]", self._ask("bind", statement.text)
-        )
-        calls = [Call(str(name), tuple(types), *more) for name, types, *more in called]
-        if problem := self._functions().problem(calls):
+        bound = convert(self._ask("bind", statement.text), Bound)
+        if problem := self._functions().problem(bound.calls):
             raise SqlFault(problem)
-        shown = (each for each in map(_result_column, columns) if each.name not in _HIDDEN)
-        return Bound(tuple(shown), tuple(calls))
+        return bound
 
     def misread(self, calls: Iterable[Call]) -> list[str]:
         """Return a sentence on each literal that cannot be read as the type that it is cast to."""
@@ -258,23 +281,22 @@ class Database:
         Raises:
             SqlFault: it fails, gives more than `max_rows` rows, or something that JSON cannot say.
         """
-        described, rows = cast(
-            "tuple[list[tuple[str, Json, str]], list[list[Json]] | None]",
+        columns, rows = convert(
             self._ask("run", statement.text, max_rows),
+            tuple[list[ResultColumn], list[list[Any]] | None],
         )
-        columns = list(enumerate(map(_result_column, described)))
-        shown = [(at, each) for at, each in columns if each.name not in _HIDDEN]
-        if fault := result_fault([each for _, each in shown]):
+        if fault := result_fault(columns):
             raise SqlFault(fault)
         if rows is None:
             raise SqlFault(
                 f"The statement gives more than {max_rows} rows; aggregate, or add a LIMIT."
             )
-        return [{each.name: row[at] for at, each in shown} for row in rows]
+        names = [each.name for each in columns]
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def _execute(self, text: str, parameters: Sequence[object] | None = None) -> list[Json] | None:
         """Return the first row of `text`, None where it has none."""
-        return cast("list[Json] | None", self._ask("execute", text, parameters))
+        return convert(self._ask("execute", text, parameters), list[Any] | None)
 
     def _ask(self, operation: str, *arguments: object) -> Json:
         try:
@@ -284,28 +306,6 @@ class Database:
             if not self._stopped:
                 raise
         raise Stopped("The statement was stopped.")
-
-
-class Stopwatch:
-    """Stops a database after some seconds, unless the block that it guards is over by then."""
-
-    def __init__(self, database: Database, seconds: float) -> None:
-        self._database = database
-        self._timer = threading.Timer(seconds, self._stop)
-        self._timer.daemon = True
-        self.ran_out = False
-
-    def __enter__(self) -> Self:
-        self._timer.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
-        self._timer.join()  # so that nothing is stopped that is in use again
-
-    def _stop(self) -> None:
-        self.ran_out = True
-        self._database.stop()
 
 
 def result_fault(columns: Sequence[ResultColumn]) -> str | None:
@@ -350,27 +350,3 @@ def _json(values: Sequence[Json]) -> str:
         return json.dumps(values, allow_nan=False)
     except (ValueError, RecursionError) as error:
         raise SqlFault(f"A table holds what JSON cannot say: {error}.") from error
-
-
-def _result_column(described: tuple[str, Json, str]) -> ResultColumn:
-    name, each, written = described
-    return ResultColumn(name, _column_type(each), written)
-
-
-def _column_type(described: Json) -> ColumnType | None:
-    match described:
-        case str():
-            return Scalar(described)
-        case ["list", item]:
-            inner = _column_type(item)
-            return None if inner is None else ListOf(inner)
-        case ["map", value]:
-            inner = _column_type(value)
-            return None if inner is None else MapOf(inner)
-        case ["struct", list(fields), _]:
-            pairs = [
-                (str(name), _column_type(each)) for name, each in cast("list[list[Json]]", fields)
-            ]
-            return StructOf(tuple((n, Scalar.JSON if t is None else t) for n, t in pairs))
-        case _:
-            return None

@@ -26,9 +26,10 @@ from toolplan_sql._relations import (
     merged,
     read_all,
     renamed,
+    union,
     unspoken,
 )
-from toolplan_sql._tree import Node, dict_of, dicts_of, nodes_of, text_of, texts_of
+from toolplan_sql._tree import Node, node_at, nodes_at, nodes_of, text_of, texts_at
 from toolplan_sql._types import Table
 
 _POSITIONS: Final = frozenset({"CONSTANT", "STAR", "POSITIONAL_REFERENCE"})
@@ -43,19 +44,19 @@ class StatementLineage:
     """The lineage of the result of a statement; `at` gives that of a path into the result."""
 
     def __init__(
-        self, tree: Json, tables: Mapping[str, Table], aggregates: Collection[str]
+        self, tree: Node, tables: Mapping[str, Table], aggregates: Collection[str]
     ) -> None:
         """Follow the columns of a statement over `tables`.
 
         Raises:
             Lost: it has something that is not understood.
         """
-        node = tree.get("node") if isinstance(tree, dict) else None
         if len({name.casefold() for name in tables}) < len(tables):
             raise Lost("two tables of one name")
-        reader = _Reader(tables, aggregates)
-        self._result = reader.query(dict_of(node), {}, None)
-        self._couplings = reader.couplings
+        self._tables = tables
+        self._aggregates = aggregates
+        self._couplings = Couplings()
+        self._result = self._query(node_at(tree, "node"), Scope())
 
     def at(self, path: Path) -> Lineage:
         """Return the lineage of what `path` leads to in the result of the tool."""
@@ -77,57 +78,46 @@ class StatementLineage:
         """Return the columns that stand in one expression with any of `paths`."""
         return self._couplings.behind(paths)
 
-
-class _Reader:
-    def __init__(self, tables: Mapping[str, Table], aggregates: Collection[str]) -> None:
-        self._tables = tables
-        self._aggregates = aggregates
-        self.couplings = Couplings()
-
-    def query(self, node: Node, ctes: Mapping[str, Relation], outer: Scope | None) -> Relation:
+    def _query(self, node: Node, outer: Scope) -> Relation:
         """Return the result of a SELECT, or of several put together."""
-        ctes = self._with_ctes(node, ctes, outer)
+        outer = self._with_ctes(node, outer)
         match node.get("type"):
             case "SELECT_NODE":
-                return self._select(node, ctes, outer)
+                return self._select(node, outer)
             case "SET_OPERATION_NODE":
-                return self._set_operation(node, ctes, outer)
+                return self._set_operation(node, outer)
             case "RECURSIVE_CTE_NODE":
                 every = frozenset[Path]({("tables", name) for name in self._tables})
                 return Relation("", is_blurred=True, rows=every, membership=every)
             case other:
                 raise Lost(str(other))
 
-    def _with_ctes(
-        self, node: Node, ctes: Mapping[str, Relation], outer: Scope | None
-    ) -> Mapping[str, Relation]:
-        found = dict(ctes)
-        for entry in dicts_of(dict_of(node.get("cte_map")).get("map")):
-            value = dict_of(entry.get("value"))
-            body = dict_of(value.get("query_node") or dict_of(value.get("query")).get("node"))
-            relation = self.query(body, found, outer)
+    def _with_ctes(self, node: Node, outer: Scope) -> Scope:
+        for entry in nodes_at(node_at(node, "cte_map"), "map"):
+            value = node_at(entry, "value")
+            body = node_at(value, "query_node") or node_at(value, "query", "node")
             name = text_of(entry, "key").casefold()
-            found[name] = renamed(relation, name, texts_of(value.get("aliases")))
-        return found
+            relation = renamed(self._query(body, outer), name, texts_at(value, "aliases"))
+            outer = replace(outer, ctes={**outer.ctes, name: relation})
+        return outer
 
     # One SELECT
 
-    def _select(self, node: Node, ctes: Mapping[str, Relation], outer: Scope | None) -> Relation:
-        relations, rows = self._from(dict_of(node.get("from_table")), ctes, outer)
-        scope = Scope(relations, {}, outer)
+    def _select(self, node: Node, outer: Scope) -> Relation:
+        relations, rows = self._from(node_at(node, "from_table"), outer)
+        scope = outer.within(relations)
         reads: list[tuple[Node, Read]] = []
-        for item in dicts_of(node.get("select_list")):
-            read = self._expression(item, scope, ctes)
+        for item in nodes_at(node, "select_list"):
+            read = self._expression(item, scope)
             reads.append((item, read))
             if _calls(item, "unnest"):
                 rows |= read.all  # each row is there as often as the list is long
             if alias := text_of(item, "alias").casefold():
                 scope = replace(scope, aliases={**scope.aliases, alias: read})
-        listed = NOTHING.union(*(read.all for _, read in reads))
-        rows |= self._row_picks(node, scope, ctes, listed)
-        membership = NOTHING.union(*(each.membership for each in relations))
+        rows |= self._row_picks(node, scope, union(read.all for _, read in reads))
+        membership = union(each.membership for each in relations)
         items: list[Item] = []
-        bases: list[str | None] = []
+        bases: list[str] = []
         is_blurred = False
         for item, read in reads:
             if item.get("class") != "STAR":
@@ -139,56 +129,43 @@ class _Reader:
                     Item(each.name, replace(each.lineage, picks=each.lineage.picks | rows))
                     for each in relation.items
                 )
-                bases.append(relation.base)
+                bases += [] if relation.base is None else [relation.base]
                 is_blurred = is_blurred or relation.is_blurred
-        names = [each.name for each in items]
-        base = next((each for each in bases if each is not None), None)
-        others = [each for each in bases if each is not None and each != base]
-        if is_blurred or others or len(set(names)) < len(names):
-            tables = (Lineage(frozenset({("tables", each)}), rows) for each in bases if each)
-            items += (Item(None, each) for each in tables)
+        if is_blurred or len(set(bases)) > 1 or len({each.name for each in items}) < len(items):
+            items += (Item(None, Lineage(frozenset({("tables", each)}), rows)) for each in bases)
             return Relation("", tuple(items), None, True, rows, membership)
-        return Relation("", tuple(items), base, False, rows, membership)
+        return Relation("", tuple(items), next(iter(bases), None), False, rows, membership)
 
-    def _row_picks(
-        self, node: Node, scope: Scope, ctes: Mapping[str, Relation], listed: Paths
-    ) -> Paths:
+    def _row_picks(self, node: Node, scope: Scope, listed: Paths) -> Paths:
         """Return what decides which rows there are, and in which order."""
         found = NOTHING
-        parts = [node.get(key) for key in ("where_clause", "having", "qualify")]
-        groups = dicts_of(node.get("group_expressions"))
-        for modifier in dicts_of(node.get("modifiers")):
-            for order in dicts_of(modifier.get("orders")):
-                groups.append(dict_of(order.get("expression")))
-            targets = dicts_of(modifier.get("distinct_on_targets"))
+        parts = [node_at(node, key) for key in ("where_clause", "having", "qualify")]
+        groups = nodes_at(node, "group_expressions")
+        for modifier in nodes_at(node, "modifiers"):
+            groups += (node_at(order, "expression") for order in nodes_at(modifier, "orders"))
+            targets = nodes_at(modifier, "distinct_on_targets")
             groups += targets
             if modifier.get("type") == "DISTINCT_MODIFIER" and not targets:
                 found |= listed
-            parts += [modifier.get("limit"), modifier.get("offset")]
+            parts += [node_at(modifier, "limit"), node_at(modifier, "offset")]
         if any(each.get("class") in _POSITIONS for each in groups):
             found |= listed  # a column by its position
         if node.get("aggregate_handling") not in (None, "STANDARD_HANDLING"):
             found |= listed
-        for part in (*parts, *groups):
-            if isinstance(part, dict):
-                found |= self._collect(part, scope, ctes).all
-        return found
+        return found.union(*(self._collect(part, scope).all for part in (*parts, *groups)))
 
-    def _expression(self, node: Node, scope: Scope, ctes: Mapping[str, Relation]) -> Read:
+    def _expression(self, node: Node, scope: Scope) -> Read:
         """Return what an expression reads; conditions of a CASE only pick."""
         if node.get("class") != "CASE":
-            return self._collect(node, scope, ctes)
-        checks = dicts_of(node.get("case_checks"))
-        results = [
-            *(dict_of(each.get("then_expr")) for each in checks),
-            dict_of(node.get("else_expr")),
-        ]
-        made_of = read_all(self._collect(each, scope, ctes) for each in results)
-        self.couplings.add(made_of.paths)
-        by = read_all(self._collect(dict_of(each.get("when_expr")), scope, ctes) for each in checks)
+            return self._collect(node, scope)
+        checks = nodes_at(node, "case_checks")
+        results = [*(node_at(each, "then_expr") for each in checks), node_at(node, "else_expr")]
+        made_of = read_all(self._collect(each, scope) for each in results)
+        self._couplings.add(made_of.paths)
+        by = read_all(self._collect(node_at(each, "when_expr"), scope) for each in checks)
         return read_all((made_of, replace(by, paths=NOTHING, picks=by.all)))
 
-    def _collect(self, node: Node, scope: Scope, ctes: Mapping[str, Relation]) -> Read:
+    def _collect(self, node: Node, scope: Scope) -> Read:
         """Return all that an expression reads."""
         scope = replace(scope, loose=scope.loose | _lambda_names(node))
         found: list[Read] = []
@@ -202,18 +179,15 @@ class _Reader:
                 continue
             match part.get("class"):
                 case "SUBQUERY":
-                    inner = self.query(
-                        dict_of(dict_of(part.get("subquery")).get("node")), ctes, scope
-                    )
+                    inner = self._query(node_at(part, "subquery", "node"), scope)
                     found.append(Read.of(inner.whole))
                     pending.append(part.get("child"))
                     continue
                 case "COLUMN_REF":
-                    found.append(self._resolve(texts_of(part.get("column_names")), scope))
+                    found.append(self._resolve(texts_at(part, "column_names"), scope))
                     continue
                 case "CONJUNCTION":
-                    children = dicts_of(part.get("children"))
-                    apart += (self._collect(each, scope, ctes) for each in children)
+                    apart += (self._collect(each, scope) for each in nodes_at(part, "children"))
                     continue
                 case "STAR" | "POSITIONAL_REFERENCE":
                     # `SELECT *` itself puts no two columns into one expression
@@ -226,13 +200,13 @@ class _Reader:
                 case _:
                     pass
             pending.extend(part.values())
-        self.couplings.add(read_all(found).paths)
+        self._couplings.add(read_all(found).paths)
         return read_all([*found, *apart])
 
     def _called(self, node: Node, scope: Scope) -> Iterator[Read]:
         if text_of(node, "function_name").casefold() in self._aggregates:
             yield Read(over_rows=True, no_columns=not _has_columns(node))
-        called_on = texts_of(dict_of(node.get("qualified_name")).get("path"))[:-1]
+        called_on = texts_at(node_at(node, "qualified_name"), "path")[:-1]
         if called_on:  # `carrier.upper()`
             yield self._resolve(called_on, scope)
 
@@ -258,66 +232,53 @@ class _Reader:
 
     # Where the rows come from
 
-    def _from(
-        self, node: Node, ctes: Mapping[str, Relation], outer: Scope | None
-    ) -> tuple[tuple[Relation, ...], Paths]:
+    def _from(self, node: Node, outer: Scope) -> tuple[tuple[Relation, ...], Paths]:
         """Return the relations behind FROM, and what decides which of their rows meet."""
+        alias, names = text_of(node, "alias").casefold(), texts_at(node, "column_name_alias")
         match node.get("type"):
             case "JOIN":
-                return self._join(node, ctes, outer)
+                return self._join(node, outer)
             case "EMPTY":
                 return (), NOTHING
             case "BASE_TABLE":
-                relation = self._table(node, ctes)
+                relation = self._table(node, outer)
+                relation = renamed(relation, alias or relation.alias, names)
             case "SUBQUERY":
-                relation = self.query(
-                    dict_of(dict_of(node.get("subquery")).get("node")), ctes, outer
-                )
-                relation = renamed(
-                    relation,
-                    text_of(node, "alias").casefold(),
-                    texts_of(node.get("column_name_alias")),
-                )
+                relation = self._query(node_at(node, "subquery", "node"), outer)
+                relation = renamed(relation, alias, names)
             case "TABLE_FUNCTION" | "EXPRESSION_LIST":
                 inner: Node = {"values": node.get("values"), "function": node.get("function")}
-                read = self._collect(inner, outer or Scope(), ctes).all
-                alias = text_of(node, "alias").casefold()
+                read = self._collect(inner, outer).all
                 relation = Relation(alias, is_blurred=True, rows=read, membership=read)
             case other:
                 raise Lost(str(other))
         return (relation,), relation.rows
 
-    def _join(
-        self, node: Node, ctes: Mapping[str, Relation], outer: Scope | None
-    ) -> tuple[tuple[Relation, ...], Paths]:
-        left, left_rows = self._from(dict_of(node.get("left")), ctes, outer)
+    def _join(self, node: Node, outer: Scope) -> tuple[tuple[Relation, ...], Paths]:
+        left, left_rows = self._from(node_at(node, "left"), outer)
         # the right side may speak of the left one
-        lateral = Scope(left, {}, outer)
-        right, right_rows = self._from(dict_of(node.get("right")), ctes, lateral)
+        right, right_rows = self._from(node_at(node, "right"), outer.within(left))
         both = (*left, *right)
-        rows = left_rows | right_rows
-        rows = rows.union(*(each.membership for each in both))
-        scope = Scope(both, {}, outer)
-        if isinstance(condition := node.get("condition"), dict):
-            rows |= self._collect(condition, scope, ctes).all
-        for name in texts_of(node.get("using_columns")):
+        rows = union([left_rows, right_rows, *(each.membership for each in both)])
+        scope = outer.within(both)
+        rows |= self._collect(node_at(node, "condition"), scope).all
+        for name in texts_at(node, "using_columns"):
             read = self._resolve([name], scope)
-            self.couplings.add(read.paths)
+            self._couplings.add(read.paths)
             rows |= read.all
         if node.get("ref_type") == "NATURAL":
             rows = rows.union(*(each.everything for each in both))
-            self.couplings.add(rows)
+            self._couplings.add(rows)
         return both, rows
 
-    def _table(self, node: Node, ctes: Mapping[str, Relation]) -> Relation:
+    def _table(self, node: Node, outer: Scope) -> Relation:
         name = text_of(node, "table_name")
         if text_of(node, "schema_name") or text_of(node, "catalog_name"):
             raise Lost(name)  # `main.a` is not the `a` of a WITH
-        alias = (text_of(node, "alias") or name).casefold()
-        aliases = texts_of(node.get("column_name_alias"))
-        if name.casefold() in ctes:
-            return renamed(ctes[name.casefold()], alias, aliases)
-        table = next((each for each in self._tables if each.casefold() == name.casefold()), None)
+        folded = name.casefold()
+        if folded in outer.ctes:
+            return replace(outer.ctes[folded], alias=folded)
+        table = next((each for each in self._tables if each.casefold() == folded), None)
         if table is None:
             raise Lost(name)
         known = self._tables[table]
@@ -325,31 +286,23 @@ class _Reader:
             Item(column.casefold(), Lineage(frozenset({("tables", table, EVERY, column)})))
             for column in known.readings
         )
-        whole = frozenset[Path]({("tables", table)})
         base = table if known.is_open else None
-        relation = Relation(alias, items, base, False, NOTHING, whole)
-        return renamed(relation, alias, aliases)
+        return Relation(folded, items, base, False, NOTHING, frozenset({("tables", table)}))
 
-    def _set_operation(
-        self, node: Node, ctes: Mapping[str, Relation], outer: Scope | None
-    ) -> Relation:
-        children = dicts_of(node.get("children")) or [
-            dict_of(node.get("left")),
-            dict_of(node.get("right")),
-        ]
-        parts = [self.query(each, ctes, outer) for each in children]
-        everything = NOTHING.union(*(each.everything for each in parts))
-        rows = NOTHING.union(*(each.rows for each in parts))
+    def _set_operation(self, node: Node, outer: Scope) -> Relation:
+        children = nodes_at(node, "children") or [node_at(node, "left"), node_at(node, "right")]
+        parts = [self._query(each, outer) for each in children]
+        everything = union(each.everything for each in parts)
+        membership = union(each.membership for each in parts)
         picks = node.get("setop_type") != _UNION or not node.get("setop_all")
-        if picks or node.get("modifiers"):
-            rows = everything
-        membership = NOTHING.union(*(each.membership for each in parts))
+        has_picks = picks or node.get("modifiers")
+        rows = everything if has_picks else union(each.rows for each in parts)
         aligned = node.get("setop_type") in (_UNION, "EXCEPT", "INTERSECT") and not any(
             each.is_open for each in parts
         )
         lengths = {len(each.items) for each in parts}
         if not aligned or len(lengths) != 1:
-            self.couplings.add(everything)
+            self._couplings.add(everything)
             whole = Item(None, merged([each.whole for each in parts]))
             return Relation("", (whole,), None, True, rows, membership)
         items: list[Item] = []
@@ -359,7 +312,7 @@ class _Reader:
                 *(unspoken(p.membership, each) for p, each in zip(parts, listed, strict=True))
             )
             column = merged([*listed, Lineage(NOTHING, by)])
-            self.couplings.add(column.values)
+            self._couplings.add(column.values)
             items.append(Item(columns[0].name, column))
         return Relation("", tuple(items), None, False, rows, membership)
 
@@ -381,7 +334,7 @@ def _name_of(item: Node) -> str | None:
     if alias := text_of(item, "alias"):
         return alias.casefold()
     if item.get("class") == "COLUMN_REF":
-        names = texts_of(item.get("column_names"))
+        names = texts_at(item, "column_names")
         return names[-1].casefold() if names else None
     return None
 
@@ -403,6 +356,6 @@ def _lambda_names(node: Node) -> frozenset[str]:
         name.casefold()
         for each in nodes_of(node)
         if each.get("class") == "LAMBDA"
-        for inner in nodes_of(dict_of(each.get("lhs")))
-        for name in texts_of(inner.get("column_names"))
+        for inner in nodes_of(node_at(each, "lhs"))
+        for name in texts_at(inner, "column_names")
     )

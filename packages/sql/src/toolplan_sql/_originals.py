@@ -28,12 +28,11 @@ from toolplan_sql._times import (
 from toolplan_sql._types import (
     ColumnType,
     DecimalOf,
-    ListOf,
-    MapOf,
     Scalar,
-    StructOf,
+    Table,
     converter,
     parts_of,
+    refined,
 )
 from toolplan_sql._values import MOST_IN_DOUBLE, decimal_type, numbers, shown
 
@@ -43,6 +42,7 @@ Name: TypeAlias = tuple[str, str]
 _TIMES: Final[frozenset[ColumnType]] = frozenset({Scalar.DATE_TIME, Scalar.INSTANT})
 _ROUNDING: Final = frozenset({"DOUBLE", "FLOAT"})
 _EXACT: Final = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL\b.*")
+_INTEGERS: Final[frozenset[ColumnType]] = frozenset({Scalar.INTEGER, Scalar.HUGE})
 _ROUNDED: Final[frozenset[ColumnType | type[DecimalOf]]] = frozenset(
     {Scalar.INTEGER, Scalar.HUGE, DecimalOf}
 )
@@ -64,14 +64,14 @@ class Column(NamedTuple):
 
     @property
     def words(self) -> str:
-        return f"the column {self.name[1]!r} of {self.name[0]!r}"
+        return f"column {self.name[1]!r} of {self.name[0]!r}"
 
 
 def passed_on(column: Column) -> tuple[ColumnType, ...]:
     """Return the readings of a column that a statement only passes on: its values stay as text."""
     parts = {part for each in column.readings[:1] for part in parts_of(each)}
     changes = _TIMES & parts or any(isinstance(part, DecimalOf) for part in parts)
-    return (Scalar.JSON,) if changes or _Odd.of(column) else column.readings
+    return (Scalar.JSON,) if changes or _odd_numbers([column]) else column.readings
 
 
 class Originals:
@@ -122,7 +122,7 @@ class Originals:
         return len({time.offset for _, time in listed}) > 1
 
     def _place(self, name: Name, time: Moment) -> str:
-        return f"{self._columns[name].words} holds {shown(time.text)} in row {time.row}"
+        return f"the {self._columns[name].words} holds {shown(time.text)} in row {time.row}"
 
     def readings(self, as_moments: frozenset[Name]) -> dict[Name, tuple[ColumnType, ...]]:
         """Return the readings of each column, the times of `as_moments` as moments."""
@@ -135,7 +135,7 @@ class Originals:
                 decimal = decimal_type(value for _, value in numbers(column.values))
                 if decimal is None:
                     raise SqlFault(
-                        f"{_sentence(column.words)} holds numbers with fractions that cannot be"
+                        f"The {column.words} holds numbers with fractions that cannot be"
                         f" compared exactly with {large}."
                     )
                 readings = (decimal, *readings[1:])
@@ -147,7 +147,7 @@ class Originals:
         for each in self._meeting(name) - {name}:
             column = self._columns.get(each)
             if column is not None and (found := _large_of(column)) is not None:
-                return f"{found[1]}, which {column.words} holds in row {found[0]}"
+                return f"{found[1]}, which the {column.words} holds in row {found[0]}"
         return None
 
     @property
@@ -159,15 +159,19 @@ class Originals:
             if all(time.offset is not None for time in times)
         )
 
-    def as_doubles(
-        self, tables: Mapping[str, Mapping[str, ColumnType]]
-    ) -> dict[str, dict[str, ColumnType]] | None:
+    def as_doubles(self, tables: Mapping[str, Mapping[str, ColumnType]]) -> dict[str, Table] | None:
         """Return `tables` with doubles for the columns of integers that doubles round, if any."""
-        found = {name: dict(columns) for name, columns in tables.items()}
-        large = [name for name, each in self._columns.items() if _large_of(each) is not None]
-        for table, key in large:
-            found[table][key] = _with(found[table][key], _ROUNDED, Scalar.NUMBER)
-        return found if large else None
+        large = {name for name, each in self._columns.items() if _large_of(each) is not None}
+        if not large:
+            return None
+
+        def reading(name: Name, each: ColumnType) -> tuple[ColumnType, ...]:
+            return (_with(each, _ROUNDED, Scalar.NUMBER) if name in large else each,)
+
+        return {
+            table: Table({key: reading((table, key), each) for key, each in columns.items()})
+            for table, columns in tables.items()
+        }
 
     def require_exact(self, calls: Iterable[Call], others: Iterable[Call]) -> None:
         """Raise where a statement computes a double from integers that a double rounds.
@@ -183,7 +187,7 @@ class Originals:
         for column in self._columns.values():
             if (large := _large_of(column)) is not None:
                 raise SqlFault(
-                    f"{_sentence(column.words)} holds {large[1]} in row {large[0]}, which a number"
+                    f"The {column.words} holds {large[1]} in row {large[0]}, which a number"
                     " with a fraction would round: compute with whole numbers (sum, //), or pass it"
                     " as CAST(… AS DECIMAL(38, 4))."
                 )
@@ -205,16 +209,13 @@ class Originals:
                 )
         between = needs_moments(calls)
         for name in self.mixed:
-            listed = [(time, each) for each in self._group(name) for time in self._times[each]]
-            found = disordered(time for time, _ in listed)
+            owners = {id(time): each for each in self._group(name) for time in self._times[each]}
+            listed = [time for each in self._group(name) for time in self._times[each]]
+            found = disordered(listed)
             if found is None and between:
-                first, other = (
-                    listed[0][0],
-                    next(time for time, _ in listed if time.offset != listed[0][0].offset),
-                )
-                found = first, other
+                first = listed[0]
+                found = first, next(time for time in listed if time.offset != first.offset)
             if found:
-                owners = {id(time): each for time, each in listed}
                 places = " and ".join(self._place(owners[id(time)], time) for time in found)
                 raise SqlFault(
                     f"Times of different zones are compared both by moment and by day or hour:"
@@ -231,16 +232,13 @@ class Originals:
         if column is None or not _REWRITTEN & set(map(_kind, parts_of(column))):
             return None
         of = [name for name in self._columns if sources is None or name in sources]
-        odd = _Odd()
-        for name in of:
-            odd.take(self._columns[name])
-        times = _Times([time for name in of for time in self._times.get(name, ())])
-        return _writer(column, odd, times)
+        times = [time for name in of for time in self._times.get(name, ())]
+        return _writer(column, _odd_numbers(self._columns[name] for name in of), times)
 
     @property
     def are_plain(self) -> bool:
         """Whether no time and no number of a result can differ from how the tables write it."""
-        return not self._times and not any(_Odd.of(each) for each in self._columns.values())
+        return not self._times and not _odd_numbers(self._columns.values())
 
 
 def roundings(calls: Iterable[Call]) -> Counter[Call]:
@@ -255,99 +253,63 @@ def _large_of(column: Column, most: int = MOST_IN_DOUBLE) -> tuple[int, float] |
     return next((each for each in found if abs(each[1]) > most), None)
 
 
-class _Odd:
-    """Numbers that a type holds which writes them otherwise: 1 as 1.0, or 1.0 as 1."""
+def _odd_numbers(columns: Iterable[Column]) -> dict[tuple[bool, float], float]:
+    """Return the numbers that a type holds which writes them otherwise: 1 as 1.0, or 1.0 as 1.
 
-    def __init__(self) -> None:
-        self.whole: dict[float, float] = {}
-        self.fractions: dict[float, float] = {}
+    The key is whether that type is one of integers, and the number as it comes from there.
+    """
+    odd: dict[tuple[bool, float], float] = {}
 
-    @classmethod
-    def of(cls, column: Column) -> bool:
-        """Return whether a column has such numbers."""
-        odd = cls()
-        odd.take(column)
-        return bool(odd.whole or odd.fractions)
+    def take(part: Scalar | DecimalOf, values: list[Json]) -> ColumnType:
+        whole = {v for v in values if type(v) is int}
+        floats = {v for v in values if isinstance(v, float)}
+        if part in _INTEGERS:
+            odd.update(((True, v), v) for v in floats - whole)
+        elif part is Scalar.NUMBER or isinstance(part, DecimalOf):
+            odd.update(((False, v), v) for v in whole)
+        if isinstance(part, DecimalOf):  # large ones come as integers
+            large = (v for v in floats if abs(v) > MOST_IN_DOUBLE)
+            odd.update(((False, int(Decimal(repr(v)))), v) for v in large)
+        return part
 
-    def take(self, column: Column) -> None:
-        """Add the numbers of a column."""
+    for column in columns:
         for each in column.readings[:1]:
-            self._add(each, column.values)
-
-    def _add(self, column: ColumnType, values: Iterable[Json]) -> None:
-        match column:
-            case Scalar.NUMBER | DecimalOf():
-                self.whole.update((v, v) for v in values if type(v) is int)
-                if isinstance(column, DecimalOf):  # large ones come as integers
-                    self.whole.update(
-                        (int(Decimal(repr(v))), v)
-                        for v in values
-                        if isinstance(v, float) and abs(v) > MOST_IN_DOUBLE
-                    )
-            case Scalar.INTEGER | Scalar.HUGE:
-                listed = list(values)
-                floats = {v for v in listed if isinstance(v, float)}
-                whole = {v for v in listed if type(v) is int} if floats else ()
-                self.fractions.update((v, v) for v in floats if v not in whole)
-            case Scalar():
-                return
-            case ListOf(item):
-                self._add(item, [v for each in values if isinstance(each, list) for v in each])
-            case MapOf(part):
-                objects = [each for each in values if isinstance(each, dict)]
-                self._add(part, [v for each in objects for v in each.values()])
-            case StructOf(fields):
-                objects = [each for each in values if isinstance(each, dict)]
-                for name, each in fields:
-                    self._add(each, [value.get(name) for value in objects])
-
-
-class _Times:
-    """The texts of times, by what the database says of them."""
-
-    def __init__(self, listed: list[Moment]) -> None:
-        self._clocks: dict[str, set[str]] = {}
-        self._instants: dict[str, set[str]] = {}
-        for time in listed:
-            self._clocks.setdefault(time.clock.isoformat(), set()).add(time.text)
-            self._instants.setdefault(f"{time.instant.isoformat()}Z", set()).add(time.text)
-        suffixes = {time.suffix for time in listed}
-        self._suffix = suffixes.pop() if len(suffixes) == 1 else ""
-
-    def written(self, text: str, *, is_moment: bool) -> str:
-        """Return the time `text` of the database as the tables write it.
-
-        A time that no table holds was computed; it states the zone that all times state that it is
-        made of, or none.
-
-        Raises:
-            SqlFault: the tables write it in several ways.
-        """
-        found = (self._instants if is_moment else self._clocks).get(text)
-        if found is None:
-            return text if is_moment else text + self._suffix
-        if len(found) > 1:
-            ways = " and ".join(map(repr, sorted(found)[:2]))
-            raise SqlFault(f"One time of the result is written in several ways: {ways}. {_AS_TEXT}")
-        return next(iter(found))
+            refined(each, column.values, take)
+    return odd
 
 
 def _kind(column: ColumnType) -> ColumnType | type[DecimalOf]:
     return DecimalOf if isinstance(column, DecimalOf) else column
 
 
-def _writer(column: ColumnType, odd: _Odd, times: _Times) -> Callable[[Json], Json]:
-    """Return what writes a value of the type `column`."""
+def _writer(
+    column: ColumnType, odd: Mapping[tuple[bool, float], float], times: Sequence[Moment]
+) -> Callable[[Json], Json]:
+    """Return what writes a value of the type `column` as the tables write it."""
+    texts: dict[str, set[str]] = {}
+    for time in times:
+        for text in (time.clock.isoformat(), f"{time.instant.isoformat()}Z"):
+            texts.setdefault(text, set()).add(time.text)
+    suffixes = {time.suffix for time in times}
+    suffix = suffixes.pop() if len(suffixes) == 1 else ""
+
+    def written(value: Json) -> Json:
+        # a time that no table holds was computed; it states the zone of those it is made of
+        if not isinstance(value, str):
+            return value
+        found = texts.get(value, {value if value.endswith("Z") else value + suffix})
+        if len(found) > 1:
+            ways = " and ".join(map(repr, sorted(found)[:2]))
+            raise SqlFault(f"One time of the result is written in several ways: {ways}. {_AS_TEXT}")
+        return next(iter(found))
 
     def writer(part: Scalar | DecimalOf) -> Callable[[Json], Json]:
         if part in _TIMES:
-            is_moment = part is Scalar.INSTANT
-            return lambda v: times.written(v, is_moment=is_moment) if isinstance(v, str) else v
+            return written
         if _kind(part) not in _REWRITTEN:
             return lambda value: value
-        is_whole = part in (Scalar.INTEGER, Scalar.HUGE)
-        numbers_: Mapping[float, float] = odd.fractions if is_whole else odd.whole
-        return lambda v: numbers_.get(v, v) if isinstance(v, int | float) else v
+        whole = part in _INTEGERS
+        return lambda v: odd.get((whole, v), v) if isinstance(v, int | float) else v
 
     return converter(column, writer)
 
@@ -356,15 +318,7 @@ def _with(
     column: ColumnType, old: Collection[ColumnType | type[DecimalOf]], new: Scalar
 ) -> ColumnType:
     """Return `column` with `new` in place of each part without parts that is one of `old`."""
-    match column:
-        case ListOf(item):
-            return ListOf(_with(item, old, new))
-        case MapOf(value):
-            return MapOf(_with(value, old, new))
-        case StructOf(fields, is_partial):
-            return StructOf(tuple((n, _with(each, old, new)) for n, each in fields), is_partial)
-        case _:
-            return new if _kind(column) in old else column
+    return refined(column, (), lambda part, _: new if _kind(part) in old else part)
 
 
 def _require_numbers(column: Column) -> None:
@@ -375,7 +329,7 @@ def _require_numbers(column: Column) -> None:
     """
     if (large := _large_of(column, 2**127 - 1)) is not None:
         raise SqlFault(
-            f"{_sentence(column.words)} holds {shown(large[1])} in row {large[0]}, which is beyond"
+            f"The {column.words} holds {shown(large[1])} in row {large[0]}, which is beyond"
             " 128 bits: it can be passed on, but not be compared or computed with."
         )
     if column.readings and column.readings[0] is Scalar.JSON:
@@ -383,7 +337,7 @@ def _require_numbers(column: Column) -> None:
         part = next(((r, v) for r, v in numbers(column.values) if isinstance(v, float)), None)
         if whole and part and all(type(v) in (int, float, type(None)) for v in column.values):
             raise SqlFault(
-                f"{_sentence(column.words)} holds {whole[1]} in row {whole[0]} and {part[1]} in row"
+                f"The {column.words} holds {whole[1]} in row {whole[0]} and {part[1]} in row"
                 f" {part[0]}, which together need more than 38 digits."
             )
 
@@ -403,10 +357,6 @@ def _require_times(column: Column) -> None:
         return
     row, text = odd
     raise SqlFault(
-        f"{_sentence(column.words)} holds {shown(text)} in row {row}, a time that cannot be"
+        f"The {column.words} holds {shown(text)} in row {row}, a time that cannot be"
         f" computed with exactly. {_AS_TEXT}"
     )
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -52,17 +52,13 @@ class Process:
             raise SqlFault(
                 f"SQL runs in a process of its own, which cannot start: {error}."
             ) from error
+        self.pid = self._process.pid
         PROCESSES.add(self)
         try:
             self._send(json.dumps([os.path.abspath(each) for each in sys.path]))
         except BaseException:
             self.kill()
             raise
-
-    @property
-    def pid(self) -> int:
-        """Its number."""
-        return self._process.pid
 
     @property
     def is_ours(self) -> bool:
@@ -92,13 +88,10 @@ class Process:
                 return value
             case ["result", str(text)]:
                 raise SqlFault(text)
-            case ["error", str(text)] if _NO_MEMORY.search(text):
-                self.kill()  # what it holds now is not known
-                raise Exhausted(self.memory_mb)
-            case ["error", str(text)]:
+            case ["error", str(text)] if not _NO_MEMORY.search(text):
                 raise read_fault(text)
             case _:
-                self.kill()
+                self.kill()  # what it holds now is not known
                 raise Exhausted(self.memory_mb)
 
     def kill(self) -> None:

@@ -16,6 +16,15 @@ Paths: TypeAlias = frozenset[Path]
 NOTHING: Final[Paths] = frozenset()
 
 
+def union(parts: Iterable[Paths]) -> Paths:
+    return NOTHING.union(*parts)
+
+
+def merged(lineages: Iterable[Lineage]) -> Lineage:
+    listed = list(lineages)
+    return Lineage(union(each.values for each in listed), union(each.picks for each in listed))
+
+
 class Item(Struct, frozen=True):
     """A column of a relation; a column without a name has one of the database's making."""
 
@@ -83,6 +92,11 @@ class Scope(Struct, frozen=True):
     aliases: Mapping[str, Read] = field(default_factory=dict[str, "Read"])
     outer: Scope | None = None
     loose: frozenset[str] = frozenset()
+    ctes: Mapping[str, Relation] = field(default_factory=dict[str, Relation])
+
+    def within(self, relations: tuple[Relation, ...]) -> Scope:
+        """Return the scope of a query inside this one, over `relations`."""
+        return Scope(relations, outer=self, ctes=self.ctes)
 
 
 class Read(Struct, frozen=True):
@@ -116,8 +130,8 @@ class Read(Struct, frozen=True):
 def read_all(reads: Iterable[Read]) -> Read:
     listed = list(reads)
     return Read(
-        NOTHING.union(*(each.paths for each in listed)),
-        NOTHING.union(*(each.picks for each in listed)),
+        union(each.paths for each in listed),
+        union(each.picks for each in listed),
         any(each.over_rows for each in listed),
         any(each.no_columns for each in listed),
     )
@@ -155,14 +169,6 @@ def renamed(relation: Relation, alias: str, names: list[str]) -> Relation:
         *relation.items[len(names) :],
     )
     return replace(relation, alias=alias, items=items)
-
-
-def merged(lineages: Iterable[Lineage]) -> Lineage:
-    listed = list(lineages)
-    return Lineage(
-        NOTHING.union(*(each.values for each in listed)),
-        NOTHING.union(*(each.picks for each in listed)),
-    )
 
 
 class Couplings:

@@ -14,17 +14,20 @@ from typing import Final
 from msgspec import Struct, field
 
 from toolplan.diagnostics import did_you_mean, near
-from toolplan.path import Json
 from toolplan_sql._functions import Functions
 from toolplan_sql._tree import (
     Node,
     arguments_of,
     column_names,
     computed_names,
+    list_at,
     literal_of,
+    node_at,
+    nodes_at,
     nodes_of,
     string_of,
     text_of,
+    texts_at,
 )
 from toolplan_sql._values import Use
 
@@ -41,6 +44,7 @@ _NODES_IN_WORDS: Final[Mapping[str, str]] = {
     "DELETE_QUERY_NODE": "DELETE",
     "MERGE_QUERY_NODE": "MERGE",
 }
+_TABLE_FUNCTION: Final = "TABLE_FUNCTION"
 _TABLE_FUNCTIONS: Final = frozenset({"entries", "unnest", "range", "generate_series"})
 _CLOCK: Final = frozenset({
     "ago", "current_date", "current_localtime", "current_localtimestamp", "current_time",
@@ -153,7 +157,7 @@ class Statement(Struct, frozen=True):
 
 def examine(
     text: str,
-    tree: Json,
+    tree: Node,
     tables: Collection[str] | None,
     columns: Collection[str],
     functions: Functions,
@@ -203,11 +207,7 @@ def examine(
 
 
 def _cte_names(node: Node) -> Iterator[str]:
-    entries = node.get("map")
-    if isinstance(entries, list):
-        for entry in entries:
-            if isinstance(entry, dict):
-                yield text_of(entry, "key")
+    yield from (text_of(entry, "key") for entry in nodes_at(node, "map"))
     if node.get("type") == "RECURSIVE_CTE_NODE":
         yield text_of(node, "cte_name")
 
@@ -235,11 +235,7 @@ def no_table(name: str, tables: Collection[str]) -> str:
 
 
 def _function_problems(nodes: list[Node], functions: Functions) -> Iterator[str]:
-    of_tables = [
-        inner
-        for node in nodes
-        if node.get("type") == "TABLE_FUNCTION" and isinstance(inner := node.get("function"), dict)
-    ]
+    of_tables = [node_at(node, "function") for node in nodes if node.get("type") == _TABLE_FUNCTION]
     for node in of_tables:
         name = text_of(node, "function_name").casefold()
         if name not in _TABLE_FUNCTIONS:
@@ -269,7 +265,7 @@ def _function_problem(node: Node, functions: Functions) -> str | None:
     return f"There is no function {name!r}." + (f" {hint}" if hint else "")
 
 
-def _percentile_problem(name: str, arguments: list[Json]) -> str | None:
+def _percentile_problem(name: str, arguments: list[Node]) -> str | None:
     if name in _OF_LISTS and len(arguments) > 2:
         name = (string_of(arguments[1]) or "").casefold()
     if name not in _PERCENTILES or not arguments:
@@ -280,12 +276,10 @@ def _percentile_problem(name: str, arguments: list[Json]) -> str | None:
     return f"{name!r} needs its share as a number from 0 to 1: 0.95 for the 95th percentile."
 
 
-def _numbers(expression: Json) -> list[float] | None:
+def _numbers(expression: Node) -> list[float] | None:
     """Return the number that an expression of literals says, or those of a list; else None."""
-    if not isinstance(expression, dict):
-        return None
-    if isinstance(child := expression.get("child"), dict) and expression.get("class") == "CAST":
-        return _numbers(child)
+    if expression.get("class") == "CAST":
+        return _numbers(node_at(expression, "child"))
     if expression.get("class") == "CONSTANT":
         try:
             return [float(literal_of(expression) or "")]
@@ -309,9 +303,9 @@ def _clock_columns(nodes: list[Node], text: str) -> Iterator[tuple[str, bool]]:
     """Yield the columns that, without such a column, would be the clock, and whether quoted."""
     written = text.encode()
     for node in nodes:
-        names = node.get("column_names")
-        if node.get("class") == "COLUMN_REF" and isinstance(names, list) and len(names) == 1:
-            name = str(names[0]).casefold()
+        names = texts_at(node, "column_names")
+        if node.get("class") == "COLUMN_REF" and len(names) == 1:
+            name = names[0].casefold()
             start = node.get("query_location")
             if name in CLOCK_WORDS:
                 yield name, isinstance(start, int) and written[start : start + 1] == b'"'
@@ -336,31 +330,24 @@ def _use(nodes: list[Node], own: set[str]) -> Use:
 
 
 def _reads_field(node: Node, tables: set[str]) -> bool:
-    names = node.get("column_names")
-    if node.get("class") == "COLUMN_REF" and isinstance(names, list):
-        return len(names) > (2 if str(names[0]).casefold() in tables else 1)
+    names = texts_at(node, "column_names")
+    if node.get("class") == "COLUMN_REF" and names:
+        return len(names) > (2 if names[0].casefold() in tables else 1)
     if text_of(node, "function_name").casefold() in _EXTRACTS:
         return True
-    children = node.get("children")
-    return (
-        node.get("type") in ("STRUCT_EXTRACT", "ARRAY_EXTRACT")
-        and isinstance(children, list)
-        and string_of(children[-1]) is not None
-    )
+    is_extract = node.get("type") in ("STRUCT_EXTRACT", "ARRAY_EXTRACT")
+    children = nodes_at(node, "children")
+    return is_extract and bool(children) and string_of(children[-1]) is not None
 
 
-def _counts(tree: Json) -> tuple[frozenset[int], int | None]:
-    root = tree.get("node") if isinstance(tree, dict) else None
-    if not isinstance(root, dict) or root.get("type") != "SELECT_NODE":
-        return frozenset(), None
-    selected = root.get("select_list")
-    if not isinstance(selected, list):
-        return frozenset(), None
-    shown = [each for each in selected if isinstance(each, dict)]
+def _counts(tree: Node) -> tuple[frozenset[int], int | None]:
+    """Return which columns of the result are counts, and how many columns there are."""
+    root = node_at(tree, "node")
+    shown = nodes_at(root, "select_list")
     # `*`, `COLUMNS(…)` and `unnest` give any number of columns
-    if any(inner.get("class") == "STAR" for inner in nodes_of(selected)):
-        return frozenset(), None
-    if any(inner.get("function_name") == "unnest" for inner in shown):
+    is_open = any(each.get("class") == "STAR" for each in nodes_of(list_at(root, "select_list")))
+    is_open = is_open or any(each.get("function_name") == "unnest" for each in shown)
+    if root.get("type") != "SELECT_NODE" or is_open:
         return frozenset(), None
     counts = (
         at

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Final
 
@@ -26,7 +27,7 @@ from toolplan.threads import run_in_thread, threads_of
 from toolplan.tools import Arguments, Effects, Tool, ToolError
 from toolplan_sql._binding import Binding, bind, unreadable
 from toolplan_sql._check import SKIPPED, Check
-from toolplan_sql._database import Database, Stopwatch
+from toolplan_sql._database import Database
 from toolplan_sql._faults import MissingColumn, SqlFault, Stopped
 from toolplan_sql._functions import Call
 from toolplan_sql._lineage import StatementLineage
@@ -97,14 +98,9 @@ class _SqlCall:
             self._database = database
             if self._stopped:
                 raise Stopped("The statement was stopped.")
-            with Stopwatch(database, self._limits.seconds) as watch:
+            with database.limited(self._limits.seconds):
                 try:
                     return self._run(database, self._text)
-                except Stopped as fault:
-                    if watch.ran_out:
-                        seconds = self._limits.seconds
-                        raise SqlFault(f"The statement took longer than {seconds:g} s.") from fault
-                    raise
                 finally:
                     self._database = None
 
@@ -141,9 +137,9 @@ class _SqlCall:
         result = database.run(statement, self._limits.rows)
         if not originals.are_plain:
             for column in binding.result:
-                write = originals.writer(column.type, lineage.sources(column.name))
-                for row in result if write else ():
-                    row[column.name] = write(row[column.name]) if write else None
+                if write := originals.writer(column.type, lineage.sources(column.name)):
+                    for row in result:
+                        row[column.name] = write(row[column.name])
         found: dict[str, Json] = {"data": list[Json](result), "count": len(result)}
         if counts := skipped(self._tables):
             found["skipped"] = counts
@@ -154,17 +150,20 @@ def _bound(
     database: Database, statement: Statement, read: Mapping[str, _Rows], originals: Originals
 ) -> Binding:
     """Bind `statement`: with times as clocks show them, or as moments where that is exact."""
-    mixed, zoned = originals.mixed, originals.zoned
-    if mixed:
-        binding = bind(database, statement, _tables(read, originals.readings(mixed)))
+
+    def bound(as_moments: frozenset[Name]) -> Binding:
+        return bind(database, statement, _tables(read, originals.readings(as_moments)))
+
+    if originals.mixed:
+        binding = bound(originals.mixed)
         if not needs_clocks(binding.calls):
             return binding
-    binding = bind(database, statement, _tables(read, originals.readings(frozenset())))
+    binding = bound(frozenset())
     try:
         originals.require_clocks(binding.calls)
     except SqlFault:
-        moments = bind(database, statement, _tables(read, originals.readings(zoned)))
-        if not zoned or needs_clocks(moments.calls):
+        moments = bound(originals.zoned)
+        if not originals.zoned or needs_clocks(moments.calls):
             raise
         return moments
     return binding
@@ -181,21 +180,12 @@ def _require_exact(
     doubles = originals.as_doubles(binding.tables) if roundings(binding.calls) else None
     if doubles is None:
         return
-    others: tuple[Call, ...]
-    try:
-        others = bind(database, statement, _of_types(doubles)).calls
-    except SqlFault:  # a function that takes integers only
-        others = ()
+    others: tuple[Call, ...] = ()
+    with suppress(SqlFault):  # a function that takes integers only
+        others = bind(database, statement, doubles).calls
     for name, columns in binding.tables.items():
         database.create(name, columns)
     originals.require_exact(binding.calls, others)
-
-
-def _of_types(tables: Mapping[str, Mapping[str, ColumnType]]) -> dict[str, Table]:
-    return {
-        name: Table({key: (each,) for key, each in columns.items()})
-        for name, columns in tables.items()
-    }
 
 
 def _tables(

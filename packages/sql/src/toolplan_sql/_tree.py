@@ -36,55 +36,57 @@ def text_of(node: Node, key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def dict_of(value: Json) -> Node:
-    """Return `value`, empty where it is no object."""
-    return value if isinstance(value, dict) else {}
+def node_at(node: Node, *keys: str) -> Node:
+    """Return the object at a path of keys, empty where there is none."""
+    for key in keys:
+        inner = node.get(key)
+        node = inner if isinstance(inner, dict) else {}
+    return node
 
 
-def dicts_of(value: Json) -> list[Node]:
+def list_at(node: Node, key: str) -> list[Json]:
+    """Return a field that is a list; empty where it is not."""
+    value = node.get(key)
+    return value if isinstance(value, list) else []
+
+
+def nodes_at(node: Node, key: str) -> list[Node]:
     """Return the objects of a list."""
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    return [each for each in list_at(node, key) if isinstance(each, dict)]
 
 
-def texts_of(value: Json) -> list[str]:
+def texts_at(node: Node, key: str) -> list[str]:
     """Return a list as texts."""
-    return [str(each) for each in value] if isinstance(value, list) else []
+    return list(map(str, list_at(node, key)))
 
 
-def arguments_of(node: Node) -> list[Json]:
+def arguments_of(node: Node) -> list[Node]:
     """Return the arguments of a function."""
-    listed = node.get("arguments")
-    if not isinstance(listed, list):
-        return []
-    return [each.get("expression") if isinstance(each, dict) else None for each in listed]
+    return [node_at(each, "expression") for each in nodes_at(node, "arguments")]
 
 
-def literal_of(expression: Json) -> str | None:
+def literal_of(expression: Node) -> str | None:
     """Return the text of a literal, None where it is none."""
-    if not isinstance(expression, dict) or expression.get("class") != "CONSTANT":
-        return None
-    literal = expression.get("literal")
-    return text_of(literal, "text") if isinstance(literal, dict) else None
+    literal = node_at(expression, "literal")
+    return text_of(literal, "text") if expression.get("class") == "CONSTANT" and literal else None
 
 
-def integer_of(expression: Json) -> int | None:
+def integer_of(expression: Node) -> int | None:
     """Return the number that a literal of up to nine digits says, or None."""
     text = literal_of(expression)
     return int(text) if text is not None and re.fullmatch(r"[0-9]{1,9}", text) else None
 
 
-def string_of(expression: Json) -> str | None:
+def string_of(expression: Node) -> str | None:
     """Return the text of a literal that is a text, or None."""
-    literal = expression.get("literal") if isinstance(expression, dict) else None
-    is_text = isinstance(literal, dict) and literal.get("kind") == "STRING"
+    is_text = node_at(expression, "literal").get("kind") == "STRING"
     return literal_of(expression) if is_text else None
 
 
-def operands_of(node: Node) -> list[Json]:
+def operands_of(node: Node) -> list[Node]:
     """Return the operands of an expression."""
-    found = [node.get(key) for key in ("left", "right", "input", "lower", "upper", "child")]
-    children = node.get("children")
-    return [*found, *(children if isinstance(children, list) else ()), *arguments_of(node)]
+    found = (node_at(node, key) for key in ("left", "right", "input", "lower", "upper", "child"))
+    return [*filter(None, found), *nodes_at(node, "children"), *arguments_of(node)]
 
 
 def is_comparison(node: Node) -> bool:
@@ -101,39 +103,30 @@ def column_names(nodes: list[Node], aliases: Mapping[str, str]) -> frozenset[str
             return None
         if node.get("type") == "JOIN" and node.get("ref_type") == "NATURAL":
             return None
-        if isinstance(using := node.get("using_columns"), list):
-            names.update(str(name).casefold() for name in using)
-        if node.get("class") == "FUNCTION":
-            names.update(_called_on(node))
-        if isinstance(listed := node.get("column_names"), list):
-            named = [str(name).casefold() for name in listed]
-            if len(named) == 1 and named[0] in aliases:
-                return None  # a whole row
-            names.update(named)
+        names.update(name.casefold() for name in texts_at(node, "using_columns"))
+        if node.get("class") == "FUNCTION":  # `carrier` of `carrier.upper()`
+            called_on = texts_at(node_at(node, "qualified_name"), "path")[:-1]
+            names.update(name.casefold() for name in called_on)
+        named = [name.casefold() for name in texts_at(node, "column_names")]
+        if len(named) == 1 and named[0] in aliases:
+            return None  # a whole row
+        names.update(named)
     return frozenset(names)
 
 
-def _called_on(node: Node) -> Iterator[str]:
-    """Yield the names in front of a function's: `carrier` of `carrier.upper()`."""
-    qualified = node.get("qualified_name")
-    path = qualified.get("path") if isinstance(qualified, dict) else None
-    for name in path[:-1] if isinstance(path, list) else ():
-        yield str(name).casefold()
-
-
 def computed_names(
-    tree: Json, aliases: Mapping[str, str], *, by_clock: bool
+    tree: Node, aliases: Mapping[str, str], *, by_clock: bool
 ) -> frozenset[str] | None:
     """Return the names of columns that stand elsewhere than alone in the list of the one SELECT.
 
     Without `by_clock`, those do not count that are only asked for their day or hour, or compared
     with literals.
     """
-    root = tree.get("node") if isinstance(tree, dict) else None
-    selected = root.get("select_list") if isinstance(root, dict) else None
-    if not isinstance(root, dict) or not isinstance(selected, list):
+    root = node_at(tree, "node")
+    if "select_list" not in root:
         return None
-    alone = [each for each in selected if isinstance(each, dict) and _is_alone(each, aliases)]
+    selected = nodes_at(root, "select_list")
+    alone = [each for each in selected if _is_alone(each, aliases)]
     rest = {key: value for key, value in root.items() if key != "select_list"}
     pending: list[Json] = [rest, *(each for each in selected if each not in alone)]
     nodes: list[Node] = []
@@ -152,21 +145,16 @@ def computed_names(
     together = root.get("aggregate_handling") not in (None, "STANDARD_HANDLING") or any(
         each.get("type") == "DISTINCT_MODIFIER" for each in nodes
     )
-    orders = [each.get("expression") for each in nodes if "null_order" in each]
-    groups = root.get("group_expressions")
-    placed = [*orders, *(groups if isinstance(groups, list) else ())]
-    at = {integer_of(each) for each in placed} - {None}
-    starred = any(each.get("class") == "STAR" for each in alone)
-    if starred and (together or at):
+    orders = [node_at(each, "expression") for each in nodes if "null_order" in each]
+    at = {integer_of(each) for each in (*orders, *nodes_at(root, "group_expressions"))} - {None}
+    if (together or at) and any(each.get("class") == "STAR" for each in alone):
         return None
-    added = (
-        str(listed[-1]).casefold()
+    return names.union(
+        texts_at(each, "column_names")[-1].casefold()
         for place, each in enumerate(selected, 1)
-        if isinstance(each, dict) and each in alone
-        if isinstance(listed := each.get("column_names"), list)
+        if each in alone and each.get("class") == "COLUMN_REF"
         if together or place in at or text_of(each, "alias").casefold() in names
     )
-    return names.union(added)
 
 
 def _is_alone(item: Node, aliases: Mapping[str, str]) -> bool:
@@ -182,22 +170,21 @@ def _is_alone(item: Node, aliases: Mapping[str, str]) -> bool:
             return False
 
 
-def _asked_by_clock(node: Node) -> list[Json]:
+def _asked_by_clock(node: Node) -> list[Node]:
     """Return the columns that `node` asks for their day or hour, or compares with literals."""
     operands = operands_of(node)
-    columns = [
-        each for each in operands if isinstance(each, dict) and each.get("class") == "COLUMN_REF"
-    ]
+    columns = [each for each in operands if each.get("class") == "COLUMN_REF"]
     if node.get("class") == "CAST":
-        to = node.get("type_expr")
-        is_day = isinstance(to, dict) and text_of(to, "type_name").casefold() == "date"
-        return list[Json](columns) if is_day else []
-    if node.get("class") == "FUNCTION":
-        return (
-            list[Json](columns) if text_of(node, "function_name").casefold() in _CLOCK_PARTS else []
+        is_asked = text_of(node_at(node, "type_expr"), "type_name").casefold() == "date"
+    elif node.get("class") == "FUNCTION":
+        is_asked = text_of(node, "function_name").casefold() in _CLOCK_PARTS
+    else:
+        others: list[Json] = [each for each in operands if each not in columns]
+        is_asked = (
+            is_comparison(node)
+            and len(columns) == 1
+            and not any(
+                each.get("class") in ("COLUMN_REF", "SUBQUERY") for each in nodes_of(others)
+            )
         )
-    if not is_comparison(node) or len(columns) != 1:
-        return []
-    others = [each for each in operands if each not in columns]
-    has_more = any(each.get("class") in ("COLUMN_REF", "SUBQUERY") for each in nodes_of(others))
-    return [] if has_more else list[Json](columns)
+    return columns if is_asked else []

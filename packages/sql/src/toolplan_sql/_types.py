@@ -71,13 +71,13 @@ class SqlLimits(Struct, frozen=True):
     memory_mb: int = 512
 
 
-class ListOf(Struct, frozen=True):
+class ListOf(Struct, frozen=True, array_like=True, tag="list"):
     """A list whose elements have one type."""
 
     item: ColumnType
 
 
-class StructOf(Struct, frozen=True):
+class StructOf(Struct, frozen=True, array_like=True, tag="struct"):
     """An object with declared fields, in order.
 
     `is_partial`: some objects lack some of them, which each object then keeps in a hidden field.
@@ -87,13 +87,13 @@ class StructOf(Struct, frozen=True):
     is_partial: bool = False
 
 
-class MapOf(Struct, frozen=True):
+class MapOf(Struct, frozen=True, array_like=True, tag="map"):
     """An object whose keys are data, and whose values have one type."""
 
     value: ColumnType
 
 
-class DecimalOf(Struct, frozen=True):
+class DecimalOf(Struct, frozen=True, array_like=True, tag="decimal"):
     """Numbers of 38 digits, `scale` of them behind the point."""
 
     scale: int
@@ -368,6 +368,35 @@ def parts_of(column: ColumnType) -> Iterator[ColumnType]:
         case StructOf(fields):
             for _, each in fields:
                 yield from parts_of(each)
+
+
+def refined(
+    column: ColumnType,
+    values: Iterable[Json],
+    leaf: Callable[[Scalar | DecimalOf, list[Json]], ColumnType],
+) -> ColumnType:
+    """Return `column` with what `leaf` gives for each type without parts, and what it holds.
+
+    Structs are partial of which some of `values` lack fields; nulls are not passed on.
+    """
+    seen: list[Json] = [value for value in values if value is not None]
+    match column:
+        case Scalar() | DecimalOf():
+            return leaf(column, seen)
+        case ListOf(item):
+            inner = [v for each in seen if isinstance(each, list) for v in each]
+            return ListOf(refined(item, inner, leaf))
+        case MapOf(value):
+            inner = [v for each in seen if isinstance(each, dict) for v in each.values()]
+            return MapOf(refined(value, inner, leaf))
+        case StructOf(fields, is_partial):
+            objects = [each for each in seen if isinstance(each, dict)]
+            parts = tuple(
+                (name, refined(each, [value.get(name) for value in objects], leaf))
+                for name, each in fields
+            )
+            lacking = any(len(value) < len(fields) for value in objects)
+            return StructOf(parts, is_partial or lacking)
 
 
 def converter(

@@ -28,6 +28,7 @@ from toolplan_sql._types import (
     converter,
     is_partial,
     parts_of,
+    refined,
 )
 
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
@@ -254,29 +255,15 @@ def marked(column: ColumnType, values: Iterable[Json]) -> ColumnType:
 
     Structs are partial of which some values lack fields, and numbers have the type that holds them.
     """
-    seen = [value for value in values if value is not None]
-    match column:
-        case Scalar.INTEGER | Scalar.NUMBER:
-            held = [value for value in seen if isinstance(value, int | float)]
-            whole = column is Scalar.INTEGER
-            found = number_type(map(int, held) if whole else held) or Scalar.JSON
-            return found if seen else column
-        case Scalar() | DecimalOf():
-            return column
-        case ListOf(item):
-            return ListOf(
-                marked(item, [v for each in seen if isinstance(each, list) for v in each])
-            )
-        case MapOf(value):
-            inner = [v for each in seen if isinstance(each, dict) for v in each.values()]
-            return MapOf(marked(value, inner))
-        case StructOf(fields):
-            objects = [each for each in seen if isinstance(each, dict)]
-            parts = tuple(
-                (name, marked(each, [value.get(name) for value in objects]))
-                for name, each in fields
-            )
-            return StructOf(parts, any(len(value) < len(fields) for value in objects))
+
+    def held(part: Scalar | DecimalOf, seen: list[Json]) -> ColumnType:
+        if part not in (Scalar.INTEGER, Scalar.NUMBER) or not seen:
+            return part
+        numeric = [value for value in seen if isinstance(value, int | float)]
+        whole = part is Scalar.INTEGER
+        return number_type(map(int, numeric) if whole else numeric) or Scalar.JSON
+
+    return refined(column, values, held)
 
 
 def _is_date(text: str) -> bool:
