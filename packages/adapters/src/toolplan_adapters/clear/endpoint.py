@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from functools import partial
 from typing import Final, Protocol, TypeAlias, cast, runtime_checkable
 
 from msgspec import Struct
 
 from toolplan.providers import Ended, Model, ModelError, ModelRequest, Piece, Text, Usage
-from toolplan.threads import run_in_thread, threads_of
+from toolplan_adapters._calls import call_user
 
 Sleep: TypeAlias = Callable[[float], Awaitable[object]]
 
@@ -63,7 +61,7 @@ class ProviderModel(Struct, frozen=True):
         tries = min(self.tries, request.most_calls or self.tries)
         for made in range(1, tries + 1):
             try:
-                reply = await _generated(self.provider, asked)
+                reply = await call_user(self.provider.generate, asked)
             except ModelError:
                 raise
             except Exception as error:  # a provider may raise anything; its text may hold a key
@@ -93,14 +91,6 @@ def as_model(provider: object, tries: int, sleep: Sleep) -> Model:
         return cast("Model", provider)
     kind = type(provider).__name__
     raise TypeError(f"A planner needs a model, or an object with 'generate', not a {kind}.")
-
-
-async def _generated(provider: Provider, request: dict[str, object]) -> object:
-    """Return the reply of `provider`; what blocks runs in a thread, so it can be given up."""
-    if inspect.iscoroutinefunction(provider.generate):
-        return await provider.generate(request)
-    reply = await run_in_thread(partial(provider.generate, request), threads_of("clear"))
-    return await reply if inspect.isawaitable(reply) else reply
 
 
 def _content(reply: object) -> str:
