@@ -55,6 +55,15 @@ async def test_progress_is_reported_stage_by_stage() -> None:
     assert len({each.request_id for each in reported}) == 1
 
 
+async def test_a_listener_that_fails_is_not_called_any_more_and_harms_nothing() -> None:
+    def listen(_: Progress) -> None:
+        raise ZeroDivisionError
+
+    response = await orchestrator(Provider(CONTAMINATED)).handle_query(QUERY, on_progress=listen)
+    assert response.status == "answered"
+    assert response.metadata.degraded == ("Progress reports stopped: ZeroDivisionError.",)
+
+
 async def test_without_the_model_the_offline_planner_plans_and_the_response_says_so() -> None:
     """Degradation was promised and not there (behaviours 2.10)."""
     made = orchestrator(Provider(ConnectionError("key sk-secret")))
@@ -113,8 +122,9 @@ async def test_effects_do_not_happen_without_approval() -> None:
     assert (response.status, tools.calls) == ("approval-required", [])
     assert response.plan is not None
     assert response.digest in response.message
-    other = await made.handle_query(QUERY, approve="f" * 64)
-    assert (other.status, tools.calls) == ("approval-required", [])
+    for digest in ("f" * 64, "values"):
+        other = await made.handle_query(QUERY, approve=digest)
+        assert (other.status, tools.calls) == ("approval-required", [])
     approved = await made.handle_query(QUERY, approve=response.digest)
     assert (approved.status, len(tools.calls)) == ("answered", 1), approved.message
 

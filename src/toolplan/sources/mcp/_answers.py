@@ -33,6 +33,9 @@ LISTING: Final = "tools/list"
 UNSOUND: Final = "toolplan/unsound"
 """In place of a tool that cannot be sent on: why."""
 
+UNUSABLE: Final = -32_091
+"""The code of an answer that cannot be used; the SDK gives it no meaning."""
+
 _DEEPEST: Final = 150
 """Levels of nesting of an answer; the SDK reads no more than about 200."""
 _LONGEST_WORDS: Final = 500
@@ -113,7 +116,7 @@ def words_of(text: str) -> str:
     return clean(words, _LONGEST_WORDS)
 
 
-def failure(asked: RequestId | None, words: str, code: int = INTERNAL_ERROR) -> JSONRPCError:
+def failure(asked: RequestId | None, words: str, code: int = UNUSABLE) -> JSONRPCError:
     """Return a JSON-RPC error."""
     error = {"code": code, "message": _sendable(words)}
     return JSONRPCError.model_validate({"jsonrpc": "2.0", "id": asked, "error": error})

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from toolplan.answer import Answer, InsightFunction
 from toolplan.app.app import App
-from toolplan.approval import Approver
+from toolplan.approval import Approver, approve_digest
 from toolplan.engines import RunOptions
 from toolplan.events import (
     Event,
@@ -167,9 +167,8 @@ class Executor:
         run, answer, unfinished = None, None, CANCELLED
         try:
             async with asyncio.timeout(config.total_timeout / 1000):
-                run = await app.run(
-                    checked.plan, approve=approve or self._approval, on_event=on_event
-                )
+                approval = _approver_of(approve) if approve else self._approval
+                run = await app.run(checked.plan, approve=approval, on_event=on_event)
                 answer = run.answer
         except TimeoutError:
             unfinished = TIMED_OUT
@@ -193,6 +192,11 @@ class _NoPlanner:
         on_text: OnText | None = None,
     ) -> Proposal:
         return Refusal("An executor makes no plans.")
+
+
+def _approver_of(digest: str) -> Approver:
+    """Return what approves the plan with `digest`, once, and no other."""
+    return lambda plan: approve_digest(plan) if plan.digest == digest else None
 
 
 def _with_retries(plan: TypedPlan, tools: Toolbox, tries: int) -> TypedPlan:

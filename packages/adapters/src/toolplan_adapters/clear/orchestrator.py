@@ -121,9 +121,14 @@ class _Request(Struct):
     degraded: list[str] = field(default_factory=list[str])
 
     def report(self, stage: Stage, percent: int, message: str) -> None:
-        """Report progress, until the query ends."""
-        if self.on_progress is not None and not self.limit.expired():
+        """Report progress, until the listener fails or the query ends."""
+        if self.on_progress is None or self.limit.expired():
+            return
+        try:
             self.on_progress(Progress(self.id, stage, percent, message))
+        except Exception as error:  # a listener may raise anything, and the query continues
+            self.on_progress = None
+            self.degraded.append(f"Progress reports stopped: {type(error).__name__}.")
 
     def stop(self) -> None:
         """End it now; called in the loop's own thread."""
@@ -170,7 +175,7 @@ class Orchestrator:
         on_progress: OnProgress | None = None,
         approve: str = "",
     ) -> Response:
-        """Answer `query`; the response reports all errors.
+        """Answer `query`; the response reports what fails.
 
         Args:
             query: the question.
