@@ -68,39 +68,6 @@ def test_results_come_in_the_order_of_the_plan_with_what_was_called() -> None:
     assert tools.most_running == 2
 
 
-@pytest.mark.parametrize(
-    ("written", "resolved"),
-    [
-        ("${step[0].data.*.id}", ["S1", "S2"]),
-        ("${step[0].data[0].n}", 1),
-        ("${step[0].data[0].facility.id}", "F1"),
-        ("x ${step[0].data[1].id} y", "x S2 y"),
-        ({"in": ["${step[0].data.*.n}"]}, {"in": [[1, 2]]}),
-        ("${step[0].data}", ROWS),
-        ("$${step[0].data}", "${step[0].data}"),
-    ],
-)
-def test_there_is_one_way_to_fill_in_references(written: Json, resolved: Json) -> None:
-    """F000-16, F000-17, F000-18, C-05: where three resolvers of the original disagree."""
-    _, result = execute(
-        echo(), {"tool": "rows"}, {"tool": "echo", "params": {"x": written}, "depends_on": [0]}
-    )
-    assert result.success
-    assert result.data == {"x": resolved}
-
-
-def test_a_missing_field_fails_the_step_that_reads_it_and_says_where() -> None:
-    """C-04: no holes, and nothing is dropped silently."""
-    _, result = execute(
-        echo(),
-        {"tool": "rows"},
-        {"tool": "echo", "params": {"x": "${step[0].data.*.facility.id}"}},
-    )
-    assert result.success is False
-    assert result.error is not None
-    assert (result.error.code, "facility" in result.error.message) == ("EXECUTION_FAILED", True)
-
-
 def test_no_more_calls_at_once_than_are_set() -> None:
     """Five by default, as in the original (behaviours 2.8)."""
     assert ExecutorConfig().max_parallel_executions == 5
@@ -215,18 +182,6 @@ def test_one_call_for_each_element_gives_one_list() -> None:
     assert isinstance(listed.data, list)
     assert len(listed.data) > 1
     assert got.data == listed.data
-
-
-def test_an_empty_list_is_passed_on_and_selects_nothing() -> None:
-    """C-04: never an empty text, never all rows."""
-    server = MCPServer()
-    register_all_tools(server, demo_tools(TODAY, rows=300).values())
-    plan = plan_text(
-        {"tool": "facilities_list", "params": {"location": "Nowhere"}},
-        {"tool": "shipments_list", "params": {"facility_id": "${step[0].data.*.id}"}},
-    )
-    results = asyncio.run(Executor(server).execute(plan))
-    assert [each.data for each in results] == [[], []]
 
 
 # Tools as classes
