@@ -122,44 +122,6 @@ def test_caching_can_be_switched_off() -> None:
     assert planner.get_cache_stats()["size"] == 0
 
 
-# RunGuard on from what was said before
-
-BERLIN = json.dumps(
-    {
-        "toolplan": 1,
-        "steps": [{"id": "f", "tool": "facilities_list", "args": {"location": "Berlin"}}],
-    }
-)
-
-
-def before(**more: Json) -> Json:
-    episode: Json = {
-        "query": "Get facilities in Berlin",
-        "timestamp": "2025-10-12T05:00:00Z",
-        "plan": json.loads(BERLIN),
-    }
-    return {"episodic": [episode], "entities": ["location:Berlin"], **more}
-
-
-def test_the_same_for_another_place_is_the_plan_before_with_that_place() -> None:
-    """F000-40: no model is needed for it."""
-    provider = Provider("nonsense")
-    made = plan(agent(provider), "Show me the same for Munich", before())
-    assert [(s.tool, s.params) for s in made.steps] == [("facilities_list", {"location": "Munich"})]
-    assert provider.calls == 0
-
-
-def test_their_shipments_are_those_of_the_facilities_before() -> None:
-    """F000-40."""
-    provider = Provider("nonsense")
-    made = plan(agent(provider), "Show me their shipments", before())
-    first, second = made.steps
-    assert (first.tool, first.params) == ("facilities_list", {"location": "Berlin"})
-    assert (second.tool, second.depends_on) == ("shipments_list", (0,))
-    assert second.params == {"facility_id": "${step[0].data.*.id}"}
-    assert provider.calls == 0
-
-
 def test_a_context_without_a_plan_is_given_to_the_model() -> None:
     """F000-13, F000-39, F000-40: as in the seed, whose contexts hold no plans."""
     provider = Provider(plan_text({"tool": "facilities_list", "params": {"location": "Munich"}}))
@@ -170,47 +132,3 @@ def test_a_context_without_a_plan_is_given_to_the_model() -> None:
     made = plan(agent(provider), "Show me the same for Munich", context)
     assert made.steps[0].params == {"location": "Munich"}
     assert "Previous: Berlin facilities" in provider.prompt()
-
-
-PENDING: Json = {
-    "question": "Get facilities in Berlin",
-    "asked": "Shall it be done?",
-    "options": ["yes", "no"],
-    "unexplained": [],
-    "plans": [json.loads(BERLIN), None],
-}
-
-
-@pytest.mark.parametrize(
-    "text", ["yes", "Yes, please", "OK.", "sure, go ahead", "Yes, go ahead", "That's right"]
-)
-def test_a_yes_proposes_what_waits_for_it_without_a_model(text: str) -> None:
-    """F003-28."""
-    provider = Provider("nonsense")
-    made = plan(agent(provider), text, before(pending=PENDING))
-    assert made.steps[0].params == {"location": "Berlin"}
-    assert provider.calls == 0
-
-
-@pytest.mark.parametrize("text", ["no", "No, thanks", "never mind"])
-def test_a_no_asks_what_is_wanted_instead(text: str) -> None:
-    """F003-28."""
-    provider = Provider("nonsense")
-    with pytest.raises(ClarificationNeeded, match="What would you like instead"):
-        plan(agent(provider), text, before(pending=PENDING))
-    assert provider.calls == 0
-
-
-@pytest.mark.parametrize("text", ["yes all shipments of last week", "no shipments"])
-def test_a_yes_with_more_words_is_a_question(text: str) -> None:
-    """C-18: only short messages that say nothing else."""
-    provider = Provider(ONE_STEP)
-    plan(agent(provider), text, before())
-    assert provider.calls == 1
-
-
-def test_what_stands_alone_goes_to_the_model_whatever_was_said_before() -> None:
-    """F000-40."""
-    provider = Provider(ONE_STEP)
-    plan(agent(provider), "Get all shipments of last week", before())
-    assert provider.calls == 1

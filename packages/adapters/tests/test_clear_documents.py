@@ -13,7 +13,6 @@ from packages.adapters.tests.doubles import NOW, ONE_STEP, TODAY, Naps, Provider
 from toolplan.path import Json
 from toolplan.tools import Arguments
 from toolplan_adapters.clear import (
-    Analyzer,
     BaseTool,
     Executor,
     MCPServer,
@@ -21,7 +20,6 @@ from toolplan_adapters.clear import (
     PlannerAgent,
     PlannerError,
     SettingError,
-    Summarizer,
     ToolInfo,
     ToolResult,
     register_all_tools,
@@ -38,25 +36,14 @@ def planner(provider: Provider, tools: object = None, **settings: object) -> Pla
     )
 
 
-def test_plan_execute_analyze_summarize() -> None:
-    """Seed 000, *With Executor* and *With Orchestrator*: each takes what the stage before gave."""
-
-    async def program() -> tuple[str, str]:
-        plan = await planner(Provider(CONTAMINATED)).plan("Get contaminated shipments")
-        results = await Executor(demo_tools(TODAY, rows=60)).execute(plan)
-        assert [result.success for result in results] == [True]
-        assert len(results) == len(plan.steps)
-        analysis = Analyzer().analyze(results)
-        return analysis.summary, await Summarizer().summarize(analysis)
-
-    summary, text = asyncio.run(program())
-    assert any(char.isdigit() for char in summary)
-    assert text
-
-
-def test_results_that_stand_alone_are_counted() -> None:
-    results = [ToolResult(True, "a", [1, 2]), ToolResult(True, "b", {"x": 1})]
-    assert Analyzer().analyze(results).summary == "2 of 2 steps succeeded."
+async def test_plan_execute_analyze_summarize() -> None:
+    """Seed 000, *With Executor*: the plan is run as it was returned, and answered."""
+    plan = await planner(Provider(CONTAMINATED)).plan("Get contaminated shipments")
+    results = await Executor(demo_tools(TODAY, rows=60)).execute(plan)
+    assert [result.success for result in results] == [True]
+    assert len(results) == len(plan.steps)
+    assert results.answer is not None
+    assert any(char.isdigit() for char in results.answer.headline)
 
 
 class CustomAnalytics(BaseTool):
@@ -78,7 +65,7 @@ def test_a_registered_tool_is_planned_with_and_runs_once_its_plan_is_approved() 
     register_all_tools(server)
     server.register_tool(CustomAnalytics("http://localhost:4000/api"))
     provider = Provider(plan_text({"tool": "custom_analytics", "params": {"of": "x"}}))
-    orchestrator = Orchestrator(planner(provider, server), Executor(server), today=lambda: TODAY)
+    orchestrator = Orchestrator(planner(provider, server), Executor(server))
 
     async def program() -> None:
         asked = await orchestrator.handle_query("Run custom analytics")

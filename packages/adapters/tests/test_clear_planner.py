@@ -277,27 +277,6 @@ def test_errors_have_the_classes_and_the_words_that_callers_look_for(
         assert words in str(raised.value)
 
 
-def test_without_the_check_of_tools_the_structure_is_checked_all_the_same() -> None:
-    """F000-25, F003-14, C-11."""
-    unknown = plan_text({"tool": "nonexistent-tool", "params": {"x": 1}})
-    made = plan(Provider(unknown), validateToolAvailability=False)
-    assert made.steps[0].tool == "nonexistent-tool"
-    with pytest.raises(PlanDependencyError, match="Circular dependency"):
-        plan(Provider(CIRCLE), validateToolAvailability=False)
-    alias = plan(Provider(plan_text({"tool": "shipments"})), validateToolAvailability=False)
-    assert alias.steps[0].tool == "shipments_list"
-
-
-def test_lax_validation_gives_the_plan_with_its_problems() -> None:
-    """F003-5."""
-    text = plan_text({"tool": "shipments_list", "params": {"status": "lost"}})
-    made = plan(Provider(text), "mine", strictValidation=False)
-    assert [each.code for each in made.problems] == ["argument-value"]
-    assert made.metadata.query == "mine"
-    with pytest.raises(ToolNotFoundError):
-        plan(Provider(plan_text({"tool": "nonexistent"})), strictValidation=False)
-
-
 def test_a_question_back_is_an_error_with_the_question() -> None:
     """F000-41, F003-22."""
     reply = json.dumps({"clarification": {"question": "Which facility?", "options": ["F1", "F2"]}})
@@ -349,13 +328,6 @@ def test_the_parameters_of_a_custom_tool_are_checked() -> None:
 
 
 # What was said before
-
-
-CONTEXT: Json = {
-    "semantic": [{"text": "User previously asked about Berlin facilities", "score": 0.95}],
-    "episodic": [{"query": "Get facilities in Berlin", "timestamp": "2025-10-12T05:00:00Z"}],
-    "entities": ["location:Berlin", "facility:F1"],
-}
 
 
 def test_a_conversation_stands_in_for_a_context() -> None:

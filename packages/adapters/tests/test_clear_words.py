@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from packages.adapters.tests.doubles import TODAY, Naps, Provider, plan_text
 from toolplan.path import Json
 from toolplan.testing import Gives, Raises, ScriptedTools
 from toolplan.tools import Toolbox
-from toolplan_adapters.clear import Executor, Orchestrator, PlannerAgent, PlanStep
+from toolplan_adapters.clear import (
+    Executor,
+    MCPServer,
+    Orchestrator,
+    PlannerAgent,
+    PlanStep,
+    register_all_tools,
+)
 from toolplan_demo import demo_tools
 
 TOOLS = demo_tools(TODAY, rows=60)
 
 
-def planned(query: str, tools: Toolbox = TOOLS) -> tuple[PlanStep, ...]:
-    planner = PlannerAgent(Provider(ConnectionError()), today=lambda: TODAY, sleep=Naps())
-    orchestrator = Orchestrator(planner, Executor(tools), today=lambda: TODAY)
-    response = asyncio.run(orchestrator.handle_query(query))
+async def planned(query: str, tools: Toolbox = TOOLS) -> tuple[PlanStep, ...]:
+    server = MCPServer()
+    register_all_tools(server, tools.values())
+    planner = PlannerAgent(Provider(ConnectionError()), server, today=lambda: TODAY, sleep=Naps())
+    response = await Orchestrator(planner, Executor(server)).handle_query(query)
     assert response.plan is not None
     return response.plan.steps
 
@@ -46,29 +52,29 @@ QUERIES: list[tuple[str, list[tuple[str, Json]]]] = [
 
 
 @pytest.mark.parametrize(("query", "steps"), QUERIES)
-def test_words_lead_to_tools_and_parameters(
+async def test_words_lead_to_tools_and_parameters(
     query: str, steps: list[tuple[str, dict[str, Json]]]
 ) -> None:
     """F000-4, F000-5, F000-6, F000-7, F000-8, F000-9, F000-13, F000-19, F003-7."""
-    assert [(step.tool, step.params) for step in planned(query)] == steps
+    assert [(step.tool, step.params) for step in await planned(query)] == steps
 
 
 @pytest.mark.parametrize("query", ["Count shipments by carrier", "Number of shipments by facility"])
-def test_words_for_computing_become_a_step_that_computes(query: str) -> None:
+async def test_words_for_computing_become_a_step_that_computes(query: str) -> None:
     """F000-10, F000-37, C-12: a step of the plan, over all rows and not over the filtered."""
     sql = pytest.importorskip("toolplan_sql", reason="the extra 'sql' is not installed")
-    first, last = planned(query, TOOLS.with_tools(sql.sql_tool()))
+    first, last = await planned(query, TOOLS.with_tools(sql.sql_tool()))
     assert (first.tool, last.tool, last.depends_on) == ("shipments_list", "sql", (0,))
     assert "has_contaminants" not in first.params
     assert "GROUP BY" in str(last.params["sql"])
 
 
-def test_order_alone_is_a_dependency_too() -> None:
+async def test_order_alone_is_a_dependency_too() -> None:
     """F000-19: mandatory sequence, and going on only where the step before succeeded."""
     tools = ScriptedTools()
     tools.add("first", Raises(ValueError("no")))
     tools.add("second", Gives({"data": 1}))
     plan = plan_text({"tool": "first"}, {"tool": "second", "depends_on": [0]})
-    results = asyncio.run(Executor(tools.toolbox, {"maxRetries": 1}).execute(plan))
+    results = await Executor(tools.toolbox, {"maxRetries": 1}).execute(plan)
     assert [result.success for result in results] == [False, False]
     assert [call.tool for call in tools.calls] == ["first"]

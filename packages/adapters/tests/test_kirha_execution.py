@@ -172,25 +172,6 @@ def test_a_call_that_takes_too_long_is_given_up() -> None:
     assert result.error is not None
 
 
-def test_statuses_are_reported_as_they_change() -> None:
-    """F002-19."""
-    reported: list[tuple[str, str]] = []
-
-    def report(name: str, status: str) -> None:
-        reported.append((name, status))
-
-    made = plan(step("echo", a=1), step("broken", x="{0.a}"), step("echo", y="{1}"))
-    tools = [tool("echo", echo), tool("broken", broken)]
-    asyncio.run(made.execute(tools=tools, on_status=report))
-    assert reported == [
-        ("0", "executing"),
-        ("0", "done"),
-        ("1", "executing"),
-        ("1", "failed"),
-        ("2", "skipped"),
-    ]
-
-
 def test_steps_that_wait_for_each_other_are_skipped() -> None:
     """F002-18: unsatisfied dependencies are skipped, and nothing is called."""
     called: list[Json] = []

@@ -23,7 +23,7 @@ def test_an_adapter_offers_what_it_lists(adapter: object) -> None:
 def test_a_page_names_what_its_adapter_offers() -> None:
     for page, names in [
         (PAGES[0], ["PlannerAgent", "PlannerConfig", "BaseTool", "MCPServer", "Executor"]),
-        (PAGES[0], ["Orchestrator", "ClarificationNeeded", "PlanDependencyError", "Summarizer"]),
+        (PAGES[0], ["Orchestrator", "ClarificationNeeded", "PlanDependencyError"]),
         (PAGES[1], ["Planner", "Plan", "Tool", "is_valid_plan", "StepResult", "parse_plan"]),
     ]:
         text = (DOCS / f"{page}.md").read_text("utf-8")

@@ -78,10 +78,10 @@ def fault_of(server: Server, sign_ins: SignIns | None) -> str:
     return f"{raised.value.code}: {raised.value}"
 
 
-def end_soon(server: HttpServer, sign_ins: SignIns) -> None:
+def end(server: HttpServer, sign_ins: SignIns) -> None:
     kept = sign_ins.get(server)
     assert kept is not None
-    sign_ins.keep(server, kept.model_copy(update={"expires_at": time.time() + 5}))
+    sign_ins.keep(server, kept.model_copy(update={"expires_at": time.time() - 5}))
 
 
 def machine(issuer: str, address: str, secret: str = MACHINE_SECRET) -> Server:
@@ -109,9 +109,9 @@ def test_nobody_is_asked_who_did_not_call_login(place: Place) -> None:
     assert place.state.clients.keys() == {MACHINE_ID}
 
 
-def test_a_token_is_renewed_before_it_ends(place: Place) -> None:
+def test_a_token_that_ends_is_renewed_before_a_call(place: Place) -> None:
     place.sign_in()
-    end_soon(place.server, place.sign_ins)
+    end(place.server, place.sign_ins)
     place.state.asked.clear()
     assert place.added() == 2
     assert place.state.asked == ["/token"]
@@ -247,7 +247,7 @@ def test_a_refusal_is_reported(place: Place) -> None:
 
 def test_an_authorization_server_that_fails_for_now_ends_no_sign_in(place: Place) -> None:
     place.sign_in()
-    end_soon(place.server, place.sign_ins)
+    end(place.server, place.sign_ins)
     place.state.faults["/token"] = saying(503, "busy")
     fault = fault_of(place.server, place.sign_ins)
     assert fault.startswith("tool-object: ")
@@ -311,7 +311,7 @@ def test_the_secret_of_a_machine_goes_to_no_other_issuer(place: Place) -> None:
 
 def test_a_machine_that_is_not_known_is_refused(place: Place) -> None:
     fault = fault_of(machine(place.state.url, place.address, "wrong-secret"), None)
-    assert "gives no token: HTTP 401, invalid_client" in fault
+    assert "refuses: HTTP 401, invalid_client" in fault
     assert "wrong-secret" not in fault
 
 

@@ -38,16 +38,9 @@ def _source_of(function: object) -> str:
 
 
 class CallLog:
-    """Records the arguments of each call of one run, and its last exception.
-
-    Events hold outputs only, so adapters that report arguments need this.
-
-    Attributes:
-        failures: by step and item (None without `for_each`), what the tool raised last.
-    """
+    """Records the arguments of each call of one run; events hold outputs only."""
 
     def __init__(self) -> None:
-        self.failures: dict[tuple[str, int | None], Exception] = {}
         self._given: dict[str, dict[int | None, Arguments]] = {}
 
     def record(self, tools: Iterable[Tool]) -> Toolbox:
@@ -71,13 +64,8 @@ class CallLog:
     def _recorded(self, call: Call) -> Call:
         async def recorded(arguments: Arguments) -> Json:
             current = current_call()
-            if current is None:
-                return await call(arguments)
-            self._given.setdefault(current.step, {})[current.item] = dict(arguments)
-            try:
-                return await call(arguments)
-            except Exception as error:  # a tool may raise anything; the engine handles it
-                self.failures[current.step, current.item] = error
-                raise
+            if current is not None:
+                self._given.setdefault(current.step, {})[current.item] = dict(arguments)
+            return await call(arguments)
 
         return recorded

@@ -124,7 +124,6 @@ def test_a_trend_marks_findings_as_new_or_persistent() -> None:
     summary = inner(domain, "summary")
     assert summary["trend"] == {"new": 3, "persistent": 4, "resolved": 1}
     assert [each["rule"] for each in objects(summary["resolved_issues"])] == ["CBP-007"]
-    assert {str(each["site"]) for each in objects(domain["asset_trend"])} == {"HQ"}
     plain = outputs("Assess HQ against best practices")["config_best_practice_agent"]
     assert all("delta_status" not in each for each in objects(plain["findings"]))
 
@@ -232,7 +231,7 @@ def test_an_assessment_is_looked_into_in_five_ways(query_type: str) -> None:
     assert "DataCenter-1" not in str(narrow)
 
 
-@pytest.mark.parametrize("focus", ["assets", "overall", "changes"])
+@pytest.mark.parametrize("focus", ["overall", "changes"])
 def test_assessments_are_compared(focus: str) -> None:
     """F001-27, F001-28."""
     found = call(
@@ -241,7 +240,6 @@ def test_assessments_are_compared(focus: str) -> None:
     assert found["previous_assessment_id"] == "ASM-2026-09"
     details = inner(found, "detailed_findings")
     assert ("persistent_issues" in details) is (focus != "changes")
-    assert ("asset_trend" in found) is (focus != "changes")
     assert len(objects(details["resolved_issues"])) == 3
 
 

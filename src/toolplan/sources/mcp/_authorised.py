@@ -110,10 +110,8 @@ class Access:
         match error:
             case NotAuthorised():
                 what = str(error)
-            case OAuthRegistrationError():
-                what = f"the authorization server does not register toolplan: {answer}"
-            case OAuthTokenError():
-                what = f"the authorization server gives no token: {answer}"
+            case OAuthRegistrationError() | OAuthTokenError():
+                what = f"the authorization server refuses: {answer}"
             case OAuthFlowError():
                 what = clean(self._mask(str(error)), 300)
             case OSError():
@@ -210,8 +208,7 @@ class Authorised(httpx2.AsyncBaseTransport):
                 context.token_expiry_time = 1.0  # its time has come, whatever it says
             if refusal is not None or is_renewable:
                 await self._flow(request, refusal)
-        # one that lives but a few seconds is better than none
-        token = token_of(provider, to_its_end=True)
+        token = token_of(provider)
         return None if token == used else token
 
     async def _flow(self, request: httpx2.Request, refusal: httpx2.Response | None) -> None:
@@ -227,10 +224,7 @@ class Authorised(httpx2.AsyncBaseTransport):
                         failed = f"HTTP {answer.status_code}{refusal_code(answer.content)}"
                 elif (
                     refusal is None
-                    or (
-                        refusal.status_code == 401
-                        and token_of(self._provider, to_its_end=True) is not None
-                    )
+                    or (refusal.status_code == 401 and token_of(self._provider) is not None)
                     or not self._access.may_ask()
                 ):
                     return

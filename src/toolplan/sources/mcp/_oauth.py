@@ -11,7 +11,6 @@ import asyncio
 import logging
 import secrets
 import socket
-import time
 from collections.abc import Callable
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
@@ -34,12 +33,6 @@ from toolplan.sources.mcp._texts import clean
 from toolplan.sources.mcp.servers import HttpServer
 from toolplan.sources.mcp.sign_ins import SignIn, SignIns
 from toolplan.tools import ToolObjectError
-
-EARLY_S: Final = 30.0
-"""A token is renewed as long before its end, in seconds: the way to the server takes time.
-
-One that lives shortly is renewed in the last tenth of its life.
-"""
 
 _PUBLIC_CLIENT: Final = "none"  # how a client without a secret names itself (RFC 7591)
 _PATH: Final = "/callback"
@@ -255,14 +248,8 @@ class Person(_Kept, OAuthClientProvider):
 Provider = Machine | Person
 
 
-def token_of(provider: Provider, *, to_its_end: bool = False) -> str | None:
-    """Return the access token that is valid now; None where there is none.
-
-    One that comes to its end soon is good only `to_its_end`.
-    """
+def token_of(provider: Provider) -> str | None:
+    """Return the access token that is valid now; None where there is none."""
     context = provider.context
-    tokens, end = context.current_tokens, context.token_expiry_time
-    if tokens is None:
-        return None
-    early_s = 0.0 if to_its_end else min(EARLY_S, (tokens.expires_in or 0) / 10)
-    return None if end is not None and time.time() > end - early_s else tokens.access_token
+    valid = context.current_tokens if context.is_token_valid() else None
+    return None if valid is None else valid.access_token

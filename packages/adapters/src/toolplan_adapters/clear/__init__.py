@@ -1,11 +1,10 @@
-"""An adapter with the names of Clear AI's agents: planner, executor, analyser and orchestrator.
+"""An adapter with the names of Clear AI's agents: planner, executor and orchestrator.
 
     from toolplan_adapters.clear import Executor, MCPServer, PlannerAgent, register_all_tools
 
 Settings may be spelled as in TypeScript (`maxRetries`) or as in Python (`max_retries`).
 """
 
-from toolplan_adapters.clear.analysis import Analysis, Analyzer, Summarizer
 from toolplan_adapters.clear.errors import (
     ClarificationNeeded,
     PlanDependencyError,
@@ -23,12 +22,10 @@ from toolplan_adapters.clear.orchestrator import (
 from toolplan_adapters.clear.plan import Plan, PlanMetadata, PlanStep
 from toolplan_adapters.clear.planner import PlannerAgent
 from toolplan_adapters.clear.settings import (
-    AnalyzerConfig,
     ExecutorConfig,
     OrchestratorConfig,
     PlannerConfig,
     SettingError,
-    SummarizerConfig,
 )
 from toolplan_adapters.clear.tools import (
     BaseTool,
@@ -41,9 +38,6 @@ from toolplan_adapters.clear.tools import (
 )
 
 __all__ = [
-    "Analysis",
-    "Analyzer",
-    "AnalyzerConfig",
     "BaseTool",
     "ClarificationNeeded",
     "Execution",
@@ -65,8 +59,6 @@ __all__ = [
     "ResponseMetadata",
     "ResultMetadata",
     "SettingError",
-    "Summarizer",
-    "SummarizerConfig",
     "ToolInfo",
     "ToolNotFoundError",
     "ToolProblem",

@@ -1,4 +1,4 @@
-"""The executor as Clear AI has it: `await Executor(server).execute(plan)`, on our engine.
+"""The executor as Clear AI has it: `await Executor(server).execute(plan)`, on an `App`.
 
 Steps start as soon as their inputs are available, a failed step skips those that need it, a call
 that times out is cancelled, and a plan that does not pass its check makes no call.
@@ -7,18 +7,16 @@ that times out is cancelled, and a plan that does not pass its check makes no ca
 from __future__ import annotations
 
 import asyncio
-import json
 import time
-from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
-from toolplan.approval import Approver
-from toolplan.compiler import compile_plan, output_schemas
-from toolplan.diagnostics import Diagnostic
-from toolplan.engines import run
+from toolplan.answer import Answer, InsightFunction
+from toolplan.app.app import App
+from toolplan.approval import Approver, approve_digest
+from toolplan.engines import RunOptions
 from toolplan.events import (
     Event,
     Failure,
@@ -35,60 +33,53 @@ from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.plan import Plan as TypedPlan
 from toolplan.plan import Step
-from toolplan.plan_json import MOST_RETRIES, dump
+from toolplan.plan_json import MOST_RETRIES
+from toolplan.planners import Attempt, OnText, Proposal, Question, Refusal
 from toolplan.storage.journal import Store
 from toolplan.tools import Toolbox
-from toolplan_adapters._calls import CallLog
 from toolplan_adapters.clear.errors import plan_error
 from toolplan_adapters.clear.plan import Plan
 from toolplan_adapters.clear.settings import ExecutorConfig
 from toolplan_adapters.clear.tools import (
     FAILED,
-    SOURCE,
-    TIMED_OUT,
     AnyTool,
     MCPServer,
     ResultMetadata,
-    ToolFailed,
     ToolProblem,
     ToolResult,
     as_tool,
-    data_only,
     iso,
     unwrapped,
 )
 
+TIMED_OUT: Final = "TIMEOUT"
 SKIPPED: Final = "SKIPPED"
 CANCELLED: Final = "CANCELLED"
 IN_DOUBT: Final = "IN_DOUBT"
-REFUSED: Final = "PLAN_REFUSED"
 
 OnStep: TypeAlias = Callable[[int, int], None]
 """Called with the number of steps that are over, and of all steps."""
 
 _OVER: Final = (StepSucceeded, StepFailed, StepSkipped, StepCancelled)
-_STRUCTURE: Final = frozenset({"cycle", "self-reference", "unknown-step"})
 
 
 class Execution(list[ToolResult]):
-    """The list of a plan's results in the order of its steps, with the plan and its run.
+    """The list of a plan's results in the order of its steps, with the plan, its run and answer.
 
-    `plan` and `run` are None if the plan did not pass its check, and no call was made. The outputs
-    in `run` hold the `data` of results only. `schemas` are the known output schemas of its steps,
-    by their ids.
+    There is no answer if the run took too long.
     """
 
     def __init__(
         self,
         results: Iterable[ToolResult],
-        plan: ExecutionPlan | None = None,
-        run: Run | None = None,
-        schemas: Mapping[str, Json] = MappingProxyType({}),
+        plan: ExecutionPlan,
+        run: Run,
+        answer: Answer | None = None,
     ) -> None:
         super().__init__(results)
         self.plan = plan
         self.run = run
-        self.schemas = schemas
+        self.answer = answer
 
 
 class Executor:
@@ -101,6 +92,7 @@ class Executor:
         *,
         approval: Approver | None = None,
         journal: Store | None = None,
+        insights: Sequence[InsightFunction] = (),
         clock: Callable[[], float] = time.time,
     ) -> None:
         """Prepare the executor.
@@ -113,6 +105,7 @@ class Executor:
                 counts as time of the plan.
             journal: keeps the runs, so that `toolplan.resume` can continue them; None keeps them in
                 memory.
+            insights: functions that find sentences in results (`toolplan.answer`).
             clock: returns the seconds since the epoch.
         """
         self.config = ExecutorConfig.of(config)
@@ -121,6 +114,7 @@ class Executor:
         self._tools = tools
         self._approval = approval
         self._journal = journal
+        self._insights = insights
         self._clock = clock
 
     @property
@@ -129,92 +123,80 @@ class Executor:
         return self._tools.toolbox if isinstance(self._tools, MCPServer) else self._tools
 
     async def execute(
-        self,
-        plan: object,
-        on_step: OnStep | None = None,
-        *,
-        within_ms: float | None = None,
-        approve: str = "",
+        self, plan: object, on_step: OnStep | None = None, *, approve: str = ""
     ) -> Execution:
         """Run `plan` and return a result for each step, in the order of the plan.
-
-        The list also holds the plan and its run, so that an `Analyzer` takes it as it is.
 
         Args:
             plan: a plan of a `PlannerAgent`, or one in Clear AI's form: an object, or its text.
             on_step: called after each step.
-            within_ms: the time limit, if it is shorter than that of the settings.
             approve: the digest of a plan whose effects are approved, once; no other plan is.
 
         Raises:
-            PlannerError: it is not a plan, or it has a cycle or a dependency that does not exist.
+            PlannerError: it is not a plan, or does not pass its check; no call was made.
             ApprovalRequired: it has effects and was not approved.
             CannotRun: a tool has a description only and cannot be called.
             JournalError: the run cannot be saved.
         """
-        asked, tools = Plan.from_json(plan).typed, self.toolbox
-        retried = _with_retries(asked, tools, self.config.max_retries)
-        compiled = compile_plan(json.dumps(dump(retried)), tools=tools)
-        if compiled.plan is None:
-            blocking = [each for each in compiled.diagnostics if each.blocks]
-            if any(each.step is None or each.code in _STRUCTURE for each in blocking):
-                raise plan_error("The plan cannot be run", blocking, compiled.draft)
-            return Execution(_refused(at, step, blocking) for at, step in enumerate(asked.steps))
-        total = self.config.total_timeout
-        limit = asyncio.timeout(min(total, total if within_ms is None else within_ms) / 1000)
-        approval = _approved if approve == compiled.plan.digest else self._approval
-        log = CallLog()
-        recorded = log.record(tools.values())
-        ended, unfinished = await self._run(compiled.plan, recorded, on_step, limit, approval)
-        steps = compiled.plan.plan.steps
-        results = [
-            _result(at, step, ended.steps.get(step.id, StepRun()), unfinished, log)
-            for at, step in enumerate(steps)
-        ]
-        outputs = {
-            step.id: replace(ended.steps[step.id], output=data_only(ended.steps[step.id].output))
-            for step in steps
-            if step.id in ended.steps and tools[step.tool].source == SOURCE
-        }
-        shown = replace(ended, steps={**ended.steps, **outputs})
-        return Execution(results, compiled.plan, shown, output_schemas(compiled.plan.plan, tools))
-
-    async def _run(
-        self,
-        plan: ExecutionPlan,
-        tools: Toolbox,
-        on_step: OnStep | None,
-        limit: asyncio.Timeout,
-        approval: Approver | None,
-    ) -> tuple[Run, str]:
-        """Run `plan`; return the run, and the code of steps that were not over when it ended."""
+        config = self.config
+        options = RunOptions(
+            concurrency=config.max_parallel_executions,
+            timeout_s=config.tool_timeout / 1000,
+            backoff_s=config.retry_delay / 1000,
+        )
+        app = App(
+            self.toolbox,
+            _NoPlanner(),
+            insights=self._insights,
+            options=options,
+            journal=self._journal,
+            clock=self._clock,
+        )
+        asked = _with_retries(Plan.from_json(plan).typed, app.tools, config.max_retries)
+        checked = app.check(asked)
+        if checked.plan is None:
+            raise plan_error("The plan cannot be run", checked.diagnostics, asked)
+        steps = checked.plan.plan.steps
         events: list[Event] = []
 
         def on_event(event: Event) -> None:
             events.append(event)
             if isinstance(event, _OVER) and on_step is not None:
-                on_step(sum(isinstance(each, _OVER) for each in events), len(plan.plan.steps))
+                on_step(sum(isinstance(each, _OVER) for each in events), len(steps))
 
+        run, answer, unfinished = None, None, CANCELLED
         try:
-            async with limit:
-                ended = await run(
-                    plan,
-                    tools,
-                    journal=self._journal,
-                    approval=approval,
-                    on_event=on_event,
-                    clock=self._clock,
-                    concurrency=self.config.max_parallel_executions,
-                    timeout_s=self.config.tool_timeout / 1000,
-                    backoff_s=self.config.retry_delay / 1000,
-                )
-            return ended, CANCELLED
+            async with asyncio.timeout(config.total_timeout / 1000):
+                approval = _approver_of(approve) if approve else self._approval
+                run = await app.run(checked.plan, approve=approval, on_event=on_event)
+                answer = run.answer
         except TimeoutError:
-            return fold(events), TIMED_OUT
+            unfinished = TIMED_OUT
+        run = fold(events) if run is None else run
+        results = (
+            _result(at, step, run.steps.get(step.id, StepRun()), unfinished)
+            for at, step in enumerate(steps)
+        )
+        return Execution(results, checked.plan, run, answer)
 
 
-def _approved(_: ExecutionPlan) -> bool:
-    return True
+class _NoPlanner:
+    """The planner of an app that only runs plans."""
+
+    async def propose(
+        self,
+        question: Question,
+        tools: Toolbox,
+        attempts: Sequence[Attempt],
+        *,
+        on_text: OnText | None = None,
+    ) -> Proposal:
+        return Refusal("An executor makes no plans.")
+
+
+def _approver_of(digest: str) -> Approver:
+    """Return what approves the plan with `digest`, once, and no other."""
+    return lambda plan: approve_digest(plan) if plan.digest == digest else None
 
 
 def _with_retries(plan: TypedPlan, tools: Toolbox, tries: int) -> TypedPlan:
@@ -228,34 +210,19 @@ def _with_retries(plan: TypedPlan, tools: Toolbox, tries: int) -> TypedPlan:
     return replace(plan, steps=tuple(map(retried, plan.steps)))
 
 
-def _refused(at: int, step: Step, diagnostics: Iterable[Diagnostic]) -> ToolResult:
-    """Return the result of a step of a plan that made no call, because of `diagnostics`."""
-    found = [each for each in diagnostics if each.step == step.id]
-    if any(each.code == "unknown-tool" for each in found):
-        problem = ToolProblem(FAILED, f"Tool not found: {step.tool}")
-    elif found:
-        problem = ToolProblem(FAILED, " ".join(each.message for each in found))
-    else:
-        problem = ToolProblem(REFUSED, "Not called: another step of the plan is wrong.")
-    return ToolResult(False, step.tool, error=problem, step_index=at)
-
-
-def _result(at: int, planned: Step, step: StepRun, unfinished: str, log: CallLog) -> ToolResult:
+def _result(at: int, planned: Step, step: StepRun, unfinished: str) -> ToolResult:
     started, ended = step.started_at, step.ended_at
     metadata = ResultMetadata(
         0.0 if started is None or ended is None else round((ended - started) * 1000, 3),
         "" if ended is None else iso(ended),
         max(0, step.attempts - 1),
     )
-    params = log.arguments(planned.id)
     if step.state is StepState.SUCCEEDED and step.error is None:
-        data = unwrapped(step.output)
-        return ToolResult(True, planned.tool, data, None, metadata, at, params)
-    problem = _problem(step, unfinished, log.failures.get((planned.id, None)))
-    return ToolResult(False, planned.tool, None, problem, metadata, at, params)
+        return ToolResult(True, planned.tool, unwrapped(step.output), None, metadata, at)
+    return ToolResult(False, planned.tool, None, _problem(step, unfinished), metadata, at)
 
 
-def _problem(step: StepRun, unfinished: str, raised: Exception | None) -> ToolProblem:
+def _problem(step: StepRun, unfinished: str) -> ToolProblem:
     failure = step.error or Failure("cancelled", "The step was not over when the run ended.")
     message = failure.message
     match step.state:
@@ -264,8 +231,6 @@ def _problem(step: StepRun, unfinished: str, raised: Exception | None) -> ToolPr
         case StepState.IN_DOUBT:
             code = IN_DOUBT
         case StepState.FAILED | StepState.SUCCEEDED:
-            if failure.code == "tool-error" and isinstance(raised, ToolFailed):
-                return raised.problem
             code = TIMED_OUT if failure.code == "timeout" else FAILED
         case _:
             code = unfinished

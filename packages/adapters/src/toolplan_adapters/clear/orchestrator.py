@@ -1,45 +1,36 @@
 """The orchestrator as Clear AI has it: `await Orchestrator(planner, executor).handle_query(query)`.
 
-If a stage fails, the others continue: without the planner the offline planner plans, without memory
-there is no context, without the analysis the results are counted. The response lists each such
-failure.
+If the model cannot be reached, the offline planner plans, and the response says so.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
-from datetime import date
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, TypeVarTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
-from toolplan.app.app import App
-from toolplan.approval import ApprovalRequired, ApprovalUsed
-from toolplan.engines import CannotRun
+from toolplan.answer import Answer
+from toolplan.approval import ApprovalRequired
+from toolplan.errors import ToolplanError
 from toolplan.path import Json
-from toolplan.planners import Proposal, Question, Refusal
 from toolplan.planners.context import PlannerContext
-from toolplan.planners.conversation import episode_of
 from toolplan.planners.offline import offline_planner
-from toolplan.storage.journal import JournalError
+from toolplan.providers import ModelError
 from toolplan.storage.memory import Memory
-from toolplan_adapters._calls import call_user
-from toolplan_adapters.clear.analysis import Analysis, Analyzer, basic
-from toolplan_adapters.clear.errors import ClarificationNeeded, PlannerError
-from toolplan_adapters.clear.executor import Execution, Executor
+from toolplan.summary.summariser import Summariser
+from toolplan_adapters.clear.errors import ClarificationNeeded
+from toolplan_adapters.clear.executor import Executor
 from toolplan_adapters.clear.plan import Plan
-from toolplan_adapters.clear.planner import planned
+from toolplan_adapters.clear.planner import PlannerAgent, planned
 from toolplan_adapters.clear.settings import OrchestratorConfig
 from toolplan_adapters.clear.tools import iso
 
-Stage: TypeAlias = Literal[
-    "context-loading", "planning", "executing", "analyzing", "summarizing", "storing", "complete"
-]
+Stage: TypeAlias = Literal["planning", "executing", "summarizing", "complete"]
 Status: TypeAlias = Literal[
     "answered", "clarification", "approval-required", "failed", "timed-out", "cancelled"
 ]
@@ -65,7 +56,7 @@ class ResponseMetadata(Struct, frozen=True):
         total_duration_ms: from the question to the answer.
         timestamp: the time of the answer: ISO 8601 in UTC.
         error: whether there is no answer.
-        degraded: the parts that failed and were replaced or left out, a sentence each.
+        degraded: the parts that failed and were replaced, a sentence each.
     """
 
     request_id: str = ""
@@ -84,7 +75,7 @@ class Response(Struct, frozen=True):
         metadata: times and errors.
         tools_used: the tools of the steps that succeeded, in order, with repetitions.
         data: the outputs of these steps, in the same order.
-        analysis: the analysis of the results.
+        answer: the computed answer, with its figures and their sources.
         plan: the plan.
         options: possible answers, if the message is a question to the user.
         digest: what to approve, if the plan needs an approval.
@@ -95,7 +86,7 @@ class Response(Struct, frozen=True):
     metadata: ResponseMetadata = ResponseMetadata()
     tools_used: tuple[str, ...] = ()
     data: tuple[Json, ...] = ()
-    analysis: Analysis | None = None
+    answer: Answer | None = None
     plan: Plan | None = None
     options: tuple[str, ...] = ()
     digest: str = ""
@@ -108,71 +99,33 @@ class Response(Struct, frozen=True):
             "status": self.status,
             "tools_used": [*self.tools_used],
             "data": [*self.data],
-            "analysis": None if self.analysis is None else self.analysis.to_json(),
+            "answer": None if self.answer is None else self.answer.to_json(),
             "options": [*self.options],
             "digest": self.digest,
             "metadata": {**metadata, "degraded": [*self.metadata.degraded]},
         }
 
 
-_PERCENT: Final[Mapping[Stage, int]] = {
-    "context-loading": 10,
-    "planning": 20,
-    "executing": 40,
-    "analyzing": 70,
-    "summarizing": 85,
-    "storing": 95,
-    "complete": 100,
-}
-_NO_RUN: Final = (PlannerError, CannotRun, ApprovalUsed, JournalError)
-"""Errors of a plan that was not run to its end, except for a missing approval."""
-
-Given = TypeVarTuple("Given")
-Result = TypeVar("Result")
-
-
-class PlanMaker(Protocol):
-    """Makes plans; a `PlannerAgent` is one."""
-
-    async def plan(self, query: str, context: Json = None) -> object:
-        """Return a plan: a `Plan`, or one in Clear AI's form."""
-        ...
-
-
-class AnalysisMaker(Protocol):
-    """Analyses results; an `Analyzer` is one. `analyze` may be a coroutine function."""
-
-    def analyze(self, execution: Execution, /) -> Analysis | Awaitable[Analysis]:
-        """Return the analysis."""
-        ...
-
-
-class SummaryMaker(Protocol):
-    """Puts an analysis into words. `summarize` may be a coroutine function."""
-
-    def summarize(self, analysis: Analysis, /) -> str | Awaitable[str]:
-        """Return the text for the user."""
-        ...
-
-
 class _Request(Struct):
     """A query that is being answered."""
 
     id: str
-    question: Question
-    session: str
+    query: str
+    session: str | None
+    approve: str
     on_progress: OnProgress | None
     limit: asyncio.Timeout
     loop: asyncio.AbstractEventLoop
     is_cancelled: bool = False
+    plan: Plan | None = None
     degraded: list[str] = field(default_factory=list[str])
 
-    def report(self, stage: Stage, message: str, percent: int | None = None) -> None:
+    def report(self, stage: Stage, percent: int, message: str) -> None:
         """Report progress, until the listener fails or the query ends."""
         if self.on_progress is None or self.limit.expired():
             return
         try:
-            self.on_progress(Progress(self.id, stage, percent or _PERCENT[stage], message))
+            self.on_progress(Progress(self.id, stage, percent, message))
         except Exception as error:  # a listener may raise anything, and the query continues
             self.on_progress = None
             self.degraded.append(f"Progress reports stopped: {type(error).__name__}.")
@@ -183,60 +136,33 @@ class _Request(Struct):
             self.is_cancelled = True
             self.limit.reschedule(self.loop.time())
 
-    async def attempt(
-        self,
-        within_ms: float,
-        failure: str,
-        function: Callable[[*Given], Awaitable[Result] | Result],
-        *given: *Given,
-    ) -> Result | None:
-        """Return the result of user code; if it fails or is too slow, note `failure`."""
-        try:
-            async with asyncio.timeout(within_ms / 1000):
-                return await call_user(function, *given)
-        except Exception as error:  # user code may raise anything; its text may hold a secret
-            self.degraded.append(f"{failure}: {type(error).__name__}.")
-            return None
-
 
 class Orchestrator:
-    """Answers queries: loads context, plans, runs, analyses, summarises, saves."""
+    """Answers queries: plans, runs, summarises, and remembers them."""
 
     def __init__(
         self,
-        planner: PlanMaker,
+        planner: PlannerAgent,
         executor: Executor,
         *,
-        analyzer: AnalysisMaker | None = None,
-        summarizer: SummaryMaker | None = None,
+        summarizer: Summariser | None = None,
         memory: Memory | None = None,
         config: OrchestratorConfig | Mapping[str, object] | None = None,
-        clock: Callable[[], float] = time.time,
-        today: Callable[[], date] = date.today,
-        new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
     ) -> None:
         """Prepare the stages.
 
         Args:
-            planner: makes plans; if it fails, the offline planner does, with the same tools.
+            planner: makes plans; if its model fails, the offline planner does.
             executor: runs them.
-            analyzer: analyses results; by default an `Analyzer`.
-            summarizer: puts the analysis into words; by default its own text is used.
+            summarizer: puts the answer into words; by default its own text is used.
             memory: the earlier questions; used only for queries with a session.
             config: settings; a mapping may use either spelling of their names.
-            clock: returns the seconds since the epoch.
-            today: returns the date for the offline planner.
-            new_id: returns the name of a query that comes without one.
         """
         self.config = OrchestratorConfig.of(config)
         self._planner = planner
         self._executor = executor
-        self._analyzer = Analyzer() if analyzer is None else analyzer
         self._summarizer = summarizer
         self._memory = memory
-        self._clock = clock
-        self._today = today
-        self._new_id = new_id
         self._offline = offline_planner(PlannerContext(Path()))
         self._open: dict[str, _Request] = {}
 
@@ -249,7 +175,7 @@ class Orchestrator:
         on_progress: OnProgress | None = None,
         approve: str = "",
     ) -> Response:
-        """Answer `query`; the response reports all errors.
+        """Answer `query`; the response reports what fails.
 
         Args:
             query: the question.
@@ -263,33 +189,40 @@ class Orchestrator:
         Raises:
             ValueError: a query with that `request_id` is being answered.
         """
-        name = request_id or self._new_id()
+        name = request_id or str(uuid.uuid4())
         if name in self._open:
             raise ValueError(f"A query {name!r} is already being answered.")
         loop = asyncio.get_running_loop()
-        began = loop.time()
-        limit = asyncio.timeout(self.config.timeout / 1000)
-        question = Question(query, self._today().isoformat())
-        request = self._open[name] = _Request(name, question, session, on_progress, limit, loop)
+        began, seconds = loop.time(), self.config.timeout / 1000
+        limit = asyncio.timeout(seconds)
+        remembered = session or None if self._memory is not None else None
+        request = _Request(name, query, remembered, approve, on_progress, limit, loop)
+        self._open[name] = request
         try:
             async with limit:
-                response = await self._handle(request, approve)
+                response = await self._handle(request)
         except TimeoutError:
+            response = Response(f"The query took longer than {seconds:g} s.", "timed-out")
             if request.is_cancelled:
                 response = Response("The query was cancelled.", "cancelled")
-            else:
-                seconds = self.config.timeout / 1000
-                response = Response(f"The query took longer than {seconds:g} s.", "timed-out")
+        except ClarificationNeeded as needed:
+            response = Response(needed.question, "clarification", options=needed.options)
+        except ApprovalRequired as required:
+            message = f"{required} Look at its steps, then ask with approve={required.digest!r}."
+            response = Response(message, "approval-required", digest=required.digest)
+        except ToolplanError as error:
+            response = _failed(error.with_help)
         finally:
             del self._open[name]
+        request.report("complete", 100, "Done.")
         metadata = ResponseMetadata(
             name,
             round((loop.time() - began) * 1000, 3),
-            iso(self._clock()),
+            iso(self._planner.clock()),
             response.status not in ("answered", "clarification"),
             tuple(request.degraded),
         )
-        return replace(response, metadata=metadata)
+        return replace(response, metadata=metadata, plan=request.plan)
 
     def cancel_query(self, request_id: str) -> bool:
         """Cancel a query and its calls, from any thread, and return whether there was such a query.
@@ -302,98 +235,52 @@ class Orchestrator:
         request.loop.call_soon_threadsafe(request.stop)
         return True
 
-    async def _handle(self, request: _Request, approve: str) -> Response:
-        request.report("context-loading", "Looking up what was said before.")
-        config, plan = self.config, None
-        memory = self._memory if request.session else None
-        background: Json = None
-        proposal: Proposal | None = None
-        if memory is not None and config.enable_context_loading:
-            failure = "The earlier conversation could not be loaded"
-            given = request.session, request.question.text
-            background = await request.attempt(
-                config.memory_timeout, failure, memory.recall, *given
-            )
-        request.report("planning", "Making a plan.")
-        try:
-            plan = await self._plan(background, request)
-            request.report("executing", f"Running {len(plan.steps)} steps.")
-            execution = await self._executor.execute(
-                plan,
-                lambda over, steps: request.report(
-                    "executing", f"{over} of {steps} steps are over.", 40 + 30 * over // steps
-                ),
-                within_ms=config.execution_timeout,
-                approve=approve,
-            )
-        except ClarificationNeeded as needed:
-            proposal = needed.clarification
-            response = Response(needed.question, "clarification", options=needed.options)
-        except ApprovalRequired as required:
-            message = f"{required} Look at its steps, then ask with approve={required.digest!r}."
-            response = Response(message, "approval-required", digest=required.digest)
-        except _NO_RUN as error:
-            response = _failed(str(error))
-        else:
-            response = await self._response(execution, request)
-        request.report("storing", "Saving the question.")
-        if memory is not None and config.enable_memory:
-            episode = await call_user(
-                lambda: episode_of(
-                    request.question,
-                    proposal or Refusal(response.message),
-                    timestamp=iso(self._clock()),
-                    # without the results: tools made them, and a model reads the context
-                    plan=plan.typed if plan and response.status == "answered" else None,
-                )
-            )
-            failure = "The question could not be saved"
-            remember = memory.remember
-            await request.attempt(
-                config.memory_timeout, failure, remember, request.session, episode
-            )
-        request.report("complete", "Done.")
-        return replace(response, plan=plan)
+    async def _handle(self, request: _Request) -> Response:
+        request.report("planning", 20, "Making a plan.")
+        request.plan = await self._plan(request)
+        steps = len(request.plan.steps)
+        request.report("executing", 40, f"Running {steps} steps.")
 
-    async def _plan(self, background: Json, request: _Request) -> Plan:
-        """Return the planner's plan, or that of the offline planner if the planner fails."""
-        query = request.question.text
-        try:
-            async with asyncio.timeout(self.config.planning_timeout / 1000):
-                return Plan.from_json(await self._planner.plan(query, background))
-        except ClarificationNeeded:
-            raise
-        except Exception as error:  # a planner may raise anything; its text may hold a secret
-            is_ours = isinstance(error, PlannerError)
-            why = str(error).rstrip(".") if is_ours else type(error).__name__
-            request.degraded.append(f"The planner failed, and the offline planner was used: {why}.")
-            tools, notes = self._executor.toolbox, {"query": query}
-            app = App(tools, self._offline, attempts=1, metadata=notes, clock=self._clock)
-            return planned(await app.plan(query, today=request.question.today))
+        def on_step(over: int, steps: int) -> None:
+            percent = 40 + 30 * over // steps
+            request.report("executing", percent, f"{over} of {steps} steps are over.")
 
-    async def _response(self, execution: Execution, request: _Request) -> Response:
-        """Return the response to a plan that was run."""
-        within_ms = self.config.analysis_timeout
-        request.report("analyzing", "Looking at the results.")
-        failure = "The results were counted, not analysed"
-        analyze = self._analyzer.analyze
-        analysis = await request.attempt(within_ms, failure, analyze, execution) or basic(execution)
-        request.report("summarizing", "Putting it into words.")
+        execution = await self._executor.execute(request.plan, on_step, approve=request.approve)
         done = [result for result in execution if result.success]
-        if not done:
-            return replace(_failed(basic(execution).text), analysis=analysis)
-        text = None
-        if self._summarizer is not None:
-            failure, summarize = "The summary failed", self._summarizer.summarize
-            text = await request.attempt(within_ms, failure, summarize, analysis)
-        return Response(
-            analysis.text if text is None else text,
-            "answered",
+        answer = execution.answer
+        if answer is None or not done:
+            errors = (f"{each.tool}: {each.error.message}" for each in execution if each.error)
+            response = _failed(" ".join(errors))
+        else:
+            request.report("summarizing", 85, "Putting it into words.")
+            message = answer.text
+            if self._summarizer is not None:
+                summary = await self._summarizer.summarise(answer, execution.run, request.query)
+                message = summary.text
+            response = Response(message, "answered")
+        return replace(
+            response,
             tools_used=tuple(result.tool for result in done),
             data=tuple(result.data for result in done),
-            analysis=analysis,
+            answer=answer,
         )
 
+    async def _plan(self, request: _Request) -> Plan:
+        agent, query = self._planner, request.query
+        today, session = agent.today(), request.session
+        try:
+            asked = await agent.app(query, memory=self._memory).plan(
+                query, today=today, conversation=session
+            )
+        except ModelError as error:
+            request.degraded.append(
+                f"The model failed, and the offline planner was used: {error.with_help}"
+            )
+            asked = await agent.app(query, self._offline, self._memory).plan(
+                query, today=today, conversation=session
+            )
+        return planned(asked)
 
-def _failed(why: str) -> Response:
-    return Response(f"I encountered an error processing your request: {why}", "failed")
+
+def _failed(reason: str) -> Response:
+    return Response(f"I encountered an error processing your request: {reason}", "failed")

@@ -14,7 +14,6 @@ from typing import Any, Final, cast
 from msgspec import Struct, field, to_builtins
 
 from toolplan.compiler import parse, to_text
-from toolplan.diagnostics import Diagnostic
 from toolplan.path import Json, copied
 from toolplan.plan import Plan as TypedPlan
 from toolplan.plan import positional
@@ -71,13 +70,9 @@ class PlanMetadata(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True, dict=True):
-    """Steps and metadata. `typed` is the plan that runs.
-
-    `problems` are the diagnostics of a plan that was returned under lax validation.
-    """
+    """Steps and metadata. `typed` is the plan that runs."""
 
     typed: TypedPlan
-    problems: tuple[Diagnostic, ...] = ()
 
     @cached_property
     def steps(self) -> tuple[PlanStep, ...]:

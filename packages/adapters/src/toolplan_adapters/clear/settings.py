@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final, Self, cast
+from typing import Annotated, Any, Final, Self, TypeAlias, cast
 
 from pydantic import (
+    AfterValidator,
     ConfigDict,
     Field,
     NonNegativeFloat,
@@ -20,10 +21,7 @@ from pydantic import (
 )
 from pydantic.dataclasses import dataclass
 
-from toolplan.answer import Thresholds
 from toolplan.errors import ToolplanError
-from toolplan.summary.form import Format
-from toolplan.summary.prompt import Tone
 from toolplan_adapters.clear.tools import AnyTool
 
 _CONFIG: Final = ConfigDict(
@@ -39,11 +37,24 @@ _VARIABLES: Final[Mapping[str, str]] = {
 }
 
 
+def _always(value: bool) -> bool:
+    if not value:
+        raise ValueError("every plan is checked in full")
+    return value
+
+
+Always: TypeAlias = Annotated[bool, AfterValidator(_always)]
+
+
 class SettingError(ToolplanError, ValueError):
     """A setting does not exist, or its value is not valid."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__("bad-setting", message)
+    def __init__(self, error: ValidationError, names: Mapping[str, str]) -> None:
+        parts: list[str] = []
+        for each in error.errors(include_url=False, include_context=False):
+            name = str(each["loc"][0])
+            parts.append(f"{names.get(name, name)} is {each['input']!r}: {each['msg']}.")
+        super().__init__("bad-setting", " ".join(parts))
 
 
 @dataclass(frozen=True, config=_CONFIG)
@@ -65,7 +76,7 @@ class Settings:
         try:
             return cls(**named)
         except ValidationError as error:
-            raise _setting_error(error, {}) from None
+            raise SettingError(error, {}) from None
 
 
 @dataclass(frozen=True, config=_CONFIG)
@@ -76,10 +87,8 @@ class PlannerConfig(Settings):
         temperature: of the model; 0 to 0.2 is right for planning.
         max_tokens: the maximum number of tokens of one reply.
         max_retries: the maximum number of requests for one question, failed ones counted.
-        validate_tool_availability: whether every tool of a plan must exist. The structure of a plan
-            is always checked.
-        strict_validation: whether a plan with wrong arguments is an error. If not, it is returned
-            with its `problems` after the last attempt; it can be shown, but does not run.
+        validate_tool_availability: always true: every tool of a plan must exist.
+        strict_validation: always true: a plan with wrong arguments is an error.
         enable_caching: whether plans are cached.
         cache_max_size: the maximum number of cached plans.
         cache_ttl: the lifetime of a cached plan.
@@ -89,8 +98,8 @@ class PlannerConfig(Settings):
     temperature: NonNegativeFloat = 0.1
     max_tokens: PositiveInt = 1000
     max_retries: PositiveInt = 3
-    validate_tool_availability: bool = True
-    strict_validation: bool = True
+    validate_tool_availability: Always = True
+    strict_validation: Always = True
     enable_caching: bool = True
     cache_max_size: PositiveInt = 100
     cache_ttl: NonNegativeFloat = 3_600_000.0
@@ -108,7 +117,7 @@ class PlannerConfig(Settings):
         try:
             return TypeAdapter(cls).validate_python(given, strict=False)
         except ValidationError as error:
-            raise _setting_error(error, _VARIABLES) from None
+            raise SettingError(error, _VARIABLES) from None
 
 
 @dataclass(frozen=True, config=_CONFIG)
@@ -131,69 +140,11 @@ class ExecutorConfig(Settings):
 
 
 @dataclass(frozen=True, config=_CONFIG)
-class AnalyzerConfig(Settings):
-    """Settings for the analysis of results.
-
-    Attributes:
-        anomaly_threshold: the least distance of an outlier from the mean, in standard deviations.
-    """
-
-    anomaly_threshold: NonNegativeFloat = 2.0
-
-    @property
-    def thresholds(self) -> Thresholds:
-        """The same as the thresholds of an answer."""
-        return Thresholds(self.anomaly_threshold)
-
-
-@dataclass(frozen=True, config=_CONFIG)
-class SummarizerConfig(Settings):
-    """Settings for the wording of answers.
-
-    Attributes:
-        max_length: the maximum number of words that a model writes.
-        format: the format of the text; it is parsed as such.
-        tone: the tone of a model.
-        include_details: whether figures follow the main points.
-        include_recommendations: whether the text recommends actions.
-    """
-
-    max_length: PositiveInt = 500
-    format: Format = "plain"
-    tone: Tone = "professional"
-    include_details: bool = True
-    include_recommendations: bool = True
-
-
-@dataclass(frozen=True, config=_CONFIG)
 class OrchestratorConfig(Settings):
-    """The time limit of each stage, and the use of the memory.
+    """Settings for answering queries.
 
     Attributes:
         timeout: for the whole question.
-        planning_timeout: for planning; then the offline planner takes over.
-        execution_timeout: for running the plan.
-        analysis_timeout: for the analysis, and again for the summary.
-        memory_timeout: for each access to the memory.
-        enable_memory: whether questions are saved.
-        enable_context_loading: whether earlier questions are loaded.
     """
 
     timeout: NonNegativeFloat = 60_000.0
-    planning_timeout: NonNegativeFloat = 30_000.0
-    execution_timeout: NonNegativeFloat = 30_000.0
-    analysis_timeout: NonNegativeFloat = 10_000.0
-    memory_timeout: NonNegativeFloat = 2_000.0
-    enable_memory: bool = True
-    enable_context_loading: bool = True
-
-
-def _setting_error(error: ValidationError, names: Mapping[str, str]) -> SettingError:
-    """Return all that is wrong, each setting called by its name in `names`."""
-    found = error.errors(include_url=False, include_context=False)
-    said = (
-        f"{names.get(name, name)} is {each['input']!r}: {each['msg']}."
-        for each in found
-        for name in [str(each["loc"][0])]
-    )
-    return SettingError(" ".join(said))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -9,7 +10,6 @@ from pathlib import Path
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 from msgspec import Struct, field, to_builtins
-from msgspec.structs import replace
 
 from toolplan.path import Json, json_type
 from toolplan.sources.modules import load_module_tools
@@ -17,24 +17,7 @@ from toolplan.sources.python import StatedEffects
 from toolplan.tools import Arguments, Effects, Tool, Toolbox, ToolError, ToolObjectError
 
 FAILED: Final = "EXECUTION_FAILED"
-TIMED_OUT: Final = "TIMEOUT"
 DATA: Final = "data"
-SOURCE: Final = "clear"
-"""The source of tools whose output is the wire form of a `ToolResult`."""
-
-_OF_RESULTS: Final[Mapping[str, Json]] = {
-    "success": {"const": True},
-    "tool": {"type": "string"},
-    "metadata": {
-        "type": "object",
-        "properties": {
-            "executionTime": {"type": "number"},
-            "timestamp": {"type": "string"},
-            "retries": {"type": "integer"},
-        },
-    },
-}
-"""The schemas of what a `ToolResult` has beside its data."""
 
 
 class ToolInfo(Struct, frozen=True):
@@ -85,8 +68,6 @@ class ToolResult(Struct, frozen=True):
         error: why there is no data.
         metadata: duration, end and retries.
         step_index: the position of the step in the plan, counted from 0.
-        resolved_params: the arguments of the call, references filled in; a list of objects if the
-            step made a call for each item of a list.
     """
 
     success: bool
@@ -95,7 +76,6 @@ class ToolResult(Struct, frozen=True):
     error: ToolProblem | None = None
     metadata: ResultMetadata = field(default_factory=ResultMetadata)
     step_index: int | None = None
-    resolved_params: Json = None
 
     def to_json(self) -> dict[str, Json]:
         """Return the wire form."""
@@ -107,16 +87,7 @@ class ToolResult(Struct, frozen=True):
         document["metadata"] = to_builtins(self.metadata)
         if self.step_index is not None:
             document["step_index"] = self.step_index
-            document["resolved_params"] = self.resolved_params
         return document
-
-
-class ToolFailed(ToolError):
-    """A tool returned a result without success."""
-
-    def __init__(self, problem: ToolProblem) -> None:
-        super().__init__(problem.message)
-        self.problem = problem
 
 
 class BaseTool(ABC):
@@ -154,16 +125,13 @@ class BaseTool(ABC):
         return ToolResult(False, self.name, error=problem, metadata=_metadata(execution_time))
 
     def tool(self) -> Tool:
-        """Return the tool that plans call; its output is the wire form of a `ToolResult`.
-
-        So `${step[0]}` is the whole result, and `${step[0].data}` its data.
-        """
+        """Return the tool that plans call; its output is `{"data": …}`."""
 
         async def call(arguments: Arguments) -> Json:
             result = await self.execute(arguments)
             if result.success:
-                return replace(result, tool=name, error=None, step_index=None).to_json()
-            raise ToolFailed(result.error or ToolProblem(FAILED, f"{self.name} failed."))
+                return {DATA: result.data}
+            raise ToolError(_failure_text(result.error or ToolProblem(FAILED, f"{name} failed.")))
 
         name = self.name or type(self).__name__
         returns = self.schema.get("returns")
@@ -173,13 +141,13 @@ class BaseTool(ABC):
             raw_input=_params(self.schema.get("params")),
             raw_output={
                 "type": "object",
-                "properties": {DATA: {} if returns is None else returns, **_OF_RESULTS},
-                "required": [DATA, *_OF_RESULTS],
+                "properties": {DATA: {} if returns is None else returns},
+                "required": [DATA],
             },
             effects=Effects.UNKNOWN if self.effects is None else Effects(self.effects),
             idempotent=self.idempotent,
             call=call,
-            source=SOURCE,
+            source="clear",
         )
 
 
@@ -192,23 +160,17 @@ class MCPServer:
     def __init__(self, name: str = "toolplan", version: str = "1.0.0") -> None:
         self.name = name
         self.version = version
-        self._tools: dict[str, Tool] = {}
-        self._toolbox = Toolbox(())
+        self.toolbox = Toolbox(())
+        """The tools; the same object until another one is registered."""
 
     def register_tool(self, tool: AnyTool) -> None:
         """Add `tool`, or replace the one of the same name."""
         known = as_tool(tool)
-        self._tools[known.name] = known
-        self._toolbox = Toolbox(self._tools.values())
+        self.toolbox = Toolbox({**self.toolbox, known.name: known}.values())
 
     def get_tools(self) -> tuple[str, ...]:
         """Return the names of the tools, in the order of their registration."""
-        return tuple(self._tools)
-
-    @property
-    def toolbox(self) -> Toolbox:
-        """The tools; the same object until another one is registered."""
-        return self._toolbox
+        return tuple(self.toolbox)
 
 
 def register_all_tools(server: MCPServer, tools: Iterable[AnyTool] | str | None = None) -> None:
@@ -250,18 +212,13 @@ def unwrapped(output: Json) -> Json:
     """
     if isinstance(output, dict):
         return output.get(DATA, output)
-    parts = [each[DATA] for each in _items(output) if isinstance(each, dict) and DATA in each]
-    if not parts or len(parts) < len(_items(output)):
+    if not isinstance(output, list):
+        return output
+    parts = [each[DATA] for each in output if isinstance(each, dict) and DATA in each]
+    if not parts or len(parts) < len(output):
         return output
     lists = [part for part in parts if isinstance(part, list)]
     return [row for part in lists for row in part] if len(lists) == len(parts) else parts
-
-
-def data_only(output: Json) -> Json:
-    """Return an output in the wire form of a `ToolResult` as an object with its `data` alone."""
-    if isinstance(output, list):  # a call for each item of a list
-        return [data_only(each) for each in output]
-    return {DATA: output[DATA]} if isinstance(output, dict) and DATA in output else output
 
 
 def iso(seconds: float) -> str:
@@ -270,8 +227,10 @@ def iso(seconds: float) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _items(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
+def _failure_text(problem: ToolProblem) -> str:
+    text = problem.message if problem.code == FAILED else f"{problem.code}: {problem.message}"
+    details = "" if problem.details is None else json.dumps(problem.details, ensure_ascii=False)
+    return f"{text} {details}".rstrip()
 
 
 def _metadata(execution_time: float) -> ResultMetadata:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from msgspec import Struct, to_builtins
 
@@ -12,17 +12,7 @@ from toolplan.approval import Approver
 from toolplan.compiler import compile_plan
 from toolplan.diagnostics import Diagnostic
 from toolplan.engines import run
-from toolplan.events import (
-    Event,
-    Failure,
-    Run,
-    StepFailed,
-    StepRun,
-    StepSkipped,
-    StepStarted,
-    StepState,
-    StepSucceeded,
-)
+from toolplan.events import Failure, Run, StepRun, StepState
 from toolplan.path import Json
 from toolplan.plan import Plan as TypedPlan
 from toolplan.plan import Step as TypedStep
@@ -30,9 +20,6 @@ from toolplan.plan_json import dump
 from toolplan_adapters._calls import CallLog
 from toolplan_adapters.kirha.steps import Status, Step
 from toolplan_adapters.kirha.tools import AnyTool, toolbox
-
-OnStatus: TypeAlias = Callable[[str, Status], None]
-"""Called with the name of a step and its new status."""
 
 UNSATISFIED: Final = "Skipped: dependencies not satisfied"
 _UNRESOLVED: Final = frozenset(
@@ -74,7 +61,6 @@ async def execute(
     *,
     approval: Approver | None = None,
     timeout_s: float = 60.0,
-    on_status: OnStatus | None = None,
 ) -> list[StepResult]:
     """Run `plan` and return a result for each step, in the order of the plan.
 
@@ -87,7 +73,6 @@ async def execute(
         approval: called once, before anything runs, with a plan that has effects; None refuses
             such plans. `toolplan.approve` approves all of them.
         timeout_s: seconds for each call.
-        on_status: called when a step starts and when it ends.
 
     Raises:
         ToolObjectError: one of `tools` is not a tool.
@@ -104,29 +89,11 @@ async def execute(
         log.record(known.values()),
         approval=approval,
         timeout_s=timeout_s,
-        on_event=None if on_status is None else _reporter(on_status),
     )
     return [
         _result(planned, step, run_, log)
         for planned, step in zip(plan.steps, compiled.plan.plan.steps, strict=True)
     ]
-
-
-def _reporter(on_status: OnStatus) -> Callable[[Event], None]:
-    def report(event: Event) -> None:
-        match event:
-            case StepStarted(step=step):
-                on_status(step, "executing")
-            case StepSucceeded(step=step, failure=None):
-                on_status(step, "done")
-            case StepFailed(step=step, failure=failure):
-                on_status(step, _status(StepState.FAILED, failure)[0])
-            case StepSkipped(step=step):
-                on_status(step, "skipped")
-            case _:
-                pass
-
-    return report
 
 
 def _refused(step: TypedStep, diagnostics: Sequence[Diagnostic]) -> StepResult:

@@ -21,7 +21,7 @@ from toolplan.planners.llm import kirha_messages
 from toolplan.providers import Model, ModelError, ModelRequest, complete, open_model
 from toolplan.tool_search import relevant
 from toolplan_adapters.kirha.errors import PlannerError, parse_error
-from toolplan_adapters.kirha.execution import OnStatus, StepResult, execute
+from toolplan_adapters.kirha.execution import StepResult, execute
 from toolplan_adapters.kirha.steps import Step
 from toolplan_adapters.kirha.tools import AnyTool, toolbox
 
@@ -53,12 +53,9 @@ class Plan(Struct, frozen=True, dict=True):
         tools: Iterable[AnyTool],
         approval: Approver | None = None,
         timeout_s: float = 60.0,
-        on_status: OnStatus | None = None,
     ) -> list[StepResult]:
         """Run the plan: see `toolplan_adapters.kirha.execute` for arguments and errors."""
-        return await execute(
-            self.typed, tools, approval=approval, timeout_s=timeout_s, on_status=on_status
-        )
+        return await execute(self.typed, tools, approval=approval, timeout_s=timeout_s)
 
     def to_json(self) -> list[Json]:
         """Return the wire form: the list of steps."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Final, cast
@@ -256,34 +255,16 @@ def _outputs(findings: Sequence[Row], briefing: Briefing, **summary: Json) -> di
         known = {} if policy is None else {"policy": policy}
         listed.append({**each, **known, "confidence": 0.7 if gaps else 0.95})
     counts = {name: sum(each["severity"] == name for each in listed) for name in SEVERITIES}
-    by_device = Counter[str](each["device"] for each in listed)
     fetched = {each["device"] for each in _rows(briefing, f"{CONTEXT}.assets.configs")}
-    trend = [
-        each for each in _rows(briefing, f"{CONTEXT}.asset_trend") if each["device"] in fetched
-    ]
     outputs: Row = {
         "findings": listed,
         "summary": {
-            "text": _sentence(listed, by_device),
+            "text": _sentence(listed),
             "findings": len(listed),
             "by_severity": counts,
             **_trend(briefing, fetched),
             **summary,
         },
-        "prioritized_risks": [
-            {
-                "rank": rank,
-                **{key: each[key] for key in ("device", "title", "severity")},
-                "action": each["remediation"],
-            }
-            for rank, each in enumerate(listed[:5], 1)
-        ],
-        "asset_trend": trend,
-        "chart_hints": [
-            {"kind": "bar", "title": f"Findings by {name}", "values": dict(values)}
-            for name, values in (("severity", counts), ("device", by_device))
-            if listed
-        ],
         "data_gaps": gaps,
         "assumptions": ["Missing data is taken as unknown, not as in order."] if gaps else [],
     }
@@ -306,9 +287,10 @@ def _trend(briefing: Briefing, fetched: set[str]) -> Row:
     return {"trend": counts, "resolved_issues": issues["resolved"]}
 
 
-def _sentence(findings: Sequence[Row], by_device: Mapping[str, int]) -> str:
+def _sentence(findings: Sequence[Row]) -> str:
     if not findings:
         return "Nothing was found."
     some = f"{len(findings)} finding{'s' * (len(findings) != 1)}"
-    devices = f"{len(by_device)} device{'s' * (len(by_device) != 1)}"
+    count = len({each["device"] for each in findings})
+    devices = f"{count} device{'s' * (count != 1)}"
     return f"{some} on {devices}, the worst {findings[0]['severity']}."

@@ -72,14 +72,14 @@ def assessment_analysis_tool(
 def assessment_comparison_tool(
     current_assessment_id: str,
     previous_assessment_id: str = "",
-    comparison_focus: Literal["assets", "overall", "changes"] = "overall",
+    comparison_focus: Literal["overall", "changes"] = "overall",
 ) -> dict[str, object]:
     """Compare two assessments: new, resolved and persistent issues.
 
     Args:
         current_assessment_id: the later assessment.
         previous_assessment_id: the earlier one; the one before by default.
-        comparison_focus: counts by asset, overall, or only the issues that changed.
+        comparison_focus: all issues, or only those that changed.
     """
     current = _assessment(current_assessment_id)
     if previous_assessment_id:
@@ -94,25 +94,14 @@ def assessment_comparison_tool(
         "new_issues": _issue_rows({key: day for key, day in now.items() if key not in then}),
         "resolved_issues": _issue_rows({key: day for key, day in then.items() if key not in now}),
     }
-    result: dict[str, object] = {
+    if comparison_focus != "changes":
+        persistent = {key: day for key, day in then.items() if key in now}
+        details["persistent_issues"] = _issue_rows(persistent)
+    return {
         "current_assessment_id": current["id"],
         "previous_assessment_id": previous["id"],
         "detailed_findings": details,
     }
-    if comparison_focus != "changes":
-        persistent = {key: day for key, day in then.items() if key in now}
-        details["persistent_issues"] = _issue_rows(persistent)
-        result["asset_trend"] = [
-            {
-                "device": name,
-                "site": device["site"],
-                "previous": (before := sum(key[0] == name for key in then)),
-                "current": (after := sum(key[0] == name for key in now)),
-                "change": after - before,
-            }
-            for name, device in DEVICES.items()
-        ]
-    return result
 
 
 @tool(effects="read")
