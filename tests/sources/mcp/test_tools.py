@@ -190,11 +190,11 @@ NESTED: Final[dict[str, Any]] = json.loads('{"properties":{"a":' * 90 + "{}" + "
         ({"inputSchema": True}, "a boolean, not an object"),
         ({"inputSchema": {"type": "array"}}, "of the type 'array'"),
         ({"inputSchema": {"type": ["string", "null"]}}, "of the type ['string', 'null']"),
-        ({"inputSchema": NESTED}, "nested more than"),
+        ({"inputSchema": NESTED}, "nested deeper than"),
         ({"description": 7}, "a number, not a text"),
         ({"description": "\ud83d"}, "not Unicode"),
         ({"annotations": ["readOnlyHint"]}, "a list, not an object"),
-        ({"x": float("nan")}, "NaN"),
+        ({"x": float("nan")}, "cannot be put into one form"),
     ],
 )
 def test_a_malformed_tool_is_refused_by_name_and_its_neighbours_work(

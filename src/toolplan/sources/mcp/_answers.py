@@ -1,8 +1,8 @@
-"""What servers write: a message that the SDK's types accept is taken, any other answer is an error.
+"""What servers write, read leniently: each answer to a request of ours ends that request.
 
-The SDK drops an answer that it cannot read, and the request waits for its time limit. Here such an
-answer becomes an error of its request, in the server's own words. So does one that the SDK reads,
-but not exactly: with a key twice in an object, a number that JSON does not have, half a character.
+The SDK drops a message that is not JSON-RPC 2.0 to the letter, and the request waits for its time
+limit. Here such a message becomes a plain one: notifications and requests keep their meaning, and
+an answer that cannot be read becomes an error in the server's own words.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, Final, TypeAlias, TypeGuard, cast
+from typing import Any, Final, TypeAlias, cast
 
 from mcp.types import (
     CONNECTION_CLOSED,
     INTERNAL_ERROR,
+    INVALID_REQUEST,
+    PARSE_ERROR,
     REQUEST_TIMEOUT,
-    JSONRPCError,
     JSONRPCMessage,
-    JSONRPCResponse,
     RequestId,
     jsonrpc_message_adapter,
 )
@@ -33,81 +33,60 @@ LISTING: Final = "tools/list"
 UNSOUND: Final = "toolplan/unsound"
 """In place of a tool that cannot be sent on: why."""
 
-UNUSABLE: Final = -32_091
-"""The code of an answer that cannot be used; the SDK gives it no meaning."""
-
+_AROUND: Final = "\ufeff \t\r\n\0"
 _DEEPEST: Final = 150
 """Levels of nesting of an answer; the SDK reads no more than about 200."""
 _LONGEST_WORDS: Final = 500
-_AROUND: Final = "\ufeff \t\r\n\0"
-_ID: Final = re.compile(r'"id"\s*:\s*"?(\d{1,18}|null)"?\s*[,.}]')
+_ID: Final = re.compile(r'"id"\s*:\s*"?(\d{1,18})"?\s*[,}]')
 _OF_THE_CONNECTION: Final = frozenset({CONNECTION_CLOSED, REQUEST_TIMEOUT})
 
 
-def read_message(text: str, waiting: Waiting) -> JSONRPCMessage | None:
-    """Return the message in a line, a body or an event, or the error of the request it answers.
+def read_messages(text: str, waiting: Waiting) -> list[JSONRPCMessage]:
+    """Return the messages of one line, one body or one event.
 
-    None where the text is neither: a line of a log, for instance.
+    Text that is no message, and answers to nothing that waits, are left out. Where exactly one
+    request waits, an answer without an id is the answer to it, unless it is an error of another
+    kind than that a request could not be read.
     """
+    text = text.strip(_AROUND)
+    if not text.startswith(("{", "[")):
+        return []
     try:
-        message = jsonrpc_message_adapter.validate_python(read_json(text), by_name=False)
+        sent: object = read_json(text)
     except (ValueError, RecursionError) as error:
-        found = _ID.search(text) if text.lstrip(_AROUND).startswith(("{", "[")) else None
-        asked = None if found is None else asked_in(found[1], waiting)
-        if found is not None and found[1] == "null" and len(waiting) == 1:
-            asked = next(iter(waiting))
-        if asked is None:
-            return None
-        why = str(error) if isinstance(error, InexactJson) else "not valid in the protocol"
-        return failure(asked, f"Its answer is {why}: {words_of(text)}")
-    return checked(message, waiting)
+        asked = _asked_in(text, waiting)
+        why = f"Its answer is {error if isinstance(error, InexactJson) else 'not JSON'}"
+        return [] if asked is None else [_failure(asked, f"{why}: {words_of(text)}")]
+    return messages_in(sent, waiting)
 
 
-def checked(message: JSONRPCMessage, waiting: Waiting) -> JSONRPCMessage:
-    """Return a message that the SDK has read, or an error where it is an inexact answer."""
-    if isinstance(message, JSONRPCError):
-        message.error.code = own_code(message.error.code)
-        message.error.message = _sendable(message.error.message)
-        if why_unsound(message.error.data) is not None:
-            message.error.data = None
-    asked = asked_in(message.id, waiting) if isinstance(message, JSONRPCResponse) else None
-    if asked is None or not isinstance(message, JSONRPCResponse):
-        return message
-    if waiting[asked] == LISTING:
-        _mark_unsound_tools(message.result)
-    why = why_unsound(message.result)
-    if why is None:
-        return message
-    return failure(asked, f"Its answer {why}: {words_of(json.dumps(message.result, default=repr))}")
+def messages_in(sent: object, waiting: Waiting) -> list[JSONRPCMessage]:
+    """Return the messages of one JSON value, as `read_messages` does."""
+    batch = cast("list[object]", sent) if isinstance(sent, list) else [sent]
+    found = (_message(cast("dict[str, Any]", e), waiting) for e in batch if isinstance(e, dict))
+    return [message for message in found if message is not None]
 
 
 def answer_to(asked: RequestId, method: str, text: str) -> JSONRPCMessage:
     """Return the one answer in `text`, all of which was sent in answer to one request."""
-    message = read_message(text, {asked: method})
-    if is_answer(message, {asked: method}):
-        return message
-    if not text.strip():
-        return failure(asked, "Its answer is empty.")
-    return failure(asked, f"Its answer does not answer the request: {words_of(text)}")
-
-
-def is_answer(
-    message: JSONRPCMessage | None, waiting: Waiting
-) -> TypeGuard[JSONRPCResponse | JSONRPCError]:
-    """Return whether a message answers a waiting request, or says that it could not be read."""
-    if not isinstance(message, JSONRPCResponse | JSONRPCError):
-        return False
-    return message.id is None or asked_in(message.id, waiting) is not None
-
-
-def asked_in(sent: object, waiting: Waiting) -> RequestId | None:
-    """Return the waiting request that an id means; the SDK reads 3 and "3" as one."""
-    return next((each for each in waiting if str(each) == str(sent)), None)
+    text = text.strip(_AROUND)
+    for message in read_messages(text, {asked: method}):
+        if getattr(message, "method", None) is None:
+            return message
+    if not text:
+        return _failure(asked, "Its answer is empty.")
+    return _failure(asked, f"Its answer does not answer the request: {words_of(text)}")
 
 
 def own_code(code: int) -> int:
     """Return the code of a server's own error, apart from the codes that mean a lost connection."""
     return INTERNAL_ERROR if code in _OF_THE_CONNECTION else code
+
+
+def is_unread(error: object) -> bool:
+    """Return whether an error may say that a request was not read, so that its id is unknown."""
+    code = cast("dict[str, object]", error).get("code") if isinstance(error, dict) else None
+    return code in (None, PARSE_ERROR, INVALID_REQUEST)
 
 
 def words_of(text: str) -> str:
@@ -116,15 +95,9 @@ def words_of(text: str) -> str:
     return clean(words, _LONGEST_WORDS)
 
 
-def failure(asked: RequestId | None, words: str, code: int = UNUSABLE) -> JSONRPCError:
+def failure_body(asked: RequestId | None, code: int, words: str) -> dict[str, Any]:
     """Return a JSON-RPC error."""
-    error = {"code": code, "message": _sendable(words)}
-    return JSONRPCError.model_validate({"jsonrpc": "2.0", "id": asked, "error": error})
-
-
-def _sendable(text: str) -> str:
-    """Return `text` without half characters, which cannot be sent on."""
-    return text.encode("utf-8", "replace").decode()
+    return {"jsonrpc": "2.0", "id": asked, "error": {"code": code, "message": words}}
 
 
 def to_line(message: JSONRPCMessage | dict[str, Any]) -> str:
@@ -134,17 +107,90 @@ def to_line(message: JSONRPCMessage | dict[str, Any]) -> str:
     return json.dumps(message)
 
 
-def _mark_unsound_tools(result: dict[str, Any]) -> None:
-    """Put the reason in place of each tool of a page that cannot be sent on."""
+def _message(sent: dict[str, Any], waiting: Waiting) -> JSONRPCMessage | None:
+    if isinstance(sent.get("method"), str) and "result" not in sent and "error" not in sent:
+        return _valid({**sent, "jsonrpc": "2.0"})
+    error = sent.get("error")
+    is_alone = "result" in sent or (error is not None and is_unread(error))
+    asked = _asked(sent.get("id"), waiting, alone=is_alone)
+    if asked is None:
+        return None
+    if error is not None:
+        return _error(asked, error)
+    if "result" not in sent:
+        return _failure(asked, f"Its answer has neither a result nor an error: {_shown(sent)}")
+    result: object = sent["result"]
+    if sent.get("id") is None:
+        return _failure(asked, f"Its answer does not say to which request: {_shown(sent)}")
+    if not isinstance(result, dict):
+        return _failure(asked, f"The result in its answer is not an object: {_shown(result)}")
+    if waiting[asked] == LISTING:
+        result = _sound_listing(cast("dict[str, Any]", result))
+    why = why_unsound(cast("object", result))
+    if why is not None:
+        return _failure(asked, f"Its answer {why}: {_shown(cast('object', result))}")
+    return _valid({"jsonrpc": "2.0", "id": asked, "result": result})
+
+
+def _asked(sent: object, waiting: Waiting, *, alone: bool) -> RequestId | None:
+    """Return which request an id means: servers write 3 as "3" and as 3.0."""
+    if sent is None:
+        return next(iter(waiting)) if alone and len(waiting) == 1 else None
+    if isinstance(sent, float) and sent.is_integer():
+        sent = int(sent)
+    if isinstance(sent, bool) or not isinstance(sent, int | str):
+        return None
+    return next((each for each in waiting if str(each) == str(sent).strip()), None)
+
+
+def _asked_in(text: str, waiting: Waiting) -> RequestId | None:
+    found = _ID.search(text)
+    return None if found is None else _asked(found[1], waiting, alone=False)
+
+
+def _error(asked: RequestId, error: object) -> JSONRPCMessage | None:
+    """Return an error with the server's words, in whatever form they came."""
+    code, data = INTERNAL_ERROR, None
+    words: object = error
+    if isinstance(error, dict):
+        fields = cast("dict[str, object]", error)
+        sent = fields.get("code")
+        if isinstance(sent, int) and not isinstance(sent, bool):
+            code = own_code(sent)
+        words = fields.get("message") or fields
+        data = fields.get("data")
+    text = words if isinstance(words, str) else _shown(words)
+    return _failure(asked, text, code, data if why_unsound(data) is None else None)
+
+
+def _failure(
+    asked: RequestId, words: str, code: int = INTERNAL_ERROR, data: object = None
+) -> JSONRPCMessage:
+    # half a character cannot be sent on
+    body = failure_body(asked, code, words.encode("utf-8", "replace").decode())
+    if data is not None:
+        body["error"]["data"] = data
+    return jsonrpc_message_adapter.validate_python(body)
+
+
+def _valid(message: dict[str, Any]) -> JSONRPCMessage | None:
+    try:
+        return jsonrpc_message_adapter.validate_python(message, by_name=False)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _sound_listing(result: dict[str, Any]) -> dict[str, Any]:
+    """Return a page of tools, with the reason in place of each tool that cannot be sent on."""
     tools: object = result.get("tools")
     if not isinstance(tools, list):
-        return
+        return result
     sound: list[object] = []
     for tool in cast("list[object]", tools):
         why = why_unsound(tool)
         name: object = cast("dict[str, object]", tool).get("name") if why else None
         sound.append(tool if why is None else {"name": ascii(name)[1:-1], UNSOUND: why})
-    result["tools"] = sound
+    return {**result, "tools": sound}
 
 
 def why_unsound(value: object) -> str | None:
@@ -180,9 +226,20 @@ def _depth_exceeds(value: object, most: int) -> bool:
     return True
 
 
+def _shown(value: object) -> str:
+    try:
+        return words_of(json.dumps(value))
+    except (ValueError, RecursionError):
+        return type(value).__name__
+
+
 def ids_of(request: bytes) -> tuple[RequestId, str] | None:
     """Return the id and the method of the request in a body; None where it wants no answer."""
-    match json.loads(request or b"null"):
+    try:
+        sent: object = json.loads(request)
+    except (ValueError, RecursionError):
+        return None
+    match sent:
         case {"id": int() | str() as asked, "method": str(method)}:
             return asked, method
         case _:

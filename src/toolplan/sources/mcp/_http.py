@@ -14,25 +14,28 @@ from typing import Final
 import httpx2
 from mcp.types import (
     CONNECTION_CLOSED,
+    INTERNAL_ERROR,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
-    JSONRPCNotification,
-    JSONRPCRequest,
+    JSONRPCError,
+    JSONRPCResponse,
     RequestId,
+    jsonrpc_message_adapter,
 )
 
 from toolplan.sources.mcp._answers import (
     answer_to,
-    failure,
+    failure_body,
     ids_of,
-    is_answer,
-    read_message,
+    own_code,
+    read_messages,
     to_line,
     words_of,
 )
 from toolplan.sources.mcp._authorised import Access, Authorised, body_of
 from toolplan.sources.mcp._interceptors import mark_as_not_sent
 from toolplan.sources.mcp._oauth import NotAuthorised
+from toolplan.sources.replies import read_json
 
 MAX_BODY_BYTES: Final = 200_000_000
 MAX_EVENT_BYTES: Final = 200_000_000
@@ -50,6 +53,7 @@ _SERVER_ERROR: Final = 500
 _ACCESS: Final = {401: "unauthorised", 403: "forbidden", 407: "proxy asks who we are"}
 _NEVER_REACHED: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _GOODBYE_S: Final = 2.0
+_GZIP: Final = b"\x1f\x8b"
 _ENCODED: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
@@ -71,7 +75,7 @@ class FailuresAsAnswers(httpx2.AsyncBaseTransport):
         try:
             response = await self._inner.handle_async_request(request)
             if _is_stream(response) and response.is_success:
-                events = CheckedEvents(response, asked)
+                events = PlainEvents(response, asked)
                 return httpx2.Response(
                     response.status_code, headers=_headers(response), stream=events
                 )
@@ -79,8 +83,7 @@ class FailuresAsAnswers(httpx2.AsyncBaseTransport):
                 # it is for notifications, and optional: what is no stream says nothing else
                 await response.aclose()
                 return httpx2.Response(response.status_code, headers=_headers(response))
-            packed = await body_of(response, MAX_BODY_BYTES)
-            body = httpx2.Response(200, headers=response.headers, content=packed).content
+            body = _unpacked(response, await body_of(response, MAX_BODY_BYTES))
         # the text of an error may hold the address, and the address a secret
         except _NEVER_REACHED as error:
             mark_as_not_sent()
@@ -89,14 +92,14 @@ class FailuresAsAnswers(httpx2.AsyncBaseTransport):
         except NotAuthorised as refused:
             mark_as_not_sent()
             return _failure(NO_ACCESS, str(refused), 401)
-        except (httpx2.TransportError, httpx2.DecodingError) as error:
+        except httpx2.TransportError as error:
             return _failure(CONNECTION_CLOSED, f"The connection broke ({type(error).__name__}).")
         text = body.decode(json.detect_encoding(body), "surrogateescape")
         if (
             request.method == "POST"
             and response.status_code == _NOT_FOUND
             and _SESSION in request.headers
-            and not (asked is not None and _is_own_answer(text, asked))
+            and not (asked is not None and _is_plain(text, asked[0]))
         ):
             # the server did nothing: the call can be made in a session of its own
             mark_as_not_sent()
@@ -150,9 +153,10 @@ def _explained(
             return _failure(code, f"The server refused the request: {said}.", status)
     if asked is None or response.is_redirect or status == _ACCEPTED:
         return httpx2.Response(status, headers=_headers(response), content=body)
+    if not _is_plain(text, asked[0]):
+        text = to_line(answer_to(*asked, _data_of(text)))
     headers = {**_headers(response), "content-type": "application/json"}
-    content = to_line(answer_to(*asked, text)).encode()
-    return httpx2.Response(status, headers=headers, content=content)
+    return httpx2.Response(status, headers=headers, content=text.encode())
 
 
 def _status(response: httpx2.Response, text: str) -> str:
@@ -163,9 +167,27 @@ def _status(response: httpx2.Response, text: str) -> str:
     return f"{status}: {words}" if words else status
 
 
-def _is_own_answer(text: str, asked: tuple[RequestId, str]) -> bool:
-    message = read_message(text, waiting := dict([asked]))
-    return is_answer(message, waiting) and message.id is not None
+def _is_plain(text: str, asked: RequestId) -> bool:
+    """Return whether the SDK reads an answer as the server means it."""
+    try:
+        read_json(text)  # the SDK takes infinities, and of a key that is there twice the last one
+        message = jsonrpc_message_adapter.validate_json(text, by_name=False)
+    except (ValueError, RecursionError):
+        return False
+    match message:
+        case JSONRPCResponse():
+            return message.id == asked
+        case JSONRPCError():
+            return message.id == asked and own_code(message.error.code) == message.error.code
+        case _:
+            return False
+
+
+def _data_of(text: str) -> str:
+    """Return the data of events that were sent as something else; other text as it is."""
+    lines = text.lstrip("\ufeff").splitlines()
+    data = [line.partition(":")[2] for line in lines if line.startswith("data:")]
+    return "\n".join(data) if data and not text.lstrip().startswith(("{", "[")) else text
 
 
 def _is_rpc(text: str) -> bool:
@@ -180,49 +202,77 @@ def _headers(response: httpx2.Response) -> dict[str, str]:
     return {name: each for name, each in response.headers.items() if name not in _ENCODED}
 
 
+def _unpacked(response: httpx2.Response, body: bytes) -> bytes:
+    """Return a body as it was before it was compressed, whatever its headers say of that."""
+    encoding = response.headers.get("content-encoding", "gzip" if body[:2] == _GZIP else "")
+    try:
+        return httpx2.Response(200, headers={"content-encoding": encoding}, content=body).content
+    except httpx2.DecodingError:
+        return body
+
+
 def _failure(code: int, message: str, status: int = 503) -> httpx2.Response:
-    body = to_line(failure(None, message, code)).encode()
+    body = to_line(failure_body(None, code, message)).encode()
     return httpx2.Response(status, headers={"content-type": "application/json"}, content=body)
 
 
-class CheckedEvents(httpx2.AsyncByteStream):
-    """The events of a response, in UTF-8; an answer that cannot be kept exactly is an error.
-
-    What is no message, or answers another request, is left out.
-    """
+class PlainEvents(httpx2.AsyncByteStream):
+    """The events of a response: without a byte order mark, in UTF-8, answers as JSON-RPC 2.0."""
 
     def __init__(self, response: httpx2.Response, asked: tuple[RequestId, str] | None) -> None:
         """Take the id and the method of the request, or None where none is answered."""
         self._response = response
-        self._waiting = {} if asked is None else dict([asked])
+        self._asked = asked
+        self._is_answered = False
+        self._words = ""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        """Yield the events; one that the end of the stream cuts off too."""
-        event: list[str] = []
+        """Yield the events; an error behind the last one, where text came in place of an answer."""
+        data, others, kind, has_id = list[str](), list[str](), "", False
         async for line in _lines(self._response):
-            if line:
-                event.append(line)
-            else:
-                yield self._checked(event).encode()
-                event = []
-        if event:
-            yield self._checked(event).encode()
+            field, _, value = line.partition(":")
+            if field == "data":
+                data.append(value.removeprefix(" "))
+            elif field == "event":
+                kind = value.strip()
+            elif not line or line.startswith(("{", "[")):
+                if line:  # a message that is not in a field
+                    data.append(line)
+                yield self._event("".join(others), kind, data).encode()
+                data, others, kind = [], [], ""
+            elif field:  # no comment
+                has_id = has_id or field == "id"
+                others.append(f"{_sound(line)}\n")
+        if data:
+            yield self._event("".join(others), kind, data).encode()
+        if self._asked is not None and self._words and not (self._is_answered or has_id):
+            why = f"The stream ended without an answer; it said: {self._words}"
+            yield self._failure(CONNECTION_CLOSED, why).encode()
 
     async def aclose(self) -> None:
         """Close the response."""
         await self._response.aclose()
 
-    def _checked(self, event: list[str]) -> str:
-        """Return the lines of an event with what it answers as one line of data."""
-        data = [line[5:].removeprefix(" ") for line in event if line.startswith("data:")]
-        message = read_message("\n".join(data), self._waiting)
-        if self._waiting and data:
-            event = [line for line in event if not line.startswith("data:")]
-            if is_answer(message, self._waiting) or isinstance(
-                message, JSONRPCRequest | JSONRPCNotification
-            ):
-                event.append(f"data: {to_line(message)}")
-        return "".join(f"{_sound(line)}\n" for line in [*event, ""])
+    def _event(self, head: str, kind: str, lines: list[str]) -> str:
+        """Return an event: its other fields, its kind and the lines of its data."""
+        if self._asked is None:
+            name = f"event: {kind}\n" if kind else ""
+            content = "".join(f"data: {_sound(line)}\n" for line in lines)
+            return f"{head}{name}{content}\n"
+        data = "\n".join(lines)
+        messages = read_messages(data, dict([self._asked]))
+        if not messages and kind == "error":
+            self._is_answered = True
+            return self._failure(INTERNAL_ERROR, words_of(data) or "An error, without words.")
+        if not messages:
+            self._words = words_of(data) or self._words
+            return f"{head}data:\n\n"
+        self._is_answered |= not all(hasattr(message, "method") for message in messages)
+        return "".join(f"{head}data: {to_line(message)}\n\n" for message in messages)
+
+    def _failure(self, code: int, words: str) -> str:
+        asked = None if self._asked is None else self._asked[0]
+        return f"data: {to_line(failure_body(asked, code, _sound(words)))}\n\n"
 
 
 async def _lines(response: httpx2.Response) -> AsyncIterator[str]:

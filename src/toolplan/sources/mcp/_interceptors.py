@@ -7,10 +7,9 @@ read here, before the SDK sees them.
 
 from __future__ import annotations
 
-import json
+from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import replace
 from typing import Any, Final, Protocol, TypeAlias, cast
 
 import anyio
@@ -27,7 +26,7 @@ from mcp.types import (
 )
 from pydantic import ValidationError
 
-from toolplan.sources.mcp._answers import LISTING, checked, read_message, to_line
+from toolplan.sources.mcp._answers import LISTING, messages_in, own_code, read_messages, to_line
 from toolplan.sources.mcp._listing import HEADER, name_of
 
 Incoming: TypeAlias = SessionMessage | Exception
@@ -110,36 +109,47 @@ class Interceptor:
             delivery.begun = True
             self._deliveries[request.id] = delivery
 
-    def answer_in(self, fault: Exception) -> SessionMessage | None:
-        """Return the error of the request whose answer the SDK could not read; None of others."""
-        found = read_message(_text_in(fault), self._waiting)
-        return None if found is None else SessionMessage(found)
+    def plain(self, fault: Exception) -> list[SessionMessage]:
+        """Return what the server wrote as messages, where the SDK could not read it."""
+        sent: object = ""
+        match fault:
+            case ValidationError():
+                sent = _sent_in(fault)
+            case UnicodeEncodeError():
+                sent = fault.object
+            case _:
+                pass
+        read = read_messages if isinstance(sent, str) else messages_in
+        return [SessionMessage(message) for message in read(cast("Any", sent), self._waiting)]
 
-    def coming_in(self, message: SessionMessage) -> SessionMessage:
-        """Keep the tools of a page; return the message with those that the SDK can read.
+    def coming_in(self, message: SessionMessage) -> None:
+        """Keep the tools of a page, and pass only sound ones on to the SDK.
 
         Nothing that a server can say may raise here.
         """
         answer = message.message
-        if self._is_process:
-            answer = checked(answer, self._waiting)
-            message = replace(message, message=answer)
         if isinstance(answer, JSONRPCRequest):
             self._on_request(answer.method)
         elif isinstance(answer, JSONRPCError):
-            is_unread = answer.id is None and answer.error.code in (PARSE_ERROR, INVALID_REQUEST)
-            if is_unread and len(self._waiting) == 1:
-                answer.id = next(iter(self._waiting))
-            self._forget(answer.id)
+            self._error_in(answer)
         elif isinstance(answer, JSONRPCResponse):
             method, delivery = self._forget(answer.id)
             if delivery is not None:
                 delivery.answer = answer.result
+                if "structuredContent" in answer.result:  # the content says the same
+                    answer.result.setdefault("content", [])
             tools = answer.result.get("tools")
             if method == LISTING and isinstance(tools, list):
                 self.page = cast("list[object]", tools)
                 answer.result["tools"] = [_bare(each) for each in self.page if name_of(each)]
-        return message
+
+    def _error_in(self, answer: JSONRPCError) -> None:
+        is_unread = answer.id is None and answer.error.code in (PARSE_ERROR, INVALID_REQUEST)
+        if is_unread and len(self._waiting) == 1:
+            answer.id = next(iter(self._waiting))
+        if self._is_process:
+            answer.error.code = own_code(answer.error.code)
+        self._forget(answer.id)
 
     def _forget(self, asked: object) -> tuple[str | None, Delivery | None]:
         """Record that a request waits no longer; return its method and its delivery."""
@@ -156,6 +166,7 @@ class InterceptedReceiving(ObjectReceiveStream[Incoming]):
     def __init__(self, inner: _Receiving, interceptor: Interceptor) -> None:
         self._inner = inner
         self._interceptor = interceptor
+        self._plain: deque[SessionMessage] = deque()
 
     @property
     def last_context(self) -> object:
@@ -168,13 +179,21 @@ class InterceptedReceiving(ObjectReceiveStream[Incoming]):
         Raises:
             EndOfStream: there is none.
         """
-        try:
-            item = await self._inner.receive()
-        except BaseException:  # the end of the stream, or of its reader
-            self._interceptor.on_end()
-            raise
-        message = item if isinstance(item, SessionMessage) else self._interceptor.answer_in(item)
-        return item if message is None else self._interceptor.coming_in(message)
+        if not self._plain:
+            try:
+                item = await self._inner.receive()
+            except BaseException:  # the end of the stream, or of its reader
+                self._interceptor.on_end()
+                raise
+            if isinstance(item, SessionMessage):
+                self._plain.append(item)
+            else:
+                self._plain.extend(self._interceptor.plain(item))
+                if not self._plain:
+                    return item
+        message = self._plain.popleft()
+        self._interceptor.coming_in(message)
+        return message
 
     async def aclose(self) -> None:
         """Close the stream."""
@@ -218,18 +237,14 @@ def _bare(tool: object) -> dict[str, Any]:
     return {"name": name_of(tool), "inputSchema": bare}
 
 
-def _text_in(fault: Exception) -> str:
-    """Return the text that could not be read, or the JSON in it."""
-    if isinstance(fault, UnicodeEncodeError):
-        return str(fault.object)
-    if not isinstance(fault, ValidationError):
-        return ""
+def _sent_in(fault: ValidationError) -> object:
+    """Return what could not be read: the text, or the JSON in it."""
     for error in fault.errors(include_url=False, include_context=False):
         match error:
-            case {"type": "json_invalid" | "string_unicode", "input": str(text)}:
-                return text
-            case {"type": "model_type", "input": sent} | {"type": "missing", "input": sent}:
-                return json.dumps(sent, default=repr)
+            case {"type": "json_invalid" | "string_unicode" | "model_type"}:
+                return error["input"]
+            case {"type": "missing", "loc": (_, _)}:
+                return error["input"]
             case _:
                 pass
     return ""

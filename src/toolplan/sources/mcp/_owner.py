@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.path import Json
-from toolplan.sources.mcp._answers import UNUSABLE, to_line, words_of
+from toolplan.sources.mcp._answers import to_line, words_of
 from toolplan.sources.mcp._authorised import Access
 from toolplan.sources.mcp._http import NO_ACCESS
 from toolplan.sources.mcp._interceptors import DELIVERY, Delivery
@@ -184,9 +184,6 @@ class Owner:
             except MCPError as error:
                 if error.code == NO_ACCESS:
                     raise Unreachable(self._sentence(reason_of(error))) from error
-                if error.code == UNUSABLE:
-                    call = f"The tool {request.name!r} of the server {self.name!r} was called"
-                    raise ToolError(self._mask(f"{call}. {clean(error.message)}")) from error
                 if not self._is_loss(error, link, delivery):
                     raise ToolError(self._mask(clean(error.message))) from error
                 if delivery.begun or not link.over.is_set():
