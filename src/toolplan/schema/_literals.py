@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from rstr.xeger import STAR_PLUS_LIMIT, Xeger
 
-from toolplan.schema._wanted import Wanted
+from toolplan.schema._wanted import Wanted, number_of
 
 if TYPE_CHECKING:
     from _typeshed import SupportsLenAndGetItem
@@ -60,17 +60,17 @@ _FORMATS: Final[Mapping[str, Callable[[int], str]]] = {
 
 def texts(wanted: Wanted, number: int) -> Iterator[str]:
     """Yield texts that may fit, the likeliest first, different for each `number`."""
-    least = wanted.sizes.get("minLength", 0)
-    most = min(_MAX_LENGTH, wanted.sizes.get("maxLength", _MAX_LENGTH))
+    least = int(wanted.get("minLength", 0))
+    most = int(min(_MAX_LENGTH, wanted.get("maxLength", _MAX_LENGTH)))
     if least > most:
         return
-    forms = [_FORMATS[form] for form in wanted.formats if form in _FORMATS]
+    forms = [_FORMATS[form] for form in wanted.get("format", ()) if form in _FORMATS]
     found = [form(number) for form in forms]
-    for pattern in wanted.patterns:
+    for pattern in wanted.get("pattern", ()):
         for extra in (0, 1, 2, 4, 8, least):
             if (text := text_for(pattern, number, extra)) is not None:
                 found += (text, text.ljust(least, "x"))
-    if not forms and not wanted.patterns:
+    if not forms and "pattern" not in wanted:
         plain = f"text {number}"
         # the end is what differs
         found.append(plain.ljust(least, "x") if len(plain) <= most else plain[len(plain) - most :])
@@ -157,8 +157,10 @@ def text_for(pattern: str, turn: int = 0, extra: int = 0) -> str | None:
 
 def numbers(wanted: Wanted, number: int, *, whole: bool) -> Iterator[int | float]:
     """Yield numbers that may fit, different for each `number`."""
-    least, most = wanted.least, wanted.most
-    steps = [*wanted.steps, Fraction(1)] if whole else wanted.steps
+    least, most = wanted.get("minimum"), wanted.get("maximum")
+    steps = [step for each in wanted.get("multipleOf", ()) if (step := number_of(each))]
+    if whole:
+        steps.append(Fraction(1))
     if not steps:
         # not a whole number, so that a plan that needs one fails
         usual = Fraction(2 * (number % 1_000) + 1, 2)
@@ -167,15 +169,17 @@ def numbers(wanted: Wanted, number: int, *, whole: bool) -> Iterator[int | float
     step = steps[0]
     for each in steps[1:]:  # the least common multiple
         step *= (step / each).denominator
+    at = number % 1_000
     first = None if least is None else ceil(least / step)
     last = None if most is None else floor(most / step)
-    if first is not None and last is not None and first > last:
-        return
-    at = number % 1_000
-    if last is not None and at > last:
-        at = last - (number % (last - first + 1) if first is not None else 0)
-    if first is not None and at < first:
-        at = first + (number % (last - first + 1) if last is not None else number % 1_000)
+    if first is not None and last is not None and not first <= at <= last:
+        if first > last:
+            return
+        at = first + number % (last - first + 1)
+    elif first is not None and at < first:
+        at += first
+    elif last is not None:
+        at = min(at, last)
     yield _number(at * step)
 
 
