@@ -227,10 +227,9 @@ def entry_points(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
             package = name.rpartition(".")[0].partition("-")[0].replace("_", "-").lower()
             if package not in seen:  # the first one on the path is the one that is imported
                 seen.add(package)
-                written = _written(metadata.Distribution.at(f"{folder}{os.sep}{name}"))
                 found += (
                     EntryPoint(package, each.group, each.name, each.value)
-                    for each in written
+                    for each in _written(f"{folder}{os.sep}{name}")
                     if each.group.startswith(_PREFIX)
                 )
     return tuple(found)
@@ -243,9 +242,10 @@ def _metadata_folders(folder: str) -> list[str]:
         return []  # what is on the path need not be a folder, nor be there
 
 
-def _written(package: metadata.Distribution) -> Iterable[metadata.EntryPoint]:
+def _written(folder: str) -> Iterable[metadata.EntryPoint]:
     try:
-        # most packages offer nothing here
-        return package.entry_points if _PREFIX in (package.read_text(_FILE) or "") else ()
-    except (OSError, ValueError, TypeError):  # not a file of text, or not in the format
+        with open(f"{folder}{os.sep}{_FILE}", "rb") as file:
+            offers = _PREFIX.encode() in file.read()  # most packages offer nothing here
+        return metadata.Distribution.at(folder).entry_points if offers else ()
+    except (OSError, ValueError, TypeError):  # no file of text, or not in the format
         return ()
