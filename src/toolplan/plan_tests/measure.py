@@ -94,21 +94,19 @@ async def measured(app: App, case: Case, recorded: Recorded) -> Measured:
 
 def without_defaults(plan: Plan, tools: Toolbox) -> Plan:
     """Return `plan` without the arguments whose value is the default that their tool declares."""
-    steps: list[Step] = []
-    for step in plan.steps:
-        schema = tools[step.tool].raw_input if step.tool in tools else None
-        named = schema.get("properties") if isinstance(schema, dict) else None
-        args = dict(step.args)
-        for name, value in step.args.items():
-            about = named.get(name) if isinstance(named, dict) else None
-            if (
-                isinstance(about, dict)
-                and "default" in about
-                and value == Literal(about["default"])
-            ):
-                del args[name]
-        steps.append(replace(step, args=args))
-    return replace(plan, steps=tuple(steps))
+    return replace(plan, steps=tuple(_without_defaults(step, tools) for step in plan.steps))
+
+
+def _without_defaults(step: Step, tools: Toolbox) -> Step:
+    schema = tools[step.tool].raw_input if step.tool in tools else None
+    named = schema.get("properties") if isinstance(schema, dict) else None
+    defaults = {
+        name: Literal(about["default"])
+        for name, about in (named.items() if isinstance(named, dict) else ())
+        if isinstance(about, dict) and "default" in about
+    }
+    args = {name: each for name, each in step.args.items() if each != defaults.get(name)}
+    return replace(step, args=args)
 
 
 def _bare(case: Case, tools: Toolbox) -> Case:
