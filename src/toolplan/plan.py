@@ -178,21 +178,7 @@ def template(parts: tuple[str | Ref, ...]) -> Value:
 
 def refs(value: Value) -> Iterator[Ref]:
     """Yield every reference in `value`, left to right."""
-    match value:
-        case Literal():
-            return
-        case Ref():
-            yield value
-        case Template(parts):
-            for part in parts:
-                if isinstance(part, Ref):
-                    yield part
-        case Array(items):
-            for item in items:
-                yield from refs(item)
-        case Object(fields):
-            for _, inner in fields:
-                yield from refs(inner)
+    return (ref for _, ref in located_refs(value, ""))
 
 
 def step_values(step: Step) -> Iterator[tuple[str, Value]]:
