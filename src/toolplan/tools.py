@@ -367,6 +367,8 @@ class Toolbox(Mapping[str, Tool]):
             ToolObjectError: two of them have the same name, or one is not a tool.
         """
         self._tools: dict[str, Tool] = {}
+        self.derived: dict[type, object] = {}
+        """Indexes over the tools, by their class."""
         if isinstance(tools, str | bytes):
             raise ToolObjectError(
                 f"A Toolbox is made of tools, not of a text: {tools[:60]!r}.", _GIVE_TOOLS
