@@ -79,17 +79,13 @@ def span(
 
     An exception ends it with its type, and without its message, which may hold content.
     """
-    if not is_on():
+    started = start(name, attributes, kind=kind)
+    if started is None:
         yield None
         return
     trace: Any = sys.modules["opentelemetry.trace"]
-    with trace.get_tracer(SCOPE, release.own_version()).start_as_current_span(
-        name,
-        kind=trace.SpanKind[kind],
-        attributes=attributes,
-        record_exception=False,
-        set_status_on_exception=False,
-    ) as opened:
+    quiet = {"record_exception": False, "set_status_on_exception": False}
+    with trace.use_span(started, end_on_exit=True, **quiet) as opened:
         try:
             yield opened
         except BaseException as error:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from time import perf_counter
-from typing import Final, TypeAlias
 from typing import Literal as Choice
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,9 +22,8 @@ from toolplan.rules.invented_literal import invented_literal
 from toolplan.tools import Toolbox
 
 Outcome: TypeAlias = Choice["right", "wrong", "asked", "failed"]
-OUTCOMES: Final[tuple[Outcome, ...]] = ("right", "wrong", "asked", "failed")
-"""As expected; a plan that passes its check and is another one; a question back or a refusal where
-a plan is expected; no plan passes its check, or the model gave no reply."""
+"""`right`: as expected. `wrong`: a plan that passes its check and is another one. `asked`: a question
+back or a refusal where a plan is expected. `failed`: no plan passes its check, or no reply."""
 
 
 class Measured(Struct, frozen=True):
@@ -32,7 +31,7 @@ class Measured(Struct, frozen=True):
 
     Attributes:
         case: the question.
-        outcome: one of `OUTCOMES`.
+        outcome: whether the plan is right.
         problems: what differs from what is expected, or why there is no plan.
         drafts: how many plans were written for it.
         invented: how many values of its plan are in neither the question nor the tools.
