@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 from typing import Any, Final, Self, cast
 
-from tests.doubles.model_replies import Raw, Received, Script, Sent, Written, sent, written
+from tests.doubles.model_replies import Raw, Received, Script, Sent, Written, written
 from toolplan.path import Json
 
 _HOST: Final = "127.0.0.1"
@@ -83,7 +83,8 @@ class ScriptedModelServer(ThreadingHTTPServer):
         with self._lock:
             script = self._replies[min(len(self.requests), len(self._replies) - 1)]
             self.requests.append(request)
-        return sent(script(request) if callable(script) else script, request)
+        served = script(request) if callable(script) else script
+        return served if isinstance(served, Sent) else Sent(served)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         with self._lock:
