@@ -157,42 +157,27 @@ def text_for(pattern: str, turn: int = 0, extra: int = 0) -> str | None:
 
 def numbers(wanted: Wanted, number: int, *, whole: bool) -> Iterator[int | float]:
     """Yield numbers that may fit, different for each `number`."""
-    least, most = wanted.get("minimum"), wanted.get("maximum")
+    least: Fraction | None = wanted.get("minimum")
+    most: Fraction | None = wanted.get("maximum")
     steps = [step for each in wanted.get("multipleOf", ()) if (step := number_of(each))]
     if whole:
         steps.append(Fraction(1))
-    if not steps:
-        # not a whole number, so that a plan that needs one fails
-        usual = Fraction(2 * (number % 1_000) + 1, 2)
-        yield from map(_number, _between(usual, least, most))
-        return
-    step = steps[0]
+    # not a whole number where any will do, so that a plan that needs one fails
+    offset = Fraction(0 if steps else 1, 2)
+    step = steps[0] if steps else Fraction(1)
     for each in steps[1:]:  # the least common multiple
         step *= (step / each).denominator
     at = number % 1_000
-    first = None if least is None else ceil(least / step)
-    last = None if most is None else floor(most / step)
-    if first is not None and last is not None and not first <= at <= last:
-        if first > last:
-            return
-        at = first + number % (last - first + 1)
-    elif first is not None and at < first:
-        at += first
-    elif last is not None:
-        at = min(at, last)
-    yield _number(at * step)
-
-
-def _between(usual: Fraction, least: Fraction | None, most: Fraction | None) -> Iterator[Fraction]:
-    """Yield numbers between two limits; either may be None."""
-    if (least is None or least < usual) and (most is None or usual < most):
-        yield usual
-    elif least is not None and most is not None:
-        yield from ((least + most) / 2, least, most)
-    elif least is not None:
-        yield least + usual
-    elif most is not None:
-        yield most - usual
+    last = None if most is None else floor((most - offset) / step)
+    usual = at if last is None else min(at, last)
+    first = usual if least is None else ceil((least - offset) / step)
+    if last is None:
+        last = first + at
+    if first <= last:
+        at = at if first <= at <= last else first + number % (last - first + 1)
+        yield _number(at * step + offset)
+    elif not steps and least is not None and most is not None:
+        yield from map(_number, ((least + most) / 2, least, most))
 
 
 def _number(value: Fraction) -> int | float:
