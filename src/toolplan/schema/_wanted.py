@@ -1,4 +1,4 @@
-"""Nodes of a schema in one form, so that what several of them ask of a value is one node."""
+"""The conjunction of several nodes of a schema, as one node in a normal form."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LITTLE: Final = Fraction(1, 1_000_000)  # from an exclusive limit to the inclus
 
 
 def wanted_by(nodes: Sequence[dict[str, Json]]) -> Wanted:
-    """Return what all of `nodes` ask of a value, as one node."""
+    """Return the conjunction of `nodes`."""
     return reduce(_joined, map(_normal, nodes), _normal({}))
 
 
@@ -51,7 +51,7 @@ def element_of(wanted: Wanted, at: int) -> Json:
 
 
 def all_of(nodes: Sequence[Json]) -> Json:
-    """Return one node that asks for all that `nodes` ask for."""
+    """Return one schema that is the conjunction of `nodes`."""
     asking = [node for node in nodes if node is not True]
     if len(asking) > 1:
         return {"allOf": asking}
@@ -93,7 +93,7 @@ def _normal(node: dict[str, Json]) -> Wanted:
 
 
 def _joined(one: Wanted, other: Wanted) -> Wanted:
-    """Return what asks for all that two nodes ask for; of what cannot be joined, the first."""
+    """Return the conjunction of two nodes; of keywords that cannot be joined, the first one's."""
     made = {**other, **one, "type": one["type"] & other["type"]}
     for name in one.keys() & other.keys():
         if name in (*_LISTS, "declared", "examples", "required"):
