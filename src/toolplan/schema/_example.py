@@ -223,10 +223,11 @@ class _Search:
 
     def _array(self, wanted: Wanted, depth: int) -> Json:
         contained = wanted.get("contains", ())
-        least = int(max(wanted.get("minItems", 0), len(contained)))
+        least = int(max(wanted.get("minItems", 0), bool(contained)))
         if least > MAX_ITEMS:
             raise _Nothing
-        count = least if self._is_lean(depth) else max(least, self._items)
+        usual = 0 if self._is_lean(depth) else self._items
+        count = max(least, len(contained), usual)
         count = int(min(count, wanted.get("maxItems", count)))
         is_distinct = wanted.get("uniqueItems") is True
         made: dict[str, Json] = {}
