@@ -58,7 +58,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, direct_url: object) -> None:
     monkeypatch.setattr(importlib.metadata, "distribution", distribution)
 
 
-def test_from_a_clone_the_clone_is_installed_with_what_the_extra_has_beside_it(
+def test_from_a_clone_the_clone_is_installed_with_the_extra(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     folder = tmp_path / "a clone"
