@@ -22,8 +22,9 @@ from toolplan.rules.invented_literal import invented_literal
 from toolplan.tools import Toolbox
 
 Outcome: TypeAlias = Choice["right", "wrong", "asked", "failed"]
-"""`right`: as expected. `wrong`: a plan that passes its check and is another one. `asked`: a question
-back or a refusal where a plan is expected. `failed`: no plan passes its check, or no reply."""
+"""`right`: as expected. `wrong`: a plan that passes its check and is another one. `asked`: a
+question back or a refusal where a plan is expected. `failed`: no plan passes its check, or no
+reply."""
 
 
 class Measured(Struct, frozen=True):
