@@ -112,7 +112,7 @@ class Schema:
     def __init__(self, document: Document) -> None:
         """Use `Schema.load` for schemas from outside."""
         self._parts = document
-        self.node: Node = document.node
+        self.node: dict[str, Json] | bool = document.node
         """The schema's own node; its references need `target`."""
         self.found: dict[Path, Schema | Absent | None] = {}
         """Cache of `toolplan.schema.at`, by path."""
@@ -165,7 +165,8 @@ class Schema:
         """The properties that must be written out in the plan (`x-literal`)."""
         parts: list[tuple[str, Node]] = []
         for node in self.nodes():
-            parts += node.get("properties", {}).items()
+            properties: Any = node.get("properties", {})
+            parts += properties.items()
         return tuple(
             name for name, part in parts if part not in (True, False) and part.get("x-literal")
         )
@@ -237,9 +238,9 @@ class Schema:
                 raise SchemaError(_first_line(error)) from error
             return _compile(lenient)
 
-    def nodes(self) -> list[dict[str, Any]]:
+    def nodes(self) -> list[dict[str, Json]]:
         """Return every node that applies to the value itself, behind `$ref` too."""
-        found: list[dict[str, Any]] = []
+        found: list[dict[str, Json]] = []
         seen: set[int] = set()
         pending: list[Json] = [self.node]
         while pending:

@@ -128,7 +128,7 @@ def accepted(schema: Schema) -> str:
 
 def describe(schema: Schema) -> str:
     """Return what `schema` accepts in a few words: `a string`, `a date (YYYY-MM-DD)`."""
-    node = {} if isinstance(schema.node, bool) else schema.node
+    node: dict[str, Any] = {} if isinstance(schema.node, bool) else schema.node
     if 0 < len(node.get("enum", ())) <= 8:
         return "one of " + ", ".join(map(repr, node["enum"]))
     if node.get("format") in _FORMATS:
