@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Awaitable
 from pathlib import Path
 from typing import cast
 
@@ -31,68 +29,63 @@ def tool(model: ScriptedModel) -> Tool:
     return extract_tool(lambda: model)
 
 
-def extracted(model: ScriptedModel, text: Json = "Pay 98.70.", schema: Json = NUMBER) -> Json:
+async def extracted(model: ScriptedModel, text: Json = "Pay 98.", schema: Json = NUMBER) -> Json:
     call = tool(model).call
     assert call is not None
-    work = call({"text": text, "instruction": "The amount.", "schema": schema})
-    return asyncio.run(_awaited(work))
+    return await call({"text": text, "instruction": "The amount.", "schema": schema})
 
 
-async def _awaited(work: Awaitable[Json]) -> Json:
-    return await work
-
-
-def test_the_model_sees_text_instruction_and_schema_and_nothing_else() -> None:
+async def test_the_model_sees_text_instruction_and_schema_and_nothing_else() -> None:
     model = ScriptedModel('{"found": true, "value": 98.7}')
-    assert extracted(model) == 98.7
+    assert await extracted(model) == 98.7
     (request,) = model.requests
     system, asked = request.messages
-    assert json.loads(asked.text) == {"instruction": "The amount.", "text": "Pay 98.70."}
+    assert json.loads(asked.text) == {"instruction": "The amount.", "text": "Pay 98."}
     assert json.dumps(NUMBER) in system.text
     assert isinstance(request.schema, dict)
     assert cast("dict[str, Json]", request.schema["properties"])["value"] == NUMBER
-    assert extracted(ScriptedModel('{"value": 1}'), [{"a": "é"}]) == 1
+    assert await extracted(ScriptedModel('{"value": 1}'), [{"a": "é"}]) == 1
 
 
-def test_a_reply_that_does_not_fit_is_asked_for_once_more() -> None:
+async def test_a_reply_that_does_not_fit_is_asked_for_once_more() -> None:
     model = ScriptedModel(['{"found": true, "value": "much"}', '{"found": true, "value": 3}'])
-    assert extracted(model) == 3
+    assert await extracted(model) == 3
     assert "number" in model.requests[1].messages[-1].text
     for wrong in ("no JSON", '{"value": "x"}', '{"a": 1}', '{"value": NaN}', "[" * 9_000):
         model = ScriptedModel(wrong)
         with pytest.raises(ToolError, match="not a value of the schema"):
-            extracted(model)
+            await extracted(model)
         assert len(model.requests) == 2
 
 
-def test_what_the_text_does_not_say_is_null_or_fails() -> None:
+async def test_what_the_text_does_not_say_is_null_or_fails() -> None:
     absent = '{"found": false, "value": 0}'
-    assert extracted(ScriptedModel(absent), schema={"type": ["number", "null"]}) is None
+    assert await extracted(ScriptedModel(absent), schema={"type": ["number", "null"]}) is None
     model = ScriptedModel(absent)
     with pytest.raises(ToolError, match="does not say"):
-        extracted(model)
+        await extracted(model)
     assert len(model.requests) == 1
 
 
-def test_text_and_reply_are_bounded_and_never_cut() -> None:
+async def test_text_and_reply_are_bounded_and_never_cut() -> None:
     model = ScriptedModel('{"value": 1}')
     with pytest.raises(ToolError, match="at most"):
-        extracted(model, "x" * (MAX_TEXT + 1))
+        await extracted(model, "x" * (MAX_TEXT + 1))
     assert model.requests == []
     with pytest.raises(ToolError, match="characters"):
-        extracted(ScriptedModel("x" * (MAX_REPLY + 1), piece_chars=1_000))
+        await extracted(ScriptedModel("x" * (MAX_REPLY + 1), piece_chars=1_000))
     whole = Ended("m", Usage())
     pieces = [Text("x" * 9), Restarted("again"), Text('{"value": 2}'), whole]
-    assert extracted(ScriptedModel([pieces])) == 2
+    assert await extracted(ScriptedModel([pieces])) == 2
     with pytest.raises(ToolError, match="cut off"):
-        extracted(ScriptedModel([[Text('{"value": 2}')]]))
+        await extracted(ScriptedModel([[Text('{"value": 2}')]]))
     with pytest.raises(ToolError, match="no reply"):
-        extracted(ScriptedModel([ModelError("llm-refused", "There is no reply.")]))
+        await extracted(ScriptedModel([ModelError("llm-refused", "There is no reply.")]))
 
 
-def test_thinking_and_fences_around_the_reply_are_skipped() -> None:
+async def test_thinking_and_fences_around_the_reply_are_skipped() -> None:
     said = '<think>{"value": 9}</think>```json\n{"found": true, "value": 4}\n```'
-    assert extracted(ScriptedModel(said)) == 4
+    assert await extracted(ScriptedModel(said)) == 4
 
 
 def plan(*steps: Json) -> dict[str, object]:
@@ -120,7 +113,7 @@ def test_its_output_has_the_schema_that_the_plan_states() -> None:
     assert codes(reading(long))
 
 
-def test_equal_calls_of_one_run_ask_once() -> None:
+async def test_equal_calls_of_one_run_ask_once() -> None:
     model = ScriptedModel('{"value": 1}')
     tools = Toolbox([tool(model)])
     steps: list[Json] = []
@@ -130,7 +123,7 @@ def test_equal_calls_of_one_run_ask_once() -> None:
     compiled = compile_plan(plan(*steps), tools=tools)
     assert compiled.plan is not None, compiled.diagnostics
     for runs in (1, 2):
-        ended = asyncio.run(run(compiled.plan, tools))
+        ended = await run(compiled.plan, tools)
         assert ended.steps["z"].output == 1
         assert len(model.requests) == 2 * runs
 
@@ -244,30 +237,30 @@ PLAN = plan(
 )
 
 
-def test_an_app_with_a_model_has_it_and_one_without_says_why_not(tmp_path: Path) -> None:
+async def test_an_app_with_a_model_has_it_and_one_without_says_why_not(tmp_path: Path) -> None:
     calls: list[Arguments] = []
     model = ScriptedModel('{"value": 5}')
-    with open(send(calls), model=model, journal=tmp_path / "runs.sqlite") as app:
+    async with open(send(calls), model=model, journal=tmp_path / "runs.sqlite") as app:
         assert "extract" in app.tools
-        ended = asyncio.run(app.run(PLAN, yes=True))
+        ended = await app.run(PLAN, yes=True)
     assert ended.succeeded
     assert calls == [{"to": "bob", "body": "It is 5."}]
-    with open(send(calls), planner="offline") as app:
+    async with open(send(calls), planner="offline") as app:
         assert "extract" not in app.tools
         (problem,) = app.check(PLAN).diagnostics
     assert problem.code == "unknown-tool"
     assert "needs a model, and none is named" in str(problem.help)
 
 
-def test_a_plan_that_asks_no_model_runs_where_its_name_is_wrong(tmp_path: Path) -> None:
+async def test_a_plan_that_asks_no_model_runs_where_its_name_is_wrong(tmp_path: Path) -> None:
     calls: list[Arguments] = []
     settings: dict[str, object] = {"toolplan_model": ["nonsense"]}
     short = plan(step("s", "send", to="bob", body="b"))
-    with open(
+    async with open(
         send(calls), planner="offline", settings=settings, journal=tmp_path / "runs.sqlite"
     ) as app:
-        assert asyncio.run(app.run(short, yes=True)).succeeded
-        failed = asyncio.run(app.run(PLAN, yes=True)).steps["x"].error
+        assert (await app.run(short, yes=True)).succeeded
+        failed = (await app.run(PLAN, yes=True)).steps["x"].error
     assert failed is not None
     assert failed.code == "tool-error"
     with pytest.raises(ToolplanError):

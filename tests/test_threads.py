@@ -31,71 +31,53 @@ def until_none_hangs(threads: Threads) -> None:
         time.sleep(0.01)
 
 
-def test_a_call_that_is_given_up_gives_its_place_back_and_is_counted() -> None:
+async def test_a_call_that_is_given_up_gives_its_place_back_and_is_counted() -> None:
     threads, release = Threads("shop", 2), threading.Event()
-
-    async def test() -> None:
-        for _ in range(5):
-            await given_up(release.wait, threads)
-        assert threads.hung == 5
-        assert await run_in_thread(lambda: 7, threads) == 7
-        release.set()
-        await asyncio.to_thread(until_none_hangs, threads)
-        assert (
-            await asyncio.gather(*(run_in_thread(lambda: 8, threads) for _ in range(9))) == [8] * 9
-        )
-
-    asyncio.run(test())
+    for _ in range(5):
+        await given_up(release.wait, threads)
+    assert threads.hung == 5
+    assert await run_in_thread(lambda: 7, threads) == 7
+    release.set()
+    await asyncio.to_thread(until_none_hangs, threads)
+    assert await asyncio.gather(*(run_in_thread(lambda: 8, threads) for _ in range(9))) == [8] * 9
 
 
-def test_a_call_that_has_not_begun_is_not_made_when_it_is_given_up() -> None:
+async def test_a_call_that_has_not_begun_is_not_made_when_it_is_given_up() -> None:
     threads, release = Threads("shop", 1), threading.Event()
     made: list[int] = []
-
-    async def test() -> None:
-        first = asyncio.ensure_future(run_in_thread(release.wait, threads))
-        second = asyncio.ensure_future(run_in_thread(lambda: made.append(1), threads))
-        await asyncio.sleep(0.02)
-        second.cancel()
-        await asyncio.gather(second, return_exceptions=True)
-        release.set()
-        await first
-        await run_in_thread(lambda: None, threads)
-        assert (made, threads.hung) == ([], 0)
-
-    asyncio.run(test())
+    first = asyncio.ensure_future(run_in_thread(release.wait, threads))
+    second = asyncio.ensure_future(run_in_thread(lambda: made.append(1), threads))
+    await asyncio.sleep(0.02)
+    second.cancel()
+    await asyncio.gather(second, return_exceptions=True)
+    release.set()
+    await first
+    await run_in_thread(lambda: None, threads)
+    assert (made, threads.hung) == ([], 0)
 
 
-def test_waiting_calls_start_when_others_are_given_up() -> None:
+async def test_waiting_calls_start_when_others_are_given_up() -> None:
     threads, release = Threads("shop", 1), threading.Event()
-
-    async def test() -> None:
-        hanging = asyncio.ensure_future(run_in_thread(release.wait, threads))
-        waiting = asyncio.ensure_future(run_in_thread(lambda: 7, threads))
-        await asyncio.sleep(0.02)
-        hanging.cancel()
-        assert await waiting == 7
-        release.set()
-
-    asyncio.run(test())
+    hanging = asyncio.ensure_future(run_in_thread(release.wait, threads))
+    waiting = asyncio.ensure_future(run_in_thread(lambda: 7, threads))
+    await asyncio.sleep(0.02)
+    hanging.cancel()
+    assert await waiting == 7
+    release.set()
 
 
-def test_no_more_calls_are_made_when_too_many_hang() -> None:
+async def test_no_more_calls_are_made_when_too_many_hang() -> None:
     threads = Threads("shop", 1)
     threads.hung = MAX_HUNG
     with pytest.raises(CallsHang, match=f"{MAX_HUNG} calls of 'shop'"):
-        asyncio.run(run_in_thread(lambda: 7, threads))
+        await run_in_thread(lambda: 7, threads)
 
 
-def test_hung_calls_are_counted_by_source() -> None:
+async def test_hung_calls_are_counted_by_source() -> None:
     release = threading.Event()
-
-    async def test() -> None:
-        await given_up(release.wait, threads_of("tests of threads"))
-        assert hung_calls()["tests of threads"] == 1
-        release.set()
-
-    asyncio.run(test())
+    await given_up(release.wait, threads_of("tests of threads"))
+    assert hung_calls()["tests of threads"] == 1
+    release.set()
 
 
 def test_a_loop_ends_although_threads_and_tasks_do_not() -> None:

@@ -6,7 +6,8 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -146,8 +147,8 @@ def attributes(span: Any) -> dict[str, Any]:
     return found
 
 
-@pytest.fixture
-def receiver() -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
+@contextmanager
+def receiver() -> Generator[tuple[str, list[tuple[str, bytes]]]]:
     """A receiver of OTLP over HTTP, on loopback."""
     got: list[tuple[str, bytes]] = []
 
@@ -160,11 +161,10 @@ def receiver() -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
         def log_message(self, format: str, *args: Any) -> None:
             pass
 
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}", got
-    server.shutdown()
-    server.server_close()
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", got
+        server.shutdown()
 
 
 def tree(spans: list[Any], parent: Any, before: str = "") -> list[str]:
@@ -186,28 +186,18 @@ def line_of(span: Any) -> str:
     return "  ".join([span.name, *shown])
 
 
-def received(
-    receiver: tuple[str, list[tuple[str, bytes]]],
-    folder: Path,
-    program: str = PROGRAM,
-    **variables: str,
-) -> Received:
-    place, got = receiver
-    environment = {
-        **os.environ,
-        "RECEIVER": place,
-        "TOOLPLAN_HOME": str(folder),
-        "OTEL_EXPORTER_OTLP_COMPRESSION": "none",
-        **variables,
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
-        timeout=120,
-    )
+def received(folder: Path, program: str = PROGRAM, **variables: str) -> Received:
+    with receiver() as (place, got):
+        own = {"RECEIVER": place, "TOOLPLAN_HOME": str(folder)}
+        plain = {"OTEL_EXPORTER_OTLP_COMPRESSION": "none"}
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, **own, **plain, **variables},
+            timeout=120,
+        )
     assert done.returncode == 0, done.stderr
     spans: list[Any] = []
     metrics: dict[str, Any] = {}
@@ -223,10 +213,13 @@ def received(
     return Received(spans, metrics, b"".join(body for _, body in got), done.stdout)
 
 
-def test_a_run_is_one_trace_with_a_span_for_each_call(
-    receiver: tuple[str, list[tuple[str, bytes]]], tmp_path: Path
-) -> None:
-    got = received(receiver, tmp_path)
+@pytest.fixture(scope="module")
+def got(tmp_path_factory: pytest.TempPathFactory) -> Received:
+    """What the receiver gets of `PROGRAM`."""
+    return received(tmp_path_factory.mktemp("home"))
+
+
+def test_a_run_is_one_trace_with_a_span_for_each_call(got: Received) -> None:
     run, _ = sorted(got.named("invoke_workflow run"), key=lambda each: each.start_time_unix_nano)
     assert attributes(run)["toolplan.run.status"] == "succeeded"
     looks = [each for each in got.named("execute_tool look") if each.trace_id == run.trace_id]
@@ -243,11 +236,9 @@ def test_a_run_is_one_trace_with_a_span_for_each_call(
     assert run.trace_id.hex() in got.out, "the context of the span reaches the tool"
 
 
-def test_the_trace_of_the_docs_is_what_a_receiver_gets(
-    receiver: tuple[str, list[tuple[str, bytes]]], tmp_path: Path
-) -> None:
+def test_the_trace_of_the_docs_is_what_a_receiver_gets(tmp_path: Path) -> None:
     """One run: calls side by side, calls to an MCP server, and a step that failed."""
-    got = received(receiver, tmp_path, ONE_RUN)
+    got = received(tmp_path, ONE_RUN)
     (run,) = got.named("invoke_workflow run")
     shown = "\n".join([line_of(run), *tree(got.spans, run)])
     fanned = got.named("execute_tool demo.shipments_list")
@@ -262,19 +253,13 @@ def test_the_trace_of_the_docs_is_what_a_receiver_gets(
     assert f"```\n{shown}\n```" in DOCS.read_text("utf-8"), shown
 
 
-def test_a_call_to_an_mcp_server_belongs_to_the_trace(
-    receiver: tuple[str, list[tuple[str, bytes]]], tmp_path: Path
-) -> None:
-    got = received(receiver, tmp_path)
+def test_a_call_to_an_mcp_server_belongs_to_the_trace(got: Received) -> None:
     (call,) = got.named("execute_tool demo.facilities_list")
     (sent,) = [each for each in got.spans if each.name.endswith("tools/call facilities_list")]
     assert (sent.trace_id, sent.parent_span_id) == (call.trace_id, call.span_id)
 
 
-def test_a_question_has_spans_of_its_plan_and_the_models_requests(
-    receiver: tuple[str, list[tuple[str, bytes]]], tmp_path: Path
-) -> None:
-    got = received(receiver, tmp_path)
+def test_a_question_has_spans_of_its_plan_and_the_models_requests(got: Received) -> None:
     (ask,) = got.named("invoke_workflow ask")
     plans = got.named("plan")
     assert {each.parent_span_id for each in plans} == {ask.span_id}
@@ -286,15 +271,10 @@ def test_a_question_has_spans_of_its_plan_and_the_models_requests(
     assert "gen_ai.client.token.usage" in got.metrics
 
 
-def test_content_is_in_spans_only_where_it_is_asked_for(
-    receiver: tuple[str, list[tuple[str, bytes]]], tmp_path: Path
-) -> None:
-    got = received(receiver, tmp_path)
+def test_content_is_in_spans_only_where_it_is_asked_for(got: Received, tmp_path: Path) -> None:
     for secret in ("ARGUMENT", "RESULT", "MESSAGE", "QUESTION"):
         assert f"SECRET-{secret}".encode() not in got.raw
-    other = tmp_path / "other"  # no plan is remembered there
-    other.mkdir()
-    more = received(receiver, other, OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT="true")
+    more = received(tmp_path, OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT="true")
     for secret in ("ARGUMENT", "RESULT", "QUESTION"):
         assert f"SECRET-{secret}".encode() in more.raw
 

@@ -9,21 +9,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolplan.path import Json
+from toolplan.path import Json, NotThere, Path, select
 from toolplan.plan import Plan, Step, escape_pointer, needs, rename_steps, step_refs
 from toolplan.plan_json import dump
 
-_NOT_COMPARED: Final = ("id", "thought")
+_OUTPUT: Final = None
 _MOST_COMPARED: Final = 100  # so that it takes no longer than reading the plans
-_Keys: TypeAlias = Mapping[str, tuple[str, ...]]
 
 
 class Absent:
@@ -92,73 +91,52 @@ def compare_plans(before: Plan, after: Plan) -> Comparison:
     """Return what differs between two plans; the ids of their steps may differ."""
     matched = _matched(before, after)
     names = {old: f"m{at}" for at, old in enumerate(matched.values())}
-    old_names = {each.id: names.get(each.id, f"b{at}") for at, each in enumerate(before.steps)}
-    new_names = {
-        each.id: names[matched[each.id]] if each.id in matched else f"a{at}"
-        for at, each in enumerate(after.steps)
-    }
-    old, new = _Side.of(before, old_names), _Side.of(after, new_names)
+    old = _documents(before, {s.id: names.get(s.id, f"b{n}") for n, s in enumerate(before.steps)})
+    new_names = {s.id: names.get(matched.get(s.id, ""), f"a{n}") for n, s in enumerate(after.steps)}
+    new = _documents(after, new_names)
     found: list[StepChange] = []
     for step in after.steps:
         partner = matched.get(step.id)
+        changes = _changes(_bare(step) if partner is None else old[partner], new[step.id])
         if partner is None:
-            changes = tuple(_changes(_bare(step), new.steps[step.id]))
             found.append(StepChange("added", None, step.id, step.tool, changes))
-            continue
-        changes = tuple(_changes(old.steps[partner], new.steps[step.id]))
-        if changes:
+        elif changes:
             found.append(StepChange("changed", partner, step.id, step.tool, changes))
-    left = set(matched.values())
-    found += [
-        StepChange(
-            "removed", each.id, None, each.tool, tuple(_changes(old.steps[each.id], _bare(each)))
-        )
-        for each in before.steps
-        if each.id not in left
-    ]
-    return Comparison(tuple(found), tuple(_changes(old.output, new.output)), matched)
+    for step in before.steps:
+        if step.id not in names:
+            changes = _changes(old[step.id], _bare(step))
+            found.append(StepChange("removed", step.id, None, step.tool, changes))
+    return Comparison(tuple(found), _changes(old[_OUTPUT], new[_OUTPUT]), matched)
 
 
-class _Both(NamedTuple):
+class _Document(NamedTuple):
     """A value as it is written, and the same with step ids that both plans share."""
 
     written: Json | Absent
     shared: Json | Absent
 
 
-class _Side(Struct, frozen=True):
-    """One of the two plans."""
-
-    steps: Mapping[str, _Both]
-    output: _Both
-
-    @classmethod
-    def of(cls, plan: Plan, names: Mapping[str, str]) -> _Side:
-        shared = rename_steps(plan, names)
-        documents = zip(_documents(plan), _documents(shared), strict=True)
-        return cls(
-            {step.id: _Both(*both) for step, both in zip(plan.steps, documents, strict=True)},
-            _Both(_output(plan), _output(shared)),
-        )
+def _documents(plan: Plan, names: Mapping[str, str]) -> dict[str | None, _Document]:
+    """Return what is compared of each step, by its id, and of the output."""
+    shared = rename_steps(plan, names)
+    both = zip(plan.steps, shared.steps, strict=True)
+    found: dict[str | None, _Document] = {
+        step.id: _Document(_compared(step), _compared(other)) for step, other in both
+    }
+    return {**found, _OUTPUT: _Document(_output(plan), _output(shared))}
 
 
-def _bare(step: Step) -> _Both:
+def _bare(step: Step) -> _Document:
     """Return the call of a tool without anything else."""
     call: Json = {"tool": step.tool, "args": {}}
-    return _Both(call, call)
+    return _Document(call, call)
 
 
-def _documents(plan: Plan) -> Iterator[Json]:
-    """Yield what is compared of each step; `after` is sorted, since its order says nothing."""
-    for step in plan.steps:
-        document: Json = dump(Plan((step,)))["steps"]
-        fields = document[0] if isinstance(document, list) else None
-        if isinstance(fields, dict):
-            kept: dict[str, Json] = {"args": {}}
-            kept |= {name: value for name, value in fields.items() if name not in _NOT_COMPARED}
-            if step.after:
-                kept["after"] = [*sorted(step.after)]
-            yield kept
+def _compared(step: Step) -> Json:
+    """Return what is compared of a step; `after` is sorted, since its order says nothing."""
+    ordered = replace(step, after=tuple(sorted(step.after)), thought=None)
+    (fields,) = cast("list[dict[str, Json]]", dump(Plan((ordered,)))["steps"])
+    return {"args": {}, **{name: value for name, value in fields.items() if name != "id"}}
 
 
 def _output(plan: Plan) -> Json | Absent:
@@ -175,48 +153,44 @@ def _matched(before: Plan, after: Plan) -> dict[str, str]:
     """Return steps of `after`, each with the step of `before` that it is."""
     old, new = _keys(before), _keys(after)
     found: dict[str, str] = {}
-    _pair_with_needs(before, after, old, new, found)
-    _pair(before, after, old, new, found)
-    calls, new_calls = ({s: key[:1] for s, key in keys.items()} for keys in (old, new))
-    _pair(before, after, calls, new_calls, found)
+
+    def with_needs(step: Step) -> Hashable:
+        return new[step.id], frozenset(found.get(name) for name in needs(step))
+
+    old_needs = {step.id: (old[step.id], frozenset(needs(step))) for step in before.steps}
+    _pair(old_needs, _in_order(after), with_needs, found)
+    _pair(old, after.steps, lambda step: new[step.id], found)
+    calls = {name: key[0] for name, key in old.items()}
+    _pair(calls, after.steps, lambda step: new[step.id][0], found)
     taken = set(found.values())
     free = defaultdict[str, list[Step]](list)
     for step in before.steps:
         if step.id not in taken:
             free[step.tool].append(step)
     for step in after.steps:
-        if step.id not in found:
-            alike = free[step.tool]
-            if alike:
-                best = max(alike[:_MOST_COMPARED], key=partial(_likeness, step))
-                alike.remove(best)
-                found[step.id] = best.id
+        alike = free[step.tool]
+        if step.id not in found and alike:
+            best = max(alike[:_MOST_COMPARED], key=partial(_likeness, step))
+            alike.remove(best)
+            found[step.id] = best.id
     return {step.id: found[step.id] for step in after.steps if step.id in found}
 
 
-def _pair_with_needs(
-    before: Plan, after: Plan, old: _Keys, new: _Keys, found: dict[str, str]
+def _pair(
+    before: Mapping[str, Hashable],
+    after: Iterable[Step],
+    key: Callable[[Step], Hashable],
+    found: dict[str, str],
 ) -> None:
-    """Add steps of the same key whose needs are matched with each other to `found`."""
-    waiting = defaultdict[tuple[tuple[str, ...], frozenset[str | None]], deque[str]](deque)
-    for step in before.steps:
-        waiting[old[step.id], frozenset(needs(step))].append(step.id)
-    for step in _in_order({step.id: step for step in after.steps}):
-        alike = waiting[new[step.id], frozenset(found.get(name) for name in needs(step))]
-        if alike:
-            found[step.id] = alike.popleft()
-
-
-def _pair(before: Plan, after: Plan, old: _Keys, new: _Keys, found: dict[str, str]) -> None:
-    """Add steps of the same key to `found`, in the order in which they are written."""
+    """Add steps of `after` and steps of the same key, in the order of `before`, to `found`."""
     taken = set(found.values())
-    waiting = defaultdict[tuple[str, ...], deque[str]](deque)
-    for step in before.steps:
-        if step.id not in taken:
-            waiting[old[step.id]].append(step.id)
-    for step in after.steps:
-        if step.id not in found and waiting[new[step.id]]:
-            found[step.id] = waiting[new[step.id]].popleft()
+    waiting = defaultdict[Hashable, deque[str]](deque)
+    for name, old in before.items():
+        if name not in taken:
+            waiting[old].append(name)
+    for step in after:
+        if step.id not in found and (alike := waiting[key(step)]):
+            found[step.id] = alike.popleft()
 
 
 def _likeness(one: Step, other: Step) -> tuple[int, bool]:
@@ -224,17 +198,17 @@ def _likeness(one: Step, other: Step) -> tuple[int, bool]:
     return same, one.id == other.id
 
 
-def _keys(plan: Plan) -> dict[str, tuple[str, ...]]:
+def _keys(plan: Plan) -> dict[str, tuple[str, str]]:
     """Return, for each step, a key of its call with all that it needs, and one of who needs it."""
-    steps = {step.id: step for step in plan.steps}
+    ordered = _in_order(plan)
     calls: dict[str, str] = {}
-    for step in _in_order(steps):
+    for step in ordered:
         known = {name: calls.get(name, "unknown") for name in needs(step)}
-        renamed = rename_steps(Plan((replace(step, id="it", thought=None),)), known)
-        calls[step.id] = _digest(next(_documents(renamed)))
+        (renamed,) = rename_steps(Plan((replace(step, id="it"),)), known).steps
+        calls[step.id] = _digest(_compared(renamed))
     users = defaultdict[str, list[Json]](list)
-    found: dict[str, tuple[str, ...]] = {}
-    for step in reversed(_in_order(steps)):
+    found: dict[str, tuple[str, str]] = {}
+    for step in reversed(ordered):
         users_key = _digest(sorted(users[step.id], key=str))
         found[step.id] = (calls[step.id], users_key)
         uses = [(pointer, ref.step) for pointer, ref in step_refs(step)]
@@ -243,8 +217,9 @@ def _keys(plan: Plan) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _in_order(steps: Mapping[str, Step]) -> list[Step]:
+def _in_order(plan: Plan) -> list[Step]:
     """Return the steps, each after those that it needs; as they are written in a cycle."""
+    steps = {step.id: step for step in plan.steps}
     ahead = {name: [n for n in needs(step) if n in steps] for name, step in steps.items()}
     try:
         return [steps[name] for name in TopologicalSorter(ahead).static_order()]
@@ -257,35 +232,36 @@ def _digest(document: Json) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _changes(before: _Both, after: _Both, pointer: str = "") -> Iterator[Change]:
-    """Yield the smallest values that differ; lists of different lengths differ as a whole."""
-    if _is_same(before.shared, after.shared):
+def _changes(before: _Document, after: _Document) -> tuple[Change, ...]:
+    return tuple(
+        Change(
+            "".join(f"/{escape_pointer(str(key))}" for key in path),
+            _at(before.written, path),
+            _at(after.written, path),
+        )
+        for path in _differing(before.shared, after.shared)
+    )
+
+
+def _differing(one: Json | Absent, other: Json | Absent, *path: str | int) -> Iterator[Path]:
+    """Yield the smallest parts that differ; lists of different lengths differ as a whole."""
+    if _is_same(one, other):
         return
-    match before.written, after.written:
-        case dict(), dict():
-            for key in dict.fromkeys([*before.written, *after.written]):
-                yield from _changes(
-                    _part(before, key), _part(after, key), f"{pointer}/{escape_pointer(key)}"
-                )
-        case list(), list() if len(before.written) == len(after.written):
-            for at in range(len(before.written)):
-                yield from _changes(_part(before, at), _part(after, at), f"{pointer}/{at}")
-        case _:
-            yield Change(pointer, before.written, after.written)
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in dict.fromkeys([*one, *other]):
+            yield from _differing(one.get(key, ABSENT), other.get(key, ABSENT), *path, key)
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for at, pair in enumerate(zip(one, other, strict=True)):
+            yield from _differing(*pair, *path, at)
+    else:
+        yield path
 
 
-def _part(both: _Both, key: str | int) -> _Both:
-    return _Both(_at(both.written, key), _at(both.shared, key))
-
-
-def _at(value: Json | Absent, key: str | int) -> Json | Absent:
-    match value, key:
-        case dict(), str():
-            return value.get(key, ABSENT)
-        case list(), int():
-            return value[key]
-        case _:
-            return ABSENT
+def _at(value: Json | Absent, path: Path) -> Json | Absent:
+    try:
+        return value if isinstance(value, Absent) else select(value, path)
+    except NotThere:
+        return ABSENT
 
 
 def _is_same(one: Json | Absent, other: Json | Absent) -> bool:

@@ -9,11 +9,11 @@ offers is used behind a guard: its faults name it.
 from __future__ import annotations
 
 import functools
-import importlib
 import os
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from functools import cached_property
+from importlib import metadata
 from typing import Final, Generic, ParamSpec, TypeVar, cast
 
 from msgspec import Struct
@@ -25,7 +25,6 @@ _T = TypeVar("_T")
 _OURS: Final = "toolplan"
 _PREFIX: Final = f"{_OURS}."
 _FILE: Final = "entry_points.txt"
-_PIECE_BYTES: Final = 16_384
 KINDS: Final[Mapping[str, str]] = {
     "toolplan.dialects": "dialect",
     "toolplan.rules": "rule",
@@ -57,16 +56,17 @@ class EntryPoint(Struct, frozen=True):
 
     def load(self) -> object:
         """Return the object; importing its module may raise anything."""
-        module, _, attributes = self.value.partition("[")[0].strip().partition(":")
-        return functools.reduce(
-            getattr, filter(None, attributes.split(".")), importlib.import_module(module)
-        )
+        return metadata.EntryPoint(self.name, self.value, self.group).load()
+
+    @property
+    def kind(self) -> str:
+        """What it is: a dialect, say."""
+        return KINDS.get(self.group, f"{self.group} entry point")
 
     @property
     def label(self) -> str:
         """Its kind, its name and its package."""
-        kind = KINDS.get(self.group, f"{self.group} entry point")
-        return f"{kind} {self.name!r} of the package {self.package}"
+        return f"{self.kind} {self.name!r} of the package {self.package}"
 
     def call(self, function: Callable[_P, _T], *args: _P.args, **options: _P.kwargs) -> _T:
         """Return what a function of the package returns.
@@ -86,17 +86,14 @@ class EntryPoint(Struct, frozen=True):
         shown = " ".join(str(error).split())
         reason = type(error).__name__ + (f": {shown}" if shown else "")
         place = self._place(error)
-        help_ = f"Upgrade {self.package}, or uninstall it; --debug shows the traceback."
-        if place is not None:
-            help_ = f"It failed at {place}. {help_}"
-        return ExtensionError(
-            "bad-extension", sentence(f"The {self.label} failed: {reason}"), help_
-        )
+        failed = "" if place is None else f"It failed at {place}. "
+        help_ = f"{failed}Upgrade {self.package}, or uninstall it; --debug shows the traceback."
+        return self.wrong(f"failed: {reason}", help_)
 
     def wrong(self, clause: str, help: str | None = None) -> ExtensionError:
         """Return the error that says what is wrong with what the package offers or returns."""
         help = help or f"Upgrade {self.package}, or uninstall it."
-        return ExtensionError("bad-extension", f"The {self.label} {clause}.", help)
+        return ExtensionError("bad-extension", sentence(f"The {self.label} {clause}"), help)
 
     def returned(self, value: object, *kinds: type[_T], by: str) -> _T:
         """Return `value`, which `by` of the package returned and must be one of `kinds`.
@@ -193,23 +190,19 @@ class Extensions(Mapping[str, _T], Generic[_T]):
 
     def _load(self, offers: tuple[EntryPoint, ...]) -> _T:
         first, *others = offers
-        kind = f"{self._group} entry point {first.name!r}"
         if others:
             packages = " and ".join(sorted(each.package for each in offers))
             raise ExtensionError(
-                "bad-extension", f"The {kind} is offered by {packages}.", "Uninstall one of them."
+                "bad-extension",
+                f"The {first.kind} {first.name!r} is offered by {packages}.",
+                "Uninstall one of them.",
             )
         try:
             loaded = first.load()
         except Exception as error:  # the module of another package may raise anything
             if first.is_ours:
                 raise
-            reason = f"{type(error).__name__}: {error}"
-            raise ExtensionError(
-                "bad-extension",
-                f"The {kind} of the package {first.package} cannot be loaded: {reason}.",
-                f"Upgrade {first.package}, or uninstall it.",
-            ) from error
+            raise first.wrong(f"cannot be loaded: {type(error).__name__}: {error}") from error
         if first.is_ours or self._guard is None:
             return cast("_T", loaded)
         return self._guard(first, loaded)
@@ -224,9 +217,8 @@ def described(value: object) -> str:
 def entry_points(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
     """Return the entry points in our groups of the packages that are installed on `path`.
 
-    They are what `importlib.metadata.entry_points` finds, read from the same files in the format of
-    the entry points specification. The library's own reader costs more than `toolplan --help`
-    may take as a whole (benchmarks/start.py), most of it for parsing mail headers.
+    They are what `importlib.metadata.entry_points` finds, but that a package whose file cannot be
+    read offers nothing.
     """
     found: list[EntryPoint] = []
     seen: set[str] = set()
@@ -235,7 +227,11 @@ def entry_points(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
             package = name.rpartition(".")[0].partition("-")[0].replace("_", "-").lower()
             if package not in seen:  # the first one on the path is the one that is imported
                 seen.add(package)
-                found += _written(f"{folder}{os.sep}{name}{os.sep}{_FILE}", package)
+                found += (
+                    EntryPoint(package, each.group, each.name, each.value)
+                    for each in _written(f"{folder}{os.sep}{name}")
+                    if each.group.startswith(_PREFIX)
+                )
     return tuple(found)
 
 
@@ -246,32 +242,10 @@ def _metadata_folders(folder: str) -> list[str]:
         return []  # what is on the path need not be a folder, nor be there
 
 
-def _written(file: str, package: str) -> Iterator[EntryPoint]:
-    content = _content(file)
+def _written(folder: str) -> Iterable[metadata.EntryPoint]:
     try:
-        # most packages offer nothing here
-        lines = content.decode().splitlines() if _PREFIX.encode() in content else ()
-    except UnicodeDecodeError:
-        return
-    group = ""
-    for line in map(str.strip, lines):
-        if line.startswith("["):
-            group = line.strip("[]").strip()
-        elif group.startswith(_PREFIX) and "=" in line and not line.startswith(("#", ";")):
-            name, _, value = line.partition("=")
-            yield EntryPoint(package, group, name.strip(), value.strip())
-
-
-def _content(file: str) -> bytes:
-    """Return what is in `file`; nothing where there is none. `open` takes half as long again."""
-    content = b""
-    try:
-        descriptor = os.open(file, os.O_RDONLY)
-        try:
-            while piece := os.read(descriptor, _PIECE_BYTES):
-                content += piece
-        finally:
-            os.close(descriptor)
-    except OSError:
-        return b""
-    return content
+        with open(f"{folder}{os.sep}{_FILE}", "rb") as file:
+            offers = _PREFIX.encode() in file.read()  # most packages offer nothing here
+        return metadata.Distribution.at(folder).entry_points if offers else ()
+    except (OSError, ValueError, TypeError):  # no file of text, or not in the format
+        return ()

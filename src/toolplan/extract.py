@@ -42,6 +42,7 @@ from toolplan.providers import (
     Text,
 )
 from toolplan.schema import Schema, SchemaError
+from toolplan.sources.replies import read_json
 from toolplan.tools import (
     EGRESS,
     Arguments,
@@ -251,7 +252,9 @@ class _Reader:
             value, wrong = _value(reply, schema)
             if not wrong:
                 return value
-            messages += [Message("assistant", reply), Message("user", _feedback(wrong))]
+            problems = ["This reply cannot be used:", *wrong[:_MOST_NAMED]]
+            feedback = "\n".join([*problems, "Reply again, with JSON only."])
+            messages += [Message("assistant", reply), Message("user", feedback)]
         raise ToolError(
             f"The reply of {model.name} is not a value of the schema.",
             "Ask for less at once, or name another model.",
@@ -313,7 +316,7 @@ def _value(reply: str, schema: Schema) -> tuple[Json, list[str]]:
     said = reply.rpartition("</think>")[2]
     body = said[said.find("{") : said.rfind("}") + 1]
     try:
-        document: Json = json.loads(body, parse_constant=_no_number)
+        document = read_json(body)
     except (ValueError, RecursionError):
         return None, ["It is not one JSON object."]
     if not isinstance(document, dict) or not document.keys() <= {"found", "value"}:
@@ -325,16 +328,6 @@ def _value(reply: str, schema: Schema) -> tuple[Json, list[str]]:
     value = document["value"]
     wrong = schema.violations(value)
     return value, [f"At {each.pointer or 'the value'}: {each.message}" for each in wrong]
-
-
-def _no_number(name: str) -> Json:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _feedback(wrong: list[str]) -> str:
-    return "\n".join(
-        ["This reply cannot be used:", *wrong[:_MOST_NAMED], "Reply again, with JSON only."]
-    )
 
 
 def _shown(value: Json) -> str:

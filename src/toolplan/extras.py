@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
@@ -19,20 +20,11 @@ from toolplan.errors import ToolplanError
 INSTALL: Final = "Install it: "
 """What stands before a command that installs something."""
 _OURS: Final = "toolplan"
+_PREFIX: Final = f"{_OURS}-"
 _NOT_LISTED: Final = ("all", "dev")
 _BESIDE: Final[Mapping[str, Mapping[str, str]]] = {
-    "command": {
-        "demo": "demo",
-        "studio": "studio",
-        "submit": "workers",
-        "worker": "workers",
-    },
-    "dialect": {
-        "arazzo": "openapi",
-        "clear": "adapters",
-        "kirha": "adapters",
-        "state": "adapters",
-    },
+    "command": {"demo": "demo", "studio": "studio", "submit": "workers", "worker": "workers"},
+    "dialect": {"arazzo": "openapi", **dict.fromkeys(("clear", "kirha", "state"), "adapters")},
     "journal": {"postgres": "workers", "postgresql": "workers"},
     "planner": {"contract": "adapters"},
     "source": {"openapi": "openapi"},
@@ -55,8 +47,11 @@ def install_command(extra: str) -> str:
         clone, libraries = None, []
     what = libraries or [f"{_OURS}[{extra}]"]
     if clone is not None:
-        beside = [f"{clone}/packages/{_name(each).partition('-')[2]}" for each in _ours(libraries)]
-        what = ["-e", f"{clone}[{extra}]", *(word for each in beside for word in ("-e", each))]
+        ours = [
+            each.partition("-")[2] for each in map(_name, libraries) if each.startswith(_PREFIX)
+        ]
+        folders = [f"{clone}[{extra}]", *(f"{clone}/packages/{each}" for each in ours)]
+        what = [word for folder in folders for word in ("-e", folder)]
     return shlex.join([sys.executable, "-m", "pip", "install", *what])
 
 
@@ -84,14 +79,8 @@ def check_beside(kind: str, name: str, subject: str | None = None) -> None:
 def extra_of(module: str) -> str | None:
     """Return the extra that brings the library with the module `module`; None for others."""
     name = module.partition(".")[0].replace("_", "-")
-    try:
-        installed = metadata.distribution(_OURS)
-    except metadata.PackageNotFoundError:
-        return None
-    extras = installed.metadata.get_all("Provides-Extra") or ()
-    libraries = {str(extra): _libraries(installed.requires or (), extra) for extra in extras}
-    bringing = [extra for extra, each in libraries.items() if name in map(_name, each)]
-    return min(bringing, key=lambda extra: len(libraries[extra]), default=None)
+    bringing = {extra: each for extra, each in _by_extra().items() if name in map(_name, each)}
+    return min(bringing, key=lambda extra: len(bringing[extra]), default=None)
 
 
 class Extra(Struct, frozen=True):
@@ -103,17 +92,22 @@ class Extra(Struct, frozen=True):
 
 def extras() -> list[Extra]:
     """Return the extras that users install; none where toolplan itself is not installed."""
+    found: list[Extra] = []
+    for extra, libraries in _by_extra().items():
+        versions = {name: _version(name) for name in map(_name, libraries) if name != _OURS}
+        if versions and extra not in _NOT_LISTED:
+            found.append(Extra(extra, versions))
+    return found
+
+
+def _by_extra() -> dict[str, list[str]]:
+    """Return the libraries of each extra, as requirements."""
     try:
         installed = metadata.distribution(_OURS)
     except metadata.PackageNotFoundError:
-        return []
-    found: list[Extra] = []
-    for extra in installed.metadata.get_all("Provides-Extra") or ():
-        named = map(_name, _libraries(installed.requires or (), extra))
-        libraries = {name: _version(name) for name in named if name != _OURS}
-        if libraries and extra not in _NOT_LISTED:
-            found.append(Extra(str(extra), libraries))
-    return found
+        return {}
+    extras = map(str, installed.metadata.get_all("Provides-Extra") or ())
+    return {extra: _libraries(installed.requires or (), extra) for extra in extras}
 
 
 def _version(library: str) -> str | None:
@@ -135,19 +129,15 @@ def _clone(direct_url: str | None) -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def _libraries(requires: Any, extra: str) -> list[str]:  # noqa: ANN401 — texts of a package
+def _libraries(requires: Iterable[str], extra: str) -> list[str]:
     found: list[str] = []
     for each in requires:
-        library, _, marker = str(each).partition(";")
+        library, _, marker = each.partition(";")
         if f'extra=="{extra}"' in marker.replace("'", '"').replace(" ", ""):
             found.append(library.strip())
     return found
 
 
-def _ours(libraries: list[str]) -> list[str]:
-    return [each for each in libraries if _name(each).startswith(f"{_OURS}-")]
-
-
 def _name(requirement: str) -> str:
-    end = next((at for at, c in enumerate(requirement) if not (c.isalnum() or c in "-_.")), None)
-    return requirement[:end].replace("_", "-").lower()
+    """Return the name in a requirement: `rstr` of `rstr>=3.2`."""
+    return re.split(r"[^\w.-]", requirement)[0].replace("_", "-").lower()

@@ -6,7 +6,7 @@ import inspect
 import os
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -38,14 +38,13 @@ def own_fault(error: BaseException) -> OwnFault | None:
     Own code is neither toolplan's nor Python's nor that of an installed package. Where all of it is
     installed, the packages count as own.
     """
-    found = traceback.TracebackException.from_exception(error)
     for is_own in (_is_own, _may_be_own):
-        _strip(found, is_own)
+        found = traceback.TracebackException.from_exception(error)
+        for each in _parts(found):
+            each.stack[:] = [frame for frame in each.stack if is_own(frame.filename)]
         place = _place(found)
         if place is not None:
-            text = "".join(found.format()).rstrip("\n")
-            return OwnFault(place, _line(found), text)
-        found = traceback.TracebackException.from_exception(error)
+            return OwnFault(place, _line(found), "".join(found.format()).rstrip("\n"))
     return None
 
 
@@ -65,11 +64,6 @@ def _stdlib() -> tuple[str, ...]:
     """Return the folders of Python's own modules."""
     names = ("stdlib", "platstdlib")
     return tuple(path + os.sep for name in names if (path := sysconfig.get_path(name)))
-
-
-def _strip(found: traceback.TracebackException, is_own: Callable[[str], bool]) -> None:
-    for each in _parts(found):
-        each.stack[:] = [frame for frame in each.stack if is_own(frame.filename)]
 
 
 def _parts(found: traceback.TracebackException) -> Iterator[traceback.TracebackException]:
@@ -122,8 +116,7 @@ def plain_functions(found: Iterable[object]) -> str:
     if not routines:
         return ""
     names = ", ".join(f"{each.__name__!r} at [{at}]" for at, each in routines[:_MOST_NAMED])
-    if len(routines) > _MOST_NAMED:
-        names += f", and {len(routines) - _MOST_NAMED} more"
-    return (
-        f"functions that are not tools: {names}. Put @toolplan.tool above the definition of each."
-    )
+    left = len(routines) - _MOST_NAMED
+    more = f", and {left} more" if left > 0 else ""
+    help_ = "Put @toolplan.tool above the definition of each."
+    return f"functions that are not tools: {names}{more}. {help_}"

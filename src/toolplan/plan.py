@@ -58,7 +58,7 @@ class Literal(Struct, frozen=True, eq=False):
     value: Json
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Literal) and _same(self.value, other.value)
+        return isinstance(other, Literal) and _key(self.value) == _key(other.value)
 
     def __ne__(self, other: object) -> bool:
         return not self == other  # a struct's own compares identity
@@ -178,21 +178,7 @@ def template(parts: tuple[str | Ref, ...]) -> Value:
 
 def refs(value: Value) -> Iterator[Ref]:
     """Yield every reference in `value`, left to right."""
-    match value:
-        case Literal():
-            return
-        case Ref():
-            yield value
-        case Template(parts):
-            for part in parts:
-                if isinstance(part, Ref):
-                    yield part
-        case Array(items):
-            for item in items:
-                yield from refs(item)
-        case Object(fields):
-            for _, inner in fields:
-                yield from refs(inner)
+    return (ref for _, ref in located_refs(value, ""))
 
 
 def step_values(step: Step) -> Iterator[tuple[str, Value]]:
@@ -335,17 +321,11 @@ def split_pointer(pointer: str) -> tuple[str, ...]:
     return tuple(token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
 
 
-def _same(one: Json, other: Json) -> bool:
-    # Python holds that 1 == True and 1 == 1.0; a tool does not
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same(v, other[k]) for k, v in one.items())
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_same, one, other))
-    return type(one) is type(other) and one == other
-
-
 def _key(value: Json) -> Hashable:
-    """Return what is equal for values that are the same, whatever the order of their keys."""
+    """Return what is equal for values that are the same, whatever the order of their keys.
+
+    Python holds that 1 == True and 1 == 1.0; a tool does not.
+    """
     match value:
         case dict():
             return frozenset((key, _key(inner)) for key, inner in value.items())

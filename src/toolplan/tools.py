@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from enum import StrEnum
 from functools import cached_property
 from typing import ClassVar, Final, TypeAlias, cast
@@ -57,7 +58,7 @@ _SEVERITY: Final = {
 }
 
 EGRESS: Final = "egress"
-"""The annotation of a tool whose calls somebody outside can read."""
+"""The annotation of a tool whose calls can be read outside."""
 
 
 class ToolError(ToolplanError):
@@ -153,13 +154,11 @@ class Claim(Struct, frozen=True):
 
     def __str__(self) -> str:
         """Return the claim as a clause: "it only reads"."""
-        says = {
-            Effects.READ: "it only reads",
-            Effects.WRITE: "it destroys nothing",
-        }.get(self.effects)
-        if says is None or (self.idempotent and self.effects is not Effects.READ):
-            return " and ".join(filter(None, (says, "a call may be repeated")))
-        return says
+        if self.effects is Effects.READ:
+            return "it only reads"
+        harmless = ["it destroys nothing"] if self.effects is Effects.WRITE else []
+        repeats = ["a call may be repeated"] if self.idempotent or not harmless else []
+        return " and ".join([*harmless, *repeats])
 
 
 ComputeFlow: TypeAlias = Callable[
@@ -178,8 +177,8 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
     is None if the tool declares no output schema; `learned` is then the schema of earlier results,
     if there are any. `unusable` is the reason why the tool cannot be called.
     `reports_pages`: it reports further pages beside its results, as headers do.
-    `remote`: somebody else's server or service makes the call, so what it says of itself may only
-    raise `effects`; `claim` is what it says beyond that and nobody has accepted.
+    `remote`: a server or service of others makes the call, so what it says of itself may only
+    raise `effects`; `claim` is what it says beyond that and no person has accepted.
     `short_name`: its name at its source, where a tool of another open source has the same one.
     `recorded`: the tool object of the run that it continues, where only words differ.
     """
@@ -234,8 +233,8 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
         """Return this tool with the effects that its source claims, which a person accepted."""
         if self.claim is None:
             return self
-        effects, idempotent = self.claim.effects, self.claim.idempotent
-        return replace(self, effects=effects, idempotent=idempotent, claim=None)
+        claimed = {"effects": self.claim.effects, "idempotent": self.claim.idempotent}
+        return replace(self, **claimed, claim=None)
 
     @cached_property
     def input(self) -> Schema:
@@ -246,31 +245,24 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
         """
         return Schema.load(self.raw_input).closed()
 
-    @cached_property
+    @property
     def output(self) -> Schema | None:
         """The schema of the result, or None if the tool declares no valid one."""
-        if self.raw_output is None or self.output_fault is not None:
-            return None
-        return Schema.load(self.raw_output)
+        return self._declared_output[0]
 
-    @cached_property
+    @property
     def output_fault(self) -> str | None:
         """Why the declared output schema is not valid, or None."""
-        if self.raw_output is None:
-            return None
-        try:
-            Schema.load(self.raw_output)
-        except SchemaError as error:
-            return str(error)
-        return None
+        return self._declared_output[1]
+
+    @cached_property
+    def _declared_output(self) -> tuple[Schema | None, str | None]:
+        return (None, None) if self.raw_output is None else _loaded(self.raw_output)
 
     @cached_property
     def learned_schema(self) -> Schema | None:
         """The schema of the earlier results of the tool, or None."""
-        try:
-            return None if self.learned is None else Schema.load(self.learned.raw)
-        except SchemaError:
-            return None
+        return None if self.learned is None else _loaded(self.learned.raw)[0]
 
     @cached_property
     def unusable(self) -> str | None:
@@ -289,18 +281,15 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
     @cached_property
     def aliases(self) -> tuple[str, ...]:
         """Other names under which plans may call the tool (`x-aliases` of its input schema)."""
-        if not isinstance(self.raw_input, dict):
-            return ()
-        names = self.raw_input.get("x-aliases")
+        names = self.raw_input.get("x-aliases") if isinstance(self.raw_input, dict) else None
         return tuple(n for n in names if isinstance(n, str)) if isinstance(names, list) else ()
 
     @cached_property
     def stated_needs(self) -> Mapping[str, Json]:
         """What the tool says that its arguments need of values (`x-needs`), by argument."""
-        properties = self.raw_input.get("properties") if isinstance(self.raw_input, dict) else None
         return {
             name: node["x-needs"]
-            for name, node in (properties.items() if isinstance(properties, dict) else ())
+            for name, node in _properties(self.raw_input).items()
             if isinstance(node, dict) and "x-needs" in node
         }
 
@@ -317,7 +306,7 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
     @cached_property
     def signature(self) -> Signature:
         """The names of arguments and of the output's fields, in declared order."""
-        return Signature(_property_names(self.raw_input), _property_names(self.raw_output))
+        return Signature(tuple(_properties(self.raw_input)), tuple(_properties(self.raw_output)))
 
     def to_json(self) -> dict[str, Json]:
         """Return the tool object, which the approval of a plan covers."""
@@ -354,15 +343,14 @@ class Tool(Struct, frozen=True, dict=True, weakref=True):
         if not isinstance(name, str) or not name:
             raise ToolObjectError("A tool has no 'name'.")
         description = fields.get("description")
+        raw_input = _read_schema(fields, "input_schema", "inputSchema")
         annotations = fields.get("annotations")
         hints = annotations if isinstance(annotations, dict) else {}
         return cls(
             name=name,
             description=description if isinstance(description, str) else "",
-            raw_input=_read_schema(
-                fields, "input_schema", "inputSchema", absent={"type": "object"}
-            ),
-            raw_output=_read_schema(fields, "output_schema", "outputSchema", absent=None),
+            raw_input={"type": "object"} if raw_input is None else raw_input,
+            raw_output=_read_schema(fields, "output_schema", "outputSchema"),
             effects=_effects(hints),
             idempotent=_hint(hints, "idempotent", "idempotentHint", "idempotent_hint") is True,
             annotations=hints,
@@ -379,6 +367,8 @@ class Toolbox(Mapping[str, Tool]):
             ToolObjectError: two of them have the same name, or one is not a tool.
         """
         self._tools: dict[str, Tool] = {}
+        self.derived: dict[type, object] = {}
+        """Indexes over the tools, by their class."""
         if isinstance(tools, str | bytes):
             raise ToolObjectError(
                 f"A Toolbox is made of tools, not of a text: {tools[:60]!r}.", _GIVE_TOOLS
@@ -463,17 +453,12 @@ class Toolbox(Mapping[str, Tool]):
         return Toolbox([*self._tools.values(), *more])
 
 
-def _read_schema(fields: Mapping[str, Json], *names: str, absent: Json) -> Json:
-    for name in names:
-        schema = fields.get(name)
-        if isinstance(schema, str):
-            try:
-                return json.loads(schema)
-            except (ValueError, RecursionError):
-                return schema  # not valid, as `Tool.unusable` reports
-        if schema is not None:
-            return schema
-    return absent
+def _read_schema(fields: Mapping[str, Json], *names: str) -> Json:
+    schema = next((fields[name] for name in names if fields.get(name) is not None), None)
+    if isinstance(schema, str):
+        with suppress(ValueError, RecursionError):  # `Tool.unusable` reports what is not valid
+            return json.loads(schema)
+    return schema
 
 
 def _effects(hints: Mapping[str, Json]) -> Effects:
@@ -492,6 +477,14 @@ def _hint(hints: Mapping[str, Json], *names: str) -> Json:
     return next((hints[name] for name in names if name in hints), None)
 
 
-def _property_names(schema: Json) -> tuple[str, ...]:
+def _properties(schema: Json) -> Mapping[str, Json]:
     properties = schema.get("properties") if isinstance(schema, dict) else None
-    return tuple(properties) if isinstance(properties, dict) else ()
+    return properties if isinstance(properties, dict) else {}
+
+
+def _loaded(raw: Json) -> tuple[Schema | None, str | None]:
+    """Return a schema, or why it is not valid."""
+    try:
+        return Schema.load(raw), None
+    except SchemaError as error:
+        return None, str(error)

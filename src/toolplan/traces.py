@@ -30,7 +30,6 @@ from toolplan.tools import Arguments, Call, OutcomeUnknown, Tool, ToolCall, curr
 SCOPE: Final = "toolplan"
 
 OPERATION: Final = "gen_ai.operation.name"
-WORKFLOW: Final = "gen_ai.workflow.name"
 PROVIDER: Final = "gen_ai.provider.name"
 REQUEST_MODEL: Final = "gen_ai.request.model"
 RESPONSE_MODEL: Final = "gen_ai.response.model"
@@ -38,20 +37,10 @@ INPUT_TOKENS: Final = "gen_ai.usage.input_tokens"
 OUTPUT_TOKENS: Final = "gen_ai.usage.output_tokens"
 INPUT_MESSAGES: Final = "gen_ai.input.messages"
 OUTPUT_MESSAGES: Final = "gen_ai.output.messages"
-TOKEN_TYPE: Final = "gen_ai.token.type"  # noqa: S105 - a name
 TOOL: Final = "gen_ai.tool.name"
-TOOL_TYPE: Final = "gen_ai.tool.type"
-CALL_ID: Final = "gen_ai.tool.call.id"
-CALL_ARGUMENTS: Final = "gen_ai.tool.call.arguments"
-CALL_RESULT: Final = "gen_ai.tool.call.result"
-ERROR_TYPE: Final = "error.type"
 RUN: Final = "toolplan.run.id"
 STATUS: Final = "toolplan.run.status"
-DIGEST: Final = "toolplan.plan.digest"
 STEPS: Final = "toolplan.plan.steps"
-STEP: Final = "toolplan.step.id"
-ITEM: Final = "toolplan.step.item"
-ATTEMPT: Final = "toolplan.call.attempt"
 
 _CAPTURE: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _CAPTURES: Final = frozenset(("true", "span_only", "span_and_event"))
@@ -79,17 +68,13 @@ def span(
 
     An exception ends it with its type, and without its message, which may hold content.
     """
-    if not is_on():
+    started = start(name, attributes, kind=kind)
+    if started is None:
         yield None
         return
     trace: Any = sys.modules["opentelemetry.trace"]
-    with trace.get_tracer(SCOPE, release.own_version()).start_as_current_span(
-        name,
-        kind=trace.SpanKind[kind],
-        attributes=attributes,
-        record_exception=False,
-        set_status_on_exception=False,
-    ) as opened:
+    quiet = {"record_exception": False, "set_status_on_exception": False}
+    with trace.use_span(started, end_on_exit=True, **quiet) as opened:
         try:
             yield opened
         except BaseException as error:
@@ -111,7 +96,7 @@ def fail(opened: Any, reason: str) -> None:  # noqa: ANN401 — of a library tha
     """Mark a span as failed; `reason` is a code or the name of an exception."""
     if opened is not None:
         trace: Any = sys.modules["opentelemetry.trace"]
-        opened.set_attribute(ERROR_TYPE, reason)
+        opened.set_attribute("error.type", reason)
         opened.set_status(trace.StatusCode.ERROR)
 
 
@@ -123,14 +108,16 @@ def error_type(error: BaseException) -> str:
 @contextmanager
 def workflow(name: str) -> Generator[Callable[[Run | None], None]]:
     """Open the span of a question or a run; yield what takes the run at its end."""
-    with span(f"invoke_workflow {name}", {OPERATION: "invoke_workflow", WORKFLOW: name}) as opened:
+    with span(
+        f"invoke_workflow {name}", {OPERATION: "invoke_workflow", "gen_ai.workflow.name": name}
+    ) as opened:
 
         def ended(run: Run | None) -> None:
             if opened is None or run is None:
                 return
             opened.set_attributes({RUN: run.run, STATUS: run.status.value, STEPS: len(run.steps)})
             if run.digest:
-                opened.set_attribute(DIGEST, run.digest)
+                opened.set_attribute("toolplan.plan.digest", run.digest)
             if not run.succeeded:
                 fail(opened, run.status.value if run.error is None else run.error.code)
             _count("toolplan.runs", "{run}", 1, {STATUS: run.status.value})
@@ -145,23 +132,23 @@ async def traced_call(function: Call, arguments: Arguments, tool: Tool, call: To
     attributes: dict[str, str | int] = {
         OPERATION: "execute_tool",
         TOOL: tool.name,
-        TOOL_TYPE: "function",
-        CALL_ID: call.key[:32],
+        "gen_ai.tool.type": "function",
+        "gen_ai.tool.call.id": call.key[:32],
         RUN: call.run,
-        STEP: call.step,
-        ATTEMPT: call.attempt,
+        "toolplan.step.id": call.step,
+        "toolplan.call.attempt": call.attempt,
     }
     if call.item is not None:
-        attributes[ITEM] = call.item
+        attributes["toolplan.step.item"] = call.item
     content = captures_content()
     if content:
-        attributes[CALL_ARGUMENTS] = content_text(arguments)
+        attributes["gen_ai.tool.call.arguments"] = content_text(arguments)
     began, outcome = perf_counter(), "ok"
     try:
         with span(f"execute_tool {tool.name}", attributes) as opened:
             result = await function(arguments)
             if content and opened is not None:
-                opened.set_attribute(CALL_RESULT, content_text(result))
+                opened.set_attribute("gen_ai.tool.call.result", content_text(result))
             return result
     except BaseException as error:
         outcome = "unknown" if isinstance(error, OutcomeUnknown) else error_type(error)
@@ -178,7 +165,9 @@ def measure_tokens(
     """Measure what a model used: tokens by type (`input`, `output`), seconds, US dollars."""
     labels = {OPERATION: operation, REQUEST_MODEL: model, PROVIDER: model.partition(":")[0]}
     for kind, count in tokens.items():
-        _record("gen_ai.client.token.usage", "{token}", count, {**labels, TOKEN_TYPE: kind})
+        _record(
+            "gen_ai.client.token.usage", "{token}", count, {**labels, "gen_ai.token.type": kind}
+        )
     _record("gen_ai.client.operation.duration", "s", seconds, labels)
     if cost_usd is not None:
         _count("toolplan.cost", "{USD}", cost_usd, labels)

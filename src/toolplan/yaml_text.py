@@ -10,6 +10,7 @@ import re
 from typing import Final, NamedTuple, Protocol, cast
 
 import yaml
+from msgspec import Struct, field
 
 from toolplan.errors import ToolplanError
 from toolplan.path import Json
@@ -83,22 +84,16 @@ def read_yaml(
         YamlError: it is not YAML, or too large, or nested too deep.
     """
     try:
-        return _Reader(
-            _Loader(text),
-            max_depth,
-            strict=strict,
-            with_lines=with_lines or strict,
-            plain_under=plain_under,
-        ).document()
+        parser = _Loader(text)
+        return _Reader(parser, max_depth, strict, with_lines or strict, plain_under).document()
     except (yaml.YAMLError, UnicodeEncodeError) as error:  # the latter: half of a character
-        mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
-        problem = error.problem if isinstance(error, yaml.MarkedYAMLError) else None
-        line = " ".join(str(problem or error).split())[:200]
+        marked = error if isinstance(error, yaml.MarkedYAMLError) else yaml.MarkedYAMLError()
+        problem = " ".join(str(marked.problem or error).split())[:200]
         last = text.count("\n") + 1  # the end of the text may count as one line more
-        at = 1 if mark is None else min(mark.line + 1, last)
-        if _TOO_DEEP in line:
+        at = 1 if marked.problem_mark is None else min(marked.problem_mark.line + 1, last)
+        if _TOO_DEEP in problem:
             raise YamlError(f"It is nested deeper than {max_depth}.", at) from None
-        raise YamlError(f"It is not YAML: {line}.", at) from None
+        raise YamlError(f"It is not YAML: {problem}.", at) from None
 
 
 class _Parser(Protocol):
@@ -107,75 +102,72 @@ class _Parser(Protocol):
     def get_event(self) -> object: ...
 
 
-class _Reader:
+class _Reader(Struct):
     """Builds JSON from the events of a parser.
 
     What an alias names is built once and shared; its size counts as often as it is named.
     """
 
-    def __init__(
-        self,
-        parser: _Parser,
-        max_depth: int,
-        *,
-        strict: bool,
-        with_lines: bool,
-        plain_under: frozenset[str],
-    ) -> None:
-        self._parser = parser
-        self._max_depth = max_depth
-        self._strict = strict
-        self._with_lines = with_lines
-        self._plain_under = plain_under
-        self._kept = 0
-        self._named: dict[str, tuple[Json, int]] = {}
-        self._lines: dict[str, int] = {}
+    parser: _Parser
+    max_depth: int
+    strict: bool
+    with_lines: bool
+    plain_under: frozenset[str]
+    plain_depth: int = 0
+    size: int = 0
+    named: dict[str, tuple[Json, int]] = field(default_factory=dict[str, tuple[Json, int]])
+    lines: dict[str, int] = field(default_factory=dict[str, int])
 
     def document(self) -> Yaml:
         """Return the only document of the text."""
         self._next()  # the stream begins
         if isinstance(self._next(), yaml.StreamEndEvent):
-            if self._strict:
+            if self.strict:
                 raise YamlError("There is nothing in it.", 1)
             return Yaml(None, {})
-        value = self._value(self._next(), 0, "")[0]
+        value = self._value(self._next(), 0, "")
         self._next()  # the document ends
         if not isinstance(event := self._next(), yaml.StreamEndEvent):
             raise YamlError("A second document starts here; one is read.", _line(event))
-        return Yaml(value, self._lines)
+        return Yaml(value, self.lines)
 
     def _next(self) -> yaml.Event:
-        event = self._parser.get_event()
+        event = self.parser.get_event()
         if not isinstance(event, yaml.Event):
             raise YamlError("It ends too early.", 1)
         return event
 
-    def _value(self, event: yaml.Event, depth: int, pointer: str) -> tuple[Json, int]:
-        """Return the value that begins with `event`, and how many values it is made of."""
-        if self._with_lines:
-            self._lines[pointer] = _line(event)
-        if self._strict:
+    def _value(self, event: yaml.Event, depth: int, pointer: str) -> Json:
+        """Return the value that begins with `event`."""
+        if self.with_lines:
+            self.lines[pointer] = _line(event)
+        if self.strict:
             self._refuse_unsafe(event)
-        match event:
-            case yaml.AliasEvent():
-                found = self._named.get(str(event.anchor))
-                if found is None:
-                    message = f"The alias {event.anchor!r} names nothing before it."
-                    raise YamlError(message, _line(event))
-                return found
-            case yaml.ScalarEvent():
-                made = self._scalar(event), 1
-            case _ if depth >= self._max_depth:
-                raise YamlError(f"It is nested deeper than {self._max_depth}.", _line(event))
-            case yaml.SequenceStartEvent():
-                made = self._list(depth, pointer)
-            case _:
-                made = self._mapping(depth, pointer)
-        if made[1] > MAX_VALUES:
+        before = self.size
+        value = self._built(event, depth, pointer)
+        if self.size > MAX_VALUES:
             raise YamlError(f"It has more than {MAX_VALUES} values.", _line(event))
-        if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
-            self._named[str(event.anchor)] = made
-        return made
+        anchor = getattr(event, "anchor", None)
+        if anchor is not None:
+            self.named[anchor] = value, self.size - before
+        return value
+
+    def _built(self, event: yaml.Event, depth: int, pointer: str) -> Json:
+        if isinstance(event, yaml.AliasEvent):
+            if event.anchor not in self.named:
+                message = f"The alias {event.anchor!r} names nothing before it."
+                raise YamlError(message, _line(event))
+            value, size = self.named[event.anchor]
+            self.size += size
+            return value
+        self.size += 1
+        if isinstance(event, yaml.ScalarEvent):
+            return self._scalar(event)
+        if depth >= self.max_depth:
+            raise YamlError(f"It is nested deeper than {self.max_depth}.", _line(event))
+        if isinstance(event, yaml.SequenceStartEvent):
+            return self._list(depth, pointer)
+        return self._mapping(depth, pointer)
 
     def _refuse_unsafe(self, event: yaml.Event) -> None:
         if isinstance(event, yaml.AliasEvent):
@@ -184,38 +176,33 @@ class _Reader:
         if tag not in _NO_TAG:
             raise YamlError(f"A tag ({tag!r}) is not read; remove it.", _line(event))
 
-    def _list(self, depth: int, pointer: str) -> tuple[Json, int]:
+    def _list(self, depth: int, pointer: str) -> Json:
         made: list[Json] = []
-        total = 1
         while not isinstance(event := self._next(), yaml.SequenceEndEvent):
-            value, size = self._value(event, depth + 1, f"{pointer}/{len(made)}")
-            made.append(value)
-            total += size
-        return made, total
+            made.append(self._value(event, depth + 1, f"{pointer}/{len(made)}"))
+        return made
 
-    def _mapping(self, depth: int, pointer: str) -> tuple[Json, int]:
+    def _mapping(self, depth: int, pointer: str) -> Json:
         made: dict[str, Json] = {}
         merged: dict[str, Json] = {}
-        total = 1
         while not isinstance(event := self._next(), yaml.MappingEndEvent):
-            if self._strict:
+            if self.strict:
                 self._refuse_unsafe(event)
             if not isinstance(event, yaml.ScalarEvent):
                 raise YamlError("A key must be text.", _line(event))
             key = str(event.value)
-            if self._strict and key in made:
+            if self.strict and key in made:
                 raise YamlError(f"The key {key!r} is there twice.", _line(event))
-            inner = f"{pointer}/{escape_pointer(key)}" if self._with_lines else ""
-            self._kept += key in self._plain_under
-            value, size = self._value(self._next(), depth + 1, inner)
-            self._kept -= key in self._plain_under
-            total += size
-            if key == _MERGE and event.implicit[0] and not self._strict:
+            inner = f"{pointer}/{escape_pointer(key)}" if self.with_lines else ""
+            self.plain_depth += key in self.plain_under
+            value = self._value(self._next(), depth + 1, inner)
+            self.plain_depth -= key in self.plain_under
+            if key == _MERGE and event.implicit[0] and not self.strict:
                 for each in value if isinstance(value, list) else [value]:
                     merged = {**(each if isinstance(each, dict) else {}), **merged}
             else:
                 made[key] = value
-        return {**merged, **made} if merged else made, total
+        return {**merged, **made} if merged else made
 
     def _scalar(self, event: yaml.ScalarEvent) -> Json:
         text = str(event.value)
@@ -223,10 +210,10 @@ class _Reader:
             return text
         value = self._by_look(text)
         # whoever asked for it settles it, so that the rest of the document stays JSON
-        return cast("Json", Plain(text, value, _line(event))) if self._kept else value
+        return cast("Json", Plain(text, value, _line(event))) if self.plain_depth else value
 
     def _by_look(self, text: str) -> Json:
-        words, number = (_STRICT_WORDS, _INTEGER) if self._strict else (_WORDS, _NUMBER)
+        words, number = (_STRICT_WORDS, _INTEGER) if self.strict else (_WORDS, _NUMBER)
         if text in words:
             return words[text]
         if number.fullmatch(text) and len(text) < 1_000:

@@ -141,15 +141,6 @@ class Endless:
 
 
 @dataclass(frozen=True, slots=True)
-class WithoutSchema:
-    """Status 400 for a request that asks for a schema, `then` for one that does not."""
-
-    then: Served
-    message: str = "response_format is not supported"
-    status: int = 400
-
-
-@dataclass(frozen=True, slots=True)
 class Sent:
     """A reply that is sent in a certain way.
 
@@ -172,7 +163,7 @@ class Sent:
     reset: bool = False
 
 
-Reply: TypeAlias = Says | Refuses | CallsTool | Fails | Raw | Endless | WithoutSchema
+Reply: TypeAlias = Says | Refuses | CallsTool | Fails | Raw | Endless
 Served: TypeAlias = Reply | Sent | str
 Script: TypeAlias = Served | Callable[[Received], Served]
 """What a server answers; a text is said, a function answers each request."""
@@ -186,22 +177,11 @@ class Written(NamedTuple):
     parts: Iterator[bytes]
 
 
-def sent(served: Served, request: Received) -> Sent:
-    """Return `served` with the way in which it is sent, for this request."""
-    if isinstance(served, WithoutSchema):
-        if request.schema is not None:
-            return Sent(Fails(served.status, served.message, "unsupported_parameter"))
-        return sent(served.then, request)
-    return served if isinstance(served, Sent) else Sent(served)
-
-
 def written(reply: Reply | str, request: Received) -> Written:
     """Return `reply` as it is written to `request`."""
     match reply:
         case str():
             return written(Says(reply), request)
-        case WithoutSchema():
-            return written(sent(reply, request).reply, request)
         case Fails():
             return _failure(reply)
         case Raw(body, content_type, status, headers):

@@ -352,22 +352,18 @@ def test_a_planner_that_learns_still_does() -> None:
 
 
 @pytest.mark.parametrize("value", [None, "text", {}])
-def test_a_planner_of_ones_own_must_propose_something(value: object) -> None:
+async def test_a_planner_of_ones_own_must_propose_something(value: object) -> None:
     app = toolplan.open([], planner=cast("Any", Proposing(returns(value))))
     with pytest.raises(ToolplanError, match="planner Proposing returned") as raised:
-        asyncio.run(_ask(app))
+        await app.ask("q")
     assert raised.value.code == "bad-planner"
 
 
-def test_a_planner_of_ones_own_is_async() -> None:
+async def test_a_planner_of_ones_own_is_async() -> None:
     planner = SimpleNamespace(propose=returns(Draft("text")))
     with pytest.raises(ToolplanError, match="is no async function") as raised:
-        asyncio.run(_ask(toolplan.open([], planner=cast("Any", planner))))
+        await toolplan.open([], planner=cast("Any", planner)).ask("q")
     assert raised.value.code == "bad-planner"
-
-
-async def _ask(app: toolplan.App) -> object:
-    return await app.ask("q")
 
 
 # Providers of models

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from toolplan.plan_tests import CaseError, Recorded, read_cases
+from toolplan.plan_tests.cases import CaseError, read_cases
+from toolplan.plan_tests.recorded import Recorded
 
 GOOD = """\
 tools: toolplan_demo:TOOLS

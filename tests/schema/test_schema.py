@@ -23,13 +23,17 @@ from toolplan.schema import (
     types_of,
 )
 
+STRING: dict[str, Any] = {"type": "string"}
+INTEGER: dict[str, Any] = {"type": "integer"}
+STRINGS: dict[str, Any] = {"type": "array", "items": STRING}
+HAS_A: dict[str, Any] = {"properties": {"a": STRING}}
 TREE: dict[str, Any] = {
     "$ref": "#/$defs/node",
     "$defs": {
         "node": {
             "type": "object",
             "properties": {
-                "name": {"type": "string"},
+                "name": STRING,
                 "kids": {"type": "array", "items": {"$ref": "#/$defs/node"}},
             },
         }
@@ -42,12 +46,12 @@ ROWS: dict[str, Any] = {
             "type": "array",
             "items": {
                 "type": "object",
-                "properties": {"id": {"type": "string"}, "kg": {"type": ["number", "null"]}},
+                "properties": {"id": STRING, "kg": {"type": ["number", "null"]}},
                 "required": ["id"],
                 "additionalProperties": False,
             },
         },
-        "count": {"type": "integer"},
+        "count": INTEGER,
     },
     "required": ["data", "count"],
 }
@@ -66,37 +70,16 @@ def found(schema: dict[str, Any], path: str) -> Any:
 @pytest.mark.parametrize(
     ("schema", "path", "node"),
     [
-        (ROWS, ".count", {"type": "integer"}),
-        (ROWS, ".data[0].id", {"type": "string"}),
-        (ROWS, ".data[*].id", {"type": "array", "items": {"type": "string"}}),
-        (TREE, ".kids[*].kids[0].name", {"type": "array", "items": {"type": "string"}}),
-        (TREE, ".kids[*].kids[*].name", {"type": "array", "items": {"type": "string"}}),
-        (
-            {"additionalProperties": {"type": "integer"}, "type": "object"},
-            ".x",
-            {"type": "integer"},
-        ),
-        ({"prefixItems": [{"type": "string"}], "type": "array"}, "[0]", {"type": "string"}),
-        (
-            {
-                "anyOf": [
-                    {"type": "null"},
-                    {"properties": {"a": {"type": "string"}}, "type": "object"},
-                ]
-            },
-            ".a",
-            {"type": "string"},
-        ),
-        (
-            {"allOf": [{"type": "object"}, {"properties": {"a": {"type": "string"}}}]},
-            ".a",
-            {"type": "string"},
-        ),
-        (
-            {"oneOf": [{"type": "object", "properties": {"a": {"const": 1}}}, {"type": "string"}]},
-            ".a",
-            {"const": 1},
-        ),
+        (ROWS, ".count", INTEGER),
+        (ROWS, ".data[0].id", STRING),
+        (ROWS, ".data[*].id", STRINGS),
+        (TREE, ".kids[*].kids[0].name", STRINGS),
+        (TREE, ".kids[*].kids[*].name", STRINGS),
+        ({"additionalProperties": INTEGER, "type": "object"}, ".x", INTEGER),
+        ({"prefixItems": [STRING], "type": "array"}, "[0]", STRING),
+        ({"anyOf": [{"type": "null"}, {**HAS_A, "type": "object"}]}, ".a", STRING),
+        ({"allOf": [{"type": "object"}, HAS_A]}, ".a", STRING),
+        ({"oneOf": [{**HAS_A, "type": "object"}, INTEGER]}, ".a", STRING),
     ],
 )
 def test_a_path_is_followed_through_a_schema(
@@ -115,7 +98,7 @@ def test_a_path_is_followed_through_a_schema(
         (ROWS, ".count.x"),
         ({"type": "array", "maxItems": 2}, "[2]"),
         ({"type": "array", "prefixItems": [True], "items": False}, "[1]"),
-        ({"anyOf": [{"type": "null"}, {"type": "string"}]}, ".a"),
+        ({"anyOf": [{"type": "null"}, STRING]}, ".a"),
     ],
 )
 def test_a_path_that_does_not_exist_is_reported(schema: dict[str, Any], path: str) -> None:
@@ -130,7 +113,7 @@ def test_a_path_that_does_not_exist_is_reported(schema: dict[str, Any], path: st
         ({"type": "object", "properties": {}}, ".a"),
         ({"type": "object", "properties": {"b": {}}, "additionalProperties": True}, ".a"),
         ({"type": "array"}, "[*].id"),
-        ({"anyOf": [{"type": "string"}, {}]}, ".a"),
+        ({"anyOf": [STRING, {}]}, ".a"),
         ({"description": "whatever"}, "[3]"),
     ],
 )
@@ -141,29 +124,21 @@ def test_nothing_is_said_where_nothing_is_declared(schema: dict[str, Any], path:
 @pytest.mark.parametrize(
     ("producer", "consumer", "verdict"),
     [
-        ({"type": "string"}, {"type": "string"}, Verdict.YES),
-        ({"type": "integer"}, {"type": "number"}, Verdict.YES),
-        ({"type": "number"}, {"type": "integer"}, Verdict.UNKNOWN),
-        ({"type": ["string", "null"]}, {"type": "string"}, Verdict.UNKNOWN),
-        ({"type": "string"}, {"type": "string", "format": "date"}, Verdict.UNKNOWN),
-        ({"type": "string", "format": "date"}, {"type": "string"}, Verdict.YES),
+        (STRING, STRING, Verdict.YES),
+        (INTEGER, {"type": "number"}, Verdict.YES),
+        ({"type": "number"}, INTEGER, Verdict.UNKNOWN),
+        ({"type": ["string", "null"]}, STRING, Verdict.UNKNOWN),
+        (STRING, {"type": "string", "format": "date"}, Verdict.UNKNOWN),
+        ({"type": "string", "format": "date"}, STRING, Verdict.YES),
         ({"enum": ["a", "b"]}, {"enum": ["a", "b", "c"]}, Verdict.YES),
         ({"enum": ["a"]}, {"enum": ["b"]}, Verdict.NO),
-        ({"type": "string"}, {"type": "integer"}, Verdict.NO),
-        ({"type": "object"}, {"type": "string"}, Verdict.NO),
-        (
-            {"type": "array", "items": {"type": "string"}},
-            {"type": "array", "items": {"type": "integer"}},
-            Verdict.NO,
-        ),
-        ({"type": "array"}, {"type": "array", "items": {"type": "integer"}}, Verdict.UNKNOWN),
-        ({}, {"type": "integer"}, Verdict.UNKNOWN),
-        ({"type": "integer"}, {}, Verdict.YES),
-        (
-            {"type": "array", "items": {"type": "string"}},
-            {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
-            Verdict.YES,
-        ),
+        (STRING, INTEGER, Verdict.NO),
+        ({"type": "object"}, STRING, Verdict.NO),
+        (STRINGS, {"type": "array", "items": INTEGER}, Verdict.NO),
+        ({"type": "array"}, {"type": "array", "items": INTEGER}, Verdict.UNKNOWN),
+        ({}, INTEGER, Verdict.UNKNOWN),
+        (INTEGER, {}, Verdict.YES),
+        (STRINGS, {"anyOf": [STRING, STRINGS]}, Verdict.YES),
     ],
 )
 def test_what_fits_is_sure_or_unknown(
@@ -173,7 +148,7 @@ def test_what_fits_is_sure_or_unknown(
 
 
 def test_a_schema_that_is_not_known_is_no_verdict() -> None:
-    assert assignable(None, loaded({"type": "string"})) is Verdict.UNKNOWN
+    assert assignable(None, loaded(STRING)) is Verdict.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -204,12 +179,12 @@ def test_exponential_work_is_refused() -> None:
         for n in range(18)
     }
     with pytest.raises(SchemaError, match="more than 100000"):
-        loaded({"$ref": "#/$defs/a0", "$defs": {**levels, "a18": {"type": "string"}}})
+        loaded({"$ref": "#/$defs/a0", "$defs": {**levels, "a18": STRING}})
 
 
 def test_deep_and_large_schemas_are_refused() -> None:
     """S13, S30."""
-    deep: dict[str, Any] = {"type": "string"}
+    deep: dict[str, Any] = STRING
     for _ in range(sys.getrecursionlimit() * 2):
         deep = {"type": "array", "items": deep}
     with pytest.raises(SchemaError, match="deeper"):
@@ -229,7 +204,7 @@ def test_patterns_run_in_linear_time_and_others_are_not_enforced() -> None:
 
 def test_a_property_may_have_any_name() -> None:
     """S19."""
-    schema = loaded({"properties": {"$ref": {"type": "string"}, "__proto__": {"type": "integer"}}})
+    schema = loaded({"properties": {"$ref": STRING, "__proto__": INTEGER}})
     assert schema.is_valid({"$ref": "x", "__proto__": 1})
     assert not schema.is_valid({"$ref": 1})
 
@@ -247,9 +222,7 @@ def test_violations_say_kind_place_and_name() -> None:
         {
             "type": "object",
             "properties": {
-                "who": {
-                    "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]
-                },
+                "who": {"anyOf": [STRING, STRINGS]},
                 "day": {"type": "string", "format": "date"},
                 "in": {"type": "object", "properties": {"n": {"type": "integer", "maximum": 5}}},
             },
@@ -281,22 +254,10 @@ def test_closing_leaves_open_what_opens_itself() -> None:
 
 
 def test_required_and_types_look_through_what_is_combined() -> None:
-    schema = loaded(
-        {
-            "allOf": [{"required": ["a"]}, {"properties": {"a": {}}, "required": ["b"]}],
-            "type": "object",
-        }
-    )
-    assert set(required(schema)) == {"a", "b"}
-    either = loaded(
-        {
-            "anyOf": [
-                {"type": "object", "required": ["a", "b"]},
-                {"type": "object", "required": ["b"]},
-            ]
-        }
-    )
-    assert required(either) == ("b",)
+    parts: list[Json] = [{"required": ["a"]}, {"properties": {"a": {}}, "required": ["b"]}]
+    assert set(required(loaded({"type": "object", "allOf": parts}))) == {"a", "b"}
+    options = [{"type": "object", "required": names} for names in (["a", "b"], ["b"])]
+    assert required(loaded({"anyOf": options})) == ("b",)
     assert types_of(loaded({"const": 1})) == {"integer", "number"}
     assert types_of(loaded({"enum": ["a", None]})) == {"string", "null"}
 
@@ -304,7 +265,7 @@ def test_required_and_types_look_through_what_is_combined() -> None:
 @pytest.mark.parametrize(
     ("schema", "words"),
     [
-        ({"type": "string"}, "a string"),
+        (STRING, "a string"),
         ({"type": "integer", "minimum": 1, "maximum": 9}, "an integer from 1 to 9"),
         ({"type": "string", "format": "date"}, "a date (YYYY-MM-DD)"),
         ({"enum": ["a", "b"]}, "one of 'a', 'b'"),

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import asdict
 
 from toolplan.errors import ToolplanError
 from toolplan.path import Json
@@ -112,25 +113,19 @@ def read_cases(path: Path) -> CaseFile:
     return CaseFile(path, tuple(cases), read.tools, read.planner, read.model)
 
 
-def _expectation(place: str, given: _Expect) -> Expectation:
-    if given == _Expect():
+def _expectation(place: str, expect: _Expect) -> Expectation:
+    given = {name: each for name, each in asdict(expect).items() if each is not UNSET}
+    if not given:
         raise CaseError(f"{place} expects nothing.", _EXAMPLE)
-    if given.no_plan is True and given != _Expect(no_plan=True):
+    if given.get("no_plan") and len(given) > 1:
         said = f"{place}.no_plan must be alone: without a plan nothing else can be expected."
         raise CaseError(said, _EXAMPLE)
-    return Expectation(
-        _plan(f"{place}.plan", given.plan),
-        _plan(f"{place}.includes", given.includes),
-        None if given.tools is UNSET else given.tools,
-        frozenset() if given.forbidden is UNSET else given.forbidden,
-        None if given.max_calls is UNSET else given.max_calls,
-        given.no_plan is True,
-    )
+    for name in given.keys() & {"plan", "includes"}:
+        given[name] = _plan(f"{place}.{name}", given[name])
+    return Expectation(**given)
 
 
-def _plan(place: str, written: Json | UnsetType) -> Plan | None:
-    if written is UNSET:
-        return None
+def _plan(place: str, written: Json) -> Plan:
     parsed = load(written)
     first = next((each for each in parsed.diagnostics if each.blocks), None)
     if parsed.plan is None or first is not None:
@@ -141,17 +136,27 @@ def _plan(place: str, written: Json | UnsetType) -> Plan | None:
 
 def _read(path: Path) -> Json:
     try:
+        return read_yaml(read_text(path), max_depth=_DEPTH).value
+    except YamlError as error:
+        raise CaseError(f"{path}:{error.line}: {error}", "Fix the file there.") from None
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file of questions.
+
+    Raises:
+        CaseError: it cannot be read.
+    """
+    try:
         with path.open("rb") as file:
             raw = file.read(MOST_BYTES + 1)
         if len(raw) > MOST_BYTES:
             said = f"{path}: it is larger than {MOST_BYTES:,} bytes."
             raise CaseError(said, "Write the questions into several files.")
-        return read_yaml(raw.decode("utf-8"), max_depth=_DEPTH).value
+        return raw.decode("utf-8")
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise CaseError(f"{path}: {reason}.", "Name a file of plan tests.") from None
+        raise CaseError(f"{path}: {reason}.", "Name a file of questions.") from None
     except UnicodeDecodeError as error:
         said = f"{path}: not UTF-8 text (byte {error.start})."
         raise CaseError(said, "Save it as UTF-8.") from None
-    except YamlError as error:
-        raise CaseError(f"{path}:{error.line}: {error}", "Fix the file there.") from None

@@ -12,7 +12,7 @@ from toolplan.dialects import dialect_of
 from toolplan.errors import ToolplanError
 from toolplan.path import Json
 from toolplan.plan import Literal, Plan, Step
-from toolplan.plan_tests.cases import MOST_BYTES, Case, CaseError, CaseFile, Expectation
+from toolplan.plan_tests.cases import Case, CaseError, CaseFile, Expectation, read_text
 from toolplan.tools import Tool, Toolbox
 
 _NO_CALL: Final = "no_call"
@@ -32,10 +32,10 @@ def read_data(path: Path, rows: int, today: str, on_note: Callable[[str], None])
     Raises:
         CaseError: the file cannot be read, or a row is none of a data set.
     """
-    lines = [line for line in _text(path).splitlines() if line.strip()]
+    lines = [line for line in read_text(path).splitlines() if line.strip()]
     shelf = path.with_name(f"{path.stem}.tools.json")
-    toolsets = _object(shelf, _text(shelf)) if shelf.exists() else {}
-    read = [_row(f"{path}:{at}", line, toolsets) for at, line in enumerate(lines, 1)]
+    toolsets = _object(shelf, read_text(shelf)) if shelf.exists() else {}
+    read = [_row(path, at, line, toolsets, today) for at, line in enumerate(lines, 1)]
     usable = [each for each in read if each is not None]
     if not usable:
         raise CaseError(f"{path}: no row says what is expected.", "Give each row a `plan`.")
@@ -45,15 +45,13 @@ def read_data(path: Path, rows: int, today: str, on_note: Callable[[str], None])
         left = len(read) - len(usable)
         said = f"{left} have no plan to compare with, or two tools of one name"
         on_note(f"{path}: {len(chosen)} of {len(read)} rows are asked; {said}.")
-    return [
-        CaseFile(path, (Case(question, day or today, expect),), tools=tools)
-        for question, day, expect, tools in chosen
-    ]
+    return chosen
 
 
 def _row(
-    place: str, line: str, toolsets: Mapping[str, Json]
-) -> tuple[str, str | None, Expectation, Toolbox] | None:
+    path: Path, at: int, line: str, toolsets: Mapping[str, Json], today: str
+) -> CaseFile | None:
+    place = f"{path}:{at}"
     row = _object(place, line)
     question, day = row.get("query", row.get("question")), row.get("today")
     listed = row.get("tools", toolsets.get(str(row.get("toolset"))))
@@ -69,7 +67,9 @@ def _row(
     expect = _expected(row, box)
     if expect is None:
         return None
-    return question, day if isinstance(day, str) else None, expect, box
+    return CaseFile(
+        path, (Case(question, day if isinstance(day, str) and day else today, expect),), tools=box
+    )
 
 
 def _expected(row: Mapping[str, Json], tools: Toolbox) -> Expectation | None:
@@ -107,14 +107,3 @@ def _object(place: Path | str, text: str) -> dict[str, Json]:
     if not isinstance(value, dict):
         raise CaseError(f"{place}: no JSON object.")
     return value
-
-
-def _text(path: Path) -> str:
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise CaseError(f"{path}: it is larger than {MOST_BYTES:,} bytes.")
-        return path.read_text("utf-8")
-    except OSError as error:
-        raise CaseError(f"{path}: {error.strerror or type(error).__name__}.") from None
-    except UnicodeDecodeError as error:
-        raise CaseError(f"{path}: not UTF-8 text (byte {error.start}).") from None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from time import perf_counter
-from typing import Final, TypeAlias
 from typing import Literal as Choice
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,9 +22,9 @@ from toolplan.rules.invented_literal import invented_literal
 from toolplan.tools import Toolbox
 
 Outcome: TypeAlias = Choice["right", "wrong", "asked", "failed"]
-OUTCOMES: Final[tuple[Outcome, ...]] = ("right", "wrong", "asked", "failed")
-"""As expected; a plan that passes its check and is another one; a question back or a refusal where
-a plan is expected; no plan passes its check, or the model gave no reply."""
+"""`right`: as expected. `wrong`: a plan that passes its check and is another one. `asked`: a
+question back or a refusal where a plan is expected. `failed`: no plan passes its check, or no
+reply."""
 
 
 class Measured(Struct, frozen=True):
@@ -32,7 +32,7 @@ class Measured(Struct, frozen=True):
 
     Attributes:
         case: the question.
-        outcome: one of `OUTCOMES`.
+        outcome: whether the plan is right.
         problems: what differs from what is expected, or why there is no plan.
         drafts: how many plans were written for it.
         invented: how many values of its plan are in neither the question nor the tools.
@@ -94,21 +94,19 @@ async def measured(app: App, case: Case, recorded: Recorded) -> Measured:
 
 def without_defaults(plan: Plan, tools: Toolbox) -> Plan:
     """Return `plan` without the arguments whose value is the default that their tool declares."""
-    steps: list[Step] = []
-    for step in plan.steps:
-        schema = tools[step.tool].raw_input if step.tool in tools else None
-        named = schema.get("properties") if isinstance(schema, dict) else None
-        args = dict(step.args)
-        for name, value in step.args.items():
-            about = named.get(name) if isinstance(named, dict) else None
-            if (
-                isinstance(about, dict)
-                and "default" in about
-                and value == Literal(about["default"])
-            ):
-                del args[name]
-        steps.append(replace(step, args=args))
-    return replace(plan, steps=tuple(steps))
+    return replace(plan, steps=tuple(_without_defaults(step, tools) for step in plan.steps))
+
+
+def _without_defaults(step: Step, tools: Toolbox) -> Step:
+    schema = tools[step.tool].raw_input if step.tool in tools else None
+    named = schema.get("properties") if isinstance(schema, dict) else None
+    defaults = {
+        name: Literal(about["default"])
+        for name, about in (named.items() if isinstance(named, dict) else ())
+        if isinstance(about, dict) and "default" in about
+    }
+    args = {name: each for name, each in step.args.items() if each != defaults.get(name)}
+    return replace(step, args=args)
 
 
 def _bare(case: Case, tools: Toolbox) -> Case:

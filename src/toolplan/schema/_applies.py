@@ -8,22 +8,23 @@ from toolplan.path import Json
 from toolplan.schema._document import JsonType, value_types
 from toolplan.schema._schema import Schema
 
-_NUMBERS: Final[frozenset[JsonType]] = frozenset(("integer", "number"))
-_TEXTS: Final[frozenset[JsonType]] = frozenset(("string",))
-_LISTS: Final[frozenset[JsonType]] = frozenset(("array",))
-_OBJECTS: Final[frozenset[JsonType]] = frozenset(("object",))
-APPLIES: Final[dict[str, frozenset[JsonType]]] = {
-    **dict.fromkeys(
-        ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), _NUMBERS
+_KEYWORDS: Final[dict[tuple[JsonType, ...], tuple[str, ...]]] = {
+    ("integer", "number"): (
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
     ),
-    **dict.fromkeys(("minLength", "maxLength", "pattern", "format"), _TEXTS),
-    **dict.fromkeys(("minItems", "maxItems", "uniqueItems", "contains"), _LISTS),
-    **dict.fromkeys(("items", "prefixItems", "minContains", "maxContains"), _LISTS),
-    "unevaluatedItems": _LISTS,
-    **dict.fromkeys(("properties", "required", "additionalProperties"), _OBJECTS),
-    **dict.fromkeys(("patternProperties", "propertyNames", "unevaluatedProperties"), _OBJECTS),
-    **dict.fromkeys(("minProperties", "maxProperties"), _OBJECTS),
-    **dict.fromkeys(("dependentRequired", "dependentSchemas"), _OBJECTS),
+    ("string",): ("minLength", "maxLength", "pattern", "format"),
+    ("array",): (
+        *("items", "prefixItems", "unevaluatedItems", "minItems", "maxItems", "uniqueItems"),
+        *("contains", "minContains", "maxContains"),
+    ),
+    ("object",): (
+        *("properties", "required", "additionalProperties", "unevaluatedProperties"),
+        *("patternProperties", "propertyNames", "minProperties", "maxProperties"),
+        *("dependentRequired", "dependentSchemas"),
+    ),
+}
+APPLIES: Final[dict[str, frozenset[JsonType]]] = {
+    keyword: frozenset(types) for types, keywords in _KEYWORDS.items() for keyword in keywords
 }
 """Keywords that say something about some JSON types only; every other value passes them."""
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from typing import Final, Literal, TypeAlias
+from collections.abc import Iterator, Mapping, Set
+from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -22,23 +22,26 @@ MAX_DEPTH: Final = 64
 MAX_WORK: Final = 100_000
 """The most sub-schemas that may apply to one value."""
 
-Node: TypeAlias = dict[str, Json] | bool
+Node: TypeAlias = dict[str, Any] | bool
+"""A schema; one that was compiled is valid, so each keyword has a value of its type."""
 JsonType: TypeAlias = Literal["null", "boolean", "integer", "number", "string", "array", "object"]
 
-_Kind: TypeAlias = Literal["node", "list", "either", "map"]
-_IN_PLACE: Final[Mapping[str, _Kind]] = {
-    **dict.fromkeys(("allOf", "anyOf", "oneOf"), "list"),
-    **dict.fromkeys(("not", "if", "then", "else"), "node"),
-    "dependentSchemas": "map",
-}
-"""Keywords with schemas of the same value, and how they hold them."""
-_KEYWORDS: Final[Mapping[str, _Kind]] = {
-    **_IN_PLACE,
-    **dict.fromkeys(("additionalProperties", "unevaluatedProperties", "propertyNames"), "node"),
-    **dict.fromkeys(("contains", "additionalItems", "unevaluatedItems"), "node"),
-    **dict.fromkeys(("prefixItems", "items"), "either"),
-    **dict.fromkeys(("properties", "patternProperties", "$defs", "definitions"), "map"),
-}
+_IN_PLACE: Final = frozenset(
+    ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas")
+)
+"""Keywords with schemas of the same value."""
+_NAMED: Final = frozenset(
+    ("dependentSchemas", "properties", "patternProperties", "$defs", "definitions")
+)
+"""Keywords with schemas by name; the others have a schema or a list of schemas."""
+_KEYWORDS: Final = (
+    _IN_PLACE
+    | _NAMED
+    | {
+        *("additionalProperties", "unevaluatedProperties", "propertyNames", "contains"),
+        *("prefixItems", "items", "additionalItems", "unevaluatedItems"),
+    }
+)
 _ROOT: Final = "root"
 _TOOL_WORDS: Final = frozenset(("title", "description", "icons"))
 _SCHEMA_WORDS: Final = frozenset(("title", "description", "examples", "$comment"))
@@ -115,15 +118,16 @@ def in_place(node: dict[str, Json]) -> Iterator[Json]:
     return _held(node, _IN_PLACE)
 
 
-def _held(node: dict[str, Json], keywords: Mapping[str, _Kind]) -> Iterator[Json]:
+def _held(node: dict[str, Json], keywords: Set[str]) -> Iterator[Json]:
     """Yield the schemas that `node` has under `keywords`."""
     for name, value in node.items():
-        kind = keywords.get(name)
-        if kind == "map" and isinstance(value, dict):
-            yield from value.values()
-        elif kind in ("list", "either") and isinstance(value, list):
+        if name not in keywords:
+            continue
+        if name in _NAMED:
+            yield from value.values() if isinstance(value, dict) else ()
+        elif isinstance(value, list):
             yield from value
-        elif kind in ("node", "either"):
+        else:
             yield value
 
 
@@ -208,19 +212,18 @@ def _moved(schema: dict[str, Json]) -> dict[str, Json]:
     """Return `schema` with references that begin with `#/$defs/root`; data stays as it is."""
 
     def moved(node: Json) -> Json:
+        if isinstance(node, list):
+            return [moved(inner) for inner in node]
         if not isinstance(node, dict):
             return node
         new: dict[str, Json] = {}
         for key, value in node.items():
-            kind = _KEYWORDS.get(key)
             if key == "$ref" and isinstance(value, str):
                 new[key] = f"#/$defs/{_ROOT}{value[1:]}"
-            elif kind == "map" and isinstance(value, dict):
+            elif key in _NAMED and isinstance(value, dict):
                 new[key] = {name: moved(inner) for name, inner in value.items()}
-            elif kind in ("list", "either") and isinstance(value, list):
-                new[key] = [moved(inner) for inner in value]
             else:
-                new[key] = moved(value) if kind in ("node", "either") else value
+                new[key] = moved(value) if key in _KEYWORDS else value
         return new
 
     result = moved(schema)

@@ -15,7 +15,15 @@ from toolplan.errors import ToolplanError
 from toolplan.path import Json, copied
 from toolplan.schema._document import Node, SchemaError, value_types
 from toolplan.schema._literals import numbers, texts
-from toolplan.schema._wanted import Wanted, all_of, key_of, wanted_by
+from toolplan.schema._wanted import (
+    Wanted,
+    all_of,
+    element_of,
+    key_of,
+    property_of,
+    types_of,
+    wanted_by,
+)
 
 Target: TypeAlias = Callable[[Json], Node | None]
 Accepts: TypeAlias = Callable[[Node, Json], bool]
@@ -30,6 +38,8 @@ _MAX_IN_PLACE: Final = 40
 _MAX_CHOICES: Final = 16
 _FULL_DEPTH: Final = 8
 _TURNS: Final = 3
+_HARD: Final = ("not", "oneOf", "if", "contains", "pattern", "dependentRequired", "propertyNames")
+"""Keywords that a likely value may not fit."""
 
 T = TypeVar("T")
 _Parts: TypeAlias = tuple[dict[str, Json], ...]
@@ -58,12 +68,11 @@ def make_example(node: Node, target: Target, accepts: Accepts, seed: int, items:
     Raises:
         NoExample: none was found.
     """
-    checks = _Checks(accepts)
+    search = _Search(target, accepts, items)
     for lean in (False, True):
         for turn in range(seed, seed + _TURNS):
-            maker = _Maker(target, checks, turn, items, lean)
             try:
-                value = maker.make(node, 0)
+                value = search.attempt(node, turn, lean)
                 if accepts(node, value):
                     return value
             except (_Nothing, _Exhausted, RecursionError, SchemaError):
@@ -71,57 +80,53 @@ def make_example(node: Node, target: Target, accepts: Accepts, seed: int, items:
     raise NoExample
 
 
-class _Checks:
-    """A limited number of checks against parts of a schema: each part needs a validator."""
+class _Search:
+    """Attempts to make a value: `turn` rotates every choice; `lean` omits what is not required."""
 
-    def __init__(self, accepts: Accepts) -> None:
-        self._accepts = accepts
-        self._left = _MAX_CHECKS
-
-    def passes(self, node: Node, value: Json, *, unknown: bool) -> bool:
-        """Return whether `node` accepts `value`; `unknown` if no check is left."""
-        if not self._left:
-            return unknown
-        self._left -= 1
-        try:
-            return self._accepts(node, value)
-        except SchemaError:
-            return False
-
-
-class _Maker:
-    """One attempt. `turn` rotates every choice; `lean` omits what is not required."""
-
-    def __init__(self, target: Target, checks: _Checks, turn: int, items: int, lean: bool) -> None:
+    def __init__(self, target: Target, accepts: Accepts, items: int) -> None:
         self._target = target
-        self._checks = checks
-        self._turn = turn
+        self._accepts = accepts
         self._items = items
-        self._lean = lean
-        self._left = _MAX_VALUES
-        self._number = turn
-        self._open: Counter[int] = Counter()
+        self._checks = _MAX_CHECKS  # each check of a part needs a validator of its own
 
-    def make(self, node: Json, depth: int) -> Json:
-        """Return a value for `node`."""
+    def attempt(self, node: Node, turn: int, lean: bool) -> Json:
+        """Return a value that is likely to fit `node`."""
+        self._turn = self._number = turn
+        self._lean = lean
+        self._values = _MAX_VALUES
+        self._open: Counter[int] = Counter()
+        return self._make(node, 0)
+
+    def _make(self, node: Json, depth: int) -> Json:
         self._spend()
         if depth > _MAX_DEPTH or not isinstance(node, dict | bool):
             raise _Nothing
         branches = [
             (parts, wanted_by(parts)) for parts in islice(self._branches(node, 0), _MAX_CHOICES)
         ]
-        branches.sort(key=lambda branch: branch[1].types() == ("null",))
+        branches.sort(key=lambda branch: branch[1]["type"] == {"null"})
         for parts, wanted in branches:
+            is_hard = len(parts) > 1 or any(name in wanted for name in _HARD)
             self._open.update(map(id, parts))
             try:
                 for value in islice(self._candidates(node, wanted, depth), _MAX_CHOICES):
-                    if not wanted.is_hard or self._checks.passes(node, value, unknown=True):
+                    if not is_hard or self._passes(node, value, unknown=True):
                         return value
             except _Nothing:
                 continue
             finally:
                 self._open.subtract(map(id, parts))
         raise _Nothing
+
+    def _passes(self, node: Node, value: Json, *, unknown: bool) -> bool:
+        """Return whether `node` accepts `value`; `unknown` if no check is left."""
+        if not self._checks:
+            return unknown
+        self._checks -= 1
+        try:
+            return self._accepts(node, value)
+        except SchemaError:
+            return False
 
     def _branches(self, node: Json, nesting: int) -> Iterator[_Parts]:
         """Yield alternatives, each a tuple of nodes that must all fit."""
@@ -130,10 +135,8 @@ class _Maker:
             return
         if not isinstance(node, dict):
             yield ()
-            return
-        groups = self._groups(node)
-        if groups is not None:
-            yield from self._joined((node,), groups, 0, nesting)
+        elif (groups := self._groups(node)) is not None:
+            yield from self._joined((node,), groups, nesting)
 
     def _groups(self, node: dict[str, Json]) -> list[list[Json]] | None:
         """Return groups of nodes: one of each group must fit; None if none can."""
@@ -155,34 +158,32 @@ class _Maker:
             groups.extend([each] for each in dependent.values())
         return groups
 
-    def _joined(
-        self, parts: _Parts, groups: list[list[Json]], at: int, nesting: int
-    ) -> Iterator[_Parts]:
-        if at == len(groups):
+    def _joined(self, parts: _Parts, groups: list[list[Json]], nesting: int) -> Iterator[_Parts]:
+        if not groups:
             yield parts
             return
-        for option in groups[at]:
+        for option in groups[0]:
             for more in self._branches(option, nesting + 1):
-                yield from self._joined((*parts, *more), groups, at + 1, nesting)
+                yield from self._joined((*parts, *more), groups[1:], nesting)
 
     def _candidates(self, node: Node, wanted: Wanted, depth: int) -> Iterator[Json]:
-        types = wanted.types()
-        if wanted.enum is not None:
-            fitting = [each for each in wanted.enum.values() if {*value_types(each)} & {*types}]
+        types = types_of(wanted)
+        if "enum" in wanted:
+            fitting = [each for each in wanted["enum"] if {*value_types(each)} & {*types}]
             several = sorted(_rotated(fitting, self._turn), key=lambda each: each is None)
             yield from map(copied, several)
             return
-        for given in wanted.given:
-            if {*value_types(given)} & {*types} and self._checks.passes(node, given, unknown=False):
+        for given in wanted["examples"]:
+            if {*value_types(given)} & {*types} and self._passes(node, given, unknown=False):
                 yield copied(given)
         for name in sorted(_rotated(types, self._turn), key=lambda each: each == "null"):
+            self._number += 1
             try:
                 yield from self._of_type(name, wanted, depth)
             except _Nothing:
                 continue
 
     def _of_type(self, name: str, wanted: Wanted, depth: int) -> Iterator[Json]:
-        self._number += 1
         match name:
             case "object":
                 yield self._object(wanted, depth)
@@ -200,45 +201,48 @@ class _Maker:
     def _object(self, wanted: Wanted, depth: int) -> Json:
         made: dict[str, Json] = {}
         lean = self._is_lean(depth)
-        for name in {**dict.fromkeys(wanted.properties), **wanted.required}:
-            is_closed = any(name not in names for names in wanted.closed)
-            if name not in wanted.required and (lean or is_closed):
+        required = wanted.get("required", ())
+        for name in dict.fromkeys((*wanted.get("properties", ()), *required)):
+            if lean and name not in required:
                 continue
             try:
-                made[name] = self.make(wanted.property(name), depth + 1)
+                made[name] = self._make(property_of(wanted, name), depth + 1)
             except _Nothing:
-                if name in wanted.required:
+                if name in required:
                     raise
-        over = len(made) - wanted.sizes.get("maxProperties", len(made))
-        spare = [name for name in made if name not in wanted.required]
-        for name in spare[::-1][: max(over, 0)]:
-            del made[name]
+        spare = [name for name in made if name not in required]
+        while spare and len(made) > wanted.get("maxProperties", len(made)):
+            del made[spare.pop()]
         further = _further_properties(wanted)
-        while len(made) < min(wanted.sizes.get("minProperties", 0), MAX_ITEMS):
+        while len(made) < min(wanted.get("minProperties", 0), MAX_ITEMS):
             name, inner = next(further)
             self._spend()
             if name not in made:
-                made[name] = self.make(inner, depth + 1)
+                made[name] = self._make(inner, depth + 1)
         return made
 
     def _array(self, wanted: Wanted, depth: int) -> Json:
-        least = max(wanted.sizes.get("minItems", 0), bool(wanted.contains))
+        contained = wanted.get("contains", ())
+        least = int(max(wanted.get("minItems", 0), bool(contained)))
         if least > MAX_ITEMS:
             raise _Nothing
-        count = least if self._is_lean(depth) else max(least, self._items)
-        count = min(count, wanted.sizes.get("maxItems", count))
+        usual = 0 if self._is_lean(depth) else self._items
+        count = max(least, len(contained), usual)
+        count = int(min(count, wanted.get("maxItems", count)))
+        is_distinct = wanted.get("uniqueItems") is True
         made: dict[str, Json] = {}
         turn = self._turn
         try:
-            for at in range(count + (20 if wanted.is_distinct else 0)):
+            for further in range(count + (20 if is_distinct else 0)):
                 if len(made) >= count:
                     break
-                self._turn = turn + at
-                item = self.make(wanted.element(len(made)), depth + 1)
-                made.setdefault(key_of(item) if wanted.is_distinct else str(at), item)
+                self._turn = turn + further
+                at = len(made)
+                element = all_of([element_of(wanted, at), *contained[at : at + 1]])
+                item = self._make(element, depth + 1)
+                made.setdefault(key_of(item) if is_distinct else str(at), item)
         except _Nothing:
-            if len(made) < least:
-                raise
+            pass
         finally:
             self._turn = turn
         if len(made) < least:
@@ -247,21 +251,23 @@ class _Maker:
 
     def _is_lean(self, depth: int) -> bool:
         """Return whether to make only what is required: deep down, or near the limit."""
-        return self._lean or depth >= _FULL_DEPTH or self._left < _MAX_VALUES // 2
+        return self._lean or depth >= _FULL_DEPTH or self._values < _MAX_VALUES // 2
 
     def _spend(self) -> None:
-        self._left -= 1
-        if self._left < 0:
+        self._values -= 1
+        if self._values < 0:
             raise _Exhausted
 
 
 def _further_properties(wanted: Wanted) -> Iterator[tuple[str, Json]]:
     """Yield names for further properties, each with its schema."""
-    rules = wanted_by(wanted.name_rules)
+    rules: list[Json] = wanted.get("propertyNames", [])
+    names = wanted_by([rule for rule in rules if isinstance(rule, dict)])
     for at in range(MAX_ITEMS):
-        for pattern, inner in wanted.by_pattern:
-            yield from ((text, inner) for text in texts(Wanted(patterns=[pattern]), at))
-        yield from ((text, all_of(wanted.undeclared)) for text in texts(rules, at))
+        for pattern, inner in wanted.get("patternProperties", {}).items():
+            yield from ((text, inner) for text in texts({"pattern": [pattern]}, at))
+        rest = wanted.get("additionalProperties", True)
+        yield from ((text, rest) for text in texts(names, at))
     raise _Nothing
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from rstr.xeger import STAR_PLUS_LIMIT, Xeger
 
-from toolplan.schema._wanted import Wanted
+from toolplan.schema._wanted import Wanted, number_of
 
 if TYPE_CHECKING:
     from _typeshed import SupportsLenAndGetItem
@@ -60,17 +60,17 @@ _FORMATS: Final[Mapping[str, Callable[[int], str]]] = {
 
 def texts(wanted: Wanted, number: int) -> Iterator[str]:
     """Yield texts that may fit, the likeliest first, different for each `number`."""
-    least = wanted.sizes.get("minLength", 0)
-    most = min(_MAX_LENGTH, wanted.sizes.get("maxLength", _MAX_LENGTH))
+    least = int(wanted.get("minLength", 0))
+    most = int(min(_MAX_LENGTH, wanted.get("maxLength", _MAX_LENGTH)))
     if least > most:
         return
-    forms = [_FORMATS[form] for form in wanted.formats if form in _FORMATS]
+    forms = [_FORMATS[form] for form in wanted.get("format", ()) if form in _FORMATS]
     found = [form(number) for form in forms]
-    for pattern in wanted.patterns:
+    for pattern in wanted.get("pattern", ()):
         for extra in (0, 1, 2, 4, 8, least):
             if (text := text_for(pattern, number, extra)) is not None:
                 found += (text, text.ljust(least, "x"))
-    if not forms and not wanted.patterns:
+    if not forms and "pattern" not in wanted:
         plain = f"text {number}"
         # the end is what differs
         found.append(plain.ljust(least, "x") if len(plain) <= most else plain[len(plain) - most :])
@@ -157,38 +157,27 @@ def text_for(pattern: str, turn: int = 0, extra: int = 0) -> str | None:
 
 def numbers(wanted: Wanted, number: int, *, whole: bool) -> Iterator[int | float]:
     """Yield numbers that may fit, different for each `number`."""
-    least, most = wanted.least, wanted.most
-    steps = [*wanted.steps, Fraction(1)] if whole else wanted.steps
-    if not steps:
-        # not a whole number, so that a plan that needs one fails
-        usual = Fraction(2 * (number % 1_000) + 1, 2)
-        yield from map(_number, _between(usual, least, most))
-        return
-    step = steps[0]
+    least: Fraction | None = wanted.get("minimum")
+    most: Fraction | None = wanted.get("maximum")
+    steps = [step for each in wanted.get("multipleOf", ()) if (step := number_of(each))]
+    if whole:
+        steps.append(Fraction(1))
+    # not a whole number where any will do, so that a plan that needs one fails
+    offset = Fraction(0 if steps else 1, 2)
+    step = steps[0] if steps else Fraction(1)
     for each in steps[1:]:  # the least common multiple
         step *= (step / each).denominator
-    first = None if least is None else ceil(least / step)
-    last = None if most is None else floor(most / step)
-    if first is not None and last is not None and first > last:
-        return
     at = number % 1_000
-    if last is not None and at > last:
-        at = last - (number % (last - first + 1) if first is not None else 0)
-    if first is not None and at < first:
-        at = first + (number % (last - first + 1) if last is not None else number % 1_000)
-    yield _number(at * step)
-
-
-def _between(usual: Fraction, least: Fraction | None, most: Fraction | None) -> Iterator[Fraction]:
-    """Yield numbers between two limits; either may be None."""
-    if (least is None or least < usual) and (most is None or usual < most):
-        yield usual
-    elif least is not None and most is not None:
-        yield from ((least + most) / 2, least, most)
-    elif least is not None:
-        yield least + usual
-    elif most is not None:
-        yield most - usual
+    last = None if most is None else floor((most - offset) / step)
+    usual = at if last is None else min(at, last)
+    first = usual if least is None else ceil((least - offset) / step)
+    if last is None:
+        last = first + at
+    if first <= last:
+        at = at if first <= at <= last else first + number % (last - first + 1)
+        yield _number(at * step + offset)
+    elif not steps and least is not None and most is not None:
+        yield from map(_number, ((least + most) / 2, least, most))
 
 
 def _number(value: Fraction) -> int | float:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection
-from datetime import datetime, time
+from datetime import date, time
 from functools import cached_property
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import jsonschema_rs
 from msgspec import Struct
@@ -28,25 +28,11 @@ ARTICLE: Final[dict[JsonType, str]] = {
     "object": "an object",
 }
 
-_OF_THE_WHOLE: Final = frozenset(
-    (
-        "$ref",
-        "$dynamicRef",
-        "allOf",
-        "anyOf",
-        "oneOf",
-        "not",
-        "if",
-        "dependentRequired",
-        "dependentSchemas",
-        "dependencies",
-        "minProperties",
-        "maxProperties",
-        "unevaluatedProperties",
-        "enum",
-        "const",
-    )
-)
+_OF_THE_WHOLE: Final = {
+    *("$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "enum", "const"),
+    *("dependentRequired", "dependentSchemas", "dependencies"),
+    *("minProperties", "maxProperties", "unevaluatedProperties"),
+}
 """Keywords that apply to an object as a whole, not to each of its properties."""
 
 # Linear in the text for every pattern, but without look-around and back-references.
@@ -65,15 +51,7 @@ def is_time(text: str) -> bool:
     >>> is_time("22:00"), is_time("25:00"), is_time("noon")
     (True, False, False)
     """
-    found = _TIME.fullmatch(text)
-    if found is None:
-        return False
-    try:
-        # `datetime` has no leap seconds
-        time.fromisoformat(f"{found[1]}:{'59' if found[2] == '60' else found[2] or '00'}")
-    except ValueError:
-        return False
-    return True
+    return is_date_time(f"2000-01-01T{text}")
 
 
 def is_date_time(text: str) -> bool:
@@ -82,11 +60,15 @@ def is_date_time(text: str) -> bool:
     >>> is_date_time("2025-10-06T12:00:00"), is_date_time("2025-02-30T12:00:00Z")
     (True, False)
     """
-    found = _DATE_AND_TIME.fullmatch(text)
-    if found is None or not is_time(found[2]):
+    if (found := _DATE_AND_TIME.fullmatch(text)) is None:
         return False
+    if (clock := _TIME.fullmatch(found[2])) is None:
+        return False
+    # `datetime` has no leap seconds
+    seconds = "59" if clock[2] == "60" else clock[2] or "00"
     try:
-        datetime.fromisoformat(found[1])
+        date.fromisoformat(found[1])
+        time.fromisoformat(f"{clock[1]}:{seconds}")
     except ValueError:
         return False
     return True
@@ -130,7 +112,7 @@ class Schema:
     def __init__(self, document: Document) -> None:
         """Use `Schema.load` for schemas from outside."""
         self._parts = document
-        self.node: Node = document.node
+        self.node: dict[str, Json] | bool = document.node
         """The schema's own node; its references need `target`."""
         self.found: dict[Path, Schema | Absent | None] = {}
         """Cache of `toolplan.schema.at`, by path."""
@@ -181,13 +163,12 @@ class Schema:
     @cached_property
     def literal_only(self) -> tuple[str, ...]:
         """The properties that must be written out in the plan (`x-literal`)."""
-        named = [node.get("properties") for node in self.nodes()]
+        parts: list[tuple[str, Node]] = []
+        for node in self.nodes():
+            properties: Any = node.get("properties", {})
+            parts += properties.items()
         return tuple(
-            name
-            for properties in named
-            if isinstance(properties, dict)
-            for name, part in properties.items()
-            if isinstance(part, dict) and part.get("x-literal")
+            name for name, part in parts if part not in (True, False) and part.get("x-literal")
         )
 
     def closed(self) -> Schema:
@@ -287,46 +268,33 @@ def _compile(document: Node) -> jsonschema_rs.Validator:
 def _without_unusable_patterns(document: Node) -> Node | None:
     """Return `document` without the patterns that cannot be matched in linear time.
 
-    None if none.
+    None if there are none.
     """
     bad = _unusable_patterns(document)
 
     def clean(value: Json) -> Json:
         if isinstance(value, list):
             return [clean(item) for item in value]
-        if not isinstance(value, dict):
-            return value
-        kept = {
-            k: clean(v)
-            for k, v in value.items()
-            if not (k == "pattern" and isinstance(v, str) and v in bad)
-        }
+        return without(value) if isinstance(value, dict) else value
+
+    def without(node: dict[str, Json]) -> dict[str, Json]:
+        is_bad = isinstance(node.get("pattern"), str) and node["pattern"] in bad
+        kept = {k: clean(v) for k, v in node.items() if not (is_bad and k == "pattern")}
         patterns = kept.get("patternProperties")
         if isinstance(patterns, dict) and bad & patterns.keys():
             kept["patternProperties"] = {k: v for k, v in patterns.items() if k not in bad}
             kept.pop("additionalProperties", None)  # it would refuse what the pattern allowed
         return kept
 
-    if not bad:
-        return None
-    cleaned = clean(document)
-    return cleaned if isinstance(cleaned, dict) else None
+    return without(document) if bad and isinstance(document, dict) else None
 
 
 def _unusable_patterns(document: Node) -> set[str]:
-    return {
-        pattern
-        for node in _document.sub_schemas(document)
-        for pattern in _patterns(node)
-        if not _is_linear(pattern)
-    }
-
-
-def _patterns(node: dict[str, Json]) -> list[str]:
-    named = node.get("patternProperties")
-    found: list[str] = list(named) if isinstance(named, dict) else []
-    if isinstance(pattern := node.get("pattern"), str):
-        found.append(pattern)
+    found: set[str] = set()
+    for node in _document.sub_schemas(document):
+        named = node.get("patternProperties")
+        patterns = [*(named if isinstance(named, dict) else ()), node.get("pattern")]
+        found.update(each for each in patterns if isinstance(each, str) and not _is_linear(each))
     return found
 
 

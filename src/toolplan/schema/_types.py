@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Final, TypeAlias
+from collections.abc import Collection, Iterable
+from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
@@ -19,11 +19,20 @@ _ANNOTATIONS: Final = frozenset(
     ("title", "description", "default", "examples", "deprecated", "nullable", "$comment")
 )
 """Keywords that say nothing about which values are accepted."""
+_SHAPING: Final = {
+    *("type", "enum", "const", "items", "prefixItems"),
+    *("properties", "additionalProperties", "required"),
+}
+"""Keywords that say something about a value or its parts."""
+_FORMATS: Final = {
+    "date": "a date (YYYY-MM-DD)",
+    "date-time": "a date with time (RFC 3339)",
+}
 _MAX_BRANCHES: Final = 64
 _MAX_REMEMBERED: Final = 10_000
 
 # One alternative of a schema: its values fit all of these nodes.
-_Branch: TypeAlias = tuple[dict[str, Json], ...]
+_Branch: TypeAlias = tuple[dict[str, Any], ...]
 
 
 def at(schema: Schema, path: Path) -> Schema | Absent | None:
@@ -65,7 +74,7 @@ def required(schema: Schema) -> tuple[str, ...]:
         branches = _branches(schema)
         if branches is None:
             branches = [(schema.node,)] if isinstance(schema.node, dict) else []
-        first, *others = [_required_of(branch) for branch in branches] or [()]
+        first, *others = [_all_of(branch, "required") for branch in branches] or [()]
         schema.required = tuple(name for name in first if all(name in each for each in others))
     return schema.required
 
@@ -85,36 +94,31 @@ def without_null(schema: Schema) -> Schema:
     return schema if node is schema.node else schema.part(node)
 
 
-def _less_null(schema: Schema, node: Json) -> dict[str, Json] | None:
+def _less_null(schema: Schema, node: Node) -> Node | None:
     """Return `node` with one reference followed or one null less, None where there is none."""
-    if not isinstance(node, dict):
+    if isinstance(node, bool):
         return None
     said = {name for name in node if name not in _ANNOTATIONS and not name.startswith("x-")}
     if len(said) == 1:
         (name,) = said
         options = node[name]
         if name == "$ref":
-            return _dict(schema.target(options))
-        if isinstance(options, list) and name in ("anyOf", "oneOf", "allOf"):
+            return schema.target(options)
+        if name in ("anyOf", "oneOf", "allOf"):
             left = options if name == "allOf" else [e for e in options if not _is_null(schema, e)]
             if len(left) == 1:
-                return _dict(left[0])
+                return left[0]
             return {**node, name: left} if 0 < len(left) < len(options) else None
-    for name in ("enum", "type"):
-        values = node.get(name)
-        null = None if name == "enum" else "null"
+    for name, null in (("enum", None), ("type", "null")):
+        values: list[Json] | str | None = node.get(name)
         if isinstance(values, list) and null in values and len(values) > 1:
-            rest: list[Json] = [each for each in values if each != null]
+            rest = [each for each in values if each != null]
             return {**node, name: rest[0] if name == "type" and len(rest) == 1 else rest}
     return None
 
 
-def _dict(node: Json) -> dict[str, Json] | None:
-    return node if isinstance(node, dict) else None
-
-
-def _is_null(schema: Schema, node: Json) -> bool:
-    return isinstance(node, dict) and types_of(schema.part(node)) == _NULL
+def _is_null(schema: Schema, node: Node) -> bool:
+    return types_of(schema.part(node)) == _NULL
 
 
 def accepted(schema: Schema) -> str:
@@ -124,33 +128,28 @@ def accepted(schema: Schema) -> str:
 
 def describe(schema: Schema) -> str:
     """Return what `schema` accepts in a few words: `a string`, `a date (YYYY-MM-DD)`."""
-    node = schema.node
-    if isinstance(node, dict):
-        values = node.get("enum")
-        if isinstance(values, list) and 0 < len(values) <= 8:
-            return "one of " + ", ".join(repr(value) for value in values)
-        if node.get("format") == "date":
-            return "a date (YYYY-MM-DD)"
-        if node.get("format") == "date-time":
-            return "a date with time (RFC 3339)"
-        if bounds := _bounds(node):
-            return bounds
-        options = node.get("anyOf", node.get("oneOf"))
-        if isinstance(options, list) and any(isinstance(e, dict) and _bounds(e) for e in options):
-            each = (describe(schema.part(e)) for e in options if isinstance(e, dict))
-            return " or ".join(dict.fromkeys(each))
+    node: dict[str, Any] = {} if isinstance(schema.node, bool) else schema.node
+    if 0 < len(node.get("enum", ())) <= 8:
+        return "one of " + ", ".join(map(repr, node["enum"]))
+    if node.get("format") in _FORMATS:
+        return _FORMATS[node["format"]]
+    if bounds := _bounds(node):
+        return bounds
+    alternatives: list[Node] = node.get("anyOf", node.get("oneOf", []))
+    options = [each for each in alternatives if isinstance(each, dict)]
+    if any(map(_bounds, options)):
+        return " or ".join(dict.fromkeys(describe(schema.part(each)) for each in options))
     types = types_of(schema)
     return "any value" if types == ALL_TYPES else _named(types) or "no value at all"
 
 
-def _bounds(node: dict[str, Json]) -> str:
-    article = {"integer": "an integer", "number": "a number"}.get(str(node.get("type")))
+def _bounds(node: dict[str, Any]) -> str:
     least, most = node.get("minimum"), node.get("maximum")
-    if article is None or (least is None and most is None):
+    if node.get("type") not in ("integer", "number") or (least is None and most is None):
         return ""
-    if most is None:
-        return f"{article} from {least}"
-    return f"{article} up to {most}" if least is None else f"{article} from {least} to {most}"
+    begin = "" if least is None else f" from {least}"
+    end = "" if most is None else f" up to {most}" if least is None else f" to {most}"
+    return f"{ARTICLE[node['type']]}{begin}{end}"
 
 
 def _at(schema: Schema, path: Path, start: int) -> Schema | Absent | None:
@@ -213,110 +212,85 @@ def _property(branch: _Branch, key: str) -> tuple[Node, ...] | Absent | None:
     declared: dict[str, None] = {}
     closed = opened = False
     for node in branch:
-        properties = node.get("properties")
-        named = properties if isinstance(properties, dict) else {}
+        named = node.get("properties", {})
         declared.update(dict.fromkeys(named))
-        if isinstance(part := named.get(key), dict | bool):
-            parts.append(part)
-            continue
-        if node.get("patternProperties"):
+        rest: Node | None = node.get("additionalProperties", node.get("unevaluatedProperties"))
+        if key in named:
+            parts.append(named[key])
+        elif node.get("patternProperties") or rest is True:
             opened = True
-            continue
-        rest = node.get("additionalProperties", node.get("unevaluatedProperties"))
-        if isinstance(rest, dict):
+        elif isinstance(rest, dict):
             parts.append(rest)
-        elif rest is True:
-            opened = True
         elif rest is False or (named and "additionalProperties" not in node):
             closed = True
-    if parts and not any(part is False for part in parts):
-        return tuple(parts)
-    if (closed and not opened) or any(part is False for part in parts):
+    if False in parts or (closed and not opened and not parts):
         return Absent(f"has no field {key!r}", tuple(declared))
-    return None
+    return tuple(parts) or None
 
 
 def _item(branch: _Branch, segment: int | Every) -> tuple[Node, ...] | Absent | None:
     parts: list[Node] = []
     for node in branch:
-        first = node.get("prefixItems")
-        rest = node.get("items")
+        fixed: list[Node] = node.get("prefixItems", [])
+        rest: list[Node] | Node | None = node.get("items")
         if isinstance(rest, list):  # the spelling of tuples before draft 2020-12
-            first, rest = rest, node.get("additionalItems")
-        listed = first if isinstance(first, list) else []
-        fixed = [each for each in listed if isinstance(each, dict | bool)]
-        if isinstance(segment, int):
-            most = node.get("maxItems")
-            if isinstance(most, int) and segment >= most:
-                return Absent(f"has at most {most} element(s)")
-            if segment < len(fixed):
-                parts.append(fixed[segment])
-            elif rest is False:
-                return Absent(f"has {len(fixed)} element(s)")
-            elif isinstance(rest, dict):
-                parts.append(rest)
+            fixed, rest = rest, node.get("additionalItems")
+        if segment is EVERY:
+            if fixed and rest in (None, True):
+                return None
+            every = [*fixed, rest] if isinstance(rest, dict) else fixed
+            if every:
+                parts.append(every[0] if len(every) == 1 else {"anyOf": every})
             continue
-        every: list[Json] = [*fixed, rest] if isinstance(rest, dict) else [*fixed]
-        if fixed and rest is not False and not isinstance(rest, dict):
-            return None
-        if len(every) == 1 and isinstance(every[0], dict | bool):
-            parts.append(every[0])
-        elif every:
-            parts.append({"anyOf": every})
+        most = node.get("maxItems")
+        if most is not None and segment >= most:
+            return Absent(f"has at most {most} element(s)")
+        if segment < len(fixed):
+            parts.append(fixed[segment])
+        elif rest is False:
+            return Absent(f"has {len(fixed)} element(s)")
+        elif isinstance(rest, dict):
+            parts.append(rest)
     return tuple(parts) or None
 
 
-def _required_of(branch: _Branch) -> tuple[str, ...]:
-    names: dict[str, None] = {}
-    for node in branch:
-        if isinstance(listed := node.get("required"), list):
-            names.update(dict.fromkeys(name for name in listed if isinstance(name, str)))
-    return tuple(names)
+def _all_of(branch: _Branch, keyword: str) -> dict[str, None]:
+    """Return the names that the nodes of a branch list under `keyword`."""
+    return {name: None for node in branch for name in node.get(keyword, ())}
 
 
 def _branches(schema: Schema) -> list[_Branch] | None:
     """Return the alternatives of `schema`; None where unknown, or too many."""
-    result = _expand(schema, schema.node, frozenset())
-    return None if result is None or len(result) > _MAX_BRANCHES else result
+    return _expand(schema, schema.node, frozenset())
 
 
-def _expand(schema: Schema, node: Json, seen: frozenset[int]) -> list[_Branch] | None:
-    if node is True or node == {}:
-        return None
+def _expand(schema: Schema, node: Node | None, seen: frozenset[int]) -> list[_Branch] | None:
     if node is False:
         return []
-    if not isinstance(node, dict) or id(node) in seen:
+    if not isinstance(node, dict) or not node or id(node) in seen:
         return None
     seen |= {id(node)}
     branches: list[_Branch] = [(node,)]
-    conjuncts: list[Json] = []
-    if "$ref" in node:
-        conjuncts.append(schema.target(node["$ref"]))
-    if isinstance(every := node.get("allOf"), list):
-        conjuncts.extend(every)
-    for conjunct in conjuncts:
+    conjuncts = [schema.target(node["$ref"])] if "$ref" in node else []
+    for conjunct in (*conjuncts, *node.get("allOf", ())):
         branches = _product(branches, _expand(schema, conjunct, seen))
         if len(branches) > _MAX_BRANCHES:
             return None
     for name in ("anyOf", "oneOf"):
-        if isinstance(options := node.get(name), list):
-            union = _union(_expand(schema, option, seen) for option in options)
+        if name in node:
+            union = _union(_expand(schema, option, seen) for option in node[name])
             if union is None and not _says_something(branches):
                 return None
             branches = _product(branches, union)
-    if len(branches) > _MAX_BRANCHES:
-        return None
-    return branches if _says_something(branches) else None
+    return branches if len(branches) <= _MAX_BRANCHES and _says_something(branches) else None
 
 
 def _union(options: Iterable[list[_Branch] | None]) -> list[_Branch] | None:
     result: list[_Branch] = []
     for option in options:
-        if option is None:
+        if option is None or len(result) + len(option) > _MAX_BRANCHES:
             return None
         result.extend(option)
-        if len(result) > _MAX_BRANCHES:
-            return None
     return result
 
 
@@ -328,38 +302,20 @@ def _product(left: list[_Branch], right: list[_Branch] | None) -> list[_Branch]:
 
 
 def _says_something(branches: list[_Branch]) -> bool:
-    shapes = ("type", "properties", "required", "items", "prefixItems", "enum", "const")
-    return not branches or any(
-        any(name in node for name in (*shapes, "additionalProperties"))
-        for branch in branches
-        for node in branch
-    )
+    return not branches or any(node.keys() & _SHAPING for branch in branches for node in branch)
 
 
 def _branch_types(branch: _Branch) -> frozenset[JsonType]:
-    types = ALL_TYPES
-    for node in branch:
-        types &= frozenset(_node_types(node))
-    return types
+    return ALL_TYPES.intersection(*map(_node_types, branch))
 
 
-def _node_types(node: dict[str, Json]) -> Iterator[JsonType]:
-    declared = node.get("type")
-    names = [declared] if isinstance(declared, str) else declared
-    if isinstance(names, list):
-        for name in ALL_TYPES:
-            if name in names:
-                yield name
-        if "number" in names:
-            yield "integer"
-        return
-    if "const" in node:
-        yield from value_types(node["const"])
-    elif isinstance(values := node.get("enum"), list):
-        for value in values:
-            yield from value_types(value)
-    else:
-        yield from ALL_TYPES
+def _node_types(node: dict[str, Any]) -> Collection[JsonType]:
+    if "type" in node:
+        declared: JsonType | list[JsonType] = node["type"]
+        names: list[JsonType] = declared if isinstance(declared, list) else [declared]
+        return [*names, "integer"] if "number" in names else names
+    values = [node["const"]] if "const" in node else node.get("enum")
+    return ALL_TYPES if values is None else {name for each in values for name in value_types(each)}
 
 
 def _named(types: frozenset[JsonType]) -> str:

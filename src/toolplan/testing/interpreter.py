@@ -14,7 +14,7 @@ from typing import Final
 from toolplan.events import Failure, Run, RunState, StepRun, StepState
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.paging import PageError, Pager
-from toolplan.path import Json, NotThere, select
+from toolplan.path import Json, NotThere, copied, select
 from toolplan.plan import (
     Array,
     Limits,
@@ -60,20 +60,18 @@ _UNDECIDED: Final = (StepState.IN_DOUBT, StepState.PENDING)
 
 
 class _Stop(Exception):
-    """The step fails, with this failure and, for items, the outputs of the others."""
+    """The step fails, or is in doubt: a call that may not be repeated gave an unusable result.
 
-    def __init__(self, code: str, pointer: str = "", output: Json = None) -> None:
+    `output` are, for items, the outputs of the others.
+    """
+
+    def __init__(
+        self, code: str, pointer: str = "", output: Json = None, *, in_doubt: bool = False
+    ) -> None:
         super().__init__(code)
         self.failure = Failure(code, code, pointer)
         self.output = output
-
-
-class _Doubt(Exception):
-    """A call that may not be repeated returned something that cannot be used."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.code)
-        self.failure = failure
+        self.in_doubt = in_doubt
 
 
 class _Interpreter:
@@ -113,9 +111,9 @@ class _Interpreter:
                 if undecided(condition, value) is not None:
                     raise _Stop("when-schema", "/when/is")
             output = await (self.whole(step, {}) if step.for_each is None else self.fan(step))
-        except _Doubt as doubt:
-            return StepRun(StepState.IN_DOUBT, error=doubt.failure)
         except _Stop as stop:
+            if stop.in_doubt:
+                return StepRun(StepState.IN_DOUBT, error=stop.failure)
             if step.on_error == "fail":
                 self.broken.add(step.id)
                 return StepRun(StepState.FAILED, error=stop.failure)
@@ -148,25 +146,22 @@ class _Interpreter:
         if self.calls + len(items) > self.limits.calls:
             raise _Stop("too-many-calls")
         outputs: list[Json] = []
-        first: _Stop | None = None
-        doubt: _Doubt | None = None
+        stops: list[_Stop] = []
         for index, item in enumerate(items):
             try:
                 outputs.append(await self.whole(step, {"item": item, "index": index}))
-            except _Doubt as unknown:
-                doubt = unknown
-                outputs.append(None)
             except _Stop as stop:
-                first = first or stop
-                if step.on_error == "fail":
-                    break
+                stops.append(stop)
                 outputs.append(None)
-        if doubt is not None:
-            raise doubt
-        if first is not None and step.on_error == "fail":
-            raise first
-        if first is not None:
-            raise _Stop(first.failure.code, first.failure.pointer, outputs)
+                if step.on_error == "fail" and not stop.in_doubt:
+                    break
+        doubts = [stop for stop in stops if stop.in_doubt]
+        if doubts:
+            raise doubts[-1]
+        if stops and step.on_error == "fail":
+            raise stops[0]
+        if stops:
+            raise _Stop(stops[0].failure.code, stops[0].failure.pointer, outputs)
         return outputs
 
     async def whole(self, step: Step, local: Mapping[str, Json]) -> Json:
@@ -177,8 +172,7 @@ class _Interpreter:
         if paging is None:
             raise _Stop("tool-error")
         pager = Pager(paging, self.arguments(step, local), step.max_pages)
-        for violation in self.tools[step.tool].input.violations(pager.args_of(0)):
-            raise _Stop(_CODES[violation.kind], f"/args{violation.pointer}")
+        _check(self.tools[step.tool], pager.args_of(0))
         while not pager.complete:
             if self.calls + len(pager.waiting) > self.limits.calls:
                 raise _Stop("too-many-calls")
@@ -200,11 +194,9 @@ class _Interpreter:
         self, step: Step, local: Mapping[str, Json], page: dict[str, Json] | None = None
     ) -> Json:
         tool = self.tools[step.tool]
-        tries = 1 + (step.retries if tool.may_repeat else 0)
-        for left in reversed(range(tries)):
+        for left in reversed(range(1 + (step.retries if tool.may_repeat else 0))):
             args = self.arguments(step, local) if page is None else dict(page)
-            for violation in tool.input.violations(args):
-                raise _Stop(_CODES[violation.kind], f"/args{violation.pointer}")
+            _check(tool, args)
             if self.calls == self.limits.calls:
                 raise _Stop("too-many-calls")
             self.calls += 1
@@ -212,7 +204,7 @@ class _Interpreter:
                 return await _answer(tool, args)
             except _Stop as stop:
                 if not tool.may_repeat and stop.failure.code in _UNUSABLE:
-                    raise _Doubt(stop.failure) from None
+                    raise _Stop(stop.failure.code, in_doubt=True) from None
                 if not left:
                     raise
         raise _Stop("tool-error")
@@ -228,6 +220,11 @@ class _Interpreter:
             return _fill_available(self.plan.output, self.outputs)
         names = [name for name in sinks(self.plan) if name in self.outputs]
         return {name: self.outputs[name] for name in names}, True
+
+
+def _check(tool: Tool, args: dict[str, Json]) -> None:
+    for violation in tool.input.violations(args):
+        raise _Stop(_CODES[violation.kind], f"/args{violation.pointer}")
 
 
 async def _answer(tool: Tool, args: dict[str, Json]) -> Json:
@@ -247,20 +244,17 @@ async def _answer(tool: Tool, args: dict[str, Json]) -> Json:
 
 
 def _fill(value: Value, scope: Mapping[str, Json]) -> Json:
-    filled: Json
     match value:
         case Literal(literal):
-            filled = literal
+            return copied(literal)
         case Ref(step, path):
-            filled = select(scope[step], path)
+            return copied(select(scope[step], path))
         case Template(parts):
             return "".join(p if isinstance(p, str) else _text(_fill(p, scope)) for p in parts)
         case Array(items):
             return [_fill(item, scope) for item in items]
         case Object(fields):
             return {key: _fill(inner, scope) for key, inner in fields}
-    copy: Json = json.loads(json.dumps(filled))
-    return copy
 
 
 def _text(value: Json) -> str:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import threading
-import weakref
 from bisect import bisect_left
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Final
@@ -29,7 +27,6 @@ _SHORTEST_BEGINNING: Final = 3
 _MOST_BEGINNINGS: Final = 50
 _EXACT_NAME: Final = 1_000.0
 _MOST_PROPERTIES: Final = 200
-_KEPT_INDEXES: Final = 8
 
 
 class Found(Struct, frozen=True):
@@ -111,26 +108,11 @@ class ToolIndex:
             yield known, _BEGINNING
 
 
-_INDEXES: OrderedDict[int, tuple[weakref.ref[Toolbox], ToolIndex]] = OrderedDict()
-_LOCK = threading.Lock()
-
-
 def index_of(toolbox: Toolbox) -> ToolIndex:
-    """Return the index of `toolbox`, built once for each toolbox that is in use."""
-    with _LOCK:
-        known = _INDEXES.get(id(toolbox))
-        # an id may have been given to another toolbox since
-        if known is not None and known[0]() is toolbox:
-            _INDEXES.move_to_end(id(toolbox))
-            return known[1]
-    index = ToolIndex(toolbox)
-    with _LOCK:
-        _INDEXES[id(toolbox)] = weakref.ref(toolbox), index
-        _INDEXES.move_to_end(id(toolbox))
-        for key in [key for key, (box, _) in _INDEXES.items() if box() is None]:
-            del _INDEXES[key]
-        while len(_INDEXES) > _KEPT_INDEXES:
-            _INDEXES.popitem(last=False)
+    """Return the index of `toolbox`, built once."""
+    index = toolbox.derived.get(ToolIndex)
+    if not isinstance(index, ToolIndex):
+        index = toolbox.derived[ToolIndex] = ToolIndex(toolbox)
     return index
 
 
