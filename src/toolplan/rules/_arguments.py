@@ -10,6 +10,8 @@ from toolplan.path import Json
 from toolplan.plan import Array, Literal, Object, Ref, Step, Template, Value, escape_pointer
 from toolplan.schema import Absent, Schema, Violation, accepted, at, required, types_of
 
+_DYNAMIC = (Ref, Template)
+
 
 def argument_violations(step: Step, schema: Schema) -> list[Violation]:
     """Return what is wrong with the literal values; references are not looked at.
@@ -51,7 +53,7 @@ def _of_fields(fields: Mapping[str, Value], schema: Schema, pointer: str) -> Ite
         part = at(schema, (name,))
         if isinstance(part, Absent):
             yield Violation("unknown", pointer, f"There is no {name!r} here.", name)
-        elif part is not None:
+        elif part is not None and not isinstance(value, _DYNAMIC):
             yield from _of_value(value, part, f"{pointer}/{escape_pointer(name)}")
 
 
@@ -71,5 +73,5 @@ def _of_value(value: Value, schema: Schema, pointer: str) -> Iterator[Violation]
         case Object() | Array():
             kind = "an object" if isinstance(value, Object) else "a list"
             yield Violation("type", pointer, f"It is {kind}, not {accepted(schema)}.")
-        case Ref() | Template():
+        case _:
             return

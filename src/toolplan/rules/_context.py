@@ -9,7 +9,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolplan import plan as plans
 from toolplan import schema as schemas
 from toolplan.dates import Times
 from toolplan.diagnostics import Edit, Suggestion, suggest
@@ -124,9 +123,13 @@ class PlanContext:
     def needs(self) -> Mapping[str, tuple[str, ...]]:
         """The existing steps that each step needs, without itself."""
         found: dict[str, dict[str, None]] = {step.id: {} for step in self.plan.steps}
+        for use in self.uses:
+            is_item = use.ref.step in RESERVED_IDS and use.step.for_each is not None
+            if use.ref.step in found and not is_item:
+                found[use.step.id][use.ref.step] = None
         for step in self.plan.steps:
-            names = (name for name in plans.needs(step) if name in found and name != step.id)
-            found[step.id].update(dict.fromkeys(names))
+            found[step.id].update((name, None) for name in step.after if name in found)
+            found[step.id].pop(step.id, None)
         return {name: tuple(needed) for name, needed in found.items()}
 
     def suggest(self, name: str, names: Collection[str]) -> Suggestion:
@@ -198,6 +201,8 @@ class PlanContext:
         for position, step in enumerate(self.plan.steps):
             tool = self.tool(step)
             for name, value in step.args.items():
+                if isinstance(value, Literal):
+                    continue
                 for place, ref, whole in _located(value, ("args", name)):
                     taken = None
                     if tool is not None:
@@ -207,13 +212,12 @@ class PlanContext:
                     given = self.type_of(ref, step)
                     found.append(Use(step, position, place, ref, whole, given, taken))
             # neither may use the item: `when` is decided before there is one
-            for start, value in (
-                (("for_each",), step.for_each),
-                (("when", "value"), step.when and step.when.value),
-            ):
-                for place, ref, whole in () if value is None else _located(value, start):
-                    given = self.type_of(ref, None)
-                    found.append(Use(step, position, place, ref, whole, given, None))
+            others = [] if step.for_each is None else [*_located(step.for_each, ("for_each",))]
+            if step.when is not None:
+                others += _located(step.when.value, ("when", "value"))
+            for place, ref, whole in others:
+                given = self.type_of(ref, None)
+                found.append(Use(step, position, place, ref, whole, given, None))
         return tuple(found)
 
     @cached_property

@@ -7,7 +7,7 @@ import re
 from collections.abc import Hashable, Iterator
 
 from toolplan.diagnostics import Severity
-from toolplan.plan import Literal, Step, Value
+from toolplan.plan import Array, Literal, Object, Ref, Step, Template, Value
 from toolplan.plan_json import dump_value
 from toolplan.rules._context import PlanContext, Use
 from toolplan.rules._rule import Problem, rule
@@ -21,19 +21,31 @@ def duplicate_call(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: refer to the first step, or make the calls differ.
     """
-    first: dict[Hashable, Step] = {}
+    alike: dict[Hashable, list[tuple[int, Step]]] = {}
     for position, step in enumerate(context.plan.steps):
         tool = context.tool(step)
-        if not step.tool or (tool is not None and tool.has_effects):
-            continue
-        earlier = first.setdefault(_call(step), step)
-        if earlier is not step:
-            yield Problem(
-                f"{step.id!r} makes the same call as {earlier.id!r}.",
-                f"/steps/{position}",
-                step.id,
-                f"Refer to {earlier.id!r} instead.",
-            )
+        if step.tool and (tool is None or not tool.has_effects):
+            alike.setdefault(_plain_part(step), []).append((position, step))
+    for group in alike.values():
+        first: dict[Hashable, Step] = {}
+        for position, step in group if len(group) > 1 else ():
+            earlier = first.setdefault(_call(step), step)
+            if earlier is not step:
+                yield Problem(
+                    f"{step.id!r} makes the same call as {earlier.id!r}.",
+                    f"/steps/{position}",
+                    step.id,
+                    f"Refer to {earlier.id!r} instead.",
+                )
+
+
+def _plain_part(step: Step) -> Hashable:
+    """Return a cheap key, equal for the same call; most steps already differ in it."""
+    return step.tool, frozenset(
+        (name, value.value)
+        for name, value in step.args.items()
+        if isinstance(value, Literal) and not isinstance(value.value, list | dict)
+    )
 
 
 def _call(step: Step) -> Hashable:
@@ -48,9 +60,13 @@ def _call(step: Step) -> Hashable:
 
 
 def _comparable(value: Value) -> Hashable:
-    if isinstance(value, Literal) and not isinstance(value.value, list | dict):
-        return type(value.value), value.value  # 1 is not 1.0, nor true
-    return json.dumps(dump_value(value), sort_keys=True)
+    match value:
+        case Array() | Object() | Literal(list() | dict()):
+            return json.dumps(dump_value(value), sort_keys=True)
+        case Literal(constant):
+            return type(constant), constant  # 1 is not 1.0, nor true
+        case Ref() | Template():
+            return value
 
 
 @rule(Severity.WARNING)
