@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Hashable, Iterator
 
 from toolplan.diagnostics import Severity
@@ -21,22 +22,22 @@ def duplicate_call(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: refer to the first step, or make the calls differ.
     """
-    alike: dict[Hashable, list[tuple[int, Step]]] = {}
+    calls: list[tuple[int, Step, Hashable]] = []
     for position, step in enumerate(context.plan.steps):
         tool = context.tool(step)
         if step.tool and (tool is None or not tool.has_effects):
-            alike.setdefault(_plain_part(step), []).append((position, step))
-    for group in alike.values():
-        first: dict[Hashable, Step] = {}
-        for position, step in group if len(group) > 1 else ():
-            earlier = first.setdefault(_call(step), step)
-            if earlier is not step:
-                yield Problem(
-                    f"{step.id!r} makes the same call as {earlier.id!r}.",
-                    f"/steps/{position}",
-                    step.id,
-                    f"Refer to {earlier.id!r} instead.",
-                )
+            calls.append((position, step, _plain_part(step)))
+    alike = Counter(key for _, _, key in calls)
+    first: dict[Hashable, Step] = {}
+    for position, step, key in calls:
+        earlier = first.setdefault(_call(step), step) if alike[key] > 1 else step
+        if earlier is not step:
+            yield Problem(
+                f"{step.id!r} makes the same call as {earlier.id!r}.",
+                f"/steps/{position}",
+                step.id,
+                f"Refer to {earlier.id!r} instead.",
+            )
 
 
 def _plain_part(step: Step) -> Hashable:
