@@ -126,7 +126,7 @@ def all_rules() -> tuple[Rule, ...]:
 
 
 def guarded_rules(entry: EntryPoint, offered: object) -> object:
-    """Return the rules of a package, which name it in what they raise or return wrongly.
+    """Return the rules of a package, guarded: a fault of one names the package.
 
     Other objects pass through.
     """

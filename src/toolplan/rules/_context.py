@@ -178,7 +178,7 @@ class PlanContext:
         """
         if step_id in self._outputs:
             return self._outputs[step_id]
-        # an open one is on a cycle, which its own rule reports
+        # a step whose output is being computed is on a cycle, which its own rule reports
         pending = [step_id] if step_id in self.steps and step_id not in self._open else []
         # a chain of computed outputs may be as long as the plan, too long for recursion
         while pending:

@@ -167,7 +167,7 @@ def _literal_problems(context: PlanContext, kind: str) -> Iterator[Problem]:
         path, value, around = _written_at(step, found.pointer)
         days = _days(context, tool.input, path, value, around)
         if days is not None:
-            yield _of_days(days, pointer, step.id)
+            yield _days_problem(days, pointer, step.id)
             continue
         part = at(tool.input, path)
         wanted = accepted(part) if isinstance(part, Schema) else "any value"
@@ -200,7 +200,7 @@ def _days(
     return days_for(value.value, name, outer, _keys(around), context.times)
 
 
-def _of_days(days: Days, pointer: str, step: str) -> Problem:
+def _days_problem(days: Days, pointer: str, step: str) -> Problem:
     above, name = pointer.rsplit("/", 1)
     if days.problem is not None:
         wanted = "Write the day as YYYY-MM-DD, or ask back."

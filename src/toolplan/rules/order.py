@@ -47,16 +47,16 @@ def _groups(needs: Mapping[str, Sequence[str]]) -> Iterator[frozenset[str]]:
         for each in needed:
             readers[each].append(step)
     seen: set[str] = set()
-    ended = [step for root in needs for step in _reached(root, needs, seen)]
+    ended = [step for root in needs for step in _postorder(root, needs, seen)]
     seen.clear()
     for root in reversed(ended):
-        group = frozenset(_reached(root, readers, seen))
+        group = frozenset(_postorder(root, readers, seen))
         if len(group) > 1:
             yield group
 
 
-def _reached(root: str, following: Mapping[str, Sequence[str]], seen: set[str]) -> Iterator[str]:
-    """Yield what is reached from `root` and not `seen`, each behind what is reached from it."""
+def _postorder(root: str, following: Mapping[str, Sequence[str]], seen: set[str]) -> Iterator[str]:
+    """Yield the steps that `root` leads to and that are not `seen`, in post-order."""
     pending = [(root, iter(following[root]))] if root not in seen else []
     seen.add(root)
     while pending:

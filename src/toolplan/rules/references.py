@@ -373,9 +373,9 @@ def learned_output(context: PlanContext) -> Iterator[Problem]:
     if not any(tool is not None and tool.learned is not None for tool in context.called.values()):
         return
     for use in context.uses:
-        given, results = _seen(context, use.ref)
+        given, results = _learned_part(context, use.ref)
         if isinstance(given, Absent):
-            yield _unseen(use.text, use.ref, given, results, use.pointer, use.step)
+            yield _missing_part(use.text, use.ref, given, results, use.pointer, use.step)
         elif (
             use.whole
             and isinstance(given, Schema)
@@ -390,12 +390,12 @@ def learned_output(context: PlanContext) -> Iterator[Problem]:
                 "Refer to a part of the right type.",
             )
     for pointer, ref in context.output_refs:
-        given, results = _seen(context, ref)
+        given, results = _learned_part(context, ref)
         if isinstance(given, Absent):
-            yield _unseen("The plan's output", ref, given, results, pointer, None)
+            yield _missing_part("The plan's output", ref, given, results, pointer, None)
 
 
-def _seen(context: PlanContext, ref: Ref) -> tuple[Schema | Absent | None, str]:
+def _learned_part(context: PlanContext, ref: Ref) -> tuple[Schema | Absent | None, str]:
     """Return what `ref` selected from the earlier results of its tool, and how many there were."""
     source = context.steps.get(ref.step)
     tool = None if source is None else context.tool(source)
@@ -410,7 +410,7 @@ def _seen(context: PlanContext, ref: Ref) -> tuple[Schema | Absent | None, str]:
     return at(schema, ref.path), f"{samples} earlier result{'' if samples == 1 else 's'}"
 
 
-def _unseen(
+def _missing_part(
     text: str, ref: Ref, absent: Absent, results: str, pointer: str, step: Step | None
 ) -> Problem:
     missed = [key for key in ref.path if isinstance(key, str) and key not in absent.names]

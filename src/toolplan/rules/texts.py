@@ -144,12 +144,14 @@ def unread_reference(context: PlanContext) -> Iterator[Problem]:
         for name, value in step.args.items():
             if name not in literal:
                 place = f"/steps/{position}/args/{escape_pointer(name)}"
-                yield from _unread(context, value, place, step)
+                yield from _foreign_references(context, value, place, step)
     if context.plan.output is not None:
-        yield from _unread(context, context.plan.output, "/output", None)
+        yield from _foreign_references(context, context.plan.output, "/output", None)
 
 
-def _unread(context: PlanContext, value: Value, place: str, step: Step | None) -> Iterator[Problem]:
+def _foreign_references(
+    context: PlanContext, value: Value, place: str, step: Step | None
+) -> Iterator[Problem]:
     for pointer, text in texts(value, place):
         found = None if _HINTS.isdisjoint(text) else _spelled(text, context, step)
         if found is not None:

@@ -88,13 +88,14 @@ def _faults(context: PlanContext, when: When) -> Iterator[_Fault]:
     given = context.type_of_value(when.value, None)
     found = list(_faults_of_node(condition.node, given, "", condition, decides=True))
     yield from found
+    if found:
+        return
     node = condition.node
-    if isinstance(node, dict) and node.keys() <= _SAY_NOTHING:
-        node = True
-    verdict = schemas.assignable(given, condition)
-    if isinstance(node, bool):
-        verdict = Verdict.YES if node else Verdict.NO
-    if not found and verdict is not Verdict.UNKNOWN:
+    if isinstance(node, dict) and not node.keys() <= _SAY_NOTHING:
+        verdict = schemas.assignable(given, condition)
+    else:
+        verdict = Verdict.NO if node is False else Verdict.YES
+    if verdict is not Verdict.UNKNOWN:
         value = "every value" if given is None else schemas.describe(given)
         yield _decided(value, holds=verdict is Verdict.YES)
 
