@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.dialects.test_fuzz import TEXTS
 from tests.plans_strategy import plans, scripted_tools
-from toolplan.approval import Approval, ApprovalRequired, approve
+from toolplan.approval import ApprovalRequired, approve
 from toolplan.compiler import CompileStream, compile_plan, compile_stream, to_text
 from toolplan.diagnostics import CannotExpress
 from toolplan.dialects import DIALECTS
@@ -233,13 +233,10 @@ def test_limits_count_bytes_as_the_compiler_does() -> None:
     assert [each.code for each in found.stream.compiled.diagnostics] == ["too-large"]
 
 
-def test_a_stream_is_given_once() -> None:
-    async def twice() -> list[int]:
-        stream = compile_stream(_chunks([text_of({"id": "a", "tool": "read"})]), tools=box)
-        return [len([step async for step in stream]) for _ in range(2)]
-
-    box = tools().toolbox
-    assert asyncio.run(twice()) == [1, 0]
+async def test_a_stream_is_given_once() -> None:
+    text = text_of({"id": "a", "tool": "read"})
+    stream = compile_stream(_chunks([text]), tools=tools().toolbox)
+    assert [len([step async for step in stream]) for _ in range(2)] == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -253,9 +250,8 @@ def test_each_character_is_looked_at_once(filling: str) -> None:
     assert [step.id for step in found.steps] == ["a"]
     thinking = "<think>" + filling + "</think>" + text_of({"id": "a", "tool": "read"})
     assert len(streamed(cut(thinking, 5), tools().toolbox).steps) == 1
-    late = (
-        " " * 100_000 + "```json\n" + " " * 100_000 + text_of({"id": "a", "tool": "read"}) + "```"
-    )
+    spaces = " " * 100_000
+    late = spaces + "```json\n" + spaces + text_of({"id": "a", "tool": "read"}) + "```"
     assert len(streamed(cut(late, 5), tools().toolbox).steps) == 1
 
 
@@ -294,22 +290,18 @@ def test_the_plan_is_asked_for_in_the_end_only() -> None:
         compile_stream(_chunks([]), "esperanto", tools=tools().toolbox)
 
 
-def test_a_stream_that_raises_passes_it_on_and_leaves_a_plan_that_is_cut_off() -> None:
+async def test_a_stream_that_raises_passes_it_on_and_leaves_a_plan_that_is_cut_off() -> None:
     async def broken() -> AsyncIterator[str]:
         yield text_of({"id": "a", "tool": "read"})[:-3]
         raise ConnectionError("gone")
 
-    async def read() -> CompileStream:
-        stream = compile_stream(broken(), tools=tools().toolbox)
-        with pytest.raises(ConnectionError):
-            async for _ in stream:
-                pass
-        return stream
-
-    assert asyncio.run(read()).compiled.plan is None
+    stream = compile_stream(broken(), tools=tools().toolbox)
+    with pytest.raises(ConnectionError):
+        assert [step async for step in stream]
+    assert stream.compiled.plan is None
 
 
-def test_reads_start_while_the_plan_is_written_and_effects_after_its_end() -> None:
+async def test_reads_start_while_the_plan_is_written_and_effects_after_its_end() -> None:
     made = tools()
     text = text_of(
         {"id": "a", "tool": "read"}, {"id": "w", "tool": "write", "args": {"to": "${a.n}"}}
@@ -323,35 +315,21 @@ def test_reads_start_while_the_plan_is_written_and_effects_after_its_end() -> No
         await made.started("read")
         calls_at_end.append(len(made.args_of("write")))
 
-    async def test() -> RunState:
-        approval = approve_text(text, made.toolbox)
-        stream = compile_stream(written(), tools=made.toolbox)
-        done = await run_stream(stream, made.toolbox, approval=approval)
-        return done.status
-
-    def approve_text(text: str, box: Toolbox) -> Approval:
-        plan = compile_plan(text, tools=box).plan
-        assert plan is not None
-        return approve(plan)
-
-    assert asyncio.run(test()) is RunState.SUCCEEDED
+    plan = compile_plan(text, tools=made.toolbox).plan
+    assert plan is not None
+    stream = compile_stream(written(), tools=made.toolbox)
+    done = await run_stream(stream, made.toolbox, approval=approve(plan))
+    assert done.status is RunState.SUCCEEDED
     assert calls_at_end == [0]
     assert made.args_of("write") == [{"to": 1}]
 
 
-def test_a_stream_that_ends_early_runs_no_effect() -> None:
+async def test_a_stream_that_ends_early_runs_no_effect() -> None:
     made = tools()
     text = text_of({"id": "w", "tool": "write"}, {"id": "a", "tool": "read"})
-
-    async def test() -> None:
-        stream = compile_stream(_chunks([text[:-2]]), tools=made.toolbox)
-        with pytest.raises(StreamRefused):
-            await run_stream(stream, made.toolbox)
-        whole = compile_stream(_chunks([text]), tools=made.toolbox)
-        with pytest.raises(ApprovalRequired):
-            await run_stream(whole, made.toolbox)
-
-    asyncio.run(test())
+    for written, refusal in ((text[:-2], StreamRefused), (text, ApprovalRequired)):
+        with pytest.raises(refusal):
+            await run_stream(compile_stream(_chunks([written]), tools=made.toolbox), made.toolbox)
     assert made.args_of("write") == []
 
 

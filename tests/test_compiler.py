@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 import toolplan
 from toolplan import Policy, Tool, Toolbox
-from toolplan.compiler import examine, fix, output_schemas
+from toolplan.compiler import examine, output_schemas
 from toolplan.errors import ToolplanError
 from toolplan.plan_json import dump, load
 from toolplan.tools import Effects
@@ -131,17 +131,6 @@ def test_a_list_into_a_scalar_becomes_a_fan_out_for_all_who_read_it() -> None:
     # what was the first order is now that of every customer, which again is a list for one
     assert p["for_each"] == "${o[*].data[0].id}"
     assert document["output"] == "all: ${o[*].data[*].id}"
-
-
-def test_fixing_twice_changes_nothing_more() -> None:
-    plan = load(
-        json.loads(text(C, {"id": "o", "tool": "order", "args": {"customer": "${c.data[*].id}"}}))
-    ).plan
-    assert plan is not None
-    once = fix(plan, box())
-    twice = fix(once.plan, box())
-    assert twice.plan == once.plan
-    assert not [each for each in twice.diagnostics if each.fixed]
 
 
 def test_what_could_not_be_read_is_reported_once() -> None:

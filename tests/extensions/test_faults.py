@@ -27,7 +27,7 @@ from toolplan.providers import Message, ModelRequest
 from toolplan.providers._endpoint import Endpoint, Manner, guarded_provider
 from toolplan.providers._specs import Spec
 from toolplan.rules import PlanContext, Problem, Rule, diagnose, rule
-from toolplan.rules._guarded import guarded_rules
+from toolplan.rules._all import guarded_rules
 from toolplan.sources import OpenedTools, SourceContext, ToolSource
 from toolplan.sources._guarded import guarded_source, guarded_tool
 from toolplan.tools import Effects, Tool, Toolbox, ToolObjectError

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 import toolplan
@@ -39,7 +37,7 @@ DECIDED: list[tuple[Json, Json]] = [
 
 
 @pytest.mark.parametrize(("condition", "value", "keyword"), UNDECIDED)
-def test_a_keyword_that_says_nothing_about_the_value_fails_the_step(
+async def test_a_keyword_that_says_nothing_about_the_value_fails_the_step(
     condition: Json, value: Json, keyword: str
 ) -> None:
     tools = ScriptedTools()
@@ -52,7 +50,7 @@ def test_a_keyword_that_says_nothing_about_the_value_fails_the_step(
     }
     compiled = toolplan.compile_plan(plan, tools=tools.toolbox)
     assert compiled.plan is not None, compiled.diagnostics
-    step = asyncio.run(toolplan.run(compiled.plan, tools.toolbox)).steps["send"]
+    step = (await toolplan.run(compiled.plan, tools.toolbox)).steps["send"]
     assert step.error is not None
     assert (step.state, step.error.code) == (StepState.FAILED, "when-schema")
     assert repr(keyword) in step.error.message

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.rules.problems import problems
 from toolplan.path import Json
-from toolplan.plan_json import load
-from toolplan.rules import PlanContext, diagnose
 from toolplan.rules.invented_literal import EARLIER
 from toolplan.tools import Toolbox
 
@@ -42,14 +41,8 @@ def found(question: str, args: Json, planner: str = "llm/m", earlier: Json = Non
     """Return the pointers, inside of the arguments, of what is invented."""
     metadata: Json = {"query": question, "planner": planner, EARLIER: earlier}
     steps: Json = [{"id": "a", "tool": "act", "args": args}, {"id": "b", "tool": "act", "args": {}}]
-    parsed = load({"toolplan": 1, "steps": steps, "metadata": metadata})
-    assert parsed.plan is not None
-    problems = diagnose(PlanContext(parsed.plan, TOOLS))
-    return [
-        each.pointer.removeprefix("/steps/0/args/")
-        for each in problems
-        if each.code == "invented-literal"
-    ]
+    reported = problems("invented-literal", steps, TOOLS, metadata=metadata)
+    return [each.pointer.removeprefix("/steps/0/args/") for each in reported]
 
 
 INVENTED: list[tuple[str, str, dict[str, Json], str]] = [
@@ -114,8 +107,5 @@ def test_says_nothing_of_what_is_known(question: str, args: dict[str, Json]) -> 
 
 
 def test_says_nothing_where_the_question_is_not_known() -> None:
-    parsed = load(
-        {"toolplan": 1, "steps": [{"id": "a", "tool": "act", "args": {"to": "a@b.test"}}]}
-    )
-    assert parsed.plan is not None
-    assert diagnose(PlanContext(parsed.plan, TOOLS)) == []
+    steps: Json = [{"id": "a", "tool": "act", "args": {"to": "a@b.test"}}]
+    assert problems("invented-literal", steps, TOOLS) == []

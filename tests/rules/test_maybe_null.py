@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.rules.problems import problems
 from toolplan.path import Json
-from toolplan.plan_json import load
-from toolplan.rules import PlanContext, diagnose
 from toolplan.tools import Toolbox
 from toolplan_sql import sql_tool
 
@@ -65,13 +64,8 @@ def found(args: dict[str, Json], extra: dict[str, Json] | None = None, **get: Js
         {"id": "rows", "tool": "all", "args": {}},
         {"id": "z", "tool": "act", "args": {"to": "x", **args}, **(extra or {})},
     ]
-    parsed = load({"toolplan": 1, "steps": steps})
-    assert parsed.plan is not None, parsed.diagnostics
-    return [
-        each.pointer.removeprefix("/steps/2/args/")
-        for each in diagnose(PlanContext(parsed.plan, TOOLS))
-        if each.code == "maybe-null"
-    ]
+    reported = problems("maybe-null", steps, TOOLS)
+    return [each.pointer.removeprefix("/steps/2/args/") for each in reported]
 
 
 @pytest.mark.parametrize(
@@ -140,6 +134,4 @@ def test_columns_of_sql_are_not_declared_by_anyone() -> None:
         {"id": "q", "tool": "sql", "args": {"sql": "SELECT 'x' AS id", "tables": {}}},
         {"id": "z", "tool": "act", "args": {"to": "${q.data[0].id}"}},
     ]
-    parsed = load({"toolplan": 1, "steps": steps})
-    assert parsed.plan is not None
-    assert "maybe-null" not in [e.code for e in diagnose(PlanContext(parsed.plan, tools))]
+    assert problems("maybe-null", steps, tools) == []

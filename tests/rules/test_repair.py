@@ -96,6 +96,9 @@ def test_a_chain_of_lists_into_scalars_becomes_a_chain_of_for_each() -> None:
         ("A-B", {"enum": ["ab", "a_b"]}, None),
         ("OPEN", {"anyOf": [{"const": "open"}, {"type": "null"}]}, ("open",)),
         (None, {"type": "string"}, None),
+        ("99.5", {"type": "number", "maximum": 100}, (99.5,)),
+        (5, {"type": "array", "items": {"type": "integer", "maximum": 9}}, ([5],)),
+        ("2026/11/03", {"type": "string", "format": "date"}, ("2026-11-03",)),
     ],
 )
 def test_one_other_spelling_or_none(value: Any, schema: Any, other: Any) -> None:

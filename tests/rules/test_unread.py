@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.rules.problems import problems
 from toolplan.path import Json
-from toolplan.plan_json import load
-from toolplan.rules import PlanContext, diagnose
 from toolplan.tools import Toolbox
 
 DOCUMENTS: list[dict[str, Any]] = [
@@ -54,12 +53,9 @@ def found(text: Json, *, name: str = "text", for_each: bool = False) -> list[tup
         {"id": "1", "tool": "bare", "args": {}},
         step,
     ]
-    parsed = load({"toolplan": 1, "steps": steps})
-    assert parsed.plan is not None, parsed.diagnostics
     return [
         (each.pointer.removeprefix("/steps/4/args/"), (each.help or "").split("`")[1])
-        for each in diagnose(PlanContext(parsed.plan, TOOLS))
-        if each.code == "unread-reference"
+        for each in problems("unread-reference", steps, TOOLS)
     ]
 
 
@@ -125,9 +121,5 @@ def test_says_nothing_of_other_texts(text: str) -> None:
 
 def test_the_output_of_a_plan_is_looked_at_too() -> None:
     steps: Json = [{"id": "a", "tool": "bare", "args": {}}]
-    parsed = load({"toolplan": 1, "steps": steps, "output": {"said": "{{a.id}}"}})
-    assert parsed.plan is not None
-    found = diagnose(PlanContext(parsed.plan, TOOLS))
-    assert [(e.code, e.pointer, e.step) for e in found if e.code == "unread-reference"] == [
-        ("unread-reference", "/output/said", None)
-    ]
+    (found,) = problems("unread-reference", steps, TOOLS, output={"said": "{{a.id}}"})
+    assert (found.pointer, found.step) == ("/output/said", None)

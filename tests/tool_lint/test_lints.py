@@ -64,17 +64,6 @@ def test_a_finding_names_the_place_and_the_help() -> None:
     }
 
 
-@pytest.mark.parametrize("description", ["", "  ", "Shipments list.", "list shipments now"])
-def test_no_description(description: str) -> None:
-    assert found("no-description", tool(description=description))
-
-
-def test_no_output_schema() -> None:
-    silent = Tool("a", "Gives what was sent.", {"type": "object"}, None, Effects.READ)
-    assert found("no-output-schema", silent)
-    assert not found("no-output-schema", tool())
-
-
 @pytest.mark.parametrize(
     ("arguments", "output", "is_unknown"),
     [
@@ -111,96 +100,83 @@ def test_unusable_schemas_are_found_and_stop_no_other_lint() -> None:
     assert found("no-description", bad)
 
 
-def test_unknown_effects() -> None:
-    assert found("unknown-effects", tool(effects=Effects.UNKNOWN))
-    assert not found("unknown-effects", tool(effects=Effects.DESTRUCTIVE))
-
-
 def test_untyped_arguments() -> None:
     (finding,) = found("untyped-argument", tool(raw_input=takes(what={}, how={"type": "string"})))
     assert finding.pointer == "/input_schema/properties/what"
 
 
-@pytest.mark.parametrize(
-    ("name", "schema"),
-    [
-        ("date_from", {"type": "string"}),
-        ("startDate", {"type": ["string", "null"]}),
-        ("start", {"type": "string", "description": "First day, YYYY-MM-DD."}),
-        ("start", {"type": "string", "description": "An ISO 8601 date."}),
-        ("dates", {"type": "array", "items": {"type": "string", "description": "A date."}}),
-    ],
+PLAIN: Json = {"type": "string"}
+SAYS_CHOICE = (
+    "One of: open, closed.",
+    "The state ('open', 'closed' or 'lost').",
+    "Allowed values are open and closed.",
+    'Either "asc", "desc" or "none"',
 )
-def test_dates_that_are_any_text(name: str, schema: Json) -> None:
-    assert found("date-as-text", tool(raw_input=takes(**{name: schema})))
-
-
-@pytest.mark.parametrize(
-    ("name", "schema"),
-    [
-        ("date_from", {"type": "string", "format": "date"}),
-        ("date_from", {"type": "integer"}),
-        ("update", {"type": "string", "description": "The text to put in its place."}),
-        ("start", {"type": "string", "description": "Where the route starts."}),
-    ],
+NO_CHOICE = (
+    "The name of one of your friends.",
+    "What was said, such as 'yes', 'no' or 'maybe'.",
+    "The colour (e.g., 'red', 'green', 'blue').",
 )
-def test_what_is_no_date(name: str, schema: Json) -> None:
-    assert not found("date-as-text", tool(raw_input=takes(**{name: schema})))
+NO_ID = ("The name of an artist to retrieve the ID of.", "The name or ID of the user.")
 
 
-@pytest.mark.parametrize(
-    "description",
-    [
-        "One of: open, closed.",
-        "The state ('open', 'closed' or 'lost').",
-        "Allowed values are open and closed.",
-        'Either "asc", "desc" or "none"',
-    ],
-)
-def test_choices_that_are_any_text(description: str) -> None:
-    schema: Json = {"type": "string", "description": description}
-    assert found("choice-as-text", tool(raw_input=takes(state=schema)))
-    listed: Json = {"enum": ["open", "closed"], "description": description}
-    assert not found("choice-as-text", tool(raw_input=takes(state=listed)))
+def said(text: str) -> Json:
+    return {"type": "string", "description": text}
 
 
-@pytest.mark.parametrize(
-    "description",
-    [
-        "The name of one of your friends.",
-        "What was said, such as 'yes', 'no' or 'maybe'.",
-        "The colour (e.g., 'red', 'green', 'blue').",
-    ],
-)
-def test_a_text_that_may_be_anything_is_no_choice(description: str) -> None:
-    schema: Json = {"type": "string", "description": description}
-    assert not found("choice-as-text", tool(raw_input=takes(name=schema)))
+def of(name: str, schema: Json) -> Tool:
+    """Return a tool with this argument."""
+    return tool(raw_input=takes(**{name: schema}))
 
 
-def test_identifiers_whose_name_does_not_say_so() -> None:
-    schema: Json = {"type": "string", "description": "The ID of the facility."}
-    assert found("identifier-as-text", tool(raw_input=takes(where=schema)))
-    assert not found("identifier-as-text", tool(raw_input=takes(facility_id=schema)))
-    for text in ("The name of an artist to retrieve the ID of.", "The name or ID of the user."):
-        other: Json = {"type": "string", "description": text}
-        assert not found("identifier-as-text", tool(raw_input=takes(artist=other)))
+UNDECLARED = Tool("a", "Gives what was sent.", {"type": "object"}, None, Effects.READ)
+FOUND: list[tuple[str, Tool]] = [
+    *(
+        ("no-description", tool(description=text))
+        for text in ("", "  ", "Shipments list.", "list shipments now")
+    ),
+    ("no-output-schema", UNDECLARED),
+    ("unknown-effects", tool(effects=Effects.UNKNOWN)),
+    ("date-as-text", of("date_from", PLAIN)),
+    ("date-as-text", of("startDate", {"type": ["string", "null"]})),
+    ("date-as-text", of("start", said("First day, YYYY-MM-DD."))),
+    ("date-as-text", of("start", said("An ISO 8601 date."))),
+    ("date-as-text", of("dates", {"type": "array", "items": said("A date.")})),
+    *(("choice-as-text", of("state", said(text))) for text in SAYS_CHOICE),
+    ("identifier-as-text", of("where", said("The ID of the facility."))),
+    ("huge-enum", of("a", {"enum": [f"v{n}" for n in range(101)]})),
+]
+SILENT: list[tuple[str, Tool]] = [
+    ("no-output-schema", tool()),
+    ("unknown-effects", tool(effects=Effects.DESTRUCTIVE)),
+    ("date-as-text", of("date_from", {"type": "string", "format": "date"})),
+    ("date-as-text", of("date_from", {"type": "integer"})),
+    ("date-as-text", of("update", said("The text to put in its place."))),
+    ("date-as-text", of("start", said("Where the route starts."))),
+    *(("choice-as-text", of("state", {"enum": ["a", "b"], "description": e})) for e in SAYS_CHOICE),
+    *(("choice-as-text", of("name", said(text))) for text in NO_CHOICE),
+    ("identifier-as-text", of("facility_id", said("The ID of the facility."))),
+    *(("identifier-as-text", of("artist", said(text))) for text in NO_ID),
+    ("huge-enum", of("a", {"enum": [f"v{n}" for n in range(100)]})),
+]
+
+
+@pytest.mark.parametrize(("code", "tool"), FOUND)
+def test_is_found(code: str, tool: Tool) -> None:
+    assert found(code, tool)
+
+
+@pytest.mark.parametrize(("code", "tool"), SILENT)
+def test_is_silent(code: str, tool: Tool) -> None:
+    assert not found(code, tool)
 
 
 def test_arguments_that_only_their_names_distinguish() -> None:
-    plain: Json = {"type": "string"}
-    (finding,) = found("indistinguishable-arguments", tool(raw_input=takes(a=plain, b=plain)))
+    (finding,) = found("indistinguishable-arguments", tool(raw_input=takes(a=PLAIN, b=PLAIN)))
     assert "'a', 'b'" in finding.message
-    said: Json = {"type": "string", "description": "From where."}
-    other: Json = {"type": "string", "description": "To where."}
-    assert not found("indistinguishable-arguments", tool(raw_input=takes(a=said, b=other)))
-    assert not found("indistinguishable-arguments", tool(raw_input=takes(a=plain, b=said)))
-
-
-def test_huge_enumerations() -> None:
-    many: Json = {"enum": [f"v{n}" for n in range(101)]}
-    few: Json = {"enum": [f"v{n}" for n in range(100)]}
-    assert found("huge-enum", tool(raw_input=takes(a=many)))
-    assert not found("huge-enum", tool(raw_input=takes(a=few)))
+    for one in (said("From where."), PLAIN):
+        described = tool(raw_input=takes(a=one, b=said("To where.")))
+        assert not found("indistinguishable-arguments", described)
 
 
 NEEDS: Json = takes("facility_id", facility_id={"type": "string"})

@@ -29,7 +29,7 @@ from toolplan.providers._endpoint import guarded_provider
 from toolplan.release import own_version
 from toolplan.render.printable import count_text
 from toolplan.rules import all_rules
-from toolplan.rules._guarded import guarded_rules
+from toolplan.rules._all import guarded_rules
 from toolplan.sources._guarded import guarded_source, guarded_tool
 from toolplan.storage.journal import Store
 from toolplan.tools import Toolbox

@@ -15,9 +15,9 @@ from toolplan.diagnostics import ABOUT_KEYS, REMOVED, Diagnostic, Edit, Fix, Rem
 from toolplan.dialects import known_dialect
 from toolplan.errors import ToolplanError
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.flows import Flow, Policy
+from toolplan.flows import Flow, Policy, Verdict
 from toolplan.path import Json
-from toolplan.plan import Limits, Plan, Step, split_pointer
+from toolplan.plan import Limits, Plan, split_pointer
 from toolplan.plan_json import Parsed, dump, load
 from toolplan.rules import PlanContext, Rule, diagnose
 from toolplan.rules.invented_literal import invented_literal
@@ -277,14 +277,12 @@ def _with_old_values(plan: Plan, found: Sequence[Diagnostic]) -> Iterator[Diagno
     """Yield `found`; each edit of a safe fix with the value that it replaces."""
     document = dump(plan) if any(each.fix and each.fix.safe for each in found) else None
     for each in found:
-        if each.fix is None or not each.fix.safe:
+        fix = each.fix
+        if fix is None or not fix.safe:
             yield each
             continue
-        edits = (
-            Edit(edit.pointer, edit.value, _value_at(document, edit.pointer))
-            for edit in each.fix.edits
-        )
-        yield replace(each, fix=replace(each.fix, edits=tuple(edits)))
+        edits = (Edit(e.pointer, e.value, _value_at(document, e.pointer)) for e in fix.edits)
+        yield replace(each, fix=replace(fix, edits=tuple(edits)))
 
 
 def _value_at(document: Json, pointer: str) -> Json | Removed:
@@ -401,33 +399,32 @@ def _edit(document: Json, edit: Edit) -> None:
             place = place[int(token)]
         elif isinstance(place, dict):
             place = place.setdefault(token, {})
-    if isinstance(place, dict):
-        if isinstance(edit.value, Removed):
+    match place, edit.value:
+        case dict(), Removed():
             place.pop(last, None)
-        else:
-            place[last] = edit.value
-    elif isinstance(place, list):
-        if isinstance(edit.value, Removed):
+        case dict(), value:
+            place[last] = value
+        case list(), Removed():
             del place[int(last)]
-        else:
-            place[int(last)] = edit.value
+        case list(), value:
+            place[int(last)] = value
+        case _:
+            return
 
 
 def _execution_plan(context: PlanContext, tools: Toolbox, policy: Policy) -> ExecutionPlan:
-    used = {step.tool: tools[step.tool] for step in context.plan.steps}
+    plan = context.plan
+    used = {step.tool: tools[step.tool] for step in plan.steps}
+    # steps into which something flows that a person is asked about
+    asked_for = {each.step for each in context.flows if each.verdict is Verdict.ASK}
     return ExecutionPlan(
-        plan=context.plan,
+        plan=plan,
         order=context.order,
         needs=context.needs,
         signatures={name: tool.signature for name, tool in used.items()},
-        effects=tuple(s.id for s in context.plan.steps if _is_approved(s, used, context)),
-        digest=digest_of(context.plan, used, policy.to_json()),
+        effects=tuple(s.id for s in plan.steps if used[s.tool].has_effects or s.id in asked_for),
+        digest=digest_of(plan, used, policy.to_json()),
         policy=policy.to_json(),
         unchecked_references=context.unchecked,
         flows=context.flows,
     )
-
-
-def _is_approved(step: Step, used: Mapping[str, Tool], context: PlanContext) -> bool:
-    """Return whether a person approves the step: it has effects, or a flow into it is asked for."""
-    return used[step.tool].has_effects or step.id in context.asked_for

@@ -7,15 +7,14 @@ from inspect import isasyncgen
 from typing import Self
 
 from toolplan.compiler._compile import Compiled, Tools, check, compile_plan, flows_of, toolbox
-from toolplan.diagnostics import Diagnostic
 from toolplan.dialects import known_dialect
 from toolplan.flows import Policy, Verdict
 from toolplan.plan import Limits, Plan, Step, step_refs
 from toolplan.rules import Rule
 from toolplan.rules.pages import may_get_pages
 
-_MOST_LOOKED_AT = 64
-"""So many steps at most are looked at to say whether one is right: what it refers to, and so on."""
+_MOST_EXAMINED = 64
+"""Maximum number of steps examined to check one: those that it refers to, and so on."""
 
 
 def compile_stream(
@@ -137,32 +136,28 @@ class CompileStream:
             yield step
 
     def _is_wrong(self, step: Step) -> bool:
-        """Return whether some rule objects to `step`. References to unwritten steps are allowed."""
-        found = check(
-            Plan((*self._behind(step), step)), self._tools, policy=self._policy, rules=self._rules
-        )
-        wrong = any(
-            each.step == step.id and each.code != "unknown-step" and _stops(each) for each in found
-        )
-        return wrong or self._is_held(step)
+        """Return whether `step` must wait for the whole plan: a rule objects, or may change it.
 
-    def _is_held(self, step: Step) -> bool:
-        """Return whether a step that only reads may start only after the plan is known."""
+        References to unwritten steps are allowed.
+        """
+        plan = Plan((*self._behind(step), step))
+        for each in check(plan, self._tools, policy=self._policy, rules=self._rules):
+            is_fixable = each.fix is not None and each.fix.safe
+            if each.step == step.id and each.code != "unknown-step" and (is_fixable or each.blocks):
+                return True
         tool = self._tools.get(step.tool)
         if tool is None or tool.has_effects:
             return False
         if may_get_pages(step, tool):
             return True  # a step that computes with its list may follow
-        if not self._policy.has_flows:
-            return False
-        flows = flows_of(Plan((*self._behind(step), step)), self._tools, self._policy)
+        flows = flows_of(plan, self._tools, self._policy) if self._policy.has_flows else ()
         return any(f.step == step.id and f.verdict is not Verdict.ALLOW for f in flows)
 
     def _behind(self, step: Step) -> list[Step]:
         """Return what `step` refers to, and all that the types of that depend on."""
         behind: dict[str, Step] = {}
         pending = [step]
-        while pending and len(behind) < _MOST_LOOKED_AT:
+        while pending and len(behind) < _MOST_EXAMINED:
             for _, ref in step_refs(pending.pop()):
                 other = self._steps.get(ref.step)
                 if other is not None and other.id not in behind:
@@ -171,9 +166,3 @@ class CompileStream:
                     if tool is not None and tool.compute_output is not None:
                         pending.append(other)
         return list(behind.values())
-
-
-def _stops(diagnostic: Diagnostic) -> bool:
-    """Return whether the step will be another one, or none, when the plan is whole."""
-    is_fixable = diagnostic.fix is not None and diagnostic.fix.safe
-    return is_fixable or diagnostic.blocks

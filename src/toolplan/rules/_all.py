@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, partial
 from typing import Final, cast
+
+from msgspec.structs import replace
 
 from toolplan.diagnostics import Diagnostic
 from toolplan.errors import ToolplanError
-from toolplan.extensions import Extensions
-from toolplan.rules import _guarded, _syntax
+from toolplan.extensions import EntryPoint, Extensions, described
 from toolplan.rules._context import PlanContext
-from toolplan.rules._rule import Rule
+from toolplan.rules._rule import Problem, Rule
+from toolplan.rules._syntax import SYNTAX_PAGES
 from toolplan.rules.arguments import (
     argument_type,
     argument_value,
     missing_argument,
     pattern_not_checked,
     retry_unsafe,
+    unknown_argument,
 )
-from toolplan.rules.duplicate_call import duplicate_call
-from toolplan.rules.ellipsis import ellipsis
+from toolplan.rules.calls import duplicate_call, ratio_over_filtered
 from toolplan.rules.invented_literal import invented_literal
-from toolplan.rules.learned_output import learned_output
 from toolplan.rules.lists import fan_out_large, item_outside_for_each, list_into_scalar
-from toolplan.rules.maybe_null import maybe_null
 from toolplan.rules.order import cycle, maybe_skipped, redundant_after, self_reference, unused_step
-from toolplan.rules.outputs import not_a_list, unknown_output
 from toolplan.rules.pages import cannot_page, part_of_list
 from toolplan.rules.policies import (
     flow_refused,
@@ -38,13 +37,16 @@ from toolplan.rules.policies import (
     untrusted_condition,
     untrusted_count,
 )
-from toolplan.rules.ratio_over_filtered import ratio_over_filtered
-from toolplan.rules.reference_type import reference_type
-from toolplan.rules.secret_literal import secret_literal
+from toolplan.rules.references import (
+    learned_output,
+    maybe_null,
+    not_a_list,
+    reference_type,
+    unknown_output,
+    unknown_step,
+)
+from toolplan.rules.texts import ellipsis, secret_literal, unread_reference
 from toolplan.rules.tool_names import output_schema, tool_alias, tool_schema, unknown_tool
-from toolplan.rules.unknown_argument import unknown_argument
-from toolplan.rules.unknown_step import unknown_step
-from toolplan.rules.unread_reference import unread_reference
 from toolplan.rules.when_schema import when_schema
 
 # The called tool first, then its arguments, then the references between steps: whoever corrects a
@@ -105,20 +107,15 @@ def all_rules() -> tuple[Rule, ...]:
             code of another rule.
     """
     found: dict[str, Rule] = {}
-    installed = Extensions[object](
-        "toolplan.rules", lambda entry, offered: _guarded.guarded_rules(entry, offered)
-    )
-    for name, offered in installed.items():
-        for each in cast(
-            "tuple[object, ...]", offered if isinstance(offered, tuple) else (offered,)
-        ):
+    for name, offered in Extensions[object]("toolplan.rules", guarded_rules).items():
+        for each in _listed(offered):
             if not isinstance(each, Rule):
                 raise ToolplanError(
                     "bad-extension",
                     f"The toolplan.rules entry point {name!r} is not a Rule or a tuple of Rules.",
                     "Decorate its function with `@toolplan.rules.rule()`.",
                 )
-            if each.code in _syntax.SYNTAX_PAGES or each.code in found:
+            if each.code in SYNTAX_PAGES or each.code in found:
                 raise ToolplanError(
                     "bad-extension",
                     f"The toolplan.rules entry point {name!r} has a second rule {each.code!r}.",
@@ -128,9 +125,36 @@ def all_rules() -> tuple[Rule, ...]:
     return tuple(found.values())
 
 
+def guarded_rules(entry: EntryPoint, offered: object) -> object:
+    """Return the rules of a package, guarded: a fault of one names the package.
+
+    Other objects pass through.
+    """
+    guarded = tuple(
+        replace(each, find=partial(_problems, entry, each)) if isinstance(each, Rule) else each
+        for each in _listed(offered)
+    )
+    return guarded if isinstance(offered, tuple) else guarded[0]
+
+
+def _listed(offered: object) -> tuple[object, ...]:
+    return cast("tuple[object, ...]", offered) if isinstance(offered, tuple) else (offered,)
+
+
+def _problems(entry: EntryPoint, rule: Rule, context: PlanContext) -> Iterable[Problem]:
+    problems = cast("object", entry.call(rule.find, context))
+    if not isinstance(problems, Iterable) or isinstance(problems, str):
+        raise entry.wrong(
+            f"returned {described(problems)}, where problems are needed",
+            "Make the function of the rule yield each problem.",
+        )
+    listed = entry.call(lambda: [*cast("Iterable[object]", problems)])
+    return [entry.returned(each, Problem, by=rule.code) for each in listed]
+
+
 def rule_pages() -> dict[str, str]:
     """Return the page of every code, by code: what `toolplan explain` prints."""
-    return {**_syntax.SYNTAX_PAGES, **{rule.code: rule.text for rule in all_rules()}}
+    return {**SYNTAX_PAGES, **{rule.code: rule.text for rule in all_rules()}}
 
 
 def diagnose(context: PlanContext, rules: Iterable[Rule] | None = None) -> list[Diagnostic]:
@@ -140,7 +164,5 @@ def diagnose(context: PlanContext, rules: Iterable[Rule] | None = None) -> list[
     """
     rules = all_rules() if rules is None else rules
     found = [rule.diagnostic(problem) for rule in rules for problem in rule.find(context)]
-    if not found:
-        return []
     positions = context.positions
     return sorted(found, key=lambda each: positions.get(each.step or "", len(positions)))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cached_property
 from typing import Final
 
+from msgspec import Struct
+
 from toolplan import schema as schemas
 from toolplan.dates import Times
-from toolplan.diagnostics import Suggestion, suggest
-from toolplan.flows import Flow, Policy, Verdict, Vouched, plan_flows
-from toolplan.path import Json
+from toolplan.diagnostics import Edit, Suggestion, suggest
+from toolplan.flows import Flow, Policy, Vouched, plan_flows
+from toolplan.path import Json, print_path
 from toolplan.plan import (
     INDEX,
     RESERVED_IDS,
@@ -25,16 +27,13 @@ from toolplan.plan import (
     Value,
     escape_pointer,
     located_refs,
+    map_refs,
     step_refs,
+    value_at,
 )
-from toolplan.rules._arguments import (
-    Arguments,
-    argument_violations,
-    arguments_of,
-    literal_part,
-)
-from toolplan.rules._texts import joined
-from toolplan.rules._use import Place, Use, located, surely_fits
+from toolplan.plan_json import dump_value
+from toolplan.rules._arguments import argument_violations, literal_part
+from toolplan.rules._texts import all_text
 from toolplan.schema import Absent, Schema, SchemaError, Violation, value_types
 from toolplan.schema._document import Document
 from toolplan.tools import ComputedOutput, Tool, Toolbox
@@ -45,6 +44,40 @@ LIST: Final = Schema(Document({"type": "array"}, None))
 
 MAX_COMPARISONS: Final = 100_000
 """The most comparisons of names that are made for one plan."""
+
+
+class Use(Struct, frozen=True):
+    """One reference of a plan, with the schemas at its two ends.
+
+    `position` is that of its step, `place` the keys from the step to the value which holds it:
+    `("args", "ids", 0)`. `given` is the schema of what it selects, `Absent` where that does not
+    exist, None where it is unknown. `taken` is the schema of the argument, None outside of
+    arguments of known tools. `whole` is False inside of text.
+    """
+
+    step: Step
+    position: int
+    place: tuple[str | int, ...]
+    ref: Ref
+    whole: bool
+    given: Schema | Absent | None
+    taken: Schema | Absent | None
+
+    @property
+    def pointer(self) -> str:
+        """The JSON pointer, in the plan, of the value that holds the reference."""
+        tokens = "/".join(escape_pointer(str(token)) for token in self.place)
+        return f"/steps/{self.position}/{tokens}"
+
+    @property
+    def text(self) -> str:
+        """The reference as it is written."""
+        return "${" + self.ref.step + print_path(self.ref.path) + "}"
+
+    @property
+    def in_arguments(self) -> bool:
+        """Whether the reference is in an argument, not in `for_each` or `when`."""
+        return self.place[0] == "args"
 
 
 class PlanContext:
@@ -69,17 +102,14 @@ class PlanContext:
         self.policy = policy
         self.times = times
         self._outputs: dict[str, Schema | None] = {}
-        self._computed: dict[str, ComputedOutput | None] = {}
+        self._computed: dict[str, ComputedOutput] = {}
         self._open: set[str] = set()
         self._compared = 0
 
     @cached_property
     def steps(self) -> Mapping[str, Step]:
         """Steps by id; of two with one id, the first."""
-        found: dict[str, Step] = {}
-        for step in self.plan.steps:
-            found.setdefault(step.id, step)
-        return found
+        return {name: self.plan.steps[position] for name, position in self.positions.items()}
 
     @cached_property
     def positions(self) -> Mapping[str, int]:
@@ -90,34 +120,16 @@ class PlanContext:
         return found
 
     @cached_property
-    def arguments(self) -> tuple[Arguments, ...]:
-        """The arguments of each step, by position."""
-        return tuple([arguments_of(step) for step in self.plan.steps])
-
-    @cached_property
-    def elaborate(self) -> tuple[tuple[int, Step], ...]:
-        """The steps with `after`, `for_each`, `when` or `retries`, with their positions.
-
-        Most plans have none, so the rules about these fields have nothing to search.
-        """
-        return tuple(
-            (position, step)
-            for position, step in enumerate(self.plan.steps)
-            if step.after or step.for_each is not None or step.when is not None or step.retries
-        )
-
-    @cached_property
     def needs(self) -> Mapping[str, tuple[str, ...]]:
         """The existing steps that each step needs, without itself."""
         found: dict[str, dict[str, None]] = {step.id: {} for step in self.plan.steps}
         for use in self.uses:
-            name = use.ref.step
-            if name in found and not (name in RESERVED_IDS and use.step.for_each is not None):
-                found[use.step.id][name] = None
-        for _, step in self.elaborate:
+            is_item = use.ref.step in RESERVED_IDS and use.step.for_each is not None
+            if use.ref.step in found and not is_item:
+                found[use.step.id][use.ref.step] = None
+        for step in self.plan.steps:
             found[step.id].update((name, None) for name in step.after if name in found)
-        for name, needed in found.items():
-            needed.pop(name, None)
+            found[step.id].pop(step.id, None)
         return {name: tuple(needed) for name, needed in found.items()}
 
     def suggest(self, name: str, names: Collection[str]) -> Suggestion:
@@ -135,18 +147,12 @@ class PlanContext:
     @cached_property
     def called(self) -> Mapping[str, Tool | None]:
         """The tools that steps call, by name; None where one is unknown or unusable."""
-        names = {step.tool for step in self.plan.steps}
-        if self.tools is None:
-            return dict.fromkeys(names)
-        return {name: _usable(self.tools, name) for name in names}
-
-    @cached_property
-    def has_only_sound_tools(self) -> bool:
-        """Whether every called tool is known and its schemas are usable, as nearly always.
-
-        Then the rules about tools themselves have nothing to report.
-        """
-        return all(tool and tool.output_fault is None for tool in self.called.values())
+        tools: Mapping[str, Tool] = {} if self.tools is None else self.tools
+        found = {step.tool: tools.get(step.tool) for step in self.plan.steps}
+        return {
+            name: None if tool is None or tool.unusable is not None else tool
+            for name, tool in found.items()
+        }
 
     @cached_property
     def violations(self) -> tuple[tuple[int, Step, Violation], ...]:
@@ -156,8 +162,13 @@ class PlanContext:
         """
         found: list[tuple[int, Step, Violation]] = []
         for position, step in enumerate(self.plan.steps):
-            if violations := self._violations(position, step):
-                found += [(position, step, each) for each in violations]
+            tool = self.tool(step)
+            if tool is None:
+                continue
+            found += [(position, step, each) for each in argument_violations(step, tool.input)]
+            if (computed := self._compute(step, tool)) is not None:
+                problems = (Violation("value", at, text) for at, text in computed.problems)
+                found += [(position, step, each) for each in problems]
         return tuple(found)
 
     def output(self, step_id: str) -> Schema | None:
@@ -167,14 +178,9 @@ class PlanContext:
         """
         if step_id in self._outputs:
             return self._outputs[step_id]
-        step = self.steps.get(step_id)
-        if step is None or step_id in self._open:
-            return None  # a cycle: its own rule reports it
-        tool = self.tool(step)
-        if tool is None or tool.compute_output is None:
-            return self._outputs.setdefault(step_id, self._output(step))
+        # a step whose output is being computed is on a cycle, which its own rule reports
+        pending = [step_id] if step_id in self.steps and step_id not in self._open else []
         # a chain of computed outputs may be as long as the plan, too long for recursion
-        pending = [step_id]
         while pending:
             name = pending[-1]
             if name not in self._open and name not in self._outputs:
@@ -186,25 +192,45 @@ class PlanContext:
             if name not in self._outputs:
                 self._outputs[name] = self._output(self.steps[name])
                 self._open.discard(name)
-        return self._outputs[step_id]
+        return self._outputs.get(step_id)
 
     @cached_property
     def uses(self) -> tuple[Use, ...]:
         """Every reference of the plan's steps, as written."""
         found: list[Use] = []
         for position, step in enumerate(self.plan.steps):
-            self._add_uses(found, position, step)
+            tool = self.tool(step)
+            for name, value in step.args.items():
+                if isinstance(value, Literal):
+                    continue
+                for place, ref, whole in _located(value, ("args", name)):
+                    taken = None
+                    if tool is not None:
+                        # what must be written out must be so in all of its parts
+                        path = (name,) if name in tool.input.literal_only else place[1:]
+                        taken = schemas.at(tool.input, path)
+                    given = self.type_of(ref, step)
+                    found.append(Use(step, position, place, ref, whole, given, taken))
+            # neither may use the item: `when` is decided before there is one
+            others = [] if step.for_each is None else [*_located(step.for_each, ("for_each",))]
+            if step.when is not None:
+                others += _located(step.when.value, ("when", "value"))
+            for place, ref, whole in others:
+                given = self.type_of(ref, None)
+                found.append(Use(step, position, place, ref, whole, given, None))
         return tuple(found)
+
+    @cached_property
+    def output_refs(self) -> tuple[tuple[str, Ref], ...]:
+        """The references of the plan's output, each with its pointer."""
+        output = self.plan.output
+        return () if output is None else tuple(located_refs(output, "/output"))
 
     @cached_property
     def text(self) -> str:
         """All text that is written out in the arguments: what is not in it is in no argument."""
-        return joined(value for step in self.plan.steps for value in step.args.values())
-
-    @cached_property
-    def doubtful(self) -> tuple[Use, ...]:
-        """The references that may not fit: all but those that certainly do."""
-        return tuple([use for use in self.uses if not surely_fits(use)])
+        values = (value for step in self.plan.steps for value in step.args.values())
+        return "\n".join(text for value in values for text in all_text(value))
 
     @cached_property
     def readers(self) -> Mapping[str, list[Use]]:
@@ -217,8 +243,8 @@ class PlanContext:
     @cached_property
     def unchecked(self) -> int:
         """How many references were not type-checked, because a schema is missing."""
-        return len(
-            [u for u in self.uses if u.given is None or (u.taken is None and u.in_arguments)]
+        return sum(
+            use.given is None or (use.taken is None and use.in_arguments) for use in self.uses
         )
 
     @cached_property
@@ -234,30 +260,20 @@ class PlanContext:
     @cached_property
     def flows(self) -> tuple[Flow, ...]:
         """The flows of the plan: none where the tools are not known, or the order is not."""
-        if self.tools is None or len(self.steps) < len(self.plan.steps):
-            return ()
-        if not any(
-            tool is not None and self.vouched.is_sink(tool) for tool in self.called.values()
-        ):
+        tools = [tool for tool in self.called.values() if tool is not None]
+        if len(self.steps) < len(self.plan.steps) or not any(map(self.vouched.is_sink, tools)):
             return ()
         found = plan_flows.PlanFlows(
             self.plan.steps, self.order, self.called, self.vouched, self._shape
         )
         return tuple(found.flows())
 
-    @cached_property
-    def asked_for(self) -> frozenset[str]:
-        """The steps into which something flows that a person is asked about."""
-        return frozenset(each.step for each in self.flows if each.verdict is Verdict.ASK)
-
     def type_of(self, ref: Ref, step: Step | None) -> Schema | Absent | None:
         """Return the schema of what `ref`, standing in `step`, selects."""
-        whole: Schema | None
         if ref.step in RESERVED_IDS and step is not None and step.for_each is not None:
             whole = INTEGER if ref.step == INDEX else self.item(step)
         else:
-            # most steps are referred to more than once, so look into the cache first
-            whole = self._outputs.get(ref.step) or self.output(ref.step)
+            whole = self.output(ref.step)
         return None if whole is None else schemas.at(whole, ref.path)
 
     def item(self, step: Step) -> Schema | None:
@@ -290,14 +306,10 @@ class PlanContext:
             case Object():
                 return None
 
-    def _violations(self, position: int, step: Step) -> list[Violation]:
-        tool = self.tool(step)
-        if tool is None:
-            return []
-        found = argument_violations(step, tool.input, self.arguments[position])
-        if (computed := self._compute(step, tool)) is not None:
-            found += [Violation("value", p, text) for p, text in computed.problems]
-        return found
+    def edits_of_refs(self, pointer: str, change: Callable[[Ref], Ref]) -> tuple[Edit, ...]:
+        """Return the edit, if any, that changes the references of the value at `pointer`."""
+        value = value_at(self.plan, pointer)
+        return () if value is None else (Edit(pointer, dump_value(map_refs(value, change))),)
 
     def _not_yet_known(self, step: Step) -> list[str]:
         """Return the steps whose unknown outputs are needed to compute that of `step`."""
@@ -330,48 +342,13 @@ class PlanContext:
 
     def _shape(self, step: Step) -> tuple[dict[str, Json], dict[str, Schema | None]]:
         """Return the literal arguments of a call, and the schemas of the others by JSON Pointer."""
+        parts = {name: literal_part(value) for name, value in step.args.items()}
         given: dict[str, Schema | None] = {}
-        literals: dict[str, Json] = {}
         for name, value in step.args.items():
-            if (part := literal_part(value)) is not None:
-                literals[name] = part
             for pointer, ref in located_refs(value, f"/{escape_pointer(name)}"):
                 found = self.type_of(ref, step)
                 given[pointer] = found if isinstance(found, Schema) else None
-        return literals, given
-
-    def _add_uses(self, found: list[Use], position: int, step: Step) -> None:
-        others = self.arguments[position].others
-        tool = self.tool(step) if others else None
-        schema = None if tool is None else tool.input
-        for name, value in others:
-            place = ("args", name)
-            if isinstance(value, Ref):  # by far the most frequent
-                taken = None if schema is None else schemas.at(schema, (name,))
-                given = self.type_of(value, step)
-                found.append(Use(step, position, place, value, True, given, taken))
-                continue
-            if isinstance(value, Template):  # nearly all others
-                taken = None if schema is None else schemas.at(schema, (name,))
-                for part in value.parts:
-                    if isinstance(part, Ref):
-                        given = self.type_of(part, step)
-                        found.append(Use(step, position, place, part, False, given, taken))
-                continue
-            # what must be written out must be so in all of its parts
-            is_literal = schema is not None and name in schema.literal_only
-            for inside, ref, whole in located(value, place):
-                to = (name,) if is_literal else inside[1:]
-                taken = None if schema is None else schemas.at(schema, to)
-                given = self.type_of(ref, step)
-                found.append(Use(step, position, inside, ref, whole, given, taken))
-        if step.for_each is None and step.when is None:
-            return
-        # neither may use the item: `when` is decided before there is one
-        for start, value in _decided_before(step):
-            for place, ref, whole in located(value, start):
-                given = self.type_of(ref, None)
-                found.append(Use(step, position, place, ref, whole, given, None))
+        return {name: part for name, part in parts.items() if part is not None}, given
 
 
 def ordered(positions: Mapping[str, int], needs: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
@@ -397,6 +374,25 @@ def ordered(positions: Mapping[str, int], needs: Mapping[str, tuple[str, ...]]) 
     return tuple(order)
 
 
+def _located(
+    value: Value, place: tuple[str | int, ...]
+) -> Iterator[tuple[tuple[str | int, ...], Ref, bool]]:
+    """Yield the references of `value` with their places, and whether each is the whole value."""
+    match value:
+        case Ref():
+            yield place, value, True
+        case Template(parts):
+            yield from ((place, part, False) for part in parts if isinstance(part, Ref))
+        case Array(items):
+            for position, item in enumerate(items):
+                yield from _located(item, (*place, position))
+        case Object(fields):
+            for key, inner in fields:
+                yield from _located(inner, (*place, key))
+        case Literal():
+            return
+
+
 def _of_constant(constant: Json) -> Schema | None:
     """Return the schema of a value that is written out; of a huge one, only its JSON types."""
     exact = _loaded({"const": constant})
@@ -415,18 +411,3 @@ def _loaded(node: Json) -> Schema | None:
         return Schema.load(node)
     except SchemaError:
         return None
-
-
-def _usable(tools: Toolbox, name: str) -> Tool | None:
-    try:
-        tool = tools[name]
-    except KeyError:
-        return None
-    return tool if tool.unusable is None else None
-
-
-def _decided_before(step: Step) -> Iterator[tuple[Place, Value]]:
-    if step.for_each is not None:
-        yield ("for_each",), step.for_each
-    if step.when is not None:
-        yield ("when", "value"), step.when.value

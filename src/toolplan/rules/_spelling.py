@@ -10,16 +10,32 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from datetime import date
 from decimal import Decimal
+from typing import Final
 
 from toolplan.path import Json
-from toolplan.rules._dates import iso_date
 from toolplan.schema import JsonType, Schema, elements, types_of, value_types
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,17})?")
 _NO_LIST = re.compile(r"[^\[\]{},;|\n]*")
 _BOOLEANS = {"true": True, "false": False}
 _LONGEST = 10_000
+
+_MONTHS: Final = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september",
+    "october", "november", "december",
+)  # fmt: skip
+_EITHER_ORDER: Final = re.compile(r"(?P<m>[0-9]{1,2})([-/.])(?P<d>[0-9]{1,2})\2(?P<y>[0-9]{4})")
+_DATES: Final = (
+    re.compile(r"(?P<y>[0-9]{4})([-/.])(?P<m>[0-9]{1,2})\2(?P<d>[0-9]{1,2})"),
+    re.compile(r"(?P<y>[0-9]{4})(?P<m>[0-9]{2})(?P<d>[0-9]{2})"),
+    re.compile(r"(?P<d>[0-9]{1,2})(?:st|nd|rd|th)?[ -](?P<m>[a-z]{3,9})\.?,?[ -](?P<y>[0-9]{4})"),
+    re.compile(r"(?P<m>[a-z]{3,9})\.? (?P<d>[0-9]{1,2})(?:st|nd|rd|th)?,? (?P<y>[0-9]{4})"),
+    _EITHER_ORDER,
+)
+_MIDNIGHT: Final = re.compile(r"(.+)[Tt ]00:00(?::00(?:\.0+)?)?[Zz]?")
+_LONGEST_DATE: Final = 40
 
 
 def respelt(value: Json, schema: Schema) -> tuple[Json] | None:
@@ -118,3 +134,41 @@ def _is_format(schema: Schema, name: str) -> bool:
 
 def _folded(text: str) -> str:
     return "".join(char for char in text.casefold() if char.isalnum())
+
+
+def iso_date(text: str) -> str | None:
+    """Return the day that `text` names as `YYYY-MM-DD`; None where it is ambiguous or no date.
+
+    >>> iso_date("6 October 2025"), iso_date("2025/10/6"), iso_date("31.12.2025")
+    ('2025-10-06', '2025-10-06', '2025-12-31')
+    >>> iso_date("10/06/2025") is None  # June or October
+    True
+    """
+    if len(text) > _LONGEST_DATE:
+        return None
+    plain = text.strip().lower()
+    if midnight := _MIDNIGHT.fullmatch(plain):
+        plain = midnight[1]
+    for form in _DATES:
+        if found := form.fullmatch(plain):
+            year, month, day = int(found["y"]), _month(found["m"]), int(found["d"])
+            days = {_day(year, month, day)}
+            if form is _EITHER_ORDER:
+                days |= {_day(year, day, month)}
+            days.discard(None)
+            return days.pop() if len(days) == 1 else None
+    return None
+
+
+def _month(text: str) -> int:
+    if text.isdecimal():
+        return int(text)
+    found = [at for at, month in enumerate(_MONTHS, 1) if text in (month, month[:3], month[:4])]
+    return found[0] if found else 0
+
+
+def _day(year: int, month: int, day: int) -> str | None:
+    try:
+        return date(year, month, day).isoformat()
+    except ValueError:
+        return None

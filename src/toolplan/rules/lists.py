@@ -8,23 +8,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from toolplan import schema as schemas
 from toolplan.diagnostics import Edit, Fix, Severity
 from toolplan.path import EVERY
-from toolplan.plan import (
-    ITEM,
-    RESERVED_IDS,
-    Limits,
-    Literal,
-    Ref,
-    Step,
-    located_refs,
-    map_refs,
-    value_at,
-)
+from toolplan.plan import ITEM, RESERVED_IDS, Limits, Literal, Ref, Step
 from toolplan.plan_json import dump_value
 from toolplan.rules._context import PlanContext, Use
 from toolplan.rules._rule import Problem, rule
+from toolplan.schema import Schema, Verdict, assignable, elements, types_of
 
 _MOST_LAYERS: Final = 8
 """How deep lists of lists are followed: a schema may be recursive."""
@@ -47,9 +37,7 @@ def list_into_scalar(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: use `for_each`, or select one element (`[0]`).
     """
-    found = [use for use in context.doubtful if is_list_into_scalar(use)]
-    if not found:
-        return
+    found = [use for use in context.uses if is_list_into_scalar(use)]
     of_step = Counter(use.step.id for use in found)
     for use in found:
         yield Problem(
@@ -68,59 +56,47 @@ def is_list_into_scalar(use: Use) -> bool:
 
 def _layers(use: Use) -> int:
     """Return how many levels of lists are too many: 0 where that is not the problem."""
-    if not (
-        use.whole
-        and isinstance(use.given, schemas.Schema)
-        and isinstance(use.taken, schemas.Schema)
-    ):
+    part, taken = use.given, use.taken
+    if not use.whole or not isinstance(taken, Schema) or "array" in types_of(taken):
         return 0
-    if not _is_list(use.given) or "array" in schemas.types_of(use.taken):
-        return 0
-    layers, part = 1, schemas.elements(use.given)
-    while layers < _MOST_LAYERS and isinstance(part, schemas.Schema) and _is_list(part):
-        layers, part = layers + 1, schemas.elements(part)
-    known = part if isinstance(part, schemas.Schema) else None
-    return 0 if schemas.assignable(known, use.taken) is schemas.Verdict.NO else layers
+    layers = 0
+    while layers < _MOST_LAYERS and isinstance(part, Schema) and _is_list(part):
+        layers, part = layers + 1, elements(part)
+    known = part if isinstance(part, Schema) else None
+    return layers if layers and assignable(known, taken) is not Verdict.NO else 0
 
 
-def _is_list(schema: schemas.Schema) -> bool:
-    types = schemas.types_of(schema)
+def _is_list(schema: Schema) -> bool:
+    types = types_of(schema)
     return "array" in types and not types - {"array", "null"}
 
 
 def _fan_out(context: PlanContext, use: Use) -> Fix | None:
-    if use.step.for_each is not None or context.steps.get(use.step.id) is not use.step:
+    step, ref = use.step, use.ref
+    if step.for_each is not None or context.steps[step.id] is not step:
         return None
-    tool = context.tool(use.step)
-    position = context.positions[use.step.id]
+
+    def spread(reader: Ref) -> Ref:
+        return replace(reader, path=(EVERY, *reader.path)) if reader.step == step.id else reader
+
     inner = (EVERY,) * (_layers(use) - 1)
     # the first `[*]` of a path makes one flat list, so lists in lists need one more
-    spread = inner if not inner or EVERY in use.ref.path else (EVERY, *inner)
-    edits = [
-        Edit(
-            f"/steps/{position}/for_each",
-            dump_value(replace(use.ref, path=(*use.ref.path, *spread))),
-        ),
+    if inner and EVERY not in ref.path:
+        inner = (EVERY, *inner)
+    # the output is now a list, so each value that refers to it changes
+    places = [reader.pointer for reader in context.readers.get(step.id, ())]
+    places += [pointer for pointer, reader in context.output_refs if reader.step == step.id]
+    readers = (
+        edit for each in dict.fromkeys(places) for edit in context.edits_of_refs(each, spread)
+    )
+    listed = dump_value(replace(ref, path=(*ref.path, *inner)))
+    edits = (
+        Edit(f"/steps/{use.position}/for_each", listed),
         Edit(use.pointer, dump_value(Ref(ITEM))),
-        *_readers(context, use.step.id),
-    ]
-    return Fix(tool is not None and not tool.has_effects, tuple(edits))
-
-
-def _readers(context: PlanContext, step_id: str) -> Iterator[Edit]:
-    """Yield an edit for each value that refers to the step: its output is now a list."""
-
-    def spread(ref: Ref) -> Ref:
-        return replace(ref, path=(EVERY, *ref.path)) if ref.step == step_id else ref
-
-    plan = context.plan
-    places = [use.pointer for use in context.readers.get(step_id, ())]
-    if plan.output is not None:
-        places += [p for p, ref in located_refs(plan.output, "/output") if ref.step == step_id]
-    for pointer in dict.fromkeys(places):
-        value = value_at(plan, pointer)
-        if value is not None:
-            yield Edit(pointer, dump_value(map_refs(value, spread)))
+        *readers,
+    )
+    tool = context.tool(step)
+    return Fix(tool is not None and not tool.has_effects, edits)
 
 
 @rule()
@@ -132,36 +108,18 @@ def item_outside_for_each(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: give the step a `for_each`, or refer to a step.
     """
+    elsewhere = "`item` and `index` exist only in the arguments of a step with `for_each`."
+    before = "`when` and `for_each` are decided before there is an item."
     reported: set[str] = set()
-    for use in _of_items(context):
-        if use.step.for_each and use.in_arguments:
-            continue
-        if use.pointer not in reported:
+    for use in context.uses:
+        exists = use.step.for_each is not None and use.in_arguments
+        if use.ref.step in RESERVED_IDS and not exists and use.pointer not in reported:
             reported.add(use.pointer)
-            yield Problem(
-                f"There is no {use.ref.step!r} here.",
-                use.pointer,
-                use.step.id,
-                "`item` and `index` exist only in the arguments of a step with `for_each`."
-                if use.step.for_each is None
-                else "`when` and `for_each` are decided before there is an item.",
-            )
-    if context.plan.output is not None:
-        for pointer, ref in located_refs(context.plan.output, "/output"):
-            if ref.step in RESERVED_IDS:
-                yield Problem(
-                    f"There is no {ref.step!r} here.",
-                    pointer,
-                    None,
-                    "`item` and `index` exist only in the arguments of a step with `for_each`.",
-                )
-
-
-def _of_items(context: PlanContext) -> list[Use]:
-    """Return the references to `item` and `index`, in the order of reading."""
-    if RESERVED_IDS.isdisjoint(context.readers):
-        return []
-    return [use for use in context.uses if use.ref.step in RESERVED_IDS]
+            help = elsewhere if use.step.for_each is None else before
+            yield Problem(f"There is no {use.ref.step!r} here.", use.pointer, use.step.id, help)
+    for pointer, ref in context.output_refs:
+        if ref.step in RESERVED_IDS:
+            yield Problem(f"There is no {ref.step!r} here.", pointer, None, elsewhere)
 
 
 LIMITS: Final = Limits()
@@ -177,35 +135,38 @@ def fan_out_large(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: set `max_items` to the number that you expect.
     """
-    for position, step in context.elaborate:
-        listed = step.for_each
-        if isinstance(listed, Literal) and isinstance(listed.value, list):
-            most = min(step.max_items, LIMITS.items)
-            if len(listed.value) > most:
-                yield Problem(
-                    f"The list has {len(listed.value)} items; the step takes at most {most}.",
-                    f"/steps/{position}/for_each",
-                    step.id,
-                    f"Set `max_items` (at most {LIMITS.items}), or write a shorter list.",
-                )
-    fans = [step for _, step in context.elaborate if step.for_each is not None]
-    total = sum(_items(context, step) for step in fans) + len(context.plan.steps) - len(fans)
+    total, largest, most_calls = 0, None, 0
+    for position, step in enumerate(context.plan.steps):
+        if step.for_each is None:
+            total += 1
+            continue
+        most = min(step.max_items, LIMITS.items)
+        length = _length(context, step)
+        if isinstance(step.for_each, Literal) and length is not None and length > most:
+            yield Problem(
+                f"The list has {length} items; the step takes at most {most}.",
+                f"/steps/{position}/for_each",
+                step.id,
+                f"Set `max_items` (at most {LIMITS.items}), or write a shorter list.",
+            )
+        calls = most if length is None else min(most, length)
+        total += calls
+        if largest is None or calls > most_calls:
+            largest, most_calls = step, calls
     if total > LIMITS.calls:
-        largest = max(fans, key=lambda step: _items(context, step), default=None)
         yield Problem(
             f"The steps may make {total} calls; a run may make {LIMITS.calls}.",
             "/steps",
-            None if largest is None else largest.id,
+            largest and largest.id,
             "Set `max_items` on the steps with `for_each`.",
         )
 
 
-def _items(context: PlanContext, step: Step) -> int:
-    """Return the most calls of a step with `for_each`: `max_items` or the length of the list."""
+def _length(context: PlanContext, step: Step) -> int | None:
+    """Return the length of the list of a step with `for_each`, or the most that it can be."""
+    if isinstance(step.for_each, Literal) and isinstance(step.for_each.value, list):
+        return len(step.for_each.value)
     listed = None if step.for_each is None else context.type_of_value(step.for_each, None)
     node = None if listed is None else listed.node
     longest = node.get("maxItems") if isinstance(node, dict) else None
-    if isinstance(step.for_each, Literal) and isinstance(step.for_each.value, list):
-        longest = len(step.for_each.value)
-    most = min(step.max_items, LIMITS.items)
-    return min(most, longest) if isinstance(longest, int) else most
+    return longest if isinstance(longest, int) else None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 from msgspec.structs import replace
 
 from toolplan.diagnostics import REMOVED, Edit, Fix, Severity
 from toolplan.path import Json
-from toolplan.plan import Plan, Ref, map_refs, refs, step_refs, step_values
-from toolplan.plan_json import dump_value
+from toolplan.plan import Ref, refs, step_refs, step_values
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
 
@@ -25,70 +25,47 @@ def cycle(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: remove one of the references that close the cycle.
     """
-    if _is_in_order(context):
-        return
+    positions = context.positions
+    read = ((use.position, use.ref.step) for use in context.uses)
+    named = ((at, name) for at, step in enumerate(context.plan.steps) for name in step.after)
+    if all(positions.get(name, -1) < at for at, name in chain(read, named)):
+        return  # each step is written after what it needs, as in most plans
     for group in _groups(context.needs):
         steps = _shortest(context, group)
         yield Problem(
             f"These steps wait for each other: {' → '.join([*steps, steps[0]])}.",
-            f"/steps/{context.positions[steps[0]]}",
+            f"/steps/{positions[steps[0]]}",
             steps[0],
             "Remove one of the references or `after` entries that close the cycle.",
         )
 
 
-def _is_in_order(context: PlanContext) -> bool:
-    """Return whether each step is written after what it needs, as in most plans."""
-    positions = context.positions
-    for use in context.uses:
-        if positions.get(use.ref.step, -1) >= use.position:
-            return False
-    return all(
-        positions.get(name, -1) < position
-        for position, step in context.elaborate
-        for name in step.after
-    )
+def _groups(needs: Mapping[str, Sequence[str]]) -> Iterator[frozenset[str]]:
+    """Yield each set of steps that all wait for each other (Kosaraju 1978)."""
+    readers: dict[str, list[str]] = {step: [] for step in needs}
+    for step, needed in needs.items():
+        for each in needed:
+            readers[each].append(step)
+    seen: set[str] = set()
+    ended = [step for root in needs for step in _postorder(root, needs, seen)]
+    seen.clear()
+    for root in reversed(ended):
+        group = frozenset(_postorder(root, readers, seen))
+        if len(group) > 1:
+            yield group
 
 
-def _groups(needs: Mapping[str, tuple[str, ...]]) -> Iterator[frozenset[str]]:
-    """Yield each set of steps that all wait for each other (Tarjan 1972, without recursion)."""
-    number: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    on_stack: set[str] = set()
-    for root in needs:
-        if root in number:
-            continue
-        work = [(root, iter(needs[root]))]
-        number[root] = low[root] = len(number)
-        stack.append(root)
-        on_stack.add(root)
-        while work:
-            step, rest = work[-1]
-            following = next(rest, None)
-            if following is None:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[step])
-                if low[step] == number[step]:
-                    group = _unwind(stack, on_stack, step)
-                    if len(group) > 1:
-                        yield group
-            elif following not in number:
-                number[following] = low[following] = len(number)
-                stack.append(following)
-                on_stack.add(following)
-                work.append((following, iter(needs[following])))
-            elif following in on_stack:
-                low[step] = min(low[step], number[following])
-
-
-def _unwind(stack: list[str], on_stack: set[str], end: str) -> frozenset[str]:
-    group: list[str] = []
-    while not group or group[-1] != end:
-        group.append(stack.pop())
-        on_stack.discard(group[-1])
-    return frozenset(group)
+def _postorder(root: str, following: Mapping[str, Sequence[str]], seen: set[str]) -> Iterator[str]:
+    """Yield the steps that `root` leads to and that are not `seen`, in post-order."""
+    pending = [(root, iter(following[root]))] if root not in seen else []
+    seen.add(root)
+    while pending:
+        new = next((each for each in pending[-1][1] if each not in seen), None)
+        if new is None:
+            yield pending.pop()[0]
+        else:
+            seen.add(new)
+            pending.append((new, iter(following[new])))
 
 
 def _shortest(context: PlanContext, group: frozenset[str]) -> list[str]:
@@ -96,58 +73,16 @@ def _shortest(context: PlanContext, group: frozenset[str]) -> list[str]:
     start = min(group, key=context.positions.__getitem__)
     came_from: dict[str, str] = {}
     pending = deque([start])
-    while pending:
+    while start not in came_from:
         step = pending.popleft()
         for need in context.needs[step]:
-            if need == start:
-                steps = [step]
-                while steps[-1] != start:
-                    steps.append(came_from[steps[-1]])
-                return steps[::-1]
             if need in group and need not in came_from:
                 came_from[need] = step
                 pending.append(need)
-    return [start]
-
-
-_BY_NUMBER = re.compile(r"s(0|[1-9][0-9]{0,8})")
-
-
-def counted_from_one(context: PlanContext) -> Fix | None:
-    """Return the unsafe fix that lowers all references of the plan by one.
-
-    None where an id is not the step's number, or where some reference would then not be to an
-    earlier step.
-    """
-    plan = context.plan
-    if any(step.id != f"s{at}" for at, step in enumerate(plan.steps)):
-        return None
-    meant = [(use.position, _number(use.ref.step)) for use in context.uses]
-    meant += [(at, _number(name)) for at, step in enumerate(plan.steps) for name in step.after]
-    if not meant or any(number is None or not 1 <= number <= at for at, number in meant):
-        return None
-    return Fix(False, tuple(_edits(plan)))
-
-
-def _number(name: str) -> int | None:
-    found = _BY_NUMBER.fullmatch(name)
-    return None if found is None else int(found[1])
-
-
-def _edits(plan: Plan) -> Iterator[Edit]:
-    for at, step in enumerate(plan.steps):
-        for place, value in step_values(step):
-            lower = map_refs(value, _lower)
-            if lower != value:
-                yield Edit(f"/steps/{at}{place}", dump_value(lower))
-        if step.after:
-            names: list[Json] = [_lower(Ref(name)).step for name in step.after]
-            yield Edit(f"/steps/{at}/after", names)
-
-
-def _lower(ref: Ref) -> Ref:
-    number = _number(ref.step)
-    return ref if number is None else replace(ref, step=f"s{number - 1}")
+    steps = [came_from[start]]
+    while steps[-1] != start:
+        steps.append(came_from[steps[-1]])
+    return steps[::-1]
 
 
 @rule()
@@ -163,7 +98,7 @@ def self_reference(context: PlanContext) -> Iterator[Problem]:
     reported: set[str] = set()
     for use in context.uses:
         if use.ref.step == use.step.id and use.pointer not in reported:
-            fix = None if reported else counted_from_one(context)
+            fix = None if reported else _counted_from_one(context)
             reported.add(use.pointer)
             yield Problem(
                 f"The step {use.step.id!r} refers to its own output.",
@@ -172,10 +107,10 @@ def self_reference(context: PlanContext) -> Iterator[Problem]:
                 "Refer to an earlier step, or split this step in two.",
                 fix,
             )
-    for position, step in context.elaborate:
-        for at, name in enumerate(step.after):
+    for position, step in enumerate(context.plan.steps):
+        for index, name in enumerate(step.after):
             if name == step.id:
-                pointer = f"/steps/{position}/after/{at}"
+                pointer = f"/steps/{position}/after/{index}"
                 yield Problem(
                     f"The step {step.id!r} waits for itself.",
                     pointer,
@@ -183,6 +118,40 @@ def self_reference(context: PlanContext) -> Iterator[Problem]:
                     "Remove it from `after`.",
                     Fix(True, (Edit(pointer, REMOVED),)),
                 )
+
+
+_BY_NUMBER = re.compile(r"s(0|[1-9][0-9]{0,8})")
+
+
+def _counted_from_one(context: PlanContext) -> Fix | None:
+    """Return the unsafe fix that lowers all references of the plan by one.
+
+    None where an id is not the step's number, or where some reference would then not be to an
+    earlier step.
+    """
+    edits: list[Edit] = []
+    for at, step in enumerate(context.plan.steps):
+        meant = [*(ref.step for _, ref in step_refs(step)), *step.after]
+        numbers = map(_number, meant)
+        if step.id != f"s{at}" or any(n is None or not 1 <= n <= at for n in numbers):
+            return None
+        for place, value in step_values(step):
+            if any(refs(value)):
+                edits += context.edits_of_refs(f"/steps/{at}{place}", _lower)
+        if step.after:
+            names: list[Json] = [_lower(Ref(name)).step for name in step.after]
+            edits.append(Edit(f"/steps/{at}/after", names))
+    return Fix(False, tuple(edits))
+
+
+def _number(name: str) -> int | None:
+    found = _BY_NUMBER.fullmatch(name)
+    return None if found is None else int(found[1])
+
+
+def _lower(ref: Ref) -> Ref:
+    number = _number(ref.step)
+    return ref if number is None else replace(ref, step=f"s{number - 1}")
 
 
 @rule(Severity.WARNING)
@@ -193,13 +162,11 @@ def redundant_after(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: remove it from `after`.
     """
-    for position, step in context.elaborate:
-        if not step.after:
-            continue
-        shown = {ref.step for _, ref in step_refs(step)}
-        for at, name in enumerate(step.after):
-            if name in shown or name in step.after[:at]:
-                pointer = f"/steps/{position}/after/{at}"
+    for position, step in enumerate(context.plan.steps):
+        earlier = {ref.step for _, ref in step_refs(step)} if step.after else set[str]()
+        for index, name in enumerate(step.after):
+            if name in earlier:
+                pointer = f"/steps/{position}/after/{index}"
                 yield Problem(
                     f"{step.id!r} already comes after {name!r}.",
                     pointer,
@@ -207,6 +174,7 @@ def redundant_after(context: PlanContext) -> Iterator[Problem]:
                     "Remove it from `after`; a reference or another entry already orders them.",
                     Fix(False, (Edit(pointer, REMOVED),)),
                 )
+            earlier.add(name)
 
 
 @rule(Severity.WARNING)
@@ -218,8 +186,6 @@ def maybe_skipped(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: nothing, if it is intended; otherwise use `after`, which a skipped step satisfies.
     """
-    if not any(step.when for _, step in context.elaborate):
-        return
     for use in context.uses:
         source = context.steps.get(use.ref.step)
         if source is not None and source.when is not None and source.id != use.step.id:
@@ -240,10 +206,9 @@ def unused_step(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: remove the step, or name it in the output.
     """
-    if context.plan.output is None:
-        return
-    used = {ref.step for ref in refs(context.plan.output)}
-    if not used & context.steps.keys():  # it names unknown steps: another rule reports that
+    used = {ref.step for _, ref in context.output_refs}
+    # an output of constants only uses nothing; of unknown steps, another rule reports it
+    if not used & context.steps.keys():
         return
     pending = list(used)
     while pending:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Set
 
 from toolplan.diagnostics import REMOVED, Edit, Fix, Severity
 from toolplan.paging import Paging
-from toolplan.path import EVERY
-from toolplan.plan import Literal, Ref, Step, escape_pointer, located_refs
+from toolplan.path import EVERY, Json
+from toolplan.plan import Literal, Ref, Step, escape_pointer, refs
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
 from toolplan.tools import Tool
@@ -33,61 +33,58 @@ def part_of_list(context: PlanContext) -> Iterator[Problem]:
     How to fix: `pages`, or a limit that is surely large enough. A tool that always gives whole
     lists says so with `"x-pages": false` in its input schema.
     """
-    pages = list(_pages(context))
+    pages = [
+        (position, step, paging)
+        for position, step in enumerate(context.plan.steps)
+        if (paging := _paging(step, context.tool(step))) is not None
+    ]
     computed = _computed(context) if pages else frozenset[str]()
     for position, step, paging in pages:
         if step.id not in computed:
             continue
+        pointer = f"/steps/{position}"
+        most = None if paging.limit is None else paging.limit.number(_literals(step))
+        rows = f"one page of {step.tool!r}" if most is None else f"{most} rows of {step.tool!r}"
+        help = "The tool has no argument for further pages; the result says when it is a part."
+        if paging.can_page:
+            help = "Ask for all pages: `pages`."
         yield Problem(
-            f"The plan computes with {_rows_of(step, paging)}, and the tool may have more.",
-            f"/steps/{position}",
+            f"The plan computes with {rows}, and the tool may have more.",
+            pointer,
             step.id,
-            "Ask for all pages: `pages`."
-            if paging.can_page
-            else "The tool has no argument for further pages; the result says when it is a part.",
-            _fix(f"/steps/{position}", step, paging),
+            help,
+            _fix(pointer, step, paging),
         )
-
-
-def _pages(context: PlanContext) -> Iterator[tuple[int, Step, Paging]]:
-    """Yield each step that may give one page of its list only, with its position."""
-    for position, step in enumerate(context.plan.steps):
-        tool = None if step.pages is not None else context.tool(step)
-        paging = None if tool is None or tool.has_effects else tool.paging
-        if paging is not None and _may_be_a_page(step, paging):
-            yield position, step, paging
 
 
 def may_get_pages(step: Step, tool: Tool) -> bool:
     """Return whether a later step that computes with the list of `step` changes `step`."""
-    paging = None if tool.has_effects or step.pages is not None else tool.paging
-    if paging is None or not _may_be_a_page(step, paging):
-        return False
-    return _fix("", step, paging) is not None
+    paging = _paging(step, tool)
+    return paging is not None and _fix("", step, paging) is not None
 
 
-def _may_be_a_page(step: Step, paging: Paging) -> bool:
-    if not paging.arguments:
-        return False
-    args = {name: v.value for name, v in step.args.items() if isinstance(v, Literal)}
+def _literals(step: Step) -> dict[str, Json]:
+    return {name: v.value for name, v in step.args.items() if isinstance(v, Literal)}
+
+
+def _paging(step: Step, tool: Tool | None) -> Paging | None:
+    """Return how the tool pages, if `step` may get one page of its list only."""
+    paging = None if tool is None or tool.has_effects or step.pages is not None else tool.paging
+    if paging is None or not paging.arguments:
+        return None
+    literals = _literals(step)
     for each in (paging.cursor, paging.offset, paging.page):
-        name = "" if each is None else each.path[0]
-        if each is None or name not in step.args:
+        if each is None or each.path[0] not in step.args:
             continue
-        if name not in args or each.of(args) not in (None, "", each.default):
-            return False
+        if each.path[0] not in literals or each.of(literals) not in (None, "", each.default):
+            return None
     limit = paging.limit
     if limit is None:
-        return True
-    if limit.path[0] not in step.args:
-        return not limit.gives_all and not (limit.is_nullable and len(paging.arguments) == 1)
-    return not any(_orders(name) for name in step.args)
-
-
-def _rows_of(step: Step, paging: Paging) -> str:
-    args = {name: v.value for name, v in step.args.items() if isinstance(v, Literal)}
-    most = None if paging.limit is None else paging.limit.number(args)
-    return f"one page of {step.tool!r}" if most is None else f"{most} rows of {step.tool!r}"
+        return paging
+    if limit.path[0] in step.args:
+        return None if any(map(_orders, step.args)) else paging
+    gives_all = limit.gives_all or (limit.is_nullable and len(paging.arguments) == 1)
+    return None if gives_all else paging
 
 
 def _orders(argument: str) -> bool:
@@ -105,11 +102,9 @@ def _fix(pointer: str, step: Step, paging: Paging) -> Fix | None:
     given = step.args.get(name)
     if deeper or (given is None and limit.default is None):
         return None  # without a limit the tool may give all rows
-    if isinstance(given, Literal) and given.value == limit.most:
+    if given is not None and (not isinstance(given, Literal) or given.value == limit.most):
         return None
-    is_written = given is None or isinstance(given, Literal)
-    pointer = f"{pointer}/args/{escape_pointer(name)}"
-    return Fix(True, (Edit(pointer, limit.most),)) if is_written else None
+    return Fix(True, (Edit(f"{pointer}/args/{escape_pointer(name)}", limit.most),))
 
 
 def _computed(context: PlanContext) -> Set[str]:
@@ -126,7 +121,7 @@ def _computed(context: PlanContext) -> Set[str]:
         if tool.compute_output is not None:
             pending += _read_rows(context, step)
         else:
-            found = (ref for value in step.args.values() for _, ref in located_refs(value, ""))
+            found = (ref for value in step.args.values() for ref in refs(value))
             pending += [
                 ref.step for ref in found if EVERY in ref.path and not _is_one_value(context, ref)
             ]
@@ -144,8 +139,8 @@ def _computed(context: PlanContext) -> Set[str]:
 
 def _read_rows(context: PlanContext, step: Step) -> Iterator[str]:
     """Yield the steps of whose rows `step` reads all: not only the total, or one row by number."""
-    values = [*step.args.values(), *(() if step.for_each is None else (step.for_each,))]
-    for ref in (ref for value in values for _, ref in located_refs(value, "")):
+    values = [*step.args.values(), *([] if step.for_each is None else [step.for_each])]
+    for ref in (ref for value in values for ref in refs(value)):
         if not _is_one_value(context, ref):
             yield ref.step
 
@@ -171,9 +166,7 @@ def cannot_page(context: PlanContext) -> Iterator[Problem]:
     How to fix: remove `pages`.
     """
     for position, step in enumerate(context.plan.steps):
-        if step.pages is None:
-            continue
-        tool = context.tool(step)
+        tool = None if step.pages is None else context.tool(step)
         if tool is None:
             continue
         if tool.has_effects:
@@ -183,10 +176,5 @@ def cannot_page(context: PlanContext) -> Iterator[Problem]:
         else:
             continue
         pointer = f"/steps/{position}/pages"
-        yield Problem(
-            f"{step.tool!r} {reason}.",
-            pointer,
-            step.id,
-            "Remove `pages`.",
-            Fix(False, (Edit(pointer, REMOVED),)),
-        )
+        fix = Fix(False, (Edit(pointer, REMOVED),))
+        yield Problem(f"{step.tool!r} {reason}.", pointer, step.id, "Remove `pages`.", fix)

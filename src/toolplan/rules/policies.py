@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolplan.diagnostics import Severity
-from toolplan.flows import Verdict
+from toolplan.flows import FlowKind, Label, Verdict, place_of
+from toolplan.plan import split_pointer
 from toolplan.rules._context import PlanContext
-from toolplan.rules._flows import asked, faults, origin, place
 from toolplan.rules._rule import Problem, rule
+
+_MOST_TRUSTED = 5
+_MOST_SOURCES = 3
 
 
 @rule()
@@ -19,7 +22,7 @@ def policy_tool(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: correct the name in the policy, or open the tools that it is made for.
     """
-    yield from faults(context, "policy-tool")
+    yield from _faults(context, "policy-tool")
 
 
 @rule()
@@ -30,7 +33,7 @@ def policy_argument(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: correct the name in the policy; `toolplan tools NAME` shows the arguments.
     """
-    yield from faults(context, "policy-argument")
+    yield from _faults(context, "policy-argument")
 
 
 @rule()
@@ -43,7 +46,14 @@ def policy_output(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: correct the path in the policy; `toolplan tools NAME` shows the schema.
     """
-    yield from faults(context, "policy-output")
+    yield from _faults(context, "policy-output")
+
+
+def _faults(context: PlanContext, code: str) -> Iterator[Problem]:
+    for fault in context.vouched.faults if context.tools is not None else ():
+        if fault.code == code:
+            where = place_of(context.policy, fault.keys)
+            yield Problem(f"{where}: {fault.message}", "", None, fault.help)
 
 
 @rule()
@@ -67,9 +77,6 @@ def tool_not_allowed(context: PlanContext) -> Iterator[Problem]:
             )
 
 
-_MOST_NAMED = 5
-
-
 @rule()
 def flow_refused(context: PlanContext) -> Iterator[Problem]:
     """A value reaches a place where the policy does not let it go.
@@ -85,20 +92,15 @@ def flow_refused(context: PlanContext) -> Iterator[Problem]:
             continue
         if flow.kind == "secret":
             names = ", ".join(map(str, flow.label.secrets))
-            yield Problem(
-                f"The secret {names} would reach a tool whose calls somebody outside can read.",
-                flow.pointer,
-                flow.step,
-                "Leave it out, or use another tool.",
-            )
+            message = f"The secret {names} would reach a tool whose calls somebody outside can read"
+            help = "Leave it out, or use another tool."
         else:
-            yield Problem(
-                f"The policy refuses {place(flow)!r}: it needs to be {flow.needs}, and"
-                f" {origin(flow.label)}.",
-                flow.pointer,
-                flow.step,
-                _way_out(context.policy.trusted),
+            message = (
+                f"The policy refuses {_argument(flow.pointer)!r}: it needs to be {flow.needs}, and"
+                f" {_origin(flow.label)}"
             )
+            help = _way_out(context.policy.trusted)
+        yield Problem(f"{message}.", flow.pointer, flow.step, help)
 
 
 def _way_out(trusted: tuple[str, ...]) -> str:
@@ -106,9 +108,9 @@ def _way_out(trusted: tuple[str, ...]) -> str:
     help = "Write the value in the plan, or take it from an output that the policy trusts"
     if not trusted:
         return f"{help}; it trusts none yet."
-    more = len(trusted) - _MOST_NAMED
+    more = len(trusted) - _MOST_TRUSTED
     rest = f" and {more} more" if more > 0 else ""
-    return f"{help}: {', '.join(map(repr, trusted[:_MOST_NAMED]))}{rest}."
+    return f"{help}: {', '.join(map(repr, trusted[:_MOST_TRUSTED]))}{rest}."
 
 
 @rule(Severity.WARNING)
@@ -122,13 +124,7 @@ def untrusted_argument(context: PlanContext) -> Iterator[Problem]:
     How to fix: write the value in the plan, take it from an output that the policy trusts, or say
     in the policy that the output is trusted or that the argument takes any value.
     """
-    for flow in asked(context, "argument"):
-        yield Problem(
-            f"{place(flow)!r} needs to be {flow.needs}; {origin(flow.label)}.",
-            flow.pointer,
-            flow.step,
-            "A person is asked before the call.",
-        )
+    yield from _asked(context, "argument", "A person is asked before the call.")
 
 
 @rule(Severity.WARNING)
@@ -141,14 +137,7 @@ def untrusted_condition(context: PlanContext) -> Iterator[Problem]:
     How to fix: decide by an output that the policy trusts, or say in `[decide]` of the policy what
     the tool needs.
     """
-    for flow in asked(context, "condition"):
-        yield Problem(
-            f"What decides whether the step is made needs to be {flow.needs};"
-            f" {origin(flow.label)}.",
-            flow.pointer,
-            flow.step,
-            "A person is asked before the call.",
-        )
+    yield from _asked(context, "condition", "A person is asked before the call.")
 
 
 @rule(Severity.WARNING)
@@ -161,11 +150,31 @@ def untrusted_count(context: PlanContext) -> Iterator[Problem]:
     How to fix: take the list from an output that the policy trusts, or say in `[decide]` of the
     policy what the tool needs.
     """
-    for flow in asked(context, "count"):
-        yield Problem(
-            f"What decides how often the step is made needs to be {flow.needs};"
-            f" {origin(flow.label)}.",
-            flow.pointer,
-            flow.step,
-            "A person is asked before the calls.",
-        )
+    yield from _asked(context, "count", "A person is asked before the calls.")
+
+
+def _asked(context: PlanContext, kind: FlowKind, help: str) -> Iterator[Problem]:
+    """Yield the flows of a kind that a person is asked about, where the policy speaks of flows."""
+    for flow in context.flows if context.policy.has_flows else ():
+        if flow.kind == kind and flow.verdict is Verdict.ASK:
+            what = {
+                "condition": "What decides whether the step is made",
+                "count": "What decides how often the step is made",
+            }.get(kind, repr(_argument(flow.pointer)))
+            message = f"{what} needs to be {flow.needs}; {_origin(flow.label)}."
+            yield Problem(message, flow.pointer, flow.step, help)
+
+
+def _origin(label: Label) -> str:
+    """Return what makes a value no better than it is: `a.iban (tool) makes it untrusted`."""
+    named = [str(source) for source in label.sources[:_MOST_SOURCES]]
+    more = len(label.sources) - len(named)
+    listed = ", ".join(named) + (f" and {more} more" if more else "")
+    makes = "makes" if len(label.sources) == 1 else "make"
+    return f"{listed} {makes} it {label.trust}" if listed else f"it is {label.trust}"
+
+
+def _argument(pointer: str) -> str:
+    """Return the name of the place in its step: `to`, or `when`."""
+    _, _, part, *rest = split_pointer(pointer)
+    return rest[0] if part == "args" and rest else part

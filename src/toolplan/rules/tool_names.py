@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from toolplan import extras
 from toolplan.diagnostics import Edit, Fix, Severity, available, did_you_mean
+from toolplan.plan import Step
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
+from toolplan.tools import Tool
 
 
 @rule()
@@ -24,29 +26,25 @@ def unknown_tool(context: PlanContext) -> Iterator[Problem]:
     How to fix: use a name that `toolplan tools` prints, or load the tools with `--tools`. For `sql`
     install the extra `sql`, for `extract` name a model with `--model`.
     """
-    if context.tools is None or context.has_only_sound_tools:
-        return
-    for position, step in enumerate(context.plan.steps):
-        if (
-            step.tool == ""
-            or step.tool in context.tools
-            or context.tools.alias(step.tool) is not None
-        ):
+    tools = context.tools
+    for position, step in enumerate(context.plan.steps if tools is not None else ()):
+        name = step.tool
+        if tools is None or not name or name in tools or tools.alias(name) is not None:
             continue
         pointer = f"/steps/{position}/tool"
-        if (ambiguity := context.tools.ambiguity(step.tool)) is not None:
+        if (ambiguity := tools.ambiguity(name)) is not None:
             yield Problem(ambiguity, pointer, step.id, "Write one of these names.")
             continue
-        offers = context.suggest(step.tool, context.tools)
+        offers = context.suggest(name, tools)
         fix = None
         if offers.sure is not None:
-            is_safe = not context.tools[offers.sure].has_effects
-            fix = Fix(is_safe, (Edit(pointer, offers.sure),))
+            fix = Fix(not tools[offers.sure].has_effects, (Edit(pointer, offers.sure),))
         yield Problem(
-            f"There is no tool {_visible(step.tool)}.",
+            # with invisible and ambiguous characters as code points
+            f"There is no tool {name!a}.",
             pointer,
             step.id,
-            _missing(step.tool) or did_you_mean(offers.near) or available("tools", context.tools),
+            _missing(name) or did_you_mean(offers.near) or available("tools", tools),
             fix,
         )
 
@@ -57,11 +55,6 @@ def _missing(name: str) -> str | None:
         return "It is built in, and needs a model, and none is named."
     command = extras.missing(name) if name == "sql" else None
     return command and f"It comes with the package toolplan-sql. {command}"
-
-
-def _visible(name: str) -> str:
-    """Return the name with characters that are invisible or ambiguous as code points."""
-    return ascii(name) if not name.isascii() else repr(name)
 
 
 @rule(Severity.WARNING)
@@ -76,11 +69,10 @@ def tool_alias(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: nothing; the name is corrected.
     """
-    if context.tools is None or context.has_only_sound_tools:
-        return
-    for position, step in enumerate(context.plan.steps):
-        name = context.tools.alias(step.tool)
-        if name is not None and step.tool not in context.tools:
+    tools = context.tools
+    for position, step in enumerate(context.plan.steps if tools is not None else ()):
+        name = None if tools is None or step.tool in tools else tools.alias(step.tool)
+        if name is not None:
             pointer = f"/steps/{position}/tool"
             yield Problem(
                 f"{step.tool!r} is another name of the tool {name!r}.",
@@ -102,17 +94,10 @@ def tool_schema(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: correct the tool where it is defined, accept its change, or use another tool.
     """
-    if context.tools is None or context.has_only_sound_tools:
-        return
-    for position, step in enumerate(context.plan.steps):
-        tool = context.tools.get(step.tool)
-        if tool is not None and tool.unusable is not None:
-            yield Problem(
-                f"The tool {tool.name!r} cannot be used: {tool.unusable}.",
-                f"/steps/{position}/tool",
-                step.id,
-                tool.remedy,
-            )
+    for pointer, step, tool in _called(context):
+        if tool.unusable is not None:
+            message = f"The tool {tool.name!r} cannot be used: {tool.unusable}."
+            yield Problem(message, pointer, step.id, tool.remedy)
 
 
 @rule(Severity.WARNING)
@@ -125,14 +110,19 @@ def output_schema(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: correct the schema where the tool is defined.
     """
-    if context.tools is None or context.has_only_sound_tools:
-        return
-    for position, step in enumerate(context.plan.steps):
-        tool = context.tools.get(step.tool)
-        if tool is not None and tool.output_fault is not None:
+    for pointer, step, tool in _called(context):
+        if tool.output_fault is not None:
             yield Problem(
                 f"The output schema of {tool.name!r} cannot be used: {tool.output_fault}.",
-                f"/steps/{position}/tool",
+                pointer,
                 step.id,
                 "Correct the schema where the tool is defined.",
             )
+
+
+def _called(context: PlanContext) -> Iterator[tuple[str, Step, Tool]]:
+    """Yield each step with a known tool, usable or not, and the pointer of its name."""
+    tools: Mapping[str, Tool] = {} if context.tools is None else context.tools
+    for position, step in enumerate(context.plan.steps):
+        if (tool := tools.get(step.tool)) is not None:
+            yield f"/steps/{position}/tool", step, tool

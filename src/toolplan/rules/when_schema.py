@@ -11,7 +11,7 @@ from msgspec import Struct
 from toolplan import schema as schemas
 from toolplan.diagnostics import suggest
 from toolplan.path import EVERY, Json, Path
-from toolplan.plan import Literal, Step, escape_pointer
+from toolplan.plan import Literal, When, escape_pointer
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
 from toolplan.schema import APPLIES, JsonType, Schema, SchemaError, Verdict
@@ -37,6 +37,8 @@ _LONGEST_SHOWN: Final = 60
 
 
 class _Fault(Struct, frozen=True):
+    """What is wrong with a condition: the end of a sentence, and its place in the schema."""
+
     message: str
     pointer: str = ""
     help: str = _EXAMPLE
@@ -56,10 +58,8 @@ def when_schema(context: PlanContext) -> Iterator[Problem]:
 
     How to fix: write a schema, such as `{"const": true}` or `{"minItems": 1}`.
     """
-    for position, step in context.elaborate:
-        if step.when is None:
-            continue
-        for fault in _faults(context, step, step.when.schema):
+    for position, step in enumerate(context.plan.steps):
+        for fault in () if step.when is None else _faults(context, step.when):
             yield Problem(
                 f"The condition of {step.id!r} {fault.message}.",
                 f"/steps/{position}/when/is{fault.pointer}",
@@ -68,9 +68,9 @@ def when_schema(context: PlanContext) -> Iterator[Problem]:
             )
 
 
-def _faults(context: PlanContext, step: Step, raw: Json) -> Iterator[_Fault]:
+def _faults(context: PlanContext, when: When) -> Iterator[_Fault]:
     try:
-        condition = Schema.load(raw)
+        condition = Schema.load(when.schema)
     except SchemaError as error:
         yield _Fault(f"is not a usable JSON Schema: {error}")
         return
@@ -79,26 +79,22 @@ def _faults(context: PlanContext, step: Step, raw: Json) -> Iterator[_Fault]:
         what = "a pattern in it uses look-around or back-references, which are not supported"
         yield _Fault(f"is not a usable JSON Schema: {what}")
         return
-    value = None if step.when is None else step.when.value
-    if isinstance(value, Literal):
-        holds = condition.is_valid(value.value)
-        written = json.dumps(value.value, ensure_ascii=False)
-        text = written if len(written) <= _LONGEST_SHOWN else f"{written[:_LONGEST_SHOWN]}…"
-        yield _decided(f"{text}, as it is written", holds=holds)
+    if isinstance(when.value, Literal):
+        holds = condition.is_valid(when.value.value)
+        text = json.dumps(when.value.value, ensure_ascii=False)
+        shown = text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+        yield _decided(f"{shown}, as it is written", holds=holds)
         return
-    given = None if value is None else context.type_of_value(value, None)
-    found = list(_Checker(condition).faults(condition.node, given, "", decides=True))
-    yield from found or _constant(condition, given)
-
-
-def _constant(condition: Schema, given: Schema | None) -> Iterator[_Fault]:
+    given = context.type_of_value(when.value, None)
+    found = list(_faults_of_node(condition.node, given, "", condition, decides=True))
+    yield from found
+    if found:
+        return
     node = condition.node
-    if node is False:
-        verdict = Verdict.NO
-    elif node is True or node.keys() <= _SAY_NOTHING:
-        verdict = Verdict.YES
-    else:
+    if isinstance(node, dict) and not node.keys() <= _SAY_NOTHING:
         verdict = schemas.assignable(given, condition)
+    else:
+        verdict = Verdict.NO if node is False else Verdict.YES
     if verdict is not Verdict.UNKNOWN:
         value = "every value" if given is None else schemas.describe(given)
         yield _decided(value, holds=verdict is Verdict.YES)
@@ -110,48 +106,42 @@ def _decided(value: str, *, holds: bool) -> _Fault:
     return _Fault(what, "", "Leave out the condition." if holds else _EXAMPLE)
 
 
-class _Checker:
-    """Compares the keywords of a condition with the schema of its value."""
+def _faults_of_node(
+    node: Json,
+    given: Schema | None,
+    pointer: str,
+    condition: Schema,
+    *,
+    decides: bool,
+    around: frozenset[JsonType] = ALL_TYPES,
+) -> Iterator[_Fault]:
+    """Yield what is wrong with `node`, compared with `given`, None where that is unknown.
 
-    def __init__(self, condition: Schema) -> None:
-        self._condition = condition
-
-    def faults(
-        self,
-        node: Json,
-        given: Schema | None,
-        pointer: str,
-        *,
-        decides: bool,
-        around: frozenset[JsonType] = ALL_TYPES,
-    ) -> Iterator[_Fault]:
-        """Yield what is wrong with `node`, compared with `given`, None where that is unknown.
-
-        `decides` is True where a value that passes `node` passes the condition, if its type is
-        `around`.
-        """
-        if not isinstance(node, dict) or pointer.count("/") > _DEEPEST:
-            return
-        types = ALL_TYPES if given is None else schemas.types_of(given)
-        stated = around & types & schemas.types_of(self._condition.part(node))
-        for keyword, value in node.items():
-            place = f"{pointer}/{escape_pointer(keyword)}"
-            if (fault := _unknown(keyword, value, place)) is not None:
-                yield fault
-            elif types != ALL_TYPES and keyword in APPLIES:
-                yield from _inapplicable(keyword, types, stated, place, decides=decides)
-            elif given is not None and keyword in ("const", "enum"):
-                yield from _outside(keyword, value, given, place)
-            for inner, path, at, still in _children(keyword, value, place):
-                part = given
-                if given is not None and path:
-                    is_each = path == (EVERY,)
-                    part = schemas.elements(given) if is_each else schemas.at(given, path)
-                if isinstance(part, schemas.Absent):
-                    yield _Fault(f"looks for what cannot be there: {part.message}", at)
-                else:
-                    deciding = decides and still
-                    yield from self.faults(inner, part, at, decides=deciding, around=stated)
+    `decides` is True where a value that passes `node` passes the condition, if its type is
+    `around`.
+    """
+    if not isinstance(node, dict) or pointer.count("/") > _DEEPEST:
+        return
+    types = ALL_TYPES if given is None else schemas.types_of(given)
+    stated = around & types & schemas.types_of(condition.part(node))
+    for keyword, value in node.items():
+        place = f"{pointer}/{escape_pointer(keyword)}"
+        if (fault := _unknown(keyword, value, place)) is not None:
+            yield fault
+        elif types != ALL_TYPES and keyword in APPLIES:
+            yield from _inapplicable(keyword, types, stated, place, decides=decides)
+        elif given is not None and keyword in ("const", "enum"):
+            yield from _outside(keyword, value, given, place)
+        for inner, path, at, still in _children(keyword, value, place):
+            part = given
+            if given is not None and path:
+                part = schemas.elements(given) if path == (EVERY,) else schemas.at(given, path)
+            if isinstance(part, schemas.Absent):
+                yield _Fault(f"looks for what cannot be there: {part.message}", at)
+            else:
+                yield from _faults_of_node(
+                    inner, part, at, condition, decides=decides and still, around=stated
+                )
 
 
 def _unknown(keyword: str, value: Json, place: str) -> _Fault | None:

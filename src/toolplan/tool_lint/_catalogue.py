@@ -17,6 +17,8 @@ ID_WORDS: Final = frozenset(("id", "ids", "uuid", "uuids", "guid", "guids"))
 
 _LISTS: Final[frozenset[JsonType]] = frozenset(("array",))
 _TEXTS: Final[frozenset[JsonType]] = frozenset(("string",))
+_NARROWED: Final = frozenset(("format", "enum", "const", "pattern", "anyOf", "oneOf", "allOf"))
+_MAPS: Final = ("properties", "patternProperties", "$defs", "definitions")
 _MOST_DEPTH: Final = 12
 _FEWEST_TERMS: Final = 3
 _NEARLY_ALL: Final = 0.9
@@ -73,14 +75,10 @@ class Argument(NamedTuple):
         return stem(parts[-2]) if len(parts) > 1 and parts[-1] in ID_WORDS else None
 
 
-_NARROWED: Final = frozenset(("format", "enum", "const", "pattern", "anyOf", "oneOf", "allOf"))
-
-
 class Catalogue:
     """A toolbox, and what lints need to know of it, each computed once."""
 
     def __init__(self, toolbox: Toolbox) -> None:
-        """Look at `toolbox`."""
         self.toolbox = toolbox
 
     @cached_property
@@ -89,13 +87,17 @@ class Catalogue:
         return {name: tuple(_arguments(tool)) for name, tool in self.toolbox.items()}
 
     @cached_property
+    def fields(self) -> Mapping[str, frozenset[str]]:
+        """The output fields of every tool, in lower case, singular, as one word."""
+        return {
+            name: frozenset(map(_joined, _fields(tool.raw_output, 0)))
+            for name, tool in self.toolbox.items()
+        }
+
+    @cached_property
     def output_fields(self) -> frozenset[str]:
-        """All names of output fields, in lower case, singular, as one word."""
-        return frozenset(
-            _joined(field)
-            for tool in self.toolbox.values()
-            for field in _fields(tool.raw_output, 0)
-        )
+        """The output fields of all tools."""
+        return frozenset[str]().union(*self.fields.values())
 
     @cached_property
     def listing_tools(self) -> Mapping[str, tuple[Tool, ...]]:
@@ -106,20 +108,17 @@ class Catalogue:
         """
         found: dict[str, list[Tool]] = {}
         for tool in self.toolbox.values():
-            fields = {_joined(field) for field in _fields(tool.raw_output, 0)}
-            if tool.has_effects or (tool.raw_output is not None and not fields & ID_WORDS):
+            has_ids = tool.raw_output is None or bool(self.fields[tool.name] & ID_WORDS)
+            if tool.has_effects or not has_ids:
                 continue
             first = {each.thing for each in self.arguments[tool.name] if each.needed}
             for word in {stem(word) for word in words(tool.name)} - first:
                 found.setdefault(word, []).append(tool)
         return {word: tuple(tools) for word, tools in found.items()}
 
-    def alike(self, tool: Tool) -> tuple[str, ...]:
-        """Return the names of the tools before `tool` with nearly the same description."""
-        return self._alike.get(tool.name, ())
-
     @cached_property
-    def _alike(self) -> Mapping[str, tuple[str, ...]]:
+    def alike(self) -> Mapping[str, tuple[str, ...]]:
+        """For each tool the names of those before it with nearly the same description."""
         found: dict[str, tuple[str, ...]] = {}
         groups: dict[tuple[str, ...], list[tuple[str, frozenset[str]]]] = {}
         for tool in self.toolbox.values():
@@ -128,20 +127,20 @@ class Catalogue:
                 continue  # another lint finds this
             # only tools with the same arguments are compared
             group = groups.setdefault(tuple(sorted(tool.signature.inputs)), [])
-            near = [name for name, other in group[:_MOST_COMPARED] if _overlap(spoken, other)]
-            if near:
-                found[tool.name] = tuple(near)
+            found[tool.name] = tuple(
+                name
+                for name, other in group[:_MOST_COMPARED]
+                if len(spoken & other) >= _NEARLY_ALL * len(spoken | other)
+            )
             group.append((tool.name, spoken))
         return found
 
     def returns(self, argument: Argument) -> bool:
         """Return whether some tool may return what `argument` takes."""
-        if _joined(argument.name) in self.output_fields:
-            return True
         thing = argument.thing
-        return thing is None or any(
-            tool.name != argument.tool.name for tool in self.listing_tools.get(thing, ())
-        )
+        if thing is None or _joined(argument.name) in self.output_fields:
+            return True
+        return any(tool.name != argument.tool.name for tool in self.listing_tools.get(thing, ()))
 
 
 def _arguments(tool: Tool) -> Iterator[Argument]:
@@ -182,13 +181,5 @@ def _fields(schema: Json, depth: int) -> Iterator[str]:
                 yield from _fields(inner, depth + 1)
 
 
-_MAPS: Final = ("properties", "patternProperties", "$defs", "definitions")
-
-
 def _joined(name: str) -> str:
     return "".join(words(name)).removesuffix("s")
-
-
-def _overlap(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Return whether two sets of terms are nearly the same."""
-    return len(one & other) >= _NEARLY_ALL * len(one | other)

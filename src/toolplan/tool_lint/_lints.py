@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -221,13 +221,16 @@ def indistinguishable_arguments(tool: Tool, catalogue: Catalogue) -> Iterator[Re
             alike.setdefault(repr(each.schema.node), []).append(each)
     for group in alike.values():
         if len(group) > 1:
-            names = ", ".join(repr(each.name) for each in group[:_MOST_SHOWN])
-            more = " …" if len(group) > _MOST_SHOWN else ""
+            names = _shown([each.name for each in group])
             yield Report(
                 group[0].pointer,
-                f"These arguments differ only in their names: {names}{more}.",
+                f"These arguments differ only in their names: {names}.",
                 "Describe each of them.",
             )
+
+
+def _shown(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:_MOST_SHOWN])) + (" …" if len(names) > _MOST_SHOWN else "")
 
 
 @_lint
@@ -267,13 +270,11 @@ def similar_tools(tool: Tool, catalogue: Catalogue) -> Iterator[Report]:
 
     A planner can only guess which one is meant.
     """
-    others = catalogue.alike(tool)
+    others = catalogue.alike.get(tool.name, ())
     if others:
-        names = ", ".join(repr(name) for name in others[:_MOST_SHOWN])
-        more = " …" if len(others) > _MOST_SHOWN else ""
         yield Report(
             "/description",
-            f"The description is nearly the same as that of {names}{more}.",
+            f"The description is nearly the same as that of {_shown(others)}.",
             "Say in each how it differs, or offer only one of them.",
         )
 

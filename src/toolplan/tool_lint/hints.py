@@ -9,13 +9,12 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import aclosing
 from typing import Final, cast
 
 from msgspec import Struct
 
 from toolplan.path import Json
-from toolplan.providers import Ended, Message, Model, ModelRequest, Restarted, Text
+from toolplan.providers import Message, Model, ModelRequest, complete
 from toolplan.schema import flat
 from toolplan.tools import Effects, Tool, ToolError
 
@@ -78,7 +77,8 @@ async def propose_words(tools: Iterable[Tool], model: Model) -> list[ProposedHin
         for name, node in _node(_node(tool.raw_input).get("properties")).items():
             if not _node(node).get("x-synonyms"):
                 places.setdefault(name, []).append((tool.name, (*root, "properties", name)))
-    words = _read(await _reply(model, _ASKED + json.dumps([*places], ensure_ascii=False)))
+    question = Message("user", _ASKED + json.dumps([*places], ensure_ascii=False))
+    words = _read((await complete(model, ModelRequest((question,), None, 0.0, _MOST_TOKENS))).text)
     return [
         ProposedHint(tool, at, "x-synonyms", [*said], f"words of {model.name}")
         for name, said in words.items()
@@ -142,21 +142,6 @@ def _columns(schema: Json, at: tuple[str, ...], column: str) -> Iterator[tuple[s
 def _takes_names(node: Mapping[str, Json]) -> bool:
     known = ("enum", "const", "format", "x-gazetteer", "x-ref", "pattern")
     return "string" in str(node.get("type")) and not any(key in node for key in known)
-
-
-async def _reply(model: Model, text: str) -> str:
-    parts: list[str] = []
-    request = ModelRequest((Message("user", text),), None, 0.0, _MOST_TOKENS)
-    async with aclosing(model.stream(request)) as pieces:
-        async for piece in pieces:
-            match piece:
-                case Text(text=said):
-                    parts.append(said)
-                case Restarted():
-                    parts.clear()
-                case Ended():
-                    break
-    return "".join(parts)
 
 
 def _read(reply: str) -> dict[str, list[str]]:
