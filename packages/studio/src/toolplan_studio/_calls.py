@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec.structs import asdict
+
 from toolplan.consent import Effect, Origin
 from toolplan.flows import Trust
 from toolplan.path import print_path
-from toolplan.render.approval_view import BY_DEFAULT
-from toolplan.render.exact import exact_text
-from toolplan.tools import Effects, Tool
+from toolplan.tools import Tool
 from toolplan_studio._errors import Refused
-from toolplan_studio._run_wire import CallOut, OriginOut, ShownCall
-from toolplan_studio._views import lookalikes
+from toolplan_studio._run_wire import Allow, CallOut, OriginOut
+from toolplan_studio._views import effects_of, exact_texts, lookalikes, marked_defaults
 from toolplan_studio._wire import FlowSource
 
 
@@ -22,15 +22,14 @@ def calls_view(waiting: Iterable[Effect], tools: Mapping[str, Tool]) -> list[Cal
 
 
 def _call(effect: Effect, tools: Mapping[str, Tool]) -> CallOut:
-    tool = tools.get(effect.tool)
-    by_default = {f"{name} {BY_DEFAULT}": each for name, each in effect.defaults.items()}
-    origins = {**effect.origins, **dict.fromkeys(by_default, Origin(Trust.TRUSTED))}
+    defaults = marked_defaults(effect.defaults)
+    origins = {**effect.origins, **dict.fromkeys(defaults, Origin(Trust.TRUSTED))}
     return CallOut(
         step=effect.step,
         item=effect.item,
         tool=effect.tool,
-        effects=(Effects.UNKNOWN if tool is None else tool.effects).value,
-        shown={name: exact_text(value) for name, value in {**effect.args, **by_default}.items()},
+        effects=effects_of(effect.tool, tools),
+        shown=exact_texts({**effect.args, **defaults}),
         origins={name: _origin(each) for name, each in origins.items()},
         choices={place: _origin(each) for place, each in effect.choices.items()},
         digest=effect.digest,
@@ -39,34 +38,35 @@ def _call(effect: Effect, tools: Mapping[str, Tool]) -> CallOut:
 
 
 def _origin(origin: Origin) -> OriginOut:
-    return OriginOut(
-        label=origin.label.word,
-        needs=origin.needs,
-        asked=origin.asked,
-        refs=[*origin.refs],
-        sources=[
-            FlowSource(step=each.step, tool=each.tool, path=print_path(each.path))
-            for each in origin.sources
-        ],
+    sources = [
+        FlowSource(step=each.step, tool=each.tool, path=print_path(each.path))
+        for each in origin.sources
+    ]
+    return OriginOut.model_validate(
+        {**asdict(origin), "label": origin.label.word, "sources": sources}
     )
 
 
-def shown_effects(waiting: Sequence[Effect], given: Sequence[ShownCall]) -> list[Effect]:
-    """Return the calls of `waiting` that a person has decided about.
+def chosen_effects(waiting: Sequence[Effect], given: Allow) -> tuple[list[Effect], list[Effect]]:
+    """Return the calls of `waiting` that a person allows, and those that are refused.
 
     Raises:
         Refused: one does not wait as it was shown, or calls of its step are missing.
     """
     known = {(each.step, each.item, each.digest): each for each in waiting}
-    found = [known.get((each.step, each.item, each.digest)) for each in given]
-    decided = [each for each in found if each is not None]
-    steps = {each.step for each in decided}
-    count = sum(each.step in steps for each in waiting)
-    slots = {(each.step, each.item) for each in decided}
-    if not len(given) == len(slots) == count:
+    keys = [(each.step, each.item, each.digest) for each in (*given.calls, *given.refused)]
+    steps = {step for step, _, _ in keys}
+    if not keys:
+        raise Refused("bad-request", "No call is named.", "Name the calls that were shown.")
+    needed = {key for key in known if key[0] in steps}
+    if len(keys) != len(needed) or needed != {*keys}:
         raise Refused(
             "digest-changed",
             "The calls that wait are not those that were shown.",
             "Look at them again, and decide anew. Nothing was run.",
         )
-    return decided
+    decided = [known[key] for key in keys]
+    allowed, denied = decided[: len(given.calls)], decided[len(given.calls) :]
+    if {each.step for each in allowed} & {each.step for each in denied}:
+        raise Refused("bad-request", "A step has two decisions.", "Decide about it once.")
+    return allowed, denied

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
-from fastapi.responses import JSONResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from toolplan.plan_json import json_schema
@@ -25,7 +24,7 @@ from toolplan_studio._run_wire import (
     RunState,
     StepDetail,
 )
-from toolplan_studio._runs import Filter, known_run, run_list, run_view, step_detail
+from toolplan_studio._runs import Filter, run_list, run_view, step_detail
 from toolplan_studio._session import COOKIE, Sessions
 from toolplan_studio._studio import Studio
 from toolplan_studio._wire import (
@@ -66,11 +65,16 @@ RunName = Annotated[str, Path(min_length=1, max_length=200)]
 _PROBLEM: Final[dict[int | str, dict[str, Any]]] = {
     "default": {
         "description": "The request was refused.",
-        "content": {
-            "application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}
-        },
+        "content": {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
 }
+
+
+def _stream(description: str, **events: str) -> dict[int | str, dict[str, Any]]:
+    """Describe a stream of server-sent events by the models of their data."""
+    models = {name: {"$ref": f"#/components/schemas/{model}"} for name, model in events.items()}
+    content = {"text/event-stream": {"x-events": models}}
+    return {200: {"description": description, "content": content}}
 
 
 def _check_session(request: Request) -> None:
@@ -124,20 +128,12 @@ async def ask(given: Question, studio: TheStudio) -> Proposed:
 @router.post(
     "/plans/stream",
     response_class=EventSourceResponse,
-    responses={
-        200: {
-            "description": "`step`: a NodeOut. At the end `plan`: a Proposed, or `problem`.",
-            "content": {
-                "text/event-stream": {
-                    "x-events": {
-                        "step": {"$ref": "#/components/schemas/NodeOut"},
-                        "plan": {"$ref": "#/components/schemas/Proposed"},
-                        "problem": {"$ref": "#/components/schemas/Problem"},
-                    }
-                }
-            },
-        }
-    },
+    responses=_stream(
+        "`step`: a NodeOut. At the end `plan`: a Proposed, or `problem`.",
+        step="NodeOut",
+        plan="Proposed",
+        problem="Problem",
+    ),
 )
 async def ask_streamed(given: Question, studio: TheStudio) -> AsyncIterator[ServerSentEvent]:
     """Make a plan, and send its steps while it is written; nothing runs."""
@@ -197,22 +193,15 @@ async def step(
 
 async def _known(run: RunName, studio: TheStudio) -> str:
     """Return the name of a run; where there is none the response is an error and no stream."""
-    return (await in_thread(known_run, studio.app, run)).run
+    return (await in_thread(studio.app.needed_journal().entry, run)).run
 
 
 @router.get(
     "/runs/{run}/events",
     response_class=EventSourceResponse,
-    responses={
-        200: {
-            "description": "`event`: an EventOut, with its position as id; `progress`: without.",
-            "content": {
-                "text/event-stream": {
-                    "x-events": {"event": {"$ref": "#/components/schemas/EventOut"}}
-                }
-            },
-        }
-    },
+    responses=_stream(
+        "`event`: an EventOut, with its position as id; `progress`: without.", event="EventOut"
+    ),
 )
 async def events(
     run: Annotated[str, Depends(_known)],
@@ -255,8 +244,3 @@ async def try_tool(
 
 SHOWN_ELSEWHERE: Final = (Problem, EventOut, NodeOut)
 """Models of errors and of server-sent events: no response of its own names them."""
-
-
-def json_problem(body: dict[str, object], status: int) -> JSONResponse:
-    """Return a response with an error."""
-    return JSONResponse(body, status, media_type=PROBLEM)

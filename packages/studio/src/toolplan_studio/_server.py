@@ -19,9 +19,9 @@ from toolplan.app.app import App
 from toolplan.errors import ToolplanError
 from toolplan.render.printable import printable
 from toolplan_studio._active import ActiveRuns
-from toolplan_studio._errors import problem, status_of
+from toolplan_studio._errors import problem_response, status_of
 from toolplan_studio._page import STATIC, page_routes
-from toolplan_studio._routes import SHOWN_ELSEWHERE, entrance, json_problem, router
+from toolplan_studio._routes import SHOWN_ELSEWHERE, entrance, router
 from toolplan_studio._session import Sessions
 from toolplan_studio._studio import Studio
 
@@ -41,20 +41,16 @@ def make_app(
         yield
         await studio.active.stop()
 
-    served = _empty(lifespan)
+    served = _api(lifespan)
     served.state.studio = studio
     served.state.sessions = sessions
-    served.include_router(entrance)
-    served.include_router(router)
     served.router.routes.extend(page_routes(page))
     return served
 
 
 def openapi_text() -> str:
     """Return the OpenAPI document of the API, as it is kept for the page."""
-    served = _empty(None)
-    served.include_router(entrance)
-    served.include_router(router)
+    served = _api(None)
     document = get_openapi(
         title=served.title,
         version="1",
@@ -73,12 +69,11 @@ def openapi_text() -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _empty(lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | None) -> FastAPI:
-    # its own pages on the API load scripts from other hosts
-    return FastAPI(
+def _api(lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | None) -> FastAPI:
+    served = FastAPI(
         title="toolplan studio",
         lifespan=lifespan,
-        docs_url=None,
+        docs_url=None,  # these pages load scripts from other hosts
         redoc_url=None,
         openapi_url=None,
         redirect_slashes=False,
@@ -90,34 +85,34 @@ def _empty(lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | No
             Exception: _broken,
         },
     )
+    served.include_router(entrance)
+    served.include_router(router)
+    return served
 
 
 async def _refused(_: Request, error: ToolplanError) -> Response:
-    status = status_of(error.code)
-    help_ = None if error.help is None else printable(error.help)
-    return json_problem(problem(error.code, printable(error.message), help_, status), status)
+    return problem_response(error.code, error.message, status_of(error.code), error.help)
 
 
 async def _invalid(_: Request, error: RequestValidationError) -> Response:
     found = [_fault(each) for each in error.errors()]
     shown = "; ".join(found[:_MOST_FAULTS])
     more = f"; and {len(found) - _MOST_FAULTS} more" if len(found) > _MOST_FAULTS else ""
-    return json_problem(problem("bad-request", f"{shown}{more}.", None, 422), 422)
-
-
-async def _http(_: Request, error: HTTPException) -> Response:
-    code = {404: "not-found", 405: "method-not-allowed"}.get(error.status_code, "bad-request")
-    detail = "There is nothing at this address." if code == "not-found" else error.detail
-    return json_problem(problem(code, detail, None, error.status_code), error.status_code)
-
-
-async def _broken(_: Request, error: Exception) -> Response:
-    logger.error("The studio failed.", exc_info=error)
-    detail = f"The studio failed: {type(error).__name__}."
-    help_ = "This is a fault of the studio; its log has the details."
-    return json_problem(problem("internal", detail, help_, 500), 500)
+    return problem_response("bad-request", f"{shown}{more}.", 422)
 
 
 def _fault(error: dict[str, Any]) -> str:
     place = ".".join(str(each) for each in error["loc"])
     return printable(f"{place}: {error['msg']}")[:300]
+
+
+async def _http(_: Request, error: HTTPException) -> Response:
+    code = {404: "not-found", 405: "method-not-allowed"}.get(error.status_code, "bad-request")
+    detail = "There is nothing at this address." if code == "not-found" else error.detail
+    return problem_response(code, detail, error.status_code)
+
+
+async def _broken(_: Request, error: Exception) -> Response:
+    logger.error("The studio failed.", exc_info=error)
+    help_ = "This is a fault of the studio; its log has the details."
+    return problem_response("internal", f"The studio failed: {type(error).__name__}.", 500, help_)
