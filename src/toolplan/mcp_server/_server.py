@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from types import TracebackType
-from typing import Final, Self
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Final
 
 from mcp import MCPError
 from mcp.server import Server
@@ -25,8 +24,9 @@ from toolplan.app.app import App
 from toolplan.app.limits import Concurrency
 from toolplan.approval import Approver
 from toolplan.diagnostics import did_you_mean, near
+from toolplan.errors import ToolplanError
 from toolplan.mcp_server._call import Call, request_key, result
-from toolplan.mcp_server._errors import CallRefused
+from toolplan.mcp_server._errors import CallRefused, error_report
 from toolplan.mcp_server._plans import Plans
 from toolplan.mcp_server._questions import InputRequired, Questions, Request
 from toolplan.mcp_server._runs import Runs, Values
@@ -41,7 +41,7 @@ _SHOWN_SOURCES: Final = 6
 _MOST_FAULTS: Final = 8
 
 
-class Backend:
+class Backend(AbstractAsyncContextManager["Backend"]):
     """The plans and runs of all clients, over one app. Use it with `async with`.
 
     At the end it waits for the active runs, or cancels them after an exception.
@@ -73,17 +73,8 @@ class Backend:
             about_plans=elicit and approve != VALUES, about_values=elicit, studio=studio
         )
 
-    async def __aenter__(self) -> Self:
-        await self.runs.__aenter__()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.runs.__aexit__(kind, error, trace)
+    async def __aexit__(self, *error: object) -> None:
+        await self.runs.__aexit__(*error)
 
 
 def make_server(backend: Backend) -> Server[str]:
@@ -138,8 +129,8 @@ class _Tools:
             ended = await answers[params.name]()
         except InputRequired as asked:
             ended = asked.result
-        except CallRefused as refused:
-            ended = result(refused.to_json(), is_error=True)
+        except ToolplanError as error:
+            ended = result(error_report(error), is_error=True)
         backend.runs.answered(call.key)
         return ended
 
