@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx2
 
@@ -27,8 +27,6 @@ TOKEN = "0123456789abcdef-secret"
 HOST = "127.0.0.1:8321"
 ORIGIN = f"http://{HOST}"
 API = f"{ORIGIN}/api/v1"
-
-T = TypeVar("T")
 
 
 @dataclass
@@ -120,12 +118,3 @@ async def browsing(
                 yield Browser(client, app, sessions, known, active)
             finally:
                 await active.stop()
-
-
-def in_loop(work: Callable[[], Awaitable[T]]) -> T:
-    """Run a test in an event loop."""
-
-    async def run() -> T:
-        return await work()
-
-    return asyncio.run(run())
