@@ -10,38 +10,13 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from toolplan.plan_json import json_schema
 from toolplan.threads import in_thread
+from toolplan_studio import _run_wire as run_wire
+from toolplan_studio import _wire as wire
 from toolplan_studio._errors import PROBLEM, Refused
 from toolplan_studio._events import run_events
-from toolplan_studio._run_wire import (
-    Decided,
-    DecisionGiven,
-    EventOut,
-    RunDiff,
-    RunGiven,
-    RunLine,
-    RunList,
-    RunOut,
-    RunState,
-    StepDetail,
-)
 from toolplan_studio._runs import Filter, run_list, run_view, step_detail
 from toolplan_studio._session import COOKIE, Sessions
 from toolplan_studio._studio import Studio
-from toolplan_studio._wire import (
-    About,
-    CheckedPlan,
-    Difference,
-    NodeOut,
-    PlanPair,
-    PlanText,
-    Problem,
-    Proposed,
-    Question,
-    Session,
-    ToolList,
-    Tried,
-    TryGiven,
-)
 
 PREFIX: Final = "/api/v1"
 
@@ -91,7 +66,7 @@ router = APIRouter(prefix=PREFIX, responses=_PROBLEM, dependencies=[Depends(_che
 
 @entrance.post("/session", status_code=204)
 async def enter(
-    given: Session, request: Request, sessions: Annotated[Sessions, Depends(_sessions)]
+    given: wire.Session, request: Request, sessions: Annotated[Sessions, Depends(_sessions)]
 ) -> Response:
     """Exchange the one-time token of the printed address for a cookie."""
     response = Response(status_code=204)
@@ -108,7 +83,7 @@ async def leave() -> Response:
 
 
 @router.get("/about")
-async def about(studio: TheStudio, user: User) -> About:
+async def about(studio: TheStudio, user: User) -> wire.About:
     """Return what is served, and who decides."""
     return await studio.about(user)
 
@@ -120,7 +95,7 @@ async def schema(studio: TheStudio) -> dict[str, Any]:
 
 
 @router.post("/plans")
-async def ask(given: Question, studio: TheStudio) -> Proposed:
+async def ask(given: wire.Question, studio: TheStudio) -> wire.Proposed:
     """Make a plan for a question; nothing runs."""
     return await studio.ask(given)
 
@@ -135,26 +110,26 @@ async def ask(given: Question, studio: TheStudio) -> Proposed:
         problem="Problem",
     ),
 )
-async def ask_streamed(given: Question, studio: TheStudio) -> AsyncIterator[ServerSentEvent]:
+async def ask_streamed(given: wire.Question, studio: TheStudio) -> AsyncIterator[ServerSentEvent]:
     """Make a plan, and send its steps while it is written; nothing runs."""
     async for event in studio.ask_streamed(given):
         yield event
 
 
 @router.post("/plans/check")
-async def check(given: PlanText, studio: TheStudio) -> CheckedPlan:
+async def check(given: wire.PlanText, studio: TheStudio) -> wire.CheckedPlan:
     """Check a plan as it was edited."""
     return await in_thread(studio.check, given.text, given.dialect)
 
 
 @router.post("/plans/diff")
-async def compare(given: PlanPair, studio: TheStudio) -> Difference:
+async def compare(given: wire.PlanPair, studio: TheStudio) -> wire.Difference:
     """Compare two plans."""
     return await in_thread(studio.compare, given.before, given.after)
 
 
 @router.post("/runs", status_code=201)
-async def start(given: RunGiven, studio: TheStudio, user: User) -> RunLine:
+async def start(given: run_wire.RunGiven, studio: TheStudio, user: User) -> run_wire.RunLine:
     """Run a plan, if it is the one that was shown; one with effects waits for its approval."""
     return await studio.start(given, user)
 
@@ -162,20 +137,20 @@ async def start(given: RunGiven, studio: TheStudio, user: User) -> RunLine:
 @router.get("/runs")
 async def runs(
     studio: TheStudio,
-    state: RunState | None = None,
+    state: run_wire.RunState | None = None,
     tool: Annotated[str, Query(max_length=200)] = "",
     day: Annotated[str, Query(pattern="^([0-9]{4}-[0-9]{2}-[0-9]{2})?$")] = "",
     text: Annotated[str, Query(max_length=200)] = "",
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     after: Annotated[str, Query(max_length=300)] = "",
-) -> RunList:
+) -> run_wire.RunList:
     """Return runs, the newest first, of this state, tool, day (YYYY-MM-DD) and text."""
     only = Filter(state or "", tool, day, text)
     return await in_thread(run_list, studio.app, studio.active, only, limit, after)
 
 
 @router.get("/runs/{run}")
-async def run(run: RunName, studio: TheStudio) -> RunOut:
+async def run(run: RunName, studio: TheStudio) -> run_wire.RunOut:
     """Return a run with its plan, its steps and its answer."""
     return await in_thread(run_view, studio.app, run, studio.active)
 
@@ -186,7 +161,7 @@ async def step(
     step: Annotated[str, Path(max_length=200)],
     studio: TheStudio,
     offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
-) -> StepDetail:
+) -> run_wire.StepDetail:
     """Return a step with its whole output, and 200 of its items from `offset` on."""
     return await in_thread(step_detail, studio.app, studio.active, run, step, offset)
 
@@ -217,30 +192,32 @@ async def events(
 
 
 @router.post("/runs/{run}/decisions")
-async def decide(run: RunName, given: DecisionGiven, studio: TheStudio, user: User) -> Decided:
+async def decide(
+    run: RunName, given: run_wire.DecisionGiven, studio: TheStudio, user: User
+) -> run_wire.Decided:
     """Decide about a run: approve, refuse, decide calls in doubt, cancel, resume, replan."""
     return await studio.decide(run, given, user)
 
 
 @router.get("/runs/{run}/diff/{other}")
-async def compare_runs(run: RunName, other: RunName, studio: TheStudio) -> RunDiff:
+async def compare_runs(run: RunName, other: RunName, studio: TheStudio) -> run_wire.RunDiff:
     """Compare two runs."""
     return await studio.compare_runs(run, other)
 
 
 @router.get("/tools")
-async def tools(studio: TheStudio) -> ToolList:
+async def tools(studio: TheStudio) -> wire.ToolList:
     """Return the tools, with what makes them hard to plan with."""
     return await in_thread(studio.tools)
 
 
 @router.post("/tools/{name}/try")
 async def try_tool(
-    name: Annotated[str, Path(max_length=200)], given: TryGiven, studio: TheStudio
-) -> Tried:
+    name: Annotated[str, Path(max_length=200)], given: wire.TryGiven, studio: TheStudio
+) -> wire.Tried:
     """Call a tool that only reads."""
     return await studio.try_tool(name, given.args)
 
 
-SHOWN_ELSEWHERE: Final = (Problem, EventOut, NodeOut)
+SHOWN_ELSEWHERE: Final = (wire.Problem, run_wire.EventOut, wire.NodeOut)
 """Models of errors and of server-sent events: no response of its own names them."""

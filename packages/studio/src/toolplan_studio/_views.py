@@ -28,25 +28,7 @@ from toolplan.source import Span, line_and_column
 from toolplan.sources.pins import Absent, RefusedTool, SourcedTool
 from toolplan.tool_lint import Finding
 from toolplan.tools import Effects, Tool, Toolbox
-from toolplan_studio._wire import (
-    CheckedPlan,
-    ClarificationOut,
-    DiagnosticOut,
-    EdgeOut,
-    EffectKind,
-    EffectOut,
-    FlowOut,
-    ForecastOut,
-    Graph,
-    LintOut,
-    NodeOut,
-    Outcome,
-    PinChange,
-    Place,
-    Proposed,
-    ToolOut,
-    Understood,
-)
+from toolplan_studio import _wire as wire
 
 MOST_DIAGNOSTICS: Final = 200
 """The most diagnostics that are shown; errors come before warnings."""
@@ -57,20 +39,20 @@ def plan_json_text(plan: Plan) -> str:
     return json.dumps(dump(plan), indent=2, ensure_ascii=False)
 
 
-def proposed_view(asked: AskResult, checked: CheckedPlan | None) -> Proposed:
+def proposed_view(asked: AskResult, checked: wire.CheckedPlan | None) -> wire.Proposed:
     """Return the result of a question; `checked` is its draft."""
     proposal = asked.proposal
-    outcome: Outcome = "refusal"
+    outcome: wire.Outcome = "refusal"
     clarification = planner = None
     match proposal:
         case Draft():
             outcome = "problems" if asked.plan is None else "plan"
             planner = proposal.planner or None
         case Clarification():
-            outcome, clarification = "clarification", ClarificationOut.model_validate(proposal)
+            outcome, clarification = "clarification", wire.ClarificationOut.model_validate(proposal)
         case _:
             pass
-    return Proposed(
+    return wire.Proposed(
         outcome=outcome,
         question=asked.question.text,
         today=asked.question.today,
@@ -84,12 +66,12 @@ def proposed_view(asked: AskResult, checked: CheckedPlan | None) -> Proposed:
 
 def checked_view(
     checked: CheckResult, written: Plan | None, forecast: Forecast | None, tools: Toolbox
-) -> CheckedPlan:
+) -> wire.CheckedPlan:
     """Return a checked plan; where it has errors, `written` is as much as could be read."""
     plan, text = checked.plan, checked.text
     shown = written if plan is None else plan.plan
     needs_approval = plan is not None and bool(plan.effects)
-    return CheckedPlan(
+    return wire.CheckedPlan(
         text=text,
         valid=checked.valid,
         digest=None if plan is None else plan.digest,
@@ -106,24 +88,24 @@ def checked_view(
     )
 
 
-def _diagnostics(located: Sequence[Located], text: str) -> list[DiagnosticOut]:
+def _diagnostics(located: Sequence[Located], text: str) -> list[wire.DiagnosticOut]:
     """Return diagnostics with their places; if there are too many, errors come first."""
     if len(located) > MOST_DIAGNOSTICS:
         located = sorted(located, key=lambda each: not each.diagnostic.blocks)[:MOST_DIAGNOSTICS]
     return [
-        DiagnosticOut.model_validate(
+        wire.DiagnosticOut.model_validate(
             {**diagnostic_to_json(each.diagnostic), "place": _place(each.span, text)}
         )
         for each in located
     ]
 
 
-def _place(span: Span | None, text: str) -> Place | None:
+def _place(span: Span | None, text: str) -> wire.Place | None:
     if span is None:
         return None
     line, column = line_and_column(text, span.start)
     end_line, end_column = line_and_column(text, span.end)
-    return Place(
+    return wire.Place(
         line=line,
         column=column,
         end_line=end_line,
@@ -135,7 +117,7 @@ def _place(span: Span | None, text: str) -> Place | None:
 
 def graph_view(
     plan: Plan | None, tools: Mapping[str, Tool], diagnostics: Iterable[Diagnostic] = ()
-) -> Graph:
+) -> wire.Graph:
     """Return a plan as a graph; a plan with errors may have cycles and unknown steps."""
     steps = () if plan is None else plan.steps
     needed = {step.id: [each for each in needs(step) if each != step.id] for step in steps}
@@ -144,20 +126,22 @@ def graph_view(
     columns: list[list[str]] = [[] for _ in range(max(layers.values(), default=-1) + 1)]
     for name, layer in layers.items():
         columns[layer].append(name)
-    edges: list[EdgeOut] = []
+    edges: list[wire.EdgeOut] = []
     for step in steps:
         by_value = {ref.step for _, ref in step_refs(step)}
         for name in needs(step):
             if name in layers and name != step.id:
                 kind = "value" if name in by_value else "after"
-                edges.append(EdgeOut(source=name, target=step.id, kind=kind))
+                edges.append(wire.EdgeOut(source=name, target=step.id, kind=kind))
     nodes = [node_view(step, tools, layers[step.id], problems[step.id]) for step in steps]
-    return Graph(nodes=nodes, edges=edges, layers=columns)
+    return wire.Graph(nodes=nodes, edges=edges, layers=columns)
 
 
-def node_view(step: Step, tools: Mapping[str, Tool], layer: int = 0, problems: int = 0) -> NodeOut:
+def node_view(
+    step: Step, tools: Mapping[str, Tool], layer: int = 0, problems: int = 0
+) -> wire.NodeOut:
     """Return a step of the graph."""
-    return NodeOut(
+    return wire.NodeOut(
         id=step.id,
         tool=step.tool,
         effects=effects_of(step.tool, tools),
@@ -172,7 +156,7 @@ def node_view(step: Step, tools: Mapping[str, Tool], layer: int = 0, problems: i
     )
 
 
-def effects_of(name: str, tools: Mapping[str, Tool]) -> EffectKind:
+def effects_of(name: str, tools: Mapping[str, Tool]) -> wire.EffectKind:
     """Return the effects of a tool, which may be missing now."""
     return (tools[name].effects if name in tools else Effects.UNKNOWN).value
 
@@ -197,12 +181,12 @@ def _layers(needed: Mapping[str, Sequence[str]]) -> dict[str, int]:
     return layers
 
 
-def _understood(plan: Plan | None) -> list[Understood]:
+def _understood(plan: Plan | None) -> list[wire.Understood]:
     """Return where the values of a plan come from, as its planner noted it."""
     provenance = None if plan is None else plan.metadata.get("provenance")
     if plan is None or not isinstance(provenance, dict):
         return []
-    found: list[Understood] = []
+    found: list[wire.Understood] = []
     for pointer, reason in provenance.items():
         step = argument = None
         match split_pointer(pointer):
@@ -214,7 +198,7 @@ def _understood(plan: Plan | None) -> list[Understood]:
         noted = reason if isinstance(reason, dict) else {}
         words, text = noted.get("words"), noted.get("text")
         found.append(
-            Understood(
+            wire.Understood(
                 pointer=pointer,
                 step=step,
                 argument=argument,
@@ -228,7 +212,7 @@ def _understood(plan: Plan | None) -> list[Understood]:
     return found
 
 
-def effects_view(plan: ExecutionPlan | None, tools: Toolbox) -> list[EffectOut]:
+def effects_view(plan: ExecutionPlan | None, tools: Toolbox) -> list[wire.EffectOut]:
     """Return what a person approves, each value whole and exact."""
     if plan is None:
         return []
@@ -237,11 +221,11 @@ def effects_view(plan: ExecutionPlan | None, tools: Toolbox) -> list[EffectOut]:
     return [_effect(*each) for each in zip(documents, steps, strict=True)]
 
 
-def _effect(document: dict[str, Any], step: EffectStep) -> EffectOut:
+def _effect(document: dict[str, Any], step: EffectStep) -> wire.EffectOut:
     condition = () if step.when is None else (step.when.value, step.when.schema)
     values = (step.for_each, *condition, *step.args.values(), *step.args, step.step, step.tool)
     defaults = marked_defaults(step.defaults)
-    return EffectOut.model_validate(
+    return wire.EffectOut.model_validate(
         {
             **document,
             "args": {**document["args"], **defaults},
@@ -280,24 +264,24 @@ def _condition(when: When) -> str:
     return f"{exact_text(when.value)} {words}: {exact_text(when.schema)}"
 
 
-def flows_view(plan: ExecutionPlan | None) -> list[FlowOut]:
+def flows_view(plan: ExecutionPlan | None) -> list[wire.FlowOut]:
     """Return the flows of a plan into places where they can do harm."""
     flows = () if plan is None else plan.flows
-    return [FlowOut.model_validate(flow_to_json(flow)) for flow in flows]
+    return [wire.FlowOut.model_validate(flow_to_json(flow)) for flow in flows]
 
 
-def forecast_view(forecast: Forecast | None) -> ForecastOut | None:
+def forecast_view(forecast: Forecast | None) -> wire.ForecastOut | None:
     """Return what a run is expected to take."""
     if forecast is None:
         return None
-    return ForecastOut.model_validate({**forecast.to_json(), "is_known": forecast.is_known})
+    return wire.ForecastOut.model_validate({**forecast.to_json(), "is_known": forecast.is_known})
 
 
-def tool_view(tool: Tool, findings: Sequence[Finding]) -> ToolOut:
+def tool_view(tool: Tool, findings: Sequence[Finding]) -> wire.ToolOut:
     """Return a tool with its pin, what has changed, and what makes it hard to plan with."""
     changes = tool.differences if isinstance(tool, RefusedTool) else ()
     values = [each for change in changes for each in (change.before, change.after)]
-    return ToolOut(
+    return wire.ToolOut(
         name=tool.name,
         source=tool.source,
         description=tool.description,
@@ -307,7 +291,7 @@ def tool_view(tool: Tool, findings: Sequence[Finding]) -> ToolOut:
         unusable=tool.unusable,
         pin=tool.pin if isinstance(tool, SourcedTool) else None,
         changes=[
-            PinChange(
+            wire.PinChange(
                 place=each.pointer.removeprefix("/tool"),
                 before=_pinned(each.before),
                 after=_pinned(each.after),
@@ -317,7 +301,7 @@ def tool_view(tool: Tool, findings: Sequence[Finding]) -> ToolOut:
         warnings=lookalikes(each for each in values if not isinstance(each, Absent)),
         can_try=tool.effects is Effects.READ and tool.unusable is None,
         lints=[
-            LintOut(
+            wire.LintOut(
                 code=each.code,
                 pointer=each.pointer,
                 message=printable(each.message),
