@@ -20,7 +20,7 @@ from toolplan.storage.journal import Journal
 from toolplan.testing import ScriptedPlanner, ScriptedTools
 from toolplan.tools import Toolbox
 from toolplan_studio._active import ActiveRuns
-from toolplan_studio._serve import http_app
+from toolplan_studio._server import http_app
 from toolplan_studio._session import Sessions
 
 TOKEN = "0123456789abcdef-secret"

@@ -26,7 +26,7 @@ from toolplan.events import (
 from toolplan.storage.journal import Journal, RunRecord, to_record
 from toolplan.testing import Computes, Gives, Hangs
 from toolplan_studio._active import ActiveRun, ActiveRuns
-from toolplan_studio._events import run_events
+from toolplan_studio._routes import run_events
 from toolplan_studio._runs import run_view
 
 COUNT = 3_000

@@ -17,7 +17,7 @@ from toolplan.app.app import App
 from toolplan.errors import ToolplanError
 from toolplan.testing import ScriptedPlanner, ScriptedTools
 from toolplan_studio import CannotServe, serve
-from toolplan_studio._serve import session_key
+from toolplan_studio._server import session_key
 from toolplan_studio._session import COOKIE, LASTS_S
 
 OPEN = {("post", "/session")}

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
+from toolplan.events import Event, Failure
 from toolplan.plan_json import json_schema
+from toolplan.storage.journal import Store, record_fields
 from toolplan.threads import in_thread
 from toolplan_studio import _run_wire as run_wire
 from toolplan_studio import _wire as wire
+from toolplan_studio._active import ActiveRuns
 from toolplan_studio._errors import PROBLEM, Refused
-from toolplan_studio._events import run_events
 from toolplan_studio._runs import Filter, run_list, run_view, step_detail
 from toolplan_studio._session import COOKIE, Sessions
 from toolplan_studio._studio import Studio
 
 PREFIX: Final = "/api/v1"
+_WAIT_S: Final = 0.5
 
 
 def _studio(request: Request) -> Studio:
@@ -217,6 +220,37 @@ async def try_tool(
 ) -> wire.Tried:
     """Call a tool that only reads."""
     return await studio.try_tool(name, given.args)
+
+
+def _text(seq: int, event: Event) -> str:
+    """Return one event as JSON, without its outputs."""
+    kind, recorded = record_fields(event)
+    fields: dict[str, Any] = {**recorded, "seq": seq, "kind": kind}
+    if fields.get("failure") is not None:
+        fields["failure"] = dict(zip(Failure.__struct_fields__, fields["failure"], strict=True))
+    shown = run_wire.EventOut.model_validate(fields)
+    return shown.model_dump_json(exclude_none=True)
+
+
+async def run_events(
+    run: str, start: int, journal: Store, active: ActiveRuns
+) -> AsyncGenerator[ServerSentEvent]:
+    """Yield the events of `run` from position `start` on, for as long as somebody listens.
+
+    Progress that tools report is not in the journal: it comes without an id while it is new.
+    """
+    at, seen = start, 0
+    while True:
+        for event in await in_thread(journal.tail, run, at):
+            yield ServerSentEvent(raw_data=_text(at, event), event="event", id=str(at))
+            at += 1
+        running = active.get(run)
+        if running is not None:
+            news, seen = running.progress_since(seen)
+            for event in news:
+                yield ServerSentEvent(raw_data=_text(at, event), event="progress")
+        # not for longer: the server cannot end a thread that waits
+        await in_thread(journal.wait, run, at, _WAIT_S)
 
 
 SHOWN_ELSEWHERE: Final = (wire.Problem, run_wire.EventOut, wire.NodeOut)

@@ -34,7 +34,6 @@ from toolplan.plan_json import load
 from toolplan.storage.journal import RunEntry
 from toolplan_studio import _run_wire as wire
 from toolplan_studio._active import ActiveRuns
-from toolplan_studio._calls import calls_view
 from toolplan_studio._errors import Refused
 from toolplan_studio._run_wire import (
     DecisionOut,
@@ -47,7 +46,7 @@ from toolplan_studio._run_wire import (
     StrandedOut,
 )
 from toolplan_studio._states import STEP_NOTES, run_note, shown_step_state
-from toolplan_studio._views import effects_view, flows_view, forecast_view, graph_view
+from toolplan_studio._views import calls_view, effects_view, flows_view, forecast_view, graph_view
 from toolplan_studio._wire import Change, FailureOut
 
 _SEARCH_S: Final = 0.2

@@ -40,7 +40,6 @@ from toolplan.threads import in_thread
 from toolplan.tool_lint import lint_tools
 from toolplan.tools import Effects
 from toolplan_studio._active import ActiveRuns, wait_for_person
-from toolplan_studio._calls import chosen_effects
 from toolplan_studio._errors import Refused
 from toolplan_studio._run_wire import (
     Allow,
@@ -65,6 +64,7 @@ from toolplan_studio._runs import (
 )
 from toolplan_studio._views import (
     checked_view,
+    chosen_effects,
     node_view,
     plan_json_text,
     proposed_view,

@@ -1,4 +1,4 @@
-"""Plans, tools and diagnostics as the API shows them."""
+"""Plans, calls, tools and diagnostics as the API shows them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, cast
 
+from msgspec.structs import asdict
+
 from toolplan.app.results import AskResult, CheckResult
 from toolplan.approval import EffectStep, effect_steps
-from toolplan.consent import needs_values
+from toolplan.consent import Effect, Origin, needs_values
 from toolplan.diagnostics import Diagnostic
 from toolplan.diagnostics import to_json as diagnostic_to_json
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.flows import Trust
 from toolplan.forecast import Forecast
-from toolplan.path import Json
+from toolplan.path import Json, print_path
 from toolplan.plan import Plan, Step, Value, When, needs, split_pointer, step_refs
 from toolplan.plan_json import dump, dump_value
 from toolplan.planners import Clarification, Draft
@@ -28,7 +31,9 @@ from toolplan.source import Span, line_and_column
 from toolplan.sources.pins import Absent, RefusedTool, SourcedTool
 from toolplan.tool_lint import Finding
 from toolplan.tools import Effects, Tool, Toolbox
+from toolplan_studio import _run_wire as run_wire
 from toolplan_studio import _wire as wire
+from toolplan_studio._errors import Refused
 
 MOST_DIAGNOSTICS: Final = 200
 """The most diagnostics that are shown; errors come before warnings."""
@@ -144,7 +149,7 @@ def node_view(
     return wire.NodeOut(
         id=step.id,
         tool=step.tool,
-        effects=effects_of(step.tool, tools),
+        effects=_effects_of(step.tool, tools),
         layer=layer,
         for_each=step.for_each is not None,
         conditional=step.when is not None,
@@ -156,7 +161,7 @@ def node_view(
     )
 
 
-def effects_of(name: str, tools: Mapping[str, Tool]) -> wire.EffectKind:
+def _effects_of(name: str, tools: Mapping[str, Tool]) -> wire.EffectKind:
     """Return the effects of a tool, which may be missing now."""
     return (tools[name].effects if name in tools else Effects.UNKNOWN).value
 
@@ -224,33 +229,33 @@ def effects_view(plan: ExecutionPlan | None, tools: Toolbox) -> list[wire.Effect
 def _effect(document: dict[str, Any], step: EffectStep) -> wire.EffectOut:
     condition = () if step.when is None else (step.when.value, step.when.schema)
     values = (step.for_each, *condition, *step.args.values(), *step.args, step.step, step.tool)
-    defaults = marked_defaults(step.defaults)
+    defaults = _marked_defaults(step.defaults)
     return wire.EffectOut.model_validate(
         {
             **document,
             "args": {**document["args"], **defaults},
-            "shown": exact_texts({**step.args, **defaults}),
+            "shown": _exact_texts({**step.args, **defaults}),
             "for_each_shown": None if step.for_each is None else exact_text(step.for_each),
             "when_shown": None if step.when is None else _condition(step.when),
             "warnings": [
-                *lookalikes(values),
+                *_lookalikes(values),
                 *(f"Not in the question: {name}" for name in step.invented),
             ],
         }
     )
 
 
-def marked_defaults(defaults: Mapping[str, Json]) -> dict[str, Json]:
+def _marked_defaults(defaults: Mapping[str, Json]) -> dict[str, Json]:
     """Return the tool's own values for arguments that are left out, with marked names."""
     return {f"{name} {BY_DEFAULT}": value for name, value in defaults.items()}
 
 
-def exact_texts(values: Mapping[str, Value | Json]) -> dict[str, str]:
+def _exact_texts(values: Mapping[str, Value | Json]) -> dict[str, str]:
     """Return the exact text of each value."""
     return {name: exact_text(value) for name, value in values.items()}
 
 
-def lookalikes(values: Iterable[Value | Json]) -> list[str]:
+def _lookalikes(values: Iterable[Value | Json]) -> list[str]:
     """Return which characters in `values` look like those of another script, a sentence each."""
     found: dict[str, str] = {}
     for value in values:
@@ -298,7 +303,7 @@ def tool_view(tool: Tool, findings: Sequence[Finding]) -> wire.ToolOut:
             )
             for each in changes
         ],
-        warnings=lookalikes(each for each in values if not isinstance(each, Absent)),
+        warnings=_lookalikes(each for each in values if not isinstance(each, Absent)),
         can_try=tool.effects is Effects.READ and tool.unusable is None,
         lints=[
             wire.LintOut(
@@ -315,3 +320,61 @@ def tool_view(tool: Tool, findings: Sequence[Finding]) -> wire.ToolOut:
 
 def _pinned(value: Json | Absent) -> str | None:
     return None if isinstance(value, Absent) else exact_text(value)
+
+
+def calls_view(waiting: Iterable[Effect], tools: Mapping[str, Tool]) -> list[run_wire.CallOut]:
+    """Return calls that wait, each value whole and exact."""
+    return [_call(each, tools) for each in waiting]
+
+
+def _call(effect: Effect, tools: Mapping[str, Tool]) -> run_wire.CallOut:
+    defaults = _marked_defaults(effect.defaults)
+    origins = {**effect.origins, **dict.fromkeys(defaults, Origin(Trust.TRUSTED))}
+    return run_wire.CallOut(
+        step=effect.step,
+        item=effect.item,
+        tool=effect.tool,
+        effects=_effects_of(effect.tool, tools),
+        shown=_exact_texts({**effect.args, **defaults}),
+        origins={name: _origin(each) for name, each in origins.items()},
+        choices={place: _origin(each) for place, each in effect.choices.items()},
+        digest=effect.digest,
+        warnings=_lookalikes((*effect.args.values(), *effect.args)),
+    )
+
+
+def _origin(origin: Origin) -> run_wire.OriginOut:
+    sources = [
+        wire.FlowSource(step=each.step, tool=each.tool, path=print_path(each.path))
+        for each in origin.sources
+    ]
+    return run_wire.OriginOut.model_validate(
+        {**asdict(origin), "label": origin.label.word, "sources": sources}
+    )
+
+
+def chosen_effects(
+    waiting: Sequence[Effect], given: run_wire.Allow
+) -> tuple[list[Effect], list[Effect]]:
+    """Return the calls of `waiting` that a person allows, and those that are refused.
+
+    Raises:
+        Refused: one does not wait as it was shown, or calls of its step are missing.
+    """
+    known = {(each.step, each.item, each.digest): each for each in waiting}
+    keys = [(each.step, each.item, each.digest) for each in (*given.calls, *given.refused)]
+    steps = {step for step, _, _ in keys}
+    if not keys:
+        raise Refused("bad-request", "No call is named.", "Name the calls that were shown.")
+    needed = {key for key in known if key[0] in steps}
+    if len(keys) != len(needed) or needed != {*keys}:
+        raise Refused(
+            "digest-changed",
+            "The calls that wait are not those that were shown.",
+            "Look at them again, and decide anew. Nothing was run.",
+        )
+    decided = [known[key] for key in keys]
+    allowed, denied = decided[: len(given.calls)], decided[len(given.calls) :]
+    if {each.step for each in allowed} & {each.step for each in denied}:
+        raise Refused("bad-request", "A step has two decisions.", "Decide about it once.")
+    return allowed, denied
