@@ -44,6 +44,7 @@ from toolplan_studio._errors import Refused
 from toolplan_studio._run_wire import (
     Allow,
     Approve,
+    CallDecision,
     Cancel,
     Decide,
     Decided,
@@ -279,15 +280,10 @@ class Studio:
                 _check_digest(given.digest, kept.digest)
                 await self._end(run, given.reason or "no reason was given", user)
             case Decide():
-                places: dict[str, list[str]] = {"again": [], "failed": []}
-                done: dict[str, Json] = {}
-                for call in given.calls:
-                    place = call.step if call.item is None else f"{call.step}:{call.item}"
-                    if call.decision == "done":
-                        done[place] = call.output
-                    else:
-                        places[call.decision].append(place)
-                retry, abort = places["again"], places["failed"]
+                calls = [(_place(call), call) for call in given.calls]
+                retry = [place for place, call in calls if call.decision == "again"]
+                abort = [place for place, call in calls if call.decision == "failed"]
+                done = {place: call.output for place, call in calls if call.decision == "done"}
                 await self._resume(run, user, retry=retry, abort=abort, resolve=done)
             case Resume():
                 await self._resume(run, user)
@@ -407,6 +403,10 @@ def _check_digest(shown: str, found: str) -> None:
             f"The plan is not the one that was shown: {found[:12]} instead of {shown[:12]}.",
             "Look at the plan again, and decide anew. Nothing was run.",
         )
+
+
+def _place(call: CallDecision) -> str:
+    return call.step if call.item is None else f"{call.step}:{call.item}"
 
 
 def _difference(before: Plan, after: Plan) -> Difference:
