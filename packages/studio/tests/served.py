@@ -64,6 +64,19 @@ class Browser:
         assert "Traceback" not in response.text
         return response.status_code, problem
 
+    async def decide(self, run: str, **given: Any) -> Any:
+        """Decide about a run, and return what that did."""
+        return await self.post(f"runs/{run}/decisions", given)
+
+    async def refusal(self, path: str, body: Any = None) -> tuple[int, str]:
+        """Return the status and the code of a request that is refused."""
+        status, problem = await self.refused(path, body)
+        return status, problem["code"]
+
+    async def undecided(self, run: str, **given: Any) -> tuple[int, str]:
+        """Return the status and the code of a decision that is refused."""
+        return await self.refusal(f"runs/{run}/decisions", given)
+
     async def checked(self, plan: Any) -> Any:
         """Return a plan as the page shows it."""
         return await self.post("plans/check", {"text": json.dumps(plan)})

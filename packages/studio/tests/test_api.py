@@ -171,8 +171,7 @@ async def test_runs_are_found_by_state_tool_day_and_text(tmp_path: Path) -> None
         page = await browser.get("runs", limit=1, after=page["next"])
         assert [each["run"] for each in page["runs"]] == [first["run"]]
         assert page["next"] is None
-        status, problem = await browser.refused("runs?state=odd")
-        assert (status, problem["code"]) == (422, "bad-request")
+        assert await browser.refusal("runs?state=odd") == (422, "bad-request")
         diff = await browser.get(f"runs/{first['run']}/diff/{second['run']}")
         assert diff["difference"]["same"]
 
@@ -187,12 +186,11 @@ async def test_a_tool_that_reads_can_be_tried_and_no_other(tmp_path: Path) -> No
         tried = await browser.post("tools/people/try", {"args": {"team": "${x}"}})
         assert tried["output"] == {"data": ["ann", "bob"]}
         assert browser.tools.args_of("people") == [{"team": "${x}"}]
-        status, problem = await browser.refused("tools/send/try", {"args": {"to": "ann"}})
-        assert (status, problem["code"]) == (403, "has-effects")
-        status, problem = await browser.refused("tools/none/try", {"args": {}})
-        assert (status, problem["code"]) == (404, "unknown-tool")
-        status, problem = await browser.refused("tools/people/try", {"args": {"team": {}}})
-        assert (status, problem["code"]) == (422, "bad-plan")
+        refusal = await browser.refusal("tools/send/try", {"args": {"to": "ann"}})
+        assert refusal == (403, "has-effects")
+        assert await browser.refusal("tools/none/try", {"args": {}}) == (404, "unknown-tool")
+        refusal = await browser.refusal("tools/people/try", {"args": {"team": {}}})
+        assert refusal == (422, "bad-plan")
         assert browser.tools.args_of("send") == []
 
 
@@ -207,8 +205,7 @@ async def test_what_is_large_is_left_out_of_a_run_and_has_an_address_of_its_own(
         assert ended["steps"]["people"]["output_left_out"]
         detail = await browser.get(f"runs/{line['run']}/steps/people")
         assert detail["output"] == {"data": people}
-        status, problem = await browser.refused(f"runs/{line['run']}/steps/none")
-        assert (status, problem["code"]) == (404, "unknown-step")
+        assert await browser.refusal(f"runs/{line['run']}/steps/none") == (404, "unknown-step")
 
 
 @pytest.mark.parametrize(

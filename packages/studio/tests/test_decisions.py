@@ -22,9 +22,7 @@ async def test_a_plan_with_effects_waits_until_it_is_approved(tmp_path: Path) ->
         assert waiting["allowed"] == ["approve", "refuse", "cancel"]
         assert [each["step"] for each in waiting["effects"]] == ["mail"]
         assert browser.tools.calls == []
-        await browser.post(
-            f"runs/{line['run']}/decisions", {"kind": "approve", "digest": line["digest"]}
-        )
+        await browser.decide(line["run"], kind="approve", digest=line["digest"])
         ended = await browser.until(line["run"], "succeeded")
         assert [each["kind"] for each in ended["decisions"]] == ["approve"]
         assert browser.tools.args_of("send") == [{"to": "ann"}]
@@ -60,8 +58,8 @@ async def test_calls_are_shown_with_their_values_and_allowed(tmp_path: Path) -> 
         address = f"runs/{run}/decisions"
         digest = {"digest": waiting["line"]["digest"]}
         # the plan's approval says nothing about values
-        status, problem = await browser.refused(address, {"kind": "approve", **digest})
-        assert (status, problem["code"]) == (409, "not-allowed-now")
+        refusal = await browser.undecided(run, kind="approve", **digest)
+        assert refusal == (409, "not-allowed-now")
         await browser.post(address, {"kind": "allow", "calls": _given(calls)})
         ended = await browser.until(run, "succeeded")
         assert [each["kind"] for each in ended["decisions"]] == ["allow"]
@@ -81,13 +79,11 @@ async def test_calls_that_are_not_those_that_were_shown_are_not_made(tmp_path: P
             [{**calls[0], "step": "people"}, calls[1]],
         ]
         for each in others:
-            status, problem = await browser.refused(address, {"kind": "allow", "calls": each})
-            assert (status, problem["code"]) == (409, "digest-changed")
-        status, problem = await browser.refused(address, {"kind": "allow"})
-        assert (status, problem["code"]) == (422, "bad-request")
+            refusal = await browser.refusal(address, {"kind": "allow", "calls": each})
+            assert refusal == (409, "digest-changed")
+        assert await browser.refusal(address, {"kind": "allow"}) == (422, "bad-request")
         both = {"kind": "allow", "calls": calls[:1], "refused": calls[1:]}
-        status, problem = await browser.refused(address, both)
-        assert (status, problem["code"]) == (422, "bad-request")
+        assert await browser.refusal(address, both) == (422, "bad-request")
         assert browser.tools.args_of("send") == []
         assert (await browser.get(address[: -len("/decisions")]))["calls"] == waiting["calls"]
 
@@ -98,13 +94,13 @@ async def test_calls_are_refused_with_a_reason_that_is_kept(tmp_path: Path) -> N
         waiting = await _waits_with_values(browser)
         run = waiting["line"]["run"]
         given = {"kind": "allow", "refused": _given(waiting["calls"]), "reason": "Not to bob."}
-        await browser.post(f"runs/{run}/decisions", given)
+        await browser.decide(run, **given)
         failed = await browser.until(run, "failed")
         assert failed["decisions"][0]["kind"] == "deny"
         assert failed["decisions"][0]["reason"] == "Not to bob."
         assert "Not to bob." in failed["steps"]["mail"]["error"]["message"]
         assert browser.tools.args_of("send") == []
-        await browser.post(f"runs/{run}/decisions", {"kind": "replan"})
+        await browser.decide(run, kind="replan")
         (attempt,) = planner.asked[0].attempts
         assert any("Not to bob." in str(each) for each in attempt.events)
 
@@ -117,10 +113,10 @@ async def test_a_run_whose_calls_wait_is_refused_or_goes_on_after_a_restart(tmp_
         first, second = (each["line"]["run"] for each in runs)
         digest = runs[0]["line"]["digest"]
         refusal = {"kind": "refuse", "digest": digest, "reason": ""}
-        await browser.post(f"runs/{first}/decisions", refusal)
+        await browser.decide(first, **refusal)
         await browser.until(first, "cancelled")
         calls = _given((await browser.get(f"runs/{second}"))["calls"])
-        await browser.post(f"runs/{second}/decisions", {"kind": "allow", "calls": calls})
+        await browser.decide(second, kind="allow", calls=calls)
         await browser.until(second, "succeeded")
         assert browser.tools.args_of("people") == []
         assert len(browser.tools.args_of("send")) == 2
@@ -134,7 +130,7 @@ async def test_who_decided_is_kept_in_the_journal(tmp_path: Path) -> None:
 
         async def decide(run: str, by: str, **given: Any) -> None:
             browser.client.headers["x-user"] = by
-            await browser.post(f"runs/{run}/decisions", given)
+            await browser.decide(run, **given)
 
         async def names(run: str, status: str) -> list[tuple[str, str]]:
             decisions = (await browser.until(run, status))["decisions"]
@@ -161,16 +157,13 @@ async def test_another_digest_than_the_one_that_was_shown_is_refused(tmp_path: P
     async with browsing(tmp_path) as browser:
         other = (await browser.checked(READS))["digest"]
         body: Any = {"text": json.dumps(WRITES), "digest": other, "approve": True}
-        status, problem = await browser.refused("runs", body)
-        assert (status, problem["code"]) == (409, "digest-changed")
+        assert await browser.refusal("runs", body) == (409, "digest-changed")
         assert (await browser.get("runs"))["runs"] == []
         line = await browser.start(WRITES)
         await browser.until(line["run"], "waiting")
         for kind in ("approve", "refuse"):
-            status, problem = await browser.refused(
-                f"runs/{line['run']}/decisions", {"kind": kind, "digest": other}
-            )
-            assert (status, problem["code"]) == (409, "digest-changed")
+            refusal = await browser.undecided(line["run"], kind=kind, digest=other)
+            assert refusal == (409, "digest-changed")
         assert browser.tools.calls == []
 
 
@@ -181,11 +174,8 @@ async def test_a_plan_whose_tool_changed_meanwhile_is_not_approved(tmp_path: Pat
     changed = scripted()
     changed.add("send", effects=Effects.DESTRUCTIVE)
     async with browsing(tmp_path, tools=changed) as browser:
-        status, problem = await browser.refused(
-            f"runs/{line['run']}/decisions", {"kind": "approve", "digest": line["digest"]}
-        )
-        assert status == 409
-        assert problem["code"] in ("digest-changed", "cannot-run")
+        refusal = await browser.undecided(line["run"], kind="approve", digest=line["digest"])
+        assert refusal in [(409, "digest-changed"), (409, "cannot-run")]
         assert changed.calls == []
 
 
@@ -207,9 +197,8 @@ async def test_a_reason_for_a_refusal_goes_back_to_the_planner(tmp_path: Path) -
         browser.client.headers["x-user"] = "ann"
         line = await browser.start(ASKED)
         await browser.until(line["run"], "waiting")
-        decided = await browser.post(
-            f"runs/{line['run']}/decisions",
-            {"kind": "refuse", "digest": line["digest"], "reason": "Not to bob."},
+        decided = await browser.decide(
+            line["run"], kind="refuse", digest=line["digest"], reason="Not to bob."
         )
         assert decided["run"]["status"] == "cancelled"
         assert decided["replanned"]["checked"]["plan"]["steps"][0]["id"] == "people"
@@ -220,10 +209,8 @@ async def test_a_reason_for_a_refusal_goes_back_to_the_planner(tmp_path: Path) -
         assert refused["decisions"][0]["kind"] == "refuse"
         assert refused["decisions"][0]["reason"] == "Refused by ann: Not to bob."
         assert browser.tools.calls == []
-        status, problem = await browser.refused(
-            f"runs/{line['run']}/decisions", {"kind": "approve", "digest": line["digest"]}
-        )
-        assert (status, problem["code"]) == (409, "not-allowed-now")
+        again = await browser.undecided(line["run"], kind="approve", digest=line["digest"])
+        assert again == (409, "not-allowed-now")
 
 
 async def test_a_call_in_doubt_is_decided(tmp_path: Path) -> None:
@@ -242,8 +229,8 @@ async def test_a_call_in_doubt_is_decided(tmp_path: Path) -> None:
             await browser.post(address, {"kind": "decide", "calls": [call]})
             ended = await browser.until(line["run"], status)
             assert ended["decisions"][-1]["step"] == "mail"
-            code, problem = await browser.refused(address, {"kind": "decide", "calls": [call]})
-            assert (code, problem["code"]) == (409, "not-allowed-now")
+            refusal = await browser.refusal(address, {"kind": "decide", "calls": [call]})
+            assert refusal == (409, "not-allowed-now")
 
 
 async def test_an_active_run_is_cancelled_and_resumed(tmp_path: Path) -> None:
@@ -253,12 +240,11 @@ async def test_an_active_run_is_cancelled_and_resumed(tmp_path: Path) -> None:
         await tools.started("people")
         running = await browser.get(f"runs/{line['run']}")
         assert running["allowed"] == ["cancel"]
-        status, _ = await browser.refused(f"runs/{line['run']}/decisions", {"kind": "resume"})
-        assert status == 409
-        await browser.post(f"runs/{line['run']}/decisions", {"kind": "cancel"})
+        assert (await browser.undecided(line["run"], kind="resume"))[0] == 409
+        await browser.decide(line["run"], kind="cancel")
         cancelled = await browser.until(line["run"], "cancelled")
         assert cancelled["allowed"] == ["resume", "replan"]
-        await browser.post(f"runs/{line['run']}/decisions", {"kind": "resume"})
+        await browser.decide(line["run"], kind="resume")
         ended = await browser.until(line["run"], "succeeded")
         assert ended["output"] is not None
 
@@ -267,10 +253,9 @@ async def test_a_waiting_run_is_cancelled(tmp_path: Path) -> None:
     async with browsing(tmp_path) as browser:
         line = await browser.start(WRITES)
         await browser.until(line["run"], "waiting")
-        decided = await browser.post(f"runs/{line['run']}/decisions", {"kind": "cancel"})
+        decided = await browser.decide(line["run"], kind="cancel")
         assert decided["run"]["status"] == "cancelled"
-        status, problem = await browser.refused(f"runs/{line['run']}/decisions", {"kind": "cancel"})
-        assert (status, problem["code"]) == (409, "run-over")
+        assert await browser.undecided(line["run"], kind="cancel") == (409, "run-over")
 
 
 async def test_a_resume_that_would_do_nothing_is_refused(tmp_path: Path) -> None:
@@ -278,8 +263,7 @@ async def test_a_resume_that_would_do_nothing_is_refused(tmp_path: Path) -> None
         line = await browser.start(READS)
         found = await browser.until(line["run"], "succeeded", "failed")
         assert "resume" not in found["allowed"]
-        status, problem = await browser.refused(f"runs/{line['run']}/decisions", {"kind": "resume"})
-        assert (status, problem["code"]) == (409, "not-allowed-now")
+        assert await browser.undecided(line["run"], kind="resume") == (409, "not-allowed-now")
 
 
 async def test_a_run_that_is_started_again_with_its_name_runs_once(tmp_path: Path) -> None:
@@ -291,10 +275,8 @@ async def test_a_run_that_is_started_again_with_its_name_runs_once(tmp_path: Pat
         assert len((await browser.get("runs"))["runs"]) == 1
         await browser.until(name, "succeeded", "failed")
         other = await browser.checked(WRITES)
-        status, problem = await browser.refused(
-            "runs", {"text": other["text"], "digest": other["digest"], "run": name}
-        )
-        assert (status, problem["code"]) == (409, "digest-changed")
+        body = {"text": other["text"], "digest": other["digest"], "run": name}
+        assert await browser.refusal("runs", body) == (409, "digest-changed")
 
 
 async def test_another_plan_is_asked_for_after_a_failure(tmp_path: Path) -> None:
@@ -304,7 +286,7 @@ async def test_another_plan_is_asked_for_after_a_failure(tmp_path: Path) -> None
         line = await browser.start({**cast("dict[str, Any]", READS), "metadata": {"query": "q"}})
         failed = await browser.until(line["run"], "failed")
         assert failed["allowed"] == ["replan"]
-        decided = await browser.post(f"runs/{line['run']}/decisions", {"kind": "replan"})
+        decided = await browser.decide(line["run"], kind="replan")
         assert decided["difference"]["same"]
         (attempt,) = planner.asked[0].attempts
         assert attempt.events
@@ -312,9 +294,7 @@ async def test_another_plan_is_asked_for_after_a_failure(tmp_path: Path) -> None
 
 async def test_a_request_without_the_header_of_the_user_is_refused(tmp_path: Path) -> None:
     async with browsing(tmp_path, user_header="X-User") as browser:
-        status, problem = await browser.refused(
-            "runs", {"text": json.dumps(READS), "digest": "0" * 64}
-        )
-        assert (status, problem["code"]) == (401, "no-user")
+        body = {"text": json.dumps(READS), "digest": "0" * 64}
+        assert await browser.refusal("runs", body) == (401, "no-user")
         browser.client.headers["x-user"] = "ann"
         assert (await browser.get("about"))["user"] == "ann"

@@ -119,7 +119,7 @@ async def test_a_page_catches_up_after_restarts_in_the_middle_of_a_run(tmp_path:
         tools = scripted(Gives({"data": []}), Hangs())
         async with browsing(tmp_path, tools=tools) as browser:
             if run:
-                await browser.post(f"runs/{run}/decisions", {"kind": "resume"})
+                await browser.decide(run, kind="resume")
             else:
                 run = (await browser.start(plan))["run"]
             if restart < 4:
@@ -187,7 +187,7 @@ async def test_a_run_that_waits_can_be_decided_while_its_task_ends(tmp_path: Pat
         assert shown["allowed"] == ["approve", "refuse", "cancel"]
         assert not shown["line"]["active"]
         given = {"kind": "approve", "digest": line["digest"]}
-        deciding = asyncio.ensure_future(browser.post(f"runs/{run}/decisions", given))
+        deciding = asyncio.ensure_future(browser.decide(run, **given))
         await asyncio.sleep(0.05)
         assert not deciding.done()
         del browser.active._active[run]  # pyright: ignore[reportPrivateUsage]
