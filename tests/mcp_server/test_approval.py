@@ -18,7 +18,6 @@ from tests.mcp_server.served import (
     Person,
     content,
     error,
-    in_loop,
     scripted,
     serving,
 )
@@ -244,7 +243,7 @@ async def test_a_run_of_other_tools_is_not_gone_on_with(tmp_path: Path) -> None:
     assert others.calls == []
 
 
-def through_a_client(
+async def through_a_client(
     folder: Path,
     person: Person,
     era: Literal["auto", "legacy"],
@@ -254,23 +253,20 @@ def through_a_client(
 ) -> tuple[Any, list[str], bool]:
     tools = scripted()
 
-    async def work() -> tuple[Any, bool]:
-        async with serving(folder, tools.toolbox, elicit=elicit) as served:
-            client = Client(served.server, mode=era, elicitation_callback=person)
-            async with client:
-                result = await client.call_tool("run", {"plan": plan, "detail": True})
-                return result.structured_content, result.is_error
-
-    result, is_error = in_loop(work)
-    return result, [call.tool for call in tools.calls], is_error
+    async with (
+        serving(folder, tools.toolbox, elicit=elicit) as served,
+        Client(served.server, mode=era, elicitation_callback=person) as client,
+    ):
+        result = await client.call_tool("run", {"plan": plan, "detail": True})
+    return result.structured_content, [call.tool for call in tools.calls], result.is_error
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_a_client_may_ask_its_user_where_the_server_lets_it(
+async def test_a_client_may_ask_its_user_where_the_server_lets_it(
     tmp_path: Path, era: Literal["auto", "legacy"]
 ) -> None:
     person = Person(("accept", {"run_it": True}))
-    result, calls, is_error = through_a_client(tmp_path, person, era)
+    result, calls, is_error = await through_a_client(tmp_path, person, era)
     assert not is_error
     assert result["status"] == "succeeded"
     assert calls == ["send"]
@@ -281,11 +277,11 @@ def test_a_client_may_ask_its_user_where_the_server_lets_it(
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_a_user_sees_the_values_of_tools_before_they_are_sent(
+async def test_a_user_sees_the_values_of_tools_before_they_are_sent(
     tmp_path: Path, era: Literal["auto", "legacy"]
 ) -> None:
     person = Person(("accept", {"make_calls": True}))
-    result, calls, is_error = through_a_client(tmp_path, person, era, plan=WRITES)
+    result, calls, is_error = await through_a_client(tmp_path, person, era, plan=WRITES)
     assert not is_error
     assert result["status"] == "succeeded"
     assert calls == ["people", "send", "send"]
@@ -294,7 +290,7 @@ def test_a_user_sees_the_values_of_tools_before_they_are_sent(
     assert 'to = "bob"' in shown
     (tmp_path / "other").mkdir()
     refuses = Person(("accept", {"run_it": True}))  # the answer to another question
-    result, calls, _ = through_a_client(tmp_path / "other", refuses, era, plan=WRITES)
+    result, calls, _ = await through_a_client(tmp_path / "other", refuses, era, plan=WRITES)
     assert calls == ["people"]
     assert result["status"] == "waiting"
 
@@ -304,21 +300,21 @@ def test_a_user_sees_the_values_of_tools_before_they_are_sent(
     "person",
     [Person(("decline", None)), Person(("cancel", None)), Person(("accept", {"run_it": False}))],
 )
-def test_a_user_who_does_not_say_yes_has_said_no(
+async def test_a_user_who_does_not_say_yes_has_said_no(
     tmp_path: Path, era: Literal["auto", "legacy"], person: Person
 ) -> None:
-    result, calls, is_error = through_a_client(tmp_path, person, era)
+    result, calls, is_error = await through_a_client(tmp_path, person, era)
     assert is_error
     assert result["error"]["code"] == "approval-required"
     assert calls == []
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_clients_ask_nobody_unless_the_server_is_set_to(
+async def test_clients_ask_nobody_unless_the_server_is_set_to(
     tmp_path: Path, era: Literal["auto", "legacy"]
 ) -> None:
     person = Person(("accept", {"run_it": True}))
-    result, calls, is_error = through_a_client(tmp_path, person, era, elicit=False)
+    result, calls, is_error = await through_a_client(tmp_path, person, era, elicit=False)
     assert is_error
     assert result["error"]["code"] == "approval-required"
     assert (calls, person.shown) == ([], [])

@@ -43,7 +43,7 @@ NAMES = ["search", "run", "runs"]
 BROKEN: Json = {"toolplan": 1, "steps": [{"id": "a", "tool": "weather", "args": {"team": "red"}}]}
 
 
-def call(
+async def call(
     folder: Path,
     tool: str,
     arguments: dict[str, Any],
@@ -53,13 +53,10 @@ def call(
     toolbox: Toolbox | None = None,
     refused: bool = False,
 ) -> Any:
-    async def work() -> Any:
-        box = scripted().toolbox if toolbox is None else toolbox
-        async with serving(folder, box, planner, **options) as served:
-            ask = served.refused if refused else served.call
-            return await ask(tool, **arguments)
-
-    return in_loop(work)
+    box = scripted().toolbox if toolbox is None else toolbox
+    async with serving(folder, box, planner, **options) as served:
+        ask = served.refused if refused else served.call
+        return await ask(tool, **arguments)
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -106,25 +103,25 @@ async def test_without_a_planner_there_is_no_question_to_ask(tmp_path: Path) -> 
         assert refused["error"]["code"] == "bad-arguments"
 
 
-def test_a_clarification_and_a_refusal_are_results_and_no_errors(tmp_path: Path) -> None:
+async def test_a_clarification_and_a_refusal_are_results_and_no_errors(tmp_path: Path) -> None:
     which = Clarification("Which team?", ("red", "blue"), examples=("List people",))
     unknown = Clarification('I did not understand: "Tokyo".', unexplained=("Tokyo",))
     planner = ScriptedPlanner(which, Refusal("Never."), unknown)
-    asked = call(tmp_path, "run", {"question": "people"}, planner=planner)
+    asked = await call(tmp_path, "run", {"question": "people"}, planner=planner)
     assert asked["clarification"]["options"] == ["red", "blue"]
     assert asked["clarification"]["examples"] == ["List people"]
     assert "help" not in asked
-    refused = call(tmp_path, "run", {"question": "people"}, planner=planner)
+    refused = await call(tmp_path, "run", {"question": "people"}, planner=planner)
     assert refused == {"refusal": {"reason": "Never."}}
-    asked = call(tmp_path, "run", {"question": "people in Tokyo"}, planner=planner)
+    asked = await call(tmp_path, "run", {"question": "people in Tokyo"}, planner=planner)
     assert "Write the plan yourself" in asked["help"]
 
 
-def test_a_draft_that_does_not_pass_the_check_is_an_error_with_its_problems(
+async def test_a_draft_that_does_not_pass_the_check_is_an_error_with_its_problems(
     tmp_path: Path,
 ) -> None:
     planner = ScriptedPlanner(json.dumps(BROKEN))
-    result = call(tmp_path, "run", {"question": "people"}, planner=planner, refused=True)
+    result = await call(tmp_path, "run", {"question": "people"}, planner=planner, refused=True)
     assert result["error"]["code"] == "bad-draft"
     assert result["problems"][0].startswith("unknown-tool at /steps/0/tool: ")
 
@@ -138,11 +135,11 @@ AS_TEXT = [
 
 
 @pytest.mark.parametrize("text", AS_TEXT)
-def test_a_plan_comes_as_text_in_any_dialect_in_a_fence_and_with_prose(
+async def test_a_plan_comes_as_text_in_any_dialect_in_a_fence_and_with_prose(
     tmp_path: Path, text: str
 ) -> None:
     tools = scripted()
-    result = call(tmp_path, "run", {"plan": text}, toolbox=tools.toolbox)
+    result = await call(tmp_path, "run", {"plan": text}, toolbox=tools.toolbox)
     assert result["status"] == "succeeded"
     assert tools.args_of("people") == [{"team": "red"}]
 
@@ -161,24 +158,26 @@ async def test_a_bad_plan_runs_nothing_and_is_explained_once(tmp_path: Path) -> 
     assert tools.calls == []
 
 
-def test_very_many_problems_are_cut_off_and_counted(tmp_path: Path) -> None:
+async def test_very_many_problems_are_cut_off_and_counted(tmp_path: Path) -> None:
     steps: list[Json] = [{"id": f"s{n}", "tool": "weather"} for n in range(300)]
     plan = {"plan": {"toolplan": 1, "steps": steps}}
-    *shown, more = call(tmp_path, "run", plan, refused=True)["problems"]
+    *shown, more = (await call(tmp_path, "run", plan, refused=True))["problems"]
     assert more.startswith("and ")
     assert all(each.startswith("unknown-tool at ") for each in shown)
     assert len("".join(shown)) <= 2_400
 
 
 @pytest.mark.parametrize("most", [1, 3])
-def test_no_run_makes_more_calls_at_once_than_the_server_lets_it(tmp_path: Path, most: int) -> None:
+async def test_no_run_makes_more_calls_at_once_than_the_server_lets_it(
+    tmp_path: Path, most: int
+) -> None:
     tools = scripted(Gives({"data": []}, delay_s=0.002))
     steps: list[Json] = [
         {"id": f"s{at}", "tool": "people", "args": {"team": "red"}} for at in range(6)
     ]
     options = {"options": RunOptions(tool_concurrency={"people": most})}
     plan: Json = {"toolplan": 1, "steps": steps}
-    call(tmp_path, "run", {"plan": plan}, options=options, toolbox=tools.toolbox)
+    await call(tmp_path, "run", {"plan": plan}, options=options, toolbox=tools.toolbox)
     assert tools.most_running == most
 
 
@@ -186,7 +185,7 @@ def test_no_run_makes_more_calls_at_once_than_the_server_lets_it(tmp_path: Path,
     ("failure", "code"),
     [(ModelError("llm-auth", "No key.", "Set it."), "llm-auth"), (OSError("x"), "planner-failed")],
 )
-def test_a_planner_that_fails_is_a_clean_error(
+async def test_a_planner_that_fails_is_a_clean_error(
     tmp_path: Path, failure: Exception, code: str
 ) -> None:
     class Failing:
@@ -200,7 +199,7 @@ def test_a_planner_that_fails_is_a_clean_error(
         ) -> Proposal:
             raise failure
 
-    result = call(tmp_path, "run", {"question": "people"}, planner=Failing(), refused=True)
+    result = await call(tmp_path, "run", {"question": "people"}, planner=Failing(), refused=True)
     assert result["error"]["code"] == code
     assert result["error"]["help"]
     assert "Traceback" not in json.dumps(result)
@@ -224,10 +223,10 @@ def test_a_planner_that_fails_is_a_clean_error(
         ("runs", {"action": "resume"}),
     ],
 )
-def test_arguments_that_do_not_fit_are_reported_by_their_place(
+async def test_arguments_that_do_not_fit_are_reported_by_their_place(
     tmp_path: Path, tool: str, arguments: dict[str, Any]
 ) -> None:
-    result = call(tmp_path, tool, arguments, refused=True)
+    result = await call(tmp_path, tool, arguments, refused=True)
     assert result["error"]["code"] == "bad-arguments"
     assert result["error"]["message"]
 
@@ -238,30 +237,30 @@ async def test_a_tool_that_is_not_there_is_an_error_of_the_protocol(tmp_path: Pa
             await client.call_tool("search_", {})
 
 
-def test_a_plan_that_is_too_long_is_refused_before_it_is_read(tmp_path: Path) -> None:
+async def test_a_plan_that_is_too_long_is_refused_before_it_is_read(tmp_path: Path) -> None:
     options = {"limits": Limits(text_bytes=200)}
     arguments: dict[str, Any] = {"plan": json.dumps(READS) + " " * 300}
-    result = call(tmp_path, "run", arguments, options=options, refused=True)
+    result = await call(tmp_path, "run", arguments, options=options, refused=True)
     assert result["problems"][0].startswith("too-large at /: ")
 
 
-def test_a_plan_that_is_nested_too_deep_is_reported(tmp_path: Path) -> None:
+async def test_a_plan_that_is_nested_too_deep_is_reported(tmp_path: Path) -> None:
     deep: Json = "x"
     for _ in range(90):
         deep = [deep]
     plan: Json = {"toolplan": 1, "steps": [{"id": "a", "tool": "people", "args": {"team": deep}}]}
-    result = call(tmp_path, "run", {"plan": plan}, refused=True)
+    result = await call(tmp_path, "run", {"plan": plan}, refused=True)
     assert "too-deep at " in " ".join(result["problems"])
 
 
-def test_a_tool_that_is_not_allowed_is_refused(tmp_path: Path) -> None:
+async def test_a_tool_that_is_not_allowed_is_refused(tmp_path: Path) -> None:
     options = {"policy": Policy(("send",))}
     for asked in ({"plan": READS}, {"tool": "people", "args": {"team": "red"}}):
-        result = call(tmp_path, "run", asked, options=options, refused=True)
+        result = await call(tmp_path, "run", asked, options=options, refused=True)
         assert result["problems"][0].startswith("tool-not-allowed at /steps/0/tool: ")
 
 
-def test_a_failed_run_is_an_error_that_says_which_step_failed_and_what_is_done(
+async def test_a_failed_run_is_an_error_that_says_which_step_failed_and_what_is_done(
     tmp_path: Path,
 ) -> None:
     toolbox = scripted(Gives({"data": []}), Raises(ToolError("no luck"))).toolbox
@@ -271,19 +270,15 @@ def test_a_failed_run_is_an_error_that_says_which_step_failed_and_what_is_done(
     ]
     plan: Json = {"toolplan": 1, "steps": steps}
 
-    async def work() -> Any:
-        async with serving(tmp_path, toolbox) as served:
-            return await served.refused("run", plan=plan)
-
-    result = in_loop(work)
+    result = await call(tmp_path, "run", {"plan": plan}, toolbox=toolbox, refused=True)
     assert result["status"] == "failed"
     assert result["steps"]["two"]["error"]["message"].endswith("no luck")
     assert result["help"].startswith("Failed: two. Done: one (")
 
 
-def test_outputs_of_steps_are_returned_only_where_they_are_wanted(tmp_path: Path) -> None:
-    assert set(call(tmp_path, "run", {"plan": READS})) == {"run", "status", "output"}
-    result = call(tmp_path, "run", {"plan": READS, "detail": True})
+async def test_outputs_of_steps_are_returned_only_where_they_are_wanted(tmp_path: Path) -> None:
+    assert set(await call(tmp_path, "run", {"plan": READS})) == {"run", "status", "output"}
+    result = await call(tmp_path, "run", {"plan": READS, "detail": True})
     assert result["answer"]["text"]
     assert result["steps"]["people"]["output"] == {"data": ["ann", "bob"]}
 
@@ -316,28 +311,25 @@ async def test_what_is_too_large_is_described_and_comes_in_pages(tmp_path: Path)
         assert past["error"]["code"] == "bad-offset"
 
 
-def test_output_schemas_are_learned_from_runs_as_on_the_command_line(tmp_path: Path) -> None:
+async def test_output_schemas_are_learned_from_runs_as_on_the_command_line(tmp_path: Path) -> None:
     tools = ScriptedTools()
     tools.add("people", Gives({"data": ["ann"]}))
     user = {"user": User(data=tmp_path)}
-    ran = call(tmp_path, "run", {"plan": READS}, options=user, toolbox=tools.toolbox)
+    ran = await call(tmp_path, "run", {"plan": READS}, options=user, toolbox=tools.toolbox)
     assert ran["status"] == "succeeded"
     with LearnedSchemas(tmp_path / "learned.sqlite") as learned:
         assert learned.schema(tool_digest(tools.toolbox["people"])) is not None
 
 
-def test_of_a_clients_metadata_only_the_question_is_kept(tmp_path: Path) -> None:
+async def test_of_a_clients_metadata_only_the_question_is_kept(tmp_path: Path) -> None:
     """A run that says where its tools come from would make `toolplan resume` open them."""
 
-    async def work() -> Json:
-        metadata: Json = {"run_with": {"tools": "mine:TOOLS"}}
-        evil = {"query": "who?", "run_with": {"tools": "evil:TOOLS"}, "notes": "hm"}
-        async with serving(tmp_path, scripted().toolbox, metadata=metadata) as served:
-            assert isinstance(READS, dict)
-            ran = await served.call("run", plan={**READS, "metadata": evil})
-            return served.journal.record(ran["run"]).plan
-
-    kept = in_loop(work)
+    metadata: Json = {"run_with": {"tools": "mine:TOOLS"}}
+    evil = {"query": "who?", "run_with": {"tools": "evil:TOOLS"}, "notes": "hm"}
+    async with serving(tmp_path, scripted().toolbox, metadata=metadata) as served:
+        assert isinstance(READS, dict)
+        ran = await served.call("run", plan={**READS, "metadata": evil})
+        kept = served.journal.record(ran["run"]).plan
     assert isinstance(kept, dict)
     run_with: Json = {"tools": "mine:TOOLS", "made_by": "mcp"}
     assert kept["metadata"] == {"query": "who?", "run_with": run_with}

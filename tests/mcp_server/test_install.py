@@ -169,22 +169,6 @@ def test_what_a_person_added_to_the_servers_stays_there() -> None:
     assert "own" in done.servers.read_text()
 
 
-def broken(file: Path) -> None:
-    file.write_text('{"mcpServers": {"a": }')
-
-
-def twice(file: Path) -> None:
-    file.write_text('{"mcpServers": {}, "mcpServers": {"a": {"command": "a"}}}')
-
-
-def no_table(file: Path) -> None:
-    file.write_text('{"mcpServers": ["a"]}')
-
-
-def latin(file: Path) -> None:
-    file.write_bytes(b'{"mcpServers": {"caf\xe9": {"command": "a"}}}')
-
-
 def read_only(file: Path) -> None:
     file.chmod(0o444)
 
@@ -203,29 +187,29 @@ def folder(file: Path) -> None:
     file.mkdir()
 
 
-def deep(file: Path) -> None:
-    file.write_text('{"a":' * 100_000)
-
-
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (broken, "it is not JSON: Expecting value at line 1, column 22"),
-        (twice, "it has the name 'mcpServers' twice in one object"),
-        (no_table, "'mcpServers' is not an object"),
-        (latin, "it is not UTF-8"),
+        (b'{"mcpServers": {"a": }', "it is not JSON: Expecting value at line 1, column 22"),
+        (
+            b'{"mcpServers": {}, "mcpServers": {"a": {"command": "a"}}}',
+            "it has the name 'mcpServers' twice in one object",
+        ),
+        (b'{"mcpServers": ["a"]}', "'mcpServers' is not an object"),
+        (b'{"mcpServers": {"caf\xe9": {"command": "a"}}}', "it is not UTF-8"),
+        pytest.param(b'{"a":' * 100_000, "it is nested too deep", id="deep"),
         (read_only, "it is read-only"),
         (link, "it is a link to"),
         (client_lock, "it is in use: the client has locked it"),
         (folder, "it is no file"),
-        (deep, "it is nested too deep"),
     ],
 )
 def test_a_file_that_cannot_be_changed_is_refused(
-    spoil: Callable[[Path], None], said: str, tmp_path: Path
+    spoil: bytes | Callable[[Path], None], said: str, tmp_path: Path
 ) -> None:
-    file = written(CURSOR, ONE.encode())
-    spoil(file)
+    file = written(CURSOR, spoil if isinstance(spoil, bytes) else ONE.encode())
+    if not isinstance(spoil, bytes):
+        spoil(file)
     before = seen(tmp_path)
     with pytest.raises(ToolplanError) as refused:
         install(CURSOR)

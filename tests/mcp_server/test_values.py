@@ -10,7 +10,7 @@ from mcp import Client
 from mcp.client import ClientRequestContext
 from mcp.types import ElicitRequestParams, ElicitResult
 
-from tests.mcp_server.served import WRITES, Action, Person, error, in_loop, scripted, serving
+from tests.mcp_server.served import WRITES, Action, Person, error, scripted, serving
 from toolplan.app.resume import resume
 from toolplan.consent import Consent
 from toolplan.mcp_server._terminal_command import terminal_command
@@ -25,7 +25,7 @@ HOSTILE = "eve@evil.example\n  subject = \u202e\x1b[2Jfine"
 YES: tuple[Action, Json] = "accept", {"make_calls": True}
 
 
-def run_with(
+async def run_with(
     folder: Path,
     person: Person | None,
     era: Literal["auto", "legacy"],
@@ -36,24 +36,22 @@ def run_with(
     """Return what a client gets for `run`, and what was sent."""
     tools = scripted(Gives({"data": ["ann", HOSTILE]}))
 
-    async def work() -> Any:
-        async with serving(folder, tools.toolbox, approve="values", elicit=elicit) as served:
-            client = Client(served.server, mode=era, elicitation_callback=person)
-            async with client:
-                result = await client.call_tool("run", {"plan": plan})
-                assert result.structured_content is not None
-                assert result.is_error == (result.structured_content["status"] == "failed")
-                return result.structured_content
-
-    return in_loop(work), [*tools.args_of("send")]
+    async with (
+        serving(folder, tools.toolbox, approve="values", elicit=elicit) as served,
+        Client(served.server, mode=era, elicitation_callback=person) as client,
+    ):
+        result = await client.call_tool("run", {"plan": plan})
+    assert result.structured_content is not None
+    assert result.is_error == (result.structured_content["status"] == "failed")
+    return result.structured_content, [*tools.args_of("send")]
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_the_user_sees_the_calls_with_their_values_and_allows_them(
+async def test_the_user_sees_the_calls_with_their_values_and_allows_them(
     tmp_path: Path, era: Literal["auto", "legacy"]
 ) -> None:
     person = Person(YES)
-    result, sent = run_with(tmp_path, person, era)
+    result, sent = await run_with(tmp_path, person, era)
     assert result["status"] == "succeeded"
     assert sent == [{"to": "ann"}, {"to": HOSTILE}]
     (shown,) = person.shown
@@ -70,10 +68,10 @@ def test_the_user_sees_the_calls_with_their_values_and_allows_them(
 @pytest.mark.parametrize(
     "answer", [("decline", None), ("accept", {"make_calls": False, "reason": "Not to strangers."})]
 )
-def test_a_user_who_refuses_ends_the_calls_with_the_reason(
+async def test_a_user_who_refuses_ends_the_calls_with_the_reason(
     tmp_path: Path, era: Literal["auto", "legacy"], answer: tuple[Action, Json]
 ) -> None:
-    result, sent = run_with(tmp_path, Person(answer), era)
+    result, sent = await run_with(tmp_path, Person(answer), era)
     assert (result["status"], sent) == ("failed", [])
     failure = result["steps"]["mail"]["error"]
     assert failure["code"] == "denied"
@@ -81,22 +79,22 @@ def test_a_user_who_refuses_ends_the_calls_with_the_reason(
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_a_user_who_decides_nothing_leaves_the_calls_waiting_for_a_terminal(
+async def test_a_user_who_decides_nothing_leaves_the_calls_waiting_for_a_terminal(
     tmp_path: Path, era: Literal["auto", "legacy"]
 ) -> None:
     person = Person(("cancel", None))
-    result, sent = run_with(tmp_path, person, era)
+    result, sent = await run_with(tmp_path, person, era)
     assert (result["status"], sent, len(person.shown)) == ("waiting", [], 1)
     assert terminal_command("resume", result["run"][:8]) in result["help"]
 
 
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("elicit", [True, False])
-def test_without_elicitation_nothing_is_approved_and_the_answer_names_run_and_command(
+async def test_without_elicitation_nothing_is_approved_and_the_answer_names_run_and_command(
     tmp_path: Path, era: Literal["auto", "legacy"], elicit: bool
 ) -> None:
     person = None if elicit else Person(YES)
-    result, sent = run_with(tmp_path, person, era, elicit=elicit)
+    result, sent = await run_with(tmp_path, person, era, elicit=elicit)
     assert (result["status"], sent) == ("waiting", [])
     assert terminal_command("resume", result["run"][:8]) in result["help"]
     waiting = result["steps"]["mail"]["calls_waiting"]
@@ -105,7 +103,7 @@ def test_without_elicitation_nothing_is_approved_and_the_answer_names_run_and_co
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_an_effect_behind_an_effect_is_asked_for_when_it_is_known(
+async def test_an_effect_behind_an_effect_is_asked_for_when_it_is_known(
     tmp_path: Path, era: Literal["auto", "legacy"]
 ) -> None:
     plan: Json = {
@@ -116,7 +114,7 @@ def test_an_effect_behind_an_effect_is_asked_for_when_it_is_known(
         ],
     }
     person = Person(YES, ("decline", None))
-    result, sent = run_with(tmp_path, person, era, plan)
+    result, sent = await run_with(tmp_path, person, era, plan)
     assert (result["status"], sent, len(person.shown)) == ("failed", [{"to": "ann"}], 2)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx2
 
@@ -20,15 +20,13 @@ from toolplan.storage.journal import Journal
 from toolplan.testing import ScriptedPlanner, ScriptedTools
 from toolplan.tools import Toolbox
 from toolplan_studio._active import ActiveRuns
-from toolplan_studio._serve import http_app
+from toolplan_studio._server import http_app
 from toolplan_studio._session import Sessions
 
 TOKEN = "0123456789abcdef-secret"
 HOST = "127.0.0.1:8321"
 ORIGIN = f"http://{HOST}"
 API = f"{ORIGIN}/api/v1"
-
-T = TypeVar("T")
 
 
 @dataclass
@@ -65,6 +63,19 @@ class Browser:
         assert problem["status"] == response.status_code >= 400
         assert "Traceback" not in response.text
         return response.status_code, problem
+
+    async def decide(self, run: str, **given: Any) -> Any:
+        """Decide about a run, and return what that did."""
+        return await self.post(f"runs/{run}/decisions", given)
+
+    async def refusal(self, path: str, body: Any = None) -> tuple[int, str]:
+        """Return the status and the code of a request that is refused."""
+        status, problem = await self.refused(path, body)
+        return status, problem["code"]
+
+    async def undecided(self, run: str, **given: Any) -> tuple[int, str]:
+        """Return the status and the code of a decision that is refused."""
+        return await self.refusal(f"runs/{run}/decisions", given)
 
     async def checked(self, plan: Any) -> Any:
         """Return a plan as the page shows it."""
@@ -120,12 +131,3 @@ async def browsing(
                 yield Browser(client, app, sessions, known, active)
             finally:
                 await active.stop()
-
-
-def in_loop(work: Callable[[], Awaitable[T]]) -> T:
-    """Run a test in an event loop."""
-
-    async def run() -> T:
-        return await work()
-
-    return asyncio.run(run())

@@ -26,7 +26,7 @@ async def test_an_approval_is_sent_and_a_worker_makes_the_calls(
             assert shown["allowed"] == ["approve", "refuse", "cancel"]
             assert "Start `toolplan worker office`" in shown["note"]
             given = {"kind": "approve", "digest": plan.digest}
-            await browser.post(f"runs/{run}/decisions", given)
+            await browser.decide(run, **given)
             await asyncio.sleep(0.3)
             assert browser.active.get(run) is None
             listed = await browser.get("runs")
@@ -54,7 +54,7 @@ async def test_calls_with_values_are_allowed_and_a_worker_makes_them(
             calls = [
                 {key: each[key] for key in ("step", "item", "digest")} for each in shown["calls"]
             ]
-            await browser.post(f"runs/{run}/decisions", {"kind": "allow", "calls": calls})
+            await browser.decide(run, kind="allow", calls=calls)
             assert browser.active.get(run) is None
             await until(lambda: status(app, run) is RunState.SUCCEEDED)
     assert ledger(home) == ["begin:one", "end:one"]
@@ -73,7 +73,7 @@ async def test_a_run_that_a_worker_works_on_is_cancelled_and_resumed(
             shown = await browser.get(f"runs/{run}")
             assert shown["allowed"] == ["cancel"]
             assert shown["line"]["state"] == "running"
-            await browser.post(f"runs/{run}/decisions", {"kind": "cancel"})
+            await browser.decide(run, kind="cancel")
             await until(lambda: status(app, run) is RunState.CANCELLED)
             assert (await browser.get(f"runs/{run}"))["allowed"] == ["resume", "replan"]
 
@@ -87,7 +87,7 @@ async def test_a_refusal_keeps_its_reason_and_no_worker_runs_it(
         run = await app.workers.submit(plan)
         async with browsing(tmp_path, app=app) as browser:
             given = {"kind": "refuse", "digest": plan.digest, "reason": "Not today."}
-            await browser.post(f"runs/{run}/decisions", given)
+            await browser.decide(run, **given)
             (refusal,) = (await browser.get(f"runs/{run}"))["decisions"]
             (line,) = (await browser.get("runs", state="refused"))["runs"]
             assert (line["run"], line["status"]) == (run, "cancelled")

@@ -14,9 +14,8 @@ from tests.workers._office import office, over, plan_of, until, working
 from tests.workers.crew import crew
 from toolplan.events import RunState
 from toolplan_workers.job_runner import JobRunner
-from toolplan_workers.journal import SharedJournal
+from toolplan_workers.journal import SharedJournal, prune_shared
 from toolplan_workers.queue.procrastinate import Again, Job
-from toolplan_workers.queue.retention import prune_shared
 from toolplan_workers.worker import dispatch_for
 
 _FAKETIME: Final = [*Path("/usr/lib").glob("*/faketime/libfaketime.so.1")]

@@ -7,9 +7,8 @@ from contextlib import closing
 import pytest
 
 from tests.postgres import Server
-from toolplan_workers.journal import SharedJournal
-from toolplan_workers.queue.dispatch import Dispatch, dispatch_of
-from toolplan_workers.queue.retention import prune_shared
+from toolplan_workers.journal import SharedJournal, prune_shared
+from toolplan_workers.queue.dispatch import Dispatch
 
 _RUNS = 200_000
 _GENERATED = """
@@ -24,8 +23,7 @@ _PLACED = "INSERT INTO placements (run, queue) SELECT run, 'q' FROM runs"
 def history(postgres: Server) -> Generator[Dispatch]:
     """A journal with many runs that have ended."""
     with closing(SharedJournal(postgres.schema())) as journal:
-        dispatch = dispatch_of(journal)
-        assert dispatch is not None
+        dispatch = Dispatch(journal)
         journal.rows(_GENERATED, (_RUNS,))
         journal.rows(_PLACED, ())
         for table in ("runs", "placements"):
@@ -49,8 +47,7 @@ def test_a_look_for_lost_jobs_reads_open_runs_only(history: Dispatch) -> None:
 
 def test_one_worker_at_a_time_looks_for_lost_jobs(history: Dispatch) -> None:
     history.journal.rows("UPDATE runs SET status = 'running' WHERE created_at = 1", ())
-    other = dispatch_of(history.journal)
-    assert other is not None
+    other = Dispatch(history.journal)
     with history.journal.transaction() as connection:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (0x746F6F6C776F726B + 1,))
         assert other.put_lost("q") == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +16,15 @@ from toolplan.events import RunState
 from toolplan.storage.journal import JournalError, open_journal
 from toolplan_workers.journal import SharedJournal
 from toolplan_workers.queue import procrastinate as library
-from toolplan_workers.queue.dispatch import Dispatch, dispatch_of
+from toolplan_workers.queue.dispatch import Dispatch
 from toolplan_workers.queue.procrastinate import migrations
 
 _PRE, _POST, _LAST = "90.00.00_01_pre_a.sql", "90.00.00_50_post_b.sql", "91.00.00_01_pre_c.sql"
 
 
 def _dispatch(url: str) -> Dispatch:
-    journal = open_journal(url)
-    try:
-        found = dispatch_of(journal)
-    finally:
-        journal.close()
-    assert found is not None
-    return found
+    with closing(SharedJournal(url)) as journal:
+        return Dispatch(journal)
 
 
 def _read(url: str, query: str) -> list[Any]:

@@ -8,9 +8,8 @@ import pytest
 from tests.postgres import Server
 from toolplan.events import Event, RunApproved, RunEnded, RunStarted, RunState, StepSucceeded
 from toolplan.storage.journal import JournalError, RunRecord, to_record
-from toolplan_workers.journal import SharedJournal
-from toolplan_workers.queue.dispatch import Dispatch, dispatch_of
-from toolplan_workers.queue.retention import prune_shared
+from toolplan_workers.journal import SharedJournal, prune_shared
+from toolplan_workers.queue.dispatch import Dispatch
 
 DAY = 86_400.0
 RECORD = RunRecord({"steps": []}, [], None)
@@ -27,8 +26,7 @@ def dispatch(url: str) -> Generator[Dispatch]:
     """Return a journal with a run a day for ten days, r0 the oldest, each with a message."""
     days = iter(range(10))
     with closing(SharedJournal(url, clock=lambda: next(days, 99) * DAY)) as journal:
-        found = dispatch_of(journal)
-        assert found is not None
+        found = Dispatch(journal)
         for day in range(10):
             keep_run(found, f"r{day}", OVER[day % 3], f"{'x' * 100_000}{day // 2}")
         yield found
@@ -73,8 +71,7 @@ def test_older_runs_are_removed_with_all_that_belongs_to_them(dispatch: Dispatch
 def test_runs_that_are_open_or_worked_on_stay(url: str, dispatch: Dispatch) -> None:
     assert len(dispatch.journal.runs()) == 10
     with closing(SharedJournal(url, clock=lambda: 0.0)) as journal:
-        open_ = dispatch_of(journal)
-        assert open_ is not None
+        open_ = Dispatch(journal)
         for status in (None, RunState.WAITING, RunState.IN_DOUBT):
             keep_run(open_, f"open {status and status.value}", status, "")
         held = journal.take("r0")

@@ -122,7 +122,7 @@ def test_what_two_persons_decide_is_kept_under_the_name_of_each() -> None:
     ]
     read = read_messages(messages, "plan", Recovered(staged=STAGED, waiting=waiting), effects=True)
     assert (read.by, read.is_more, [*read.consents]) == ("anna", True, ["w"])
-    assert [each.number for each in (*read.refused, *read.counted)] == [1, 2, 4]
+    assert [number for number, _ in (*read.refused, *read.counted)] == [1, 2, 4]
     later = Recovered(staged=STAGED, waiting={("v", None): other})
     read = read_messages(messages[2:3], "plan", later, effects=True)
     assert (read.by, read.is_more, [*read.consents]) == ("bert", False, ["v"])
@@ -148,4 +148,4 @@ def test_an_approval_of_the_plan_is_no_answer_about_values() -> None:
     message = Message(1, "approve", "plan", "anna", None)
     read = read_messages([message], "plan", Recovered(staged=STAGED), effects=True)
     assert not read.is_approved
-    assert "one by one" in read.refused[0].text
+    assert "one by one" in read.refused[0][1]

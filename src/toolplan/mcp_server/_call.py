@@ -38,10 +38,11 @@ from toolplan.mcp_server._reports import (
     page_report,
     run_report,
 )
-from toolplan.mcp_server._runs import ActiveRun, Runs
+from toolplan.mcp_server._runs import ActiveRun, ApprovalNeeded, Runs
 from toolplan.mcp_server._search import found_text
 from toolplan.path import Json
 from toolplan.render.runs_view import SHORT
+from toolplan.threads import in_thread
 
 _LISTED: Final = 20
 _BETWEEN_REPORTS_S: Final = 0.05
@@ -99,7 +100,7 @@ class Call:
         if name is None:
             if arguments:
                 raise CallRefused("bad-arguments", "/: This is about a run, and names none.")
-            latest = await self._runs.latest(_LISTED)
+            latest = await in_thread(self._app.runs, _LISTED)
             return result({"runs": [entry_report(entry) for entry in latest]})
         if arguments.get("action") == "resume":
             if (answered := self._questions.answered(self._params)) is not None:
@@ -135,20 +136,17 @@ class Call:
     ) -> CallToolResult:
         """Wait for a run that is started or resumed, and for a person; `report` is known before."""
         until = asyncio.get_running_loop().time() + self._arguments.get("wait_s", 0)
-        refusal: CallRefused | None = None
+        needed: ApprovalNeeded | None = None
         try:
             active = await starting
             run, plan = await self._decided(active, ask=ask), active.plan
-        except CallRefused as refused:
-            name = refused.more.get("run")
-            if "effects" not in refused.more or not isinstance(name, str):
-                raise  # it does not wait for a person
-            refusal = refused
-            run, plan = await self._runs.current(name)
+        except ApprovalNeeded as error:
+            needed = error
+            run, plan = await self._runs.current(error.run)
         if run.status is RunState.WAITING:
             run, plan = await self._person(run.run, until)
-            if run.status is RunState.WAITING and refusal is not None:
-                raise refusal
+            if run.status is RunState.WAITING and needed is not None:
+                raise needed
         return self._ended(run, plan, report)
 
     async def _decided(self, active: ActiveRun, *, ask: bool) -> Run:
@@ -246,23 +244,16 @@ def result(content: dict[str, Json], *, is_error: bool = False) -> CallToolResul
 
 async def _report_progress(request: Request, active: ActiveRun) -> None:
     """Send each new progress, until the run is over."""
-    progress, reported = active.progress, 0.0
-    changed = progress.watch()
+    progress, reported, is_over = active.progress, 0.0, False
     try:
-        while True:
-            over = active.task.done()
-            changed.clear()
+        while not is_over:
+            await asyncio.wait({active.task}, timeout=_BETWEEN_REPORTS_S)
+            is_over = active.task.done()
             if progress.done > reported:
                 reported = progress.done
                 await request.session.report_progress(reported, progress.total, progress.message)
-            if over:
-                return
-            await changed.wait()
-            await asyncio.wait({active.task}, timeout=_BETWEEN_REPORTS_S)
     except (anyio.ClosedResourceError, anyio.BrokenResourceError, MCPError):
         return  # the client has left
-    finally:
-        progress.unwatch(changed)
 
 
 async def _listens(url: str) -> bool:

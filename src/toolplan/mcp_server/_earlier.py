@@ -17,7 +17,6 @@ from toolplan import deltas
 from toolplan.app import resume as resuming
 from toolplan.app.app import App
 from toolplan.engines import CannotRun
-from toolplan.errors import ToolplanError
 from toolplan.events import Event, StepSucceeded, fold
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._errors import CallRefused
@@ -132,8 +131,6 @@ def _run(app: App, start: str) -> _Earlier:
     except CannotRun as error:
         said = f"Results of the run {start!r} cannot be used: {error}"
         raise CallRefused("cannot-run", said, "Call the tools again.") from None
-    except ToolplanError as error:
-        raise CallRefused.of(error) from None
 
 
 def _checked(run: _Earlier, ref: Ref) -> str:

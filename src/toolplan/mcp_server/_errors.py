@@ -22,12 +22,8 @@ class CallRefused(ToolplanError):
         super().__init__(code, message, help)
         self.more = dict(more)
 
-    @classmethod
-    def of(cls, error: ToolplanError) -> CallRefused:
-        """Return the error for a client."""
-        return cls(error.code, error.message, error.help)
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the content of the result that a client gets."""
-        error: Json = {"code": self.code, "message": self.message, "help": self.help or None}
-        return {"error": error, **self.more}
+def error_report(error: ToolplanError) -> dict[str, Json]:
+    """Return the content of the result that a client gets."""
+    report: Json = {"code": error.code, "message": error.message, "help": error.help or None}
+    return {"error": report, **(error.more if isinstance(error, CallRefused) else {})}

@@ -95,12 +95,7 @@ class Plans:
         Only the question is kept of its metadata: other entries would be read as our own, such as
         where to load tools from.
         """
-        try:
-            checked, taken = await in_thread(self._read, text)
-        except CallRefused:
-            raise
-        except ToolplanError as error:
-            raise CallRefused.of(error) from None
+        checked, taken = await in_thread(self._read, text)
         report = problems_report(checked.diagnostics)
         if checked.plan is None:
             raise self._bad_plan(report, (caller, text))
@@ -133,8 +128,8 @@ class Plans:
     async def _planned(self, question: str) -> Wanted:
         try:
             asked = await self._app.plan(question)
-        except ToolplanError as error:
-            raise CallRefused.of(error) from None
+        except ToolplanError:
+            raise
         except Exception as error:  # a planner may raise anything
             logger.exception("The planner failed.")
             raise CallRefused(

@@ -26,13 +26,15 @@ from toolplan.plan import Plan
 _BEGUN: Final = 0.1
 _NEARLY: Final = 0.9
 _MOST_WORDS: Final = 200
+_ENDS: Final[dict[type, str]] = {
+    StepSucceeded: "succeeded", StepSkipped: "skipped", StepCancelled: "cancelled",
+}  # fmt: skip
 
 
 class Progress:
     """The progress of a run: `done` of `total` steps, with fractions for unfinished steps.
 
-    `message` is the last event. `stored` is set when the run is on disk, or over. The events of
-    `watch` are set on every change.
+    `message` is the last event. `stored` is set when the run is on disk, or over.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -44,7 +46,6 @@ class Progress:
         self._tools = {step.id: step.tool for step in plan.steps}
         self._shares: dict[str, float] = {}  # the part of each step that is done
         self._items: dict[str, int] = {}
-        self._watchers: set[asyncio.Event] = set()
 
     def add(self, event: Event) -> None:
         """Add the next event of the run."""
@@ -62,14 +63,10 @@ class Progress:
             case StepProgressed(step=step, done=done, total=total, message=message):
                 part = min(max(done / total, 0.0), 1.0) if total else 0.0
                 self._grow(step, _BEGUN + (_NEARLY - _BEGUN) * part, message or "running")
-            case StepSucceeded(step=step):
-                self._grow(step, 1.0, "succeeded")
             case StepFailed(step=step, failure=failure):
                 self._grow(step, 1.0, f"failed: {failure.message}")
-            case StepSkipped(step=step):
-                self._grow(step, 1.0, "skipped")
-            case StepCancelled(step=step):
-                self._grow(step, 1.0, "cancelled")
+            case StepSucceeded() | StepSkipped() | StepCancelled():
+                self._grow(event.step, 1.0, _ENDS[type(event)])
             case _:
                 pass
 
@@ -83,28 +80,8 @@ class Progress:
         """Return the run."""
         return self._folding.run()
 
-    def watch(self) -> asyncio.Event:
-        """Return an event that is set on every change from now on."""
-        changed = asyncio.Event()
-        self._watchers.add(changed)
-        return changed
-
-    def unwatch(self, changed: asyncio.Event) -> None:
-        """End a `watch`."""
-        self._watchers.discard(changed)
-
-    def end(self) -> None:
-        """Note that the run is over."""
-        self.stored.set()
-        self._notify()
-
-    def _notify(self) -> None:
-        for changed in self._watchers:
-            changed.set()
-
     def _grow(self, step: str, share: float, words: str) -> None:
         if step in self._tools and share > self._shares.get(step, 0.0):
             self._shares[step] = share
             self.done = max(self.done, sum(self._shares.values()))
             self.message = f"{step} ({self._tools[step]}): {words}"[:_MOST_WORDS]
-            self._notify()

@@ -186,23 +186,23 @@ def plan_question(
     request: Request, wanted: Wanted, plan: ExecutionPlan, toolbox: Toolbox
 ) -> PlanQuestion | None:
     """Return the form with the effects of a plan; None if it has none or the client cannot ask."""
-    if not plan.effects or not can_ask(request):
+    if not plan.effects:
         return None
-    text = approval_text(effect_steps(plan, toolbox), plan.digest)
-    if len(text) > _MOST_SHOWN:
-        return None
-    form = ElicitRequestFormParams(message=text, requested_schema=_PLAN_FORM)
-    return PlanQuestion(wanted, plan, form)
+    form = _form(request, approval_text(effect_steps(plan, toolbox), plan.digest), _PLAN_FORM)
+    return None if form is None else PlanQuestion(wanted, plan, form)
 
 
 def values_question(request: Request, run: Run) -> ValuesQuestion | None:
     """Return the form with the calls that wait; None if there are none or the client cannot ask."""
     effects = effects_of(run.waiting)
-    text = effects_text(effects) if effects and can_ask(request) else ""
-    if not text or len(text) > _MOST_SHOWN:
+    form = _form(request, effects_text(effects), _VALUES_FORM) if effects else None
+    return None if form is None else ValuesQuestion(run.run, effects, form)
+
+
+def _form(request: Request, text: str, schema: dict[str, Any]) -> ElicitRequestFormParams | None:
+    if not can_ask(request) or len(text) > _MOST_SHOWN:
         return None
-    form = ElicitRequestFormParams(message=text, requested_schema=_VALUES_FORM)
-    return ValuesQuestion(run.run, effects, form)
+    return ElicitRequestFormParams(message=text, requested_schema=schema)
 
 
 def link_question(request: Request, run: str, studio: str) -> LinkQuestion | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, cast
 
 from msgspec.structs import replace
 
@@ -90,26 +90,24 @@ def run_report(
     document, room = run_to_json(run), _Room(most)
     document["output"] = room.limited("/output", document["output"])
     if detail and plan is not None and run.status is not RunState.RUNNING:
-        ended = answer(
+        answered = answer(
             plan,
             run,
             schemas=output_schemas(plan.plan, app.tools),
             insights=app.insights,
             thresholds=app.thresholds or Thresholds(),
         )
-        document["answer"] = room.limited("/answer", ended.to_json())
-    steps = document.pop("steps")
+        document["answer"] = room.limited("/answer", answered.to_json())
+    parts = ("calls_waiting", "output") if detail else ("calls_waiting",)
     shown: dict[str, Json] = {}
-    for name, step in steps.items() if isinstance(steps, dict) else ():
-        state, error = run.steps[name].state, run.steps[name].error
-        if not isinstance(step, dict):
-            continue
-        for part in ("calls_waiting", "output") if detail else ("calls_waiting",):
+    for name, step in cast("dict[str, dict[str, Json]]", document.pop("steps")).items():
+        for part in parts:
             if part in step:
                 step[part] = room.limited(f"/steps/{name}/{part}", step[part])
+        ended = run.steps[name]
         if detail:
             shown[name] = step
-        elif state is not StepState.SUCCEEDED or error is not None:
+        elif ended.state is not StepState.SUCCEEDED or ended.error is not None:
             shown[name] = {key: part for key, part in step.items() if key in _BRIEF}
     if shown:
         document["steps"] = shown

@@ -6,9 +6,9 @@ import asyncio
 import uuid
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
-from types import TracebackType
-from typing import Final, Literal, Self, TypeAlias, TypeVar
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from functools import partial
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -34,8 +34,9 @@ from toolplan.mcp_server._progress import Progress
 from toolplan.mcp_server._questions import Decision
 from toolplan.mcp_server._reports import approval_help, effects_report
 from toolplan.render.runs_view import SHORT
-from toolplan.storage.journal import JournalError, RunEntry, follow
+from toolplan.storage.journal import JournalError, follow
 from toolplan.threads import in_thread
+from toolplan.tools import Toolbox
 
 MOST_RUNS: Final = 16
 """The maximum number of concurrent runs."""
@@ -47,8 +48,6 @@ _LOOK_S: Final = 0.05
 _RESUME_ELSEWHERE: Final = "Resume it where it was started, with its own tools: `toolplan resume`."
 
 Values: TypeAlias = Literal["values"]
-
-T = TypeVar("T")
 
 
 class ActiveRun(Struct, frozen=True):
@@ -64,11 +63,24 @@ class _WaitsForPerson(Exception):
     """No one can approve here: the run waits until a person approves it elsewhere."""
 
 
-class Runs:
+class ApprovalNeeded(CallRefused):
+    """The run waits for the approval of a person."""
+
+    def __init__(self, plan: ExecutionPlan, run: str, tools: Toolbox) -> None:
+        super().__init__(
+            "approval-required",
+            "The plan has effects and was not run: it waits for the approval of a person.",
+            approval_help(run[:SHORT]),
+            {"run": run, "digest": plan.digest, "effects": effects_report(plan, tools)},
+        )
+        self.run = run
+
+
+class Runs(AbstractAsyncContextManager["Runs"]):
     """The runs of a journal, and the active ones.
 
     As a context manager it waits for the active runs at the end; `stop` cancels them, and each can
-    be resumed. All methods raise `CallRefused` where there is no run of a name, or the journal
+    be resumed. All methods raise `ToolplanError` where there is no run of a name, or the journal
     cannot be read.
     """
 
@@ -91,16 +103,8 @@ class Runs:
         self._requests: OrderedDict[object, ActiveRun] = OrderedDict()
         self._asking = asyncio.Lock()
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is not None:
+    async def __aexit__(self, *error: object) -> None:
+        if error[0] is not None:
             self.stop()
         try:
             await self._all_ended()
@@ -147,9 +151,9 @@ class Runs:
             return self._start(plan, ask or _wait_for_person, request, taken)
         # of ten requests at once, also to other servers, nine find the run of the first
         async with self._asking, self._held():
-            waiting = await self._read(lambda: self._journal.waiting(plan.digest))
+            waiting = await in_thread(self._journal.waiting, plan.digest)
             if waiting is not None:  # asking again makes no second run
-                raise self._approval_required(plan, waiting)
+                raise ApprovalNeeded(plan, waiting, self._app.tools)
             active = self._start(plan, _wait_for_person, request, taken)
             await asyncio.wait({active.task})  # until the journal has it as waiting
         return active
@@ -163,11 +167,11 @@ class Runs:
             with suppress(JournalError):  # the session is over, and its locks with it
                 locks.release(_ASKING)
 
-        holding = asyncio.ensure_future(self._read(lambda: locks.hold(_ASKING)))
+        holding = asyncio.ensure_future(in_thread(locks.hold, _ASKING))
         try:
             while not await asyncio.shield(holding):
                 await asyncio.sleep(_LOOK_S)
-                holding = asyncio.ensure_future(self._read(lambda: locks.hold(_ASKING)))
+                holding = asyncio.ensure_future(in_thread(locks.hold, _ASKING))
             yield
         finally:  # also what a thread still takes for a request that was cancelled
             holding.add_done_callback(release)
@@ -180,7 +184,7 @@ class Runs:
             for active in self._active.values():
                 if active.plan.digest == plan.digest:
                     return active
-            name = await self._read(lambda: self._journal.waiting(plan.digest))
+            name = await in_thread(self._journal.waiting, plan.digest)
             if name is not None:
                 return await self.resume(name, request=request)
             return self._start(plan, VALUES, request, taken)
@@ -188,17 +192,8 @@ class Runs:
     def _start(
         self, plan: ExecutionPlan, approve: Approver | str, request: object, taken: Taken
     ) -> ActiveRun:
-        self._check_room()
         name, progress = uuid.uuid4().hex, Progress(plan.plan)
-        running = self._app.run(
-            plan,
-            run_id=name,
-            approve=approve,
-            concurrency=self._concurrency,
-            timeout=self._timeout,
-            done=taken.events,
-            on_event=progress.add,
-        )
+        running = partial(self._app.run, plan, run_id=name, approve=approve, done=taken.events)
         return self._begin(name, plan, progress, running, request)
 
     async def resume(
@@ -213,27 +208,24 @@ class Runs:
             CallRefused: its plan is not valid with these tools, it uses a tool that is not allowed,
                 there are too many runs, or it is active and a decision comes too late.
         """
-        name = await self._find(prefix)
+        name = await in_thread(self._journal.find, prefix)
         decided, plan = decision or Decision(name), await self._plan_of(name)
         self._check_allowed(plan)
-        events = await self._read(lambda: self._journal.events(name))
+        events = await in_thread(self._journal.events, name)
         if name in self._active:  # perhaps another request was faster
             if not decided.leaves:
                 said = "Another request works on the run; the answer was not used."
                 raise CallRefused("busy", said, _shown_by(name))
             return self._active[name]
-        self._check_room()
         progress = Progress(plan.plan)
         progress.catch_up(events)
-        running = self._app.resume(
+        running = partial(
+            self._app.resume,
             name,
             allow=decided.allow,
             deny=decided.deny,
             reason=decided.reason,
             approve=VALUES if self._by_values else self._approve or _wait_for_person,
-            concurrency=self._concurrency,
-            timeout=self._timeout,
-            on_event=progress.add,
         )
         return self._begin(name, plan, progress, running, request)
 
@@ -241,15 +233,16 @@ class Runs:
         """Return a run when it is over, or waits for a person; cancelling this does not stop it.
 
         Raises:
-            CallRefused: it is not approved, or could not be run.
+            CallRefused: it is not approved.
+            ToolplanError: it could not be run.
         """
         await asyncio.wait({active.task})
         if active.task.cancelled():
-            return await self._read(lambda: self._journal.load(active.run))
+            return await in_thread(self._journal.load, active.run)
         try:
             return active.task.result()
         except _WaitsForPerson:
-            raise self._approval_required(active.plan, active.run) from None
+            raise ApprovalNeeded(active.plan, active.run, self._app.tools) from None
         except ApprovalRequired:
             raise CallRefused(
                 "approval-required",
@@ -257,10 +250,6 @@ class Runs:
                 "Run it again to ask for an approval again.",
                 {"digest": active.plan.digest, "run": active.run},
             ) from None
-        except CannotRun as error:
-            raise CallRefused("cannot-run", str(error), _shown_by(active.run)) from None
-        except ToolplanError as error:
-            raise CallRefused.of(error) from None
 
     async def decided(self, prefix: str, seconds: float) -> tuple[Run, ExecutionPlan | None]:
         """Wait for a person to decide about a run, and for its end, and return it and its plan.
@@ -268,9 +257,9 @@ class Runs:
         Studio and terminal decide and carry the run out, so only the journal shows it. After
         `seconds` the run is returned as it is.
         """
-        name = await self._find(prefix)
+        name = await in_thread(self._journal.find, prefix)
         if seconds > 0 and await self._goes_on(name):
-            seen = len(await self._read(lambda: self._journal.events(name)))
+            seen = len(await in_thread(self._journal.events, name))
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     async for _ in follow(self._journal, name, seen):
@@ -279,21 +268,17 @@ class Runs:
         return await self.current(name)
 
     async def _goes_on(self, name: str) -> bool:
-        entry = await self._read(lambda: self._journal.entry(name))
+        entry = await in_thread(self._journal.entry, name)
         return entry.status in (RunState.WAITING, RunState.RUNNING)
 
     async def current(self, prefix: str) -> tuple[Run, ExecutionPlan | None]:
         """Return the run whose name begins with `prefix`, and its plan, None if it is not valid."""
-        name = await self._find(prefix)
-        run = await self._read(lambda: self._journal.load(name))
+        name = await in_thread(self._journal.find, prefix)
+        run = await in_thread(self._journal.load, name)
         try:
             return run, await self._plan_of(name)
-        except CallRefused:
+        except ToolplanError:
             return run, None
-
-    async def latest(self, limit: int) -> list[RunEntry]:
-        """Return the latest runs of the journal, the newest first."""
-        return await self._read(lambda: self._app.runs(limit))
 
     async def cancel(self, prefix: str) -> None:
         """Cancel the run whose name begins with `prefix`; it can be resumed.
@@ -301,7 +286,7 @@ class Runs:
         Raises:
             CallRefused: it is not active here.
         """
-        name = await self._find(prefix)
+        name = await in_thread(self._journal.find, prefix)
         if name not in self._active:
             said = "This server does not work on the run, so there is nothing to cancel."
             raise CallRefused("not-active", said, _shown_by(name))
@@ -324,12 +309,17 @@ class Runs:
         name: str,
         plan: ExecutionPlan,
         progress: Progress,
-        running: Coroutine[object, object, Run],
+        running: Callable[..., Coroutine[object, object, Run]],
         request: object,
     ) -> ActiveRun:
+        if len(self._active) >= MOST_RUNS:
+            said = f"There are {MOST_RUNS} active runs, which is the maximum."
+            raise CallRefused("busy", said, "Wait until one of them is over; `runs` lists them.")
         with made_by("mcp"):
             # a task of its own, because the run outlives the client's request
-            task = asyncio.get_running_loop().create_task(running)
+            task = asyncio.get_running_loop().create_task(
+                running(concurrency=self._concurrency, timeout=self._timeout, on_event=progress.add)
+            )
         active = self._active[name] = ActiveRun(name, plan, progress, task)
         self._requests[request] = active
         while len(self._requests) > _MOST_REMEMBERED:
@@ -337,17 +327,12 @@ class Runs:
 
         def over(task: asyncio.Task[Run]) -> None:
             del self._active[name]
-            progress.end()
+            progress.stored.set()
             if not task.cancelled():
                 task.exception()  # retrieved here, because the client may have left
 
         task.add_done_callback(over)
         return active
-
-    def _check_room(self) -> None:
-        if len(self._active) >= MOST_RUNS:
-            said = f"There are {MOST_RUNS} active runs, which is the maximum."
-            raise CallRefused("busy", said, "Wait until one of them is over; `runs` lists them.")
 
     def _check_allowed(self, plan: ExecutionPlan) -> None:
         allow = self._app.policy.allow
@@ -356,34 +341,14 @@ class Runs:
                 said = f"The run uses the tool {step.tool!r}, which is not allowed here."
                 raise CallRefused("tool-not-allowed", said, _RESUME_ELSEWHERE)
 
-    def _approval_required(self, plan: ExecutionPlan, run: str) -> CallRefused:
-        return CallRefused(
-            "approval-required",
-            "The plan has effects and was not run: it waits for the approval of a person.",
-            approval_help(run[:SHORT]),
-            {"run": run, "digest": plan.digest, "effects": effects_report(plan, self._app.tools)},
-        )
-
-    async def _find(self, prefix: str) -> str:
-        return await self._read(lambda: self._journal.find(prefix))
-
     async def _plan_of(self, name: str) -> ExecutionPlan:
         app = self._app
         try:
-            return await self._read(
+            return await in_thread(
                 lambda: plan_of(name, app.tools, journal=self._journal, limits=app.limits)
             )
         except CannotRun as error:
             raise CallRefused("cannot-run", str(error), _RESUME_ELSEWHERE) from None
-
-    async def _read(self, read: Callable[[], T]) -> T:
-        """Return the result of `read`, which runs in a thread because disks can be slow."""
-        try:
-            return await in_thread(read)
-        except CannotRun:
-            raise
-        except ToolplanError as error:
-            raise CallRefused.of(error) from None
 
 
 def _shown_by(run: str) -> str:

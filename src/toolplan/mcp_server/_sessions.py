@@ -50,7 +50,7 @@ class Sessions:
         name = dict(scope["headers"]).get(_NAME)
         peer = str(scope["client"][0]) if scope.get("client") else ""
         if name is None and scope["method"] == "POST":
-            await self._make_room(peer)
+            await self._make_room(peer, scope)
         session = self._open.get(name or b"")
 
         async def noting(message: Message) -> None:
@@ -77,30 +77,24 @@ class Sessions:
         if scope["method"] == "DELETE":
             self._open.pop(session.name, None)
 
-    async def _make_room(self, peer: str) -> None:
+    async def _make_room(self, peer: str, scope: Scope) -> None:
         async with self._opening:
             while is_crowded(self._open.values(), self._bounds, peer):
                 session = one_to_close(self._open.values(), self._bounds, peer)
                 if session is None:
                     return  # all are busy: the server refuses
                 del self._open[session.name]
-                await self._close(session.name)
+                await self._close(session.name, scope)
 
-    async def _close(self, name: bytes) -> None:
-        """Close a session as its client would."""
-        scope: Scope = {
-            "type": "http",
-            "asgi": {"version": "3.0"},
-            "http_version": "1.1",
+    async def _close(self, name: bytes, scope: Scope) -> None:
+        """Close a session as its client would, by a request beside that of `scope`."""
+        closing: Scope = {
+            **scope,
             "method": "DELETE",
-            "scheme": "http",
             "path": self._path,
             "raw_path": self._path.encode(),
-            "root_path": "",
             "query_string": b"",
             "headers": [(b"host", b"localhost"), (_NAME, name)],
-            "server": ("localhost", 80),
-            "client": None,
         }
 
         async def receive() -> Message:
@@ -109,7 +103,7 @@ class Sessions:
         async def send(_: Message) -> None:
             return
 
-        await self._app(scope, receive, send)
+        await self._app(closing, receive, send)
 
 
 def _now() -> float:

@@ -2,8 +2,7 @@
 
 from toolplan.http_server.serving import CannotServe
 from toolplan_studio._page import HOW_TO_BUILD, NOT_BUILT, is_built
-from toolplan_studio._serve import DEFAULT_PORT, TOKEN, http_app, serve
-from toolplan_studio._server import make_app, openapi_text
+from toolplan_studio._server import DEFAULT_PORT, TOKEN, http_app, openapi_text, serve
 
 __all__ = [
     "DEFAULT_PORT",
@@ -13,7 +12,6 @@ __all__ = [
     "CannotServe",
     "http_app",
     "is_built",
-    "make_app",
     "openapi_text",
     "serve",
 ]

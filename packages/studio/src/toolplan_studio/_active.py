@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from typing import Final
 
-from toolplan.approval import Approval
+from toolplan.approval import Approval, decided_by
 from toolplan.errors import ToolplanError
 from toolplan.events import (
     ApprovalStaged,
@@ -84,9 +84,9 @@ class ActiveRuns:
         return self._locks.setdefault(run, asyncio.Lock())
 
     async def begin(
-        self, run: str, start: Callable[[ActiveRun], Coroutine[object, object, Run]]
+        self, run: str, start: Callable[..., Coroutine[object, object, Run]], user: str
     ) -> None:
-        """Begin to work on `run`, and return when the journal has it.
+        """Begin to work on `run` for `user`, and return when the journal has it.
 
         Raises:
             ToolplanError: it cannot be run.
@@ -99,39 +99,38 @@ class ActiveRuns:
             )
         active = self._active[run] = ActiveRun()
         self._faults.pop(run, None)
+
+        async def work() -> Run:
+            with decided_by(user):
+                return await start(on_event=active.add)
+
         # a task of its own, because the run outlives the request
-        task = active.task = asyncio.get_running_loop().create_task(start(active))
+        task = active.task = asyncio.get_running_loop().create_task(work())
         task.add_done_callback(lambda ended: self._over(run, active, ended))
-        stored = asyncio.ensure_future(active.stored.wait())
-        try:
-            await asyncio.wait({task, stored}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            stored.cancel()
+        await active.stored.wait()
         if task.done() and not task.cancelled():
             error = task.exception()
             if error is not None and not isinstance(error, WaitsForPerson):
                 raise error
 
-    async def left(self, run: str) -> None:
-        """Return when the task of `run` has ended; its run waits or is over, so that is soon."""
+    async def wait(self, run: str) -> None:
+        """Return when the task of `run` has ended."""
         active = self._active.get(run)
         if active is not None and active.task is not None:
             await asyncio.wait({active.task})
 
-    async def cancel(self, run: str) -> None:
-        """Cancel an active run, and return when it has ended; it can be resumed."""
-        active = self._active.get(run)
-        if active is not None and active.task is not None:
-            active.task.cancel()
-            await asyncio.wait({active.task})
-
-    async def stop(self) -> None:
-        """Cancel all active runs, and return when they have ended."""
-        tasks = {each.task for each in self._active.values() if each.task is not None}
+    async def cancel(self, *runs: str) -> None:
+        """Cancel active runs, and return when they have ended; they can be resumed."""
+        active = [self._active[run] for run in runs if run in self._active]
+        tasks = {each.task for each in active if each.task is not None}
         for task in tasks:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+
+    async def stop(self) -> None:
+        """Cancel all active runs, and return when they have ended."""
+        await self.cancel(*self._active)
 
     def _over(self, run: str, active: ActiveRun, task: asyncio.Task[Run]) -> None:
         active.stored.set()

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from starlette.responses import JSONResponse, Response
+
 from toolplan.errors import ToolplanError
+from toolplan.render.printable import printable
 
 _STATUS: Final = {
     "unknown-run": 404,
@@ -50,3 +53,9 @@ def problem(code: str, detail: str, help_: str | None, status: int) -> dict[str,
     """Return the body of a response with an error."""
     title = code.replace("-", " ").capitalize()
     return {"code": code, "title": title, "status": status, "detail": detail, "help": help_}
+
+
+def problem_response(code: str, detail: str, status: int, help_: str | None = None) -> Response:
+    """Return a response with an error."""
+    shown = None if help_ is None else printable(help_)
+    return JSONResponse(problem(code, printable(detail), shown, status), status, media_type=PROBLEM)

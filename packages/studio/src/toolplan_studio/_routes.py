@@ -2,49 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
-from fastapi.responses import JSONResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
+from toolplan.events import Event, Failure
 from toolplan.plan_json import json_schema
+from toolplan.storage.journal import Store, record_fields
 from toolplan.threads import in_thread
+from toolplan_studio import _run_wire as run_wire
+from toolplan_studio import _wire as wire
+from toolplan_studio._active import ActiveRuns
 from toolplan_studio._errors import PROBLEM, Refused
-from toolplan_studio._events import run_events
-from toolplan_studio._run_wire import (
-    Decided,
-    DecisionGiven,
-    EventOut,
-    RunDiff,
-    RunGiven,
-    RunLine,
-    RunList,
-    RunOut,
-    RunState,
-    StepDetail,
-)
-from toolplan_studio._runs import Filter, known_run, run_list, run_view, step_detail
+from toolplan_studio._runs import Filter, run_list, run_view, step_detail
 from toolplan_studio._session import COOKIE, Sessions
 from toolplan_studio._studio import Studio
-from toolplan_studio._wire import (
-    About,
-    CheckedPlan,
-    Difference,
-    NodeOut,
-    PlanPair,
-    PlanText,
-    Problem,
-    Proposed,
-    Question,
-    Session,
-    ToolList,
-    Tried,
-    TryGiven,
-)
 
 PREFIX: Final = "/api/v1"
+_WAIT_S: Final = 0.5
 
 
 def _studio(request: Request) -> Studio:
@@ -66,11 +43,16 @@ RunName = Annotated[str, Path(min_length=1, max_length=200)]
 _PROBLEM: Final[dict[int | str, dict[str, Any]]] = {
     "default": {
         "description": "The request was refused.",
-        "content": {
-            "application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}
-        },
+        "content": {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
 }
+
+
+def _stream(description: str, **events: str) -> dict[int | str, dict[str, Any]]:
+    """Describe a stream of server-sent events by the models of their data."""
+    models = {name: {"$ref": f"#/components/schemas/{model}"} for name, model in events.items()}
+    content = {"text/event-stream": {"x-events": models}}
+    return {200: {"description": description, "content": content}}
 
 
 def _check_session(request: Request) -> None:
@@ -87,7 +69,7 @@ router = APIRouter(prefix=PREFIX, responses=_PROBLEM, dependencies=[Depends(_che
 
 @entrance.post("/session", status_code=204)
 async def enter(
-    given: Session, request: Request, sessions: Annotated[Sessions, Depends(_sessions)]
+    given: wire.Session, request: Request, sessions: Annotated[Sessions, Depends(_sessions)]
 ) -> Response:
     """Exchange the one-time token of the printed address for a cookie."""
     response = Response(status_code=204)
@@ -104,7 +86,7 @@ async def leave() -> Response:
 
 
 @router.get("/about")
-async def about(studio: TheStudio, user: User) -> About:
+async def about(studio: TheStudio, user: User) -> wire.About:
     """Return what is served, and who decides."""
     return await studio.about(user)
 
@@ -116,7 +98,7 @@ async def schema(studio: TheStudio) -> dict[str, Any]:
 
 
 @router.post("/plans")
-async def ask(given: Question, studio: TheStudio) -> Proposed:
+async def ask(given: wire.Question, studio: TheStudio) -> wire.Proposed:
     """Make a plan for a question; nothing runs."""
     return await studio.ask(given)
 
@@ -124,41 +106,33 @@ async def ask(given: Question, studio: TheStudio) -> Proposed:
 @router.post(
     "/plans/stream",
     response_class=EventSourceResponse,
-    responses={
-        200: {
-            "description": "`step`: a NodeOut. At the end `plan`: a Proposed, or `problem`.",
-            "content": {
-                "text/event-stream": {
-                    "x-events": {
-                        "step": {"$ref": "#/components/schemas/NodeOut"},
-                        "plan": {"$ref": "#/components/schemas/Proposed"},
-                        "problem": {"$ref": "#/components/schemas/Problem"},
-                    }
-                }
-            },
-        }
-    },
+    responses=_stream(
+        "`step`: a NodeOut. At the end `plan`: a Proposed, or `problem`.",
+        step="NodeOut",
+        plan="Proposed",
+        problem="Problem",
+    ),
 )
-async def ask_streamed(given: Question, studio: TheStudio) -> AsyncIterator[ServerSentEvent]:
+async def ask_streamed(given: wire.Question, studio: TheStudio) -> AsyncIterator[ServerSentEvent]:
     """Make a plan, and send its steps while it is written; nothing runs."""
     async for event in studio.ask_streamed(given):
         yield event
 
 
 @router.post("/plans/check")
-async def check(given: PlanText, studio: TheStudio) -> CheckedPlan:
+async def check(given: wire.PlanText, studio: TheStudio) -> wire.CheckedPlan:
     """Check a plan as it was edited."""
     return await in_thread(studio.check, given.text, given.dialect)
 
 
 @router.post("/plans/diff")
-async def compare(given: PlanPair, studio: TheStudio) -> Difference:
+async def compare(given: wire.PlanPair, studio: TheStudio) -> wire.Difference:
     """Compare two plans."""
     return await in_thread(studio.compare, given.before, given.after)
 
 
 @router.post("/runs", status_code=201)
-async def start(given: RunGiven, studio: TheStudio, user: User) -> RunLine:
+async def start(given: run_wire.RunGiven, studio: TheStudio, user: User) -> run_wire.RunLine:
     """Run a plan, if it is the one that was shown; one with effects waits for its approval."""
     return await studio.start(given, user)
 
@@ -166,20 +140,20 @@ async def start(given: RunGiven, studio: TheStudio, user: User) -> RunLine:
 @router.get("/runs")
 async def runs(
     studio: TheStudio,
-    state: RunState | None = None,
+    state: run_wire.RunState | None = None,
     tool: Annotated[str, Query(max_length=200)] = "",
     day: Annotated[str, Query(pattern="^([0-9]{4}-[0-9]{2}-[0-9]{2})?$")] = "",
     text: Annotated[str, Query(max_length=200)] = "",
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     after: Annotated[str, Query(max_length=300)] = "",
-) -> RunList:
+) -> run_wire.RunList:
     """Return runs, the newest first, of this state, tool, day (YYYY-MM-DD) and text."""
     only = Filter(state or "", tool, day, text)
     return await in_thread(run_list, studio.app, studio.active, only, limit, after)
 
 
 @router.get("/runs/{run}")
-async def run(run: RunName, studio: TheStudio) -> RunOut:
+async def run(run: RunName, studio: TheStudio) -> run_wire.RunOut:
     """Return a run with its plan, its steps and its answer."""
     return await in_thread(run_view, studio.app, run, studio.active)
 
@@ -190,29 +164,22 @@ async def step(
     step: Annotated[str, Path(max_length=200)],
     studio: TheStudio,
     offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
-) -> StepDetail:
+) -> run_wire.StepDetail:
     """Return a step with its whole output, and 200 of its items from `offset` on."""
     return await in_thread(step_detail, studio.app, studio.active, run, step, offset)
 
 
 async def _known(run: RunName, studio: TheStudio) -> str:
     """Return the name of a run; where there is none the response is an error and no stream."""
-    return (await in_thread(known_run, studio.app, run)).run
+    return (await in_thread(studio.app.needed_journal().entry, run)).run
 
 
 @router.get(
     "/runs/{run}/events",
     response_class=EventSourceResponse,
-    responses={
-        200: {
-            "description": "`event`: an EventOut, with its position as id; `progress`: without.",
-            "content": {
-                "text/event-stream": {
-                    "x-events": {"event": {"$ref": "#/components/schemas/EventOut"}}
-                }
-            },
-        }
-    },
+    responses=_stream(
+        "`event`: an EventOut, with its position as id; `progress`: without.", event="EventOut"
+    ),
 )
 async def events(
     run: Annotated[str, Depends(_known)],
@@ -228,35 +195,63 @@ async def events(
 
 
 @router.post("/runs/{run}/decisions")
-async def decide(run: RunName, given: DecisionGiven, studio: TheStudio, user: User) -> Decided:
+async def decide(
+    run: RunName, given: run_wire.DecisionGiven, studio: TheStudio, user: User
+) -> run_wire.Decided:
     """Decide about a run: approve, refuse, decide calls in doubt, cancel, resume, replan."""
     return await studio.decide(run, given, user)
 
 
 @router.get("/runs/{run}/diff/{other}")
-async def compare_runs(run: RunName, other: RunName, studio: TheStudio) -> RunDiff:
+async def compare_runs(run: RunName, other: RunName, studio: TheStudio) -> run_wire.RunDiff:
     """Compare two runs."""
     return await studio.compare_runs(run, other)
 
 
 @router.get("/tools")
-async def tools(studio: TheStudio) -> ToolList:
+async def tools(studio: TheStudio) -> wire.ToolList:
     """Return the tools, with what makes them hard to plan with."""
     return await in_thread(studio.tools)
 
 
 @router.post("/tools/{name}/try")
 async def try_tool(
-    name: Annotated[str, Path(max_length=200)], given: TryGiven, studio: TheStudio
-) -> Tried:
+    name: Annotated[str, Path(max_length=200)], given: wire.TryGiven, studio: TheStudio
+) -> wire.Tried:
     """Call a tool that only reads."""
     return await studio.try_tool(name, given.args)
 
 
-SHOWN_ELSEWHERE: Final = (Problem, EventOut, NodeOut)
+def _text(seq: int, event: Event) -> str:
+    """Return one event as JSON, without its outputs."""
+    kind, recorded = record_fields(event)
+    fields: dict[str, Any] = {**recorded, "seq": seq, "kind": kind}
+    if fields.get("failure") is not None:
+        fields["failure"] = dict(zip(Failure.__struct_fields__, fields["failure"], strict=True))
+    shown = run_wire.EventOut.model_validate(fields)
+    return shown.model_dump_json(exclude_none=True)
+
+
+async def run_events(
+    run: str, start: int, journal: Store, active: ActiveRuns
+) -> AsyncGenerator[ServerSentEvent]:
+    """Yield the events of `run` from position `start` on, for as long as somebody listens.
+
+    Progress that tools report is not in the journal: it comes without an id while it is new.
+    """
+    at, seen = start, 0
+    while True:
+        for event in await in_thread(journal.tail, run, at):
+            yield ServerSentEvent(raw_data=_text(at, event), event="event", id=str(at))
+            at += 1
+        running = active.get(run)
+        if running is not None:
+            news, seen = running.progress_since(seen)
+            for event in news:
+                yield ServerSentEvent(raw_data=_text(at, event), event="progress")
+        # not for longer: the server cannot end a thread that waits
+        await in_thread(journal.wait, run, at, _WAIT_S)
+
+
+SHOWN_ELSEWHERE: Final = (wire.Problem, run_wire.EventOut, wire.NodeOut)
 """Models of errors and of server-sent events: no response of its own names them."""
-
-
-def json_problem(body: dict[str, object], status: int) -> JSONResponse:
-    """Return a response with an error."""
-    return JSONResponse(body, status, media_type=PROBLEM)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Final, Literal, TypeAlias, cast
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -14,11 +14,12 @@ from msgspec.structs import asdict, replace
 from toolplan.app.app import App
 from toolplan.app.results import RunResult
 from toolplan.app.workers import Placed
+from toolplan.comparison import ABSENT, Absent
+from toolplan.comparison import Change as Changed
 from toolplan.errors import ToolplanError
 from toolplan.events import (
     ApprovalStaged,
     CallDecided,
-    CallInDoubt,
     ConsentGiven,
     Event,
     Failure,
@@ -33,11 +34,9 @@ from toolplan.plan_json import load
 from toolplan.storage.journal import RunEntry
 from toolplan_studio import _run_wire as wire
 from toolplan_studio._active import ActiveRuns
-from toolplan_studio._calls import calls_view
 from toolplan_studio._errors import Refused
 from toolplan_studio._run_wire import (
     DecisionOut,
-    DoubtOut,
     ItemOut,
     RunLine,
     RunList,
@@ -47,7 +46,7 @@ from toolplan_studio._run_wire import (
     StrandedOut,
 )
 from toolplan_studio._states import STEP_NOTES, run_note, shown_step_state
-from toolplan_studio._views import effects_view, flows_view, forecast_view, graph_view
+from toolplan_studio._views import calls_view, effects_view, flows_view, forecast_view, graph_view
 from toolplan_studio._wire import Change, FailureOut
 
 _SEARCH_S: Final = 0.2
@@ -60,11 +59,15 @@ MOST_ITEMS: Final = 200
 """The most items of a step that are shown at once."""
 
 _REFUSED: Final = ("refused", "cancelled")
+_NO_PLAN: Final = "The plan does not pass its check with these tools: it cannot be resumed here."
+_STATUSES: Final = {
+    "interrupted": "running", "no_worker": "running", "parked": "running", "refused": "cancelled",
+}  # fmt: skip
 Allowed: TypeAlias = Literal["approve", "allow", "refuse", "decide", "cancel", "resume", "replan"]
 
 
 class Filter(Struct, frozen=True):
-    """Which runs are listed; what is None or empty does not count."""
+    """Which runs are listed; an empty field does not count."""
 
     state: str = ""
     tool: str = ""
@@ -72,46 +75,48 @@ class Filter(Struct, frozen=True):
     text: str = ""
 
 
+class Moment(NamedTuple):
+    """A run as its first events give it: the state is that of these events and of no others."""
+
+    entry: RunEntry
+    events: Sequence[Event]
+    result: RunResult
+
+
+def read_moment(app: App, run: str) -> Moment:
+    """Return a run as it is now.
+
+    Raises:
+        JournalError: there is no such run.
+    """
+    journal = app.needed_journal()
+    entry, events = journal.entry(run), journal.events(run)
+    result = app.result(run, events)
+    return Moment(replace(entry, status=result.status), events, result)
+
+
 def run_line(entry: RunEntry, app: App, active: ActiveRuns) -> RunLine:
     """Return one line of the list of runs."""
     placed = app.workers.placed(entry.run) if entry.status is RunState.RUNNING else None
-    state, is_active = _state(entry, app, active, placed), _works(entry, active)
-    return RunLine(
-        run=entry.run,
-        created_at=entry.created_at,
-        status=entry.status.value,
-        state=state,
-        note=run_note(state, placed, is_active=is_active),
-        active=is_active,
-        digest=entry.digest,
-        question=entry.question,
-        tools=entry.tools,
+    is_active = _is_active(entry, active)
+    state: wire.RunState = entry.status.value
+    if entry.status is RunState.CANCELLED:
+        for event in app.needed_journal().events(entry.run)[-1:]:
+            if isinstance(event, RunEnded) and event.failure and event.failure.code == "refused":
+                state = "refused"
+    elif placed is not None and not is_active:
+        state = "parked" if placed.parked else "running"
+        state = state if placed.has_worker else "no_worker"
+    elif entry.status is RunState.RUNNING and not is_active and entry.is_left:
+        state = "interrupted"
+    note = run_note(state, placed, is_active=is_active)
+    return RunLine.model_validate(
+        {**asdict(entry), "state": state, "note": note, "active": is_active}
     )
 
 
-def _kept_line(app: App, active: ActiveRuns, kept: RunResult) -> RunLine:
-    """Return the line of a run whose events give `kept`: later events do not count."""
-    entry = app.needed_journal().entry(kept.run)
-    return run_line(replace(entry, status=kept.status), app, active)
-
-
-def _state(entry: RunEntry, app: App, active: ActiveRuns, placed: Placed | None) -> wire.RunState:
-    """Return the status of a run, or why one that is not over makes no progress."""
-    if entry.status is RunState.CANCELLED:
-        last = app.needed_journal().events(entry.run)[-1:]
-        codes = [each.failure.code for each in last if isinstance(each, RunEnded) and each.failure]
-        return "refused" if "refused" in codes else "cancelled"
-    if entry.status is not RunState.RUNNING or _works(entry, active):
-        return entry.status.value
-    if placed is None:
-        return "interrupted" if entry.is_left else "running"
-    if not placed.has_worker:
-        return "no_worker"
-    return "parked" if placed.parked else "running"
-
-
-def _works(entry: RunEntry, active: ActiveRuns) -> bool:
-    """Return whether this server works on a run; one that waits or is over is only being left."""
+def _is_active(entry: RunEntry, active: ActiveRuns) -> bool:
+    """Return whether this server works on a run; the task of one that waits only ends."""
     return entry.status is RunState.RUNNING and active.get(entry.run) is not None
 
 
@@ -130,12 +135,8 @@ def run_list(app: App, active: ActiveRuns, only: Filter, limit: int, after: str)
             found += [line] if line.state == (only.state or line.state) else []
     else:
         after = ""  # there are no more
-    return RunList(
-        runs=found,
-        next=after or None,
-        until=until,
-        stranded=[StrandedOut(**each._asdict()) for each in app.workers.stranded()],
-    )
+    stranded = [StrandedOut.model_validate(each) for each in app.workers.stranded()]
+    return RunList(runs=found, next=after or None, until=until, stranded=stranded)
 
 
 def _entries(app: App, size: int, after: str) -> Iterator[RunEntry]:
@@ -143,11 +144,6 @@ def _entries(app: App, size: int, after: str) -> Iterator[RunEntry]:
     while entries := app.needed_journal().runs(size, after):
         yield from entries
         after = entries[-1].cursor
-
-
-_STATUSES: Final = {
-    "interrupted": "running", "no_worker": "running", "parked": "running", "refused": "cancelled",
-}  # fmt: skip
 
 
 def _passes(entry: RunEntry, only: Filter, app: App) -> bool:
@@ -178,36 +174,23 @@ def _steps(run: str, app: App) -> list[dict[str, Json]]:
     return [each for each in steps if isinstance(each, dict)] if isinstance(steps, list) else []
 
 
-def known_run(app: App, run: str) -> RunEntry:
-    """Return the entry of a run.
-
-    Raises:
-        JournalError: there is no such run.
-    """
-    return app.needed_journal().entry(run)
-
-
 def run_view(app: App, run: str, active: ActiveRuns) -> RunOut:
     """Return a run with its plan, its steps and its answer."""
-    journal = app.needed_journal()
-    entry = journal.entry(run)
-    # the state is that of these events and of no others: a page continues where they end
-    events = journal.events(run)
-    kept = app.result(run, events)
-    entry = replace(entry, status=kept.status)
-    written = load(journal.record(run).plan).plan
-    output, is_left_out = limited(kept.output)
-    plan = kept.plan
+    moment = read_moment(app, run)
+    entry, events, kept = moment
+    record = app.needed_journal().record(run).plan
     placed = app.workers.placed(run)
     line = run_line(entry, app, active)
-    allowed: list[Allowed] = [*_allowed(entry, kept, active, placed)]
+    allowed = allowed_decisions(moment, active, placed)
+    output, is_left_out = limited(kept.output)
+    plan = kept.plan
     return RunOut(
         line=line,
         note=run_note(line.state, placed, allowed, is_active=line.active),
-        plan=journal.record(run).plan,
+        plan=record,
         plan_fault=active.fault(run) or (None if plan is not None else _NO_PLAN),
-        graph=graph_view(written, app.tools),
-        steps={name: step_view(name, step, line.state) for name, step in kept.steps.items()},
+        graph=graph_view(load(record).plan, app.tools),
+        steps={name: _step(step, line.state) for name, step in kept.steps.items()},
         step_notes=STEP_NOTES,
         output=output,
         output_left_out=is_left_out,
@@ -218,121 +201,77 @@ def run_view(app: App, run: str, active: ActiveRuns) -> RunOut:
         ended_at=kept.ended_at,
         took_s=kept.took_s,
         approved_at=kept.approved_at,
-        effects=[] if plan is None else effects_view(plan, app.tools),
+        effects=effects_view(plan, app.tools),
         by_values=any(isinstance(each, ApprovalStaged) for each in events),
         calls=calls_view(kept.effects, app.tools),
-        flows=[] if plan is None else flows_view(plan),
-        decisions=[*_decisions(events)],
+        flows=flows_view(plan),
+        decisions=_decisions(events),
         allowed=allowed,
-        forecast=None if plan is None else forecast_view(app.forecast(plan)),
+        forecast=forecast_view(None if plan is None else app.forecast(plan)),
         seq=len(events),
     )
 
 
-_NO_PLAN: Final = "The plan does not pass its check with these tools: it cannot be resumed here."
-
-
-def allowed_now(app: App, entry: RunEntry, active: ActiveRuns) -> list[Allowed]:
+def allowed_decisions(moment: Moment, active: ActiveRuns, placed: Placed | None) -> list[Allowed]:
     """Return what may be decided about a run."""
-    kept, placed = app.result(entry.run), app.workers.placed(entry.run)
-    return [*_allowed(replace(entry, status=kept.status), kept, active, placed)]
-
-
-def _allowed(
-    entry: RunEntry, kept: RunResult, active: ActiveRuns, placed: Placed | None
-) -> Iterable[Allowed]:
+    entry, _, kept = moment
+    if _is_active(entry, active):
+        return ["cancel"]
     # workers have the tools of their runs; a plan is approved only where its effects are shown
-    can_run = kept.plan is not None or (placed is not None and bool(kept.waiting))
-    if _works(entry, active):
-        yield "cancel"
-        return
+    can_resume = kept.plan is not None or placed is not None
+    allowed: dict[Allowed, bool] = {}
     match entry.status:
+        case RunState.WAITING if kept.waiting:
+            allowed = {"allow": can_resume, "refuse": True, "cancel": True}
         case RunState.WAITING:
-            yield from ("allow" if kept.waiting else "approve",) if can_run else ()
-            yield from ("refuse", "cancel")
-        case RunState.IN_DOUBT if placed is not None:
-            yield from ("decide", "cancel")
-        case RunState.RUNNING if placed is not None:
-            yield from ("resume", "cancel") if placed.parked else ("cancel",)
-        case RunState.CANCELLED if placed is not None:
-            yield from ("resume", "replan")
+            allowed = {"approve": kept.plan is not None, "refuse": True, "cancel": True}
         case RunState.IN_DOUBT:
-            yield from ("decide",) if can_run else ()
+            allowed = {"decide": can_resume, "cancel": placed is not None}
+        case RunState.RUNNING if placed is not None:
+            allowed = {"resume": bool(placed.parked), "cancel": True}
         case RunState.RUNNING if entry.is_left:
-            yield from ("resume", "cancel") if can_run else ("cancel",)
+            allowed = {"resume": can_resume, "cancel": True}
         case RunState.CANCELLED:
-            yield from ("resume", "replan") if can_run else ("replan",)
+            allowed = {"resume": can_resume, "replan": True}
         case RunState.FAILED:
-            yield "replan"
+            allowed = {"replan": True}
         case _:
-            return
+            pass
+    return [name for name, is_allowed in allowed.items() if is_allowed]
 
 
-def _decisions(events: Iterable[Event]) -> Iterable[DecisionOut]:
-    """Yield what was decided, in order, and by whom where that is known."""
+def _decisions(events: Iterable[Event]) -> list[DecisionOut]:
+    """Return what was decided, in order, and by whom where that is known."""
+    found: list[DecisionOut] = []
     for event in events:
+        said: dict[str, Any] = {"digest": None, "step": None, "item": None, "reason": None}
         match event:
             case RunApproved():
-                yield _decision("approve", event, digest=event.digest)
+                said |= {"kind": "approve", "digest": event.digest}
             case CallDecided():
-                yield _decision(event.decision, event, step=event.step, item=event.item)
-            case ConsentGiven(allowed=allowed):
-                kind, reason = "allow" if allowed else "deny", event.reason or None
-                yield _decision(kind, event, step=event.step, reason=reason)
+                said |= {"kind": event.decision, "step": event.step, "item": event.item}
+            case ConsentGiven():
+                kind = "allow" if event.allowed else "deny"
+                said |= {"kind": kind, "step": event.step, "reason": event.reason or None}
             case RunEnded(failure=Failure(code=code, message=message)) if code in _REFUSED:
-                kind = "refuse" if code == "refused" else "cancel"
-                yield _decision(kind, event, reason=message)
+                said |= {"kind": "refuse" if code == "refused" else "cancel", "reason": message}
             case _:
-                pass
-
-
-def _decision(
-    kind: str,
-    event: RunApproved | CallDecided | ConsentGiven | RunEnded,
-    *,
-    digest: str | None = None,
-    step: str | None = None,
-    item: int | None = None,
-    reason: str | None = None,
-) -> DecisionOut:
-    by = str(getattr(event, "by", ""))
-    return DecisionOut(
-        kind=kind, by=by, at=event.at, digest=digest, step=step, item=item, reason=reason
-    )
+                continue
+        found.append(DecisionOut(**said, by=str(getattr(event, "by", "")), at=event.at))
+    return found
 
 
 def failure_view(failure: Failure | None) -> FailureOut | None:
     """Return why something did not succeed."""
-    return None if failure is None else FailureOut.model_validate(asdict(failure))
+    return None if failure is None else FailureOut.model_validate(failure)
 
 
-def step_view(name: str, step: StepRun, run: wire.RunState) -> StepOut:
+def _step(step: StepRun, run: wire.RunState) -> StepOut:
     """Return the state of a step of a run that has the state `run`, without a large output."""
     output, is_left_out = limited(step.output)
-    return StepOut(
-        state=shown_step_state(run, step.state.value),
-        output=output,
-        output_left_out=is_left_out,
-        error=failure_view(step.error),
-        started_at=step.started_at,
-        ended_at=step.ended_at,
-        attempts=step.attempts,
-        items=step.items,
-        items_done=step.items_done,
-        items_failed=step.items_failed,
-        doubts=[_doubt(name, each) for each in step.doubts],
-    )
-
-
-def _doubt(name: str, doubt: CallInDoubt) -> DoubtOut:
-    return DoubtOut(
-        step=name,
-        item=doubt.item,
-        attempt=doubt.attempt,
-        tool=doubt.tool,
-        args=doubt.args,
-        failure=cast("FailureOut", failure_view(doubt.failure)),
-        result=doubt.result,
+    state = shown_step_state(run, step.state.value)
+    return StepOut.model_validate(
+        {**asdict(step), "state": state, "output": output, "output_left_out": is_left_out}
     )
 
 
@@ -342,30 +281,21 @@ def step_detail(app: App, active: ActiveRuns, run: str, step: str, offset: int) 
     Raises:
         Refused: the run has no such step.
     """
-    events = app.needed_journal().events(run)
-    kept = app.result(run, events)
+    entry, events, kept = read_moment(app, run)
     state = kept.steps.get(step)
     if state is None:
         raise Refused("unknown-step", f"The run has no step {step!r}.")
     items = {
         each.item: each for each in events if isinstance(each, ItemEnded) and each.step == step
     }
-    ordered = [items[at] for at in sorted(items)]
+    shown = sorted(items)[offset : offset + MOST_ITEMS]
     return StepDetail(
         step=step,
-        state=step_view(step, state, _kept_line(app, active, kept).state),
+        state=_step(state, run_line(entry, app, active).state),
         output=state.output,
-        items=[
-            ItemOut(
-                item=each.item,
-                output=each.output,
-                attempts=each.attempts,
-                failure=failure_view(each.failure),
-            )
-            for each in ordered[offset : offset + MOST_ITEMS]
-        ],
+        items=[ItemOut.model_validate(items[at]) for at in shown],
         offset=offset,
-        total=len(ordered),
+        total=len(items),
     )
 
 
@@ -373,9 +303,8 @@ def limited(value: Json) -> tuple[Json, bool]:
     """Return a value, or null where it is too large, and whether it was."""
     if value is None or isinstance(value, bool | float):
         return value, False
-    if len(json.dumps(value, ensure_ascii=False)) > MOST_OUTPUT:
-        return None, True
-    return value, False
+    is_large = len(json.dumps(value, ensure_ascii=False)) > MOST_OUTPUT
+    return (None if is_large else value), is_large
 
 
 def result_changes(app: App, active: ActiveRuns, before: str, after: str) -> list[Change]:
@@ -388,16 +317,14 @@ def result_changes(app: App, active: ActiveRuns, before: str, after: str) -> lis
     """
     one, other = _results(app, active, before), _results(app, active, after)
     return [
-        Change(
-            pointer=place,
-            has_before=place in one,
-            before=limited(one.get(place))[0],
-            has_after=place in other,
-            after=limited(other.get(place))[0],
-        )
+        Change.model_validate(Changed(place, _shown(place, one), _shown(place, other)))
         for place in {**one, **other}
         if (place in one) != (place in other) or _text(one.get(place)) != _text(other.get(place))
     ]
+
+
+def _shown(place: str, values: Mapping[str, Json]) -> Json | Absent:
+    return limited(values[place])[0] if place in values else ABSENT
 
 
 def _text(value: Json) -> str:
@@ -405,9 +332,8 @@ def _text(value: Json) -> str:
 
 
 def _results(app: App, active: ActiveRuns, run: str) -> dict[str, Json]:
-    events = app.needed_journal().events(run)
-    kept = app.result(run, events)
-    state = _kept_line(app, active, kept).state
+    entry, events, kept = read_moment(app, run)
+    state = run_line(entry, app, active).state
     found: dict[str, Json] = {
         "/state": state,
         "/took_s": kept.took_s,

@@ -1,39 +1,100 @@
-"""The FastAPI application: the API, its errors, and the built page."""
+"""The server of the studio: the API, its errors and the built page, on one address."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
-from collections.abc import AsyncGenerator, Callable
+import re
+import secrets
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
+from msgspec.structs import replace
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.types import ASGIApp
 
 from toolplan.app.app import App
+from toolplan.app.home import home
 from toolplan.errors import ToolplanError
+from toolplan.http_server.guard import Guard, Rules
+from toolplan.http_server.secret_file import kept_secret
+from toolplan.http_server.serving import CannotServe, checked_rules, serve_http
 from toolplan.render.printable import printable
 from toolplan_studio._active import ActiveRuns
-from toolplan_studio._errors import problem, status_of
-from toolplan_studio._page import STATIC, page_routes
-from toolplan_studio._routes import SHOWN_ELSEWHERE, entrance, json_problem, router
+from toolplan_studio._errors import problem, problem_response, status_of
+from toolplan_studio._page import STATIC, SafeHeaders, page_routes
+from toolplan_studio._routes import SHOWN_ELSEWHERE, entrance, router
 from toolplan_studio._session import Sessions
 from toolplan_studio._studio import Studio
 
 logger = logging.getLogger("toolplan")
 
+DEFAULT_PORT: Final = 8321
+TOKEN: Final = "TOOLPLAN_STUDIO_TOKEN"  # noqa: S105 — the name of a variable
+KEY: Final = "studio.key"
+
+_KEY_SIZE: Final = 32
+_HEADER: Final = re.compile(r"[A-Za-z0-9-]{1,100}")
 _MOST_FAULTS: Final = 3
 
 
-def make_app(
-    app: App, sessions: Sessions, page: Path = STATIC, active: ActiveRuns | None = None
-) -> FastAPI:
-    """Return the application that serves `app`: the API and the page, without its guard."""
+async def serve(
+    app: App,
+    *,
+    host: str = "127.0.0.1",
+    port: int = DEFAULT_PORT,
+    token: str | None = None,
+    origins: Collection[str] = (),
+    user_header: str | None = None,
+    on_ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serve the studio until the task is cancelled or the process gets a signal.
+
+    A signal cancels the active runs; each can be resumed.
+
+    Args:
+        app: plans and runs; the studio shows all runs of its journal.
+        host: the name or address to listen on; any but loopback needs a token.
+        port: the port to listen on; 0 selects a free one.
+        token: a token that lets people in, 16 characters or more.
+        origins: other addresses of the studio, as `https://plans.example`: those of proxies.
+        user_header: the header in which a proxy names the user.
+        on_ready: called with the URL that lets one person in, when the server accepts requests.
+
+    Raises:
+        CannotServe: the address is not safe or not free, or the token is weak.
+        ToolplanError: an option is wrong.
+    """
+    rules = checked_rules(host, token, [*map(_host_of, origins)], origins)
+    if user_header is not None and not _HEADER.fullmatch(user_header):
+        raise ToolplanError(
+            "usage", f"{user_header!r} is not the name of a header.", "As in X-Forwarded-User."
+        )
+    sessions = Sessions(session_key(token), token=token, user_header=user_header)
+
+    def ready(url: str) -> None:
+        if on_ready is not None:
+            on_ready(f"{url}/#token={sessions.one_time_token()}")
+
+    await serve_http(http_app(app, sessions, rules), host, port, ready)
+
+
+def http_app(
+    app: App,
+    sessions: Sessions,
+    rules: Rules,
+    page: Path = STATIC,
+    active: ActiveRuns | None = None,
+) -> ASGIApp:
+    """Return the ASGI application that serves the API and the page, behind the guard."""
     studio = Studio(app, ActiveRuns() if active is None else active)
 
     @asynccontextmanager
@@ -41,20 +102,48 @@ def make_app(
         yield
         await studio.active.stop()
 
-    served = _empty(lifespan)
+    served = _api(lifespan)
     served.state.studio = studio
     served.state.sessions = sessions
-    served.include_router(entrance)
-    served.include_router(router)
     served.router.routes.extend(page_routes(page))
-    return served
+    # a token is exchanged for a cookie: the guard does not ask for it with each request
+    return SafeHeaders(Guard(served, replace(rules, token=None), _refusal))
+
+
+def session_key(token: str | None, folder: Path | None = None) -> bytes:
+    """Return the key of cookies: the same after a restart, so that open pages continue.
+
+    With a token it is made from it, so that another token ends all sessions. Else it is kept in the
+    user's data folder.
+
+    Raises:
+        ToolplanError: the file cannot be read or written.
+    """
+    if token is not None:
+        return hashlib.sha256(f"toolplan studio {token}".encode()).digest()
+    path = (home() if folder is None else folder) / KEY
+    key, _ = kept_secret(path, secrets.token_bytes(_KEY_SIZE))
+    if len(key) != _KEY_SIZE:
+        raise ToolplanError("storage", f"The file {path} is damaged.", "Delete it.")
+    return key
+
+
+def _host_of(origin: str) -> str:
+    parts = urlsplit(origin)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/"):
+        raise CannotServe(
+            "usage", f"{origin!r} is not an address of pages.", "As in https://plans.example."
+        )
+    return f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+
+
+def _refusal(status: int, code: str, message: str) -> object:
+    return problem(code, message, None, status)
 
 
 def openapi_text() -> str:
     """Return the OpenAPI document of the API, as it is kept for the page."""
-    served = _empty(None)
-    served.include_router(entrance)
-    served.include_router(router)
+    served = _api(None)
     document = get_openapi(
         title=served.title,
         version="1",
@@ -73,12 +162,11 @@ def openapi_text() -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _empty(lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | None) -> FastAPI:
-    # its own pages on the API load scripts from other hosts
-    return FastAPI(
+def _api(lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | None) -> FastAPI:
+    served = FastAPI(
         title="toolplan studio",
         lifespan=lifespan,
-        docs_url=None,
+        docs_url=None,  # these pages load scripts from other hosts
         redoc_url=None,
         openapi_url=None,
         redirect_slashes=False,
@@ -90,34 +178,34 @@ def _empty(lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | No
             Exception: _broken,
         },
     )
+    served.include_router(entrance)
+    served.include_router(router)
+    return served
 
 
 async def _refused(_: Request, error: ToolplanError) -> Response:
-    status = status_of(error.code)
-    help_ = None if error.help is None else printable(error.help)
-    return json_problem(problem(error.code, printable(error.message), help_, status), status)
+    return problem_response(error.code, error.message, status_of(error.code), error.help)
 
 
 async def _invalid(_: Request, error: RequestValidationError) -> Response:
     found = [_fault(each) for each in error.errors()]
     shown = "; ".join(found[:_MOST_FAULTS])
     more = f"; and {len(found) - _MOST_FAULTS} more" if len(found) > _MOST_FAULTS else ""
-    return json_problem(problem("bad-request", f"{shown}{more}.", None, 422), 422)
-
-
-async def _http(_: Request, error: HTTPException) -> Response:
-    code = {404: "not-found", 405: "method-not-allowed"}.get(error.status_code, "bad-request")
-    detail = "There is nothing at this address." if code == "not-found" else error.detail
-    return json_problem(problem(code, detail, None, error.status_code), error.status_code)
-
-
-async def _broken(_: Request, error: Exception) -> Response:
-    logger.error("The studio failed.", exc_info=error)
-    detail = f"The studio failed: {type(error).__name__}."
-    help_ = "This is a fault of the studio; its log has the details."
-    return json_problem(problem("internal", detail, help_, 500), 500)
+    return problem_response("bad-request", f"{shown}{more}.", 422)
 
 
 def _fault(error: dict[str, Any]) -> str:
     place = ".".join(str(each) for each in error["loc"])
     return printable(f"{place}: {error['msg']}")[:300]
+
+
+async def _http(_: Request, error: HTTPException) -> Response:
+    code = {404: "not-found", 405: "method-not-allowed"}.get(error.status_code, "bad-request")
+    detail = "There is nothing at this address." if code == "not-found" else error.detail
+    return problem_response(code, detail, error.status_code)
+
+
+async def _broken(_: Request, error: Exception) -> Response:
+    logger.error("The studio failed.", exc_info=error)
+    help_ = "This is a fault of the studio; its log has the details."
+    return problem_response("internal", f"The studio failed: {type(error).__name__}.", 500, help_)

@@ -55,13 +55,9 @@ class Sessions:
         Raises:
             Refused: it is not valid.
         """
-        given = token.encode("utf-8", "replace")
-        once, known = self._once.encode(), (self._token or "").encode()
-        is_known = self._token is not None and hmac.compare_digest(given, known)
-        is_once = bool(once) and hmac.compare_digest(given, once)
-        if is_once and time.monotonic() < self._once_until:
+        if self._once and _same(token, self._once) and time.monotonic() < self._once_until:
             self._once = ""
-        elif not is_known:
+        elif not self._is_known(token):
             raise Refused(
                 "unauthorised",
                 "The token is not valid, or was used before.",
@@ -84,7 +80,9 @@ class Sessions:
         Raises:
             Refused: neither a valid cookie nor the token.
         """
-        if self._is_valid(cookie or "") or self._is_bearer(authorization or ""):
+        kind, _, given = (authorization or "").partition(" ")
+        is_bearer = kind.casefold() == "bearer" and self._is_known(given.strip())
+        if is_bearer or self._is_valid(cookie or ""):
             return
         raise Refused(
             "unauthorised",
@@ -113,14 +111,15 @@ class Sessions:
         end, _, signature = cookie.partition(".")
         if not (end.isascii() and end.isdecimal() and len(end) < 15 and int(end) > time.time()):
             return False
-        expected = self._signature(int(end)).encode()
-        return hmac.compare_digest(signature.encode("utf-8", "replace"), expected)
+        return _same(signature, self._signature(int(end)))
 
-    def _is_bearer(self, authorization: str) -> bool:
-        kind, _, given = authorization.partition(" ")
-        if self._token is None or kind.casefold() != "bearer":
-            return False
-        return hmac.compare_digest(given.strip().encode("utf-8", "replace"), self._token.encode())
+    def _is_known(self, token: str) -> bool:
+        return self._token is not None and _same(token, self._token)
 
     def _signature(self, end: int) -> str:
         return hmac.new(self._key, f"session {end}".encode(), hashlib.sha256).hexdigest()
+
+
+def _same(given: str, expected: str) -> bool:
+    """Compare in a time that says nothing about `expected`."""
+    return hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode())

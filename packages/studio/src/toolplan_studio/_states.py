@@ -72,14 +72,10 @@ def run_note(
     if is_active:
         return "This studio runs it."
     note = _RUN_NOTES[state]
-    if placed is not None and state not in ("succeeded", "failed"):
-        return _workers_note(note, state, placed)
-    if state == "interrupted" and "resume" in allowed:
-        return f"{note} Resume the run to continue it: what is done is not done again."
-    return note
-
-
-def _workers_note(note: str, state: RunState, placed: Placed) -> str:
+    if placed is None or state in ("succeeded", "failed"):
+        if state == "interrupted" and "resume" in allowed:
+            return f"{note} Resume the run to continue it: what is done is not done again."
+        return note
     if state == "parked":
         return f"The workers for {placed.queue} have parked this run: {placed.parked}"
     said = "" if state in ("running", "no_worker") else f"{note} "

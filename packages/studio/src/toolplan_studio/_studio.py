@@ -11,23 +11,22 @@ from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypedDict, Unpack
 
 from fastapi.sse import ServerSentEvent
 from msgspec.structs import replace
 
 from toolplan.app.app import App
-from toolplan.app.results import AskResult, CheckResult
-from toolplan.app.resume import cancel, plan_of
-from toolplan.approval import Approver, decided_by, said_yes
+from toolplan.app.results import AskResult, CheckResult, RunResult
+from toolplan.app.resume import cancel
+from toolplan.approval import Approver, said_yes
 from toolplan.comparison import compare_plans
 from toolplan.compiler import parse
 from toolplan.consent import Effect, ValueApproval
 from toolplan.diagnostics import Diagnostic, Severity
 from toolplan.errors import ToolplanError
-from toolplan.events import Event, Run, RunState
+from toolplan.events import Event, RunState
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.forecast import Forecast
 from toolplan.path import Json
 from toolplan.plan import Literal, Plan, Step
 from toolplan.plan_json import load
@@ -40,11 +39,11 @@ from toolplan.storage.journal import RunEntry
 from toolplan.threads import in_thread
 from toolplan.tool_lint import lint_tools
 from toolplan.tools import Effects
-from toolplan_studio._active import ActiveRun, ActiveRuns, wait_for_person
-from toolplan_studio._calls import shown_effects
+from toolplan_studio._active import ActiveRuns, wait_for_person
 from toolplan_studio._errors import Refused
 from toolplan_studio._run_wire import (
     Allow,
+    Approve,
     CallDecision,
     Cancel,
     Decide,
@@ -57,17 +56,16 @@ from toolplan_studio._run_wire import (
     RunGiven,
     RunLine,
 )
-from toolplan_studio._run_wire import Approve as ApprovePlan
 from toolplan_studio._runs import (
-    allowed_now,
+    allowed_decisions,
     failure_view,
-    known_run,
+    read_moment,
     result_changes,
     run_line,
 )
 from toolplan_studio._views import (
     checked_view,
-    difference_view,
+    chosen_effects,
     node_view,
     plan_json_text,
     proposed_view,
@@ -89,7 +87,17 @@ TOOLPLAN: Final = "toolplan"
 """The dialect in which a person edits a plan."""
 _KEPT: Final = ("query", "reference_date", "provenance", "planner", EARLIER)
 """What is kept of the metadata of a plan from a page: other entries would be read as our own."""
-_OPTIONS: Final = {"again": "retry", "failed": "abort"}
+
+
+class _Decisions(TypedDict, total=False):
+    """Decisions about calls, as `App.resume` takes them."""
+
+    retry: Sequence[str]
+    resolve: Mapping[str, Json]
+    abort: Sequence[str]
+    allow: Sequence[Effect]
+    deny: Sequence[Effect]
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -138,13 +146,10 @@ class Studio:
             asking.cancel()
 
     async def _proposed(
-        self,
-        plan: Callable[..., Awaitable[AskResult]],
-        given: Question,
-        tried: Sequence[Attempt] = (),
+        self, plan: Callable[..., Awaitable[AskResult]], given: Question
     ) -> Proposed:
         try:
-            asked = await plan(today=given.today, conversation=given.conversation, tried=tried)
+            asked = await plan(today=given.today, conversation=given.conversation)
         except ToolplanError:
             raise
         except Exception as error:  # a planner may raise anything
@@ -157,26 +162,23 @@ class Studio:
         return await in_thread(self._proposed_view, asked)
 
     def _proposed_view(self, asked: AskResult) -> Proposed:
-        checked: CheckedPlan | None = None
+        text: str | None = None
         if asked.plan is not None:
-            checked = self.check(plan_json_text(asked.plan.plan), TOOLPLAN)
+            text = plan_json_text(asked.plan.plan)
         elif isinstance(asked.proposal, Draft):
-            draft = asked.proposal
-            read = parse(draft.text, draft.dialect, self.app.tools).plan
-            text = draft.text
-            if read is not None and draft.dialect != TOOLPLAN:
-                text = plan_json_text(read)
-            checked = self.check(text, TOOLPLAN)
-        return proposed_view(asked, checked)
-
-    def _forecast(self, plan: ExecutionPlan | None) -> Forecast | None:
-        return None if plan is None or self.app.journal is None else self.app.forecast(plan)
+            text, dialect = asked.proposal.text, asked.proposal.dialect
+            read = None if dialect == TOOLPLAN else parse(text, dialect, self.app.tools).plan
+            text = text if read is None else plan_json_text(read)
+        return proposed_view(asked, None if text is None else self.check(text, TOOLPLAN))
 
     def check(self, text: str, dialect: str) -> CheckedPlan:
         """Return what is wrong with a plan."""
         checked = self.app.check(text, dialect=dialect)
         written = parse(text, dialect, self.app.tools).plan if checked.plan is None else None
-        return checked_view(checked, written, self._forecast(checked.plan), self.app.tools)
+        forecast = None
+        if checked.plan is not None and self.app.journal is not None:
+            forecast = self.app.forecast(checked.plan)
+        return checked_view(checked, written, forecast, self.app.tools)
 
     def compare(self, before: str, after: str) -> Difference:
         """Return what differs between two plans.
@@ -184,7 +186,7 @@ class Studio:
         Raises:
             Refused: one is no plan.
         """
-        return difference_view(compare_plans(_plan(before, "before"), _plan(after, "after")))
+        return _difference(_plan(before, "before"), _plan(after, "after"))
 
     # Runs
 
@@ -194,24 +196,18 @@ class Studio:
         Raises:
             Refused: it is another one.
         """
-        checked = await in_thread(self.app.check, given.text)
-        plan = _without_foreign_notes(checked)
-        if plan.digest != given.digest:
-            raise _other_plan(given.digest, plan.digest)
+        plan = _without_foreign_notes(await in_thread(self.app.check, given.text))
+        _check_digest(given.digest, plan.digest)
         name = given.run or uuid.uuid4().hex
         approve: Approver | ValueApproval = wait_for_person
         if given.approve:
             approve = said_yes(given.digest)
         elif given.values:
             approve = ValueApproval()  # no person is asked: the run ends as one that waits
-
-        async def run(active: ActiveRun) -> Run:
-            with decided_by(user):
-                return await self.app.run(plan, run_id=name, approve=approve, on_event=active.add)
-
+        run = partial(self.app.run, plan, run_id=name, approve=approve)
         async with self.active.lock(name):
             if given.run is None or not await self._is_started(name, plan.digest):
-                await self.active.begin(name, run)
+                await self.active.begin(name, run, user)
         return await self.line(name)
 
     async def _is_started(self, name: str, digest: str) -> bool:
@@ -222,8 +218,7 @@ class Studio:
             if error.code != "unknown-run":
                 raise
             return False
-        if found != digest:
-            raise _other_plan(digest, found)
+        _check_digest(digest, found)
         return True
 
     async def line(self, run: str) -> RunLine:
@@ -231,7 +226,7 @@ class Studio:
         return await in_thread(run_line, await self._entry(run), self.app, self.active)
 
     async def _entry(self, run: str) -> RunEntry:
-        return await in_thread(known_run, self.app, run)
+        return await in_thread(self.app.needed_journal().entry, run)
 
     async def compare_runs(self, before: str, after: str) -> RunDiff:
         """Return two runs side by side."""
@@ -242,7 +237,7 @@ class Studio:
         return RunDiff(
             before=await self.line(before),
             after=await self.line(after),
-            difference=difference_view(compare_plans(one, other)),
+            difference=_difference(one, other),
             results=await in_thread(result_changes, self.app, self.active, before, after),
         )
 
@@ -255,160 +250,81 @@ class Studio:
             Refused: the run or its plan is not as it was shown, or another decision was faster.
         """
         async with self.active.lock(run):
-            entry = await self._entry(run)
-            if entry.status is not RunState.RUNNING:
-                await self.active.left(run)  # the page shows it since the journal says so
-            match given:
-                case ApprovePlan():
-                    await self._check_waiting(entry, given.digest)
-                    await self._refuse_values(run)
-                    await self._resume(run, user, digest=given.digest)
-                case Allow():
-                    self._check_state(entry, RunState.WAITING, "waiting")
-                    await self._allow(run, given, user)
-                case Refuse():
-                    await self._check_waiting(entry, given.digest)
-                    await self._end(run, given.reason or "no reason was given", user)
-                case Decide(calls=calls):
-                    self._check_state(entry, RunState.IN_DOUBT, "in doubt")
-                    await self._resume(run, user, calls=calls)
-                case Resume():
-                    self._check_idle(entry)
-                    await self._check_allowed(entry, given.kind)
-                    await self._resume(run, user)
-                case Cancel():
-                    await self._cancel(entry, user)
-                case Replan():
-                    self._check_idle(entry)
+            if (await self._entry(run)).status is not RunState.RUNNING:
+                await self.active.wait(run)  # the page shows it since the journal says so
+            if isinstance(given, Cancel):
+                await self._cancel(run, user)
+            else:
+                await self._decide(await self._allowing(run, given.kind), given, user)
         if isinstance(given, Replan) or (isinstance(given, Refuse) and given.reason):
             return await self._replanned(run, given.reason)
         return Decided(run=await self.line(run))
 
-    async def _check_waiting(self, entry: RunEntry, digest: str) -> None:
-        self._check_state(entry, RunState.WAITING, "waiting")
-        if entry.digest != digest:
-            raise _other_plan(digest, entry.digest)
-        journal = self.app.needed_journal()
-        plan = await in_thread(
-            partial(plan_of, entry.run, self.app.tools, journal=journal, limits=self.app.limits)
-        )
-        if plan.digest != digest:
-            raise _other_plan(digest, plan.digest)
+    async def _decide(
+        self,
+        kept: RunResult,
+        given: Approve | Allow | Refuse | Decide | Resume | Replan,
+        user: str,
+    ) -> None:
+        run = kept.run
+        match given:
+            case Approve():
+                _check_digest(given.digest, kept.digest)
+                if kept.plan is not None:
+                    _check_digest(given.digest, kept.plan.digest)
+                await self._resume(run, user, given.digest)
+            case Allow():
+                allowed, denied = chosen_effects(kept.effects, given)
+                await self._resume(run, user, allow=allowed, deny=denied, reason=given.reason)
+            case Refuse():
+                _check_digest(given.digest, kept.digest)
+                await self._end(run, given.reason or "no reason was given", user)
+            case Decide():
+                calls = [(_place(call), call) for call in given.calls]
+                retry = [place for place, call in calls if call.decision == "again"]
+                abort = [place for place, call in calls if call.decision == "failed"]
+                done = {place: call.output for place, call in calls if call.decision == "done"}
+                await self._resume(run, user, retry=retry, abort=abort, resolve=done)
+            case Resume():
+                await self._resume(run, user)
+            case Replan():
+                pass  # another plan changes nothing of this run
 
-    async def _refuse_values(self, run: str) -> None:
-        """Refuse an approval of the plan where calls wait that no person has seen."""
-        if (await in_thread(self.app.result, run)).waiting:
+    async def _allowing(self, run: str, kind: str) -> RunResult:
+        """Return a run about which `kind` may be decided now, or refuse the decision."""
+        moment = await in_thread(read_moment, self.app, run)
+        placed = await in_thread(self.app.workers.placed, run)
+        if kind not in allowed_decisions(moment, self.active, placed):
+            state = moment.entry.status.value.replace("_", " ")
             raise Refused(
                 "not-allowed-now",
-                "Calls of this run wait with their values: an approval of the plan is not enough.",
-                "Look at the calls, and allow or refuse them.",
+                f"The decision {kind!r} is not possible now: the run is {state}.",
+                "Look at the run again: it shows what can be decided about it.",
             )
-
-    async def _allow(self, run: str, given: Allow, user: str) -> None:
-        waiting = (await in_thread(self.app.result, run)).effects
-        decided = shown_effects(waiting, [*given.calls, *given.refused])
-        if not decided:
-            raise Refused("bad-request", "No call is named.", "Name the calls that were shown.")
-        allowed = decided[: len(given.calls)]
-        if {each.step for each in allowed} & {each.step for each in decided[len(allowed) :]}:
-            raise Refused("bad-request", "A step has two decisions.", "Decide about it once.")
-        denied = decided[len(allowed) :]
-        await self._resume(run, user, allow=allowed, deny=denied, reason=given.reason)
-
-    def _check_state(self, entry: RunEntry, state: RunState, words: str) -> None:
-        self._check_idle(entry)
-        if entry.status is not state:
-            raise Refused(
-                "not-allowed-now",
-                f"The run is not {words}: it is {entry.status.value.replace('_', ' ')}.",
-                "Look at the run again: somebody else has decided, or it has gone on.",
-            )
-
-    async def _check_allowed(self, entry: RunEntry, kind: str) -> None:
-        if kind not in await in_thread(allowed_now, self.app, entry, self.active):
-            raise Refused(
-                "not-allowed-now",
-                f"There is nothing to {kind}: the run is {entry.status.value.replace('_', ' ')}.",
-                "Look at the run again: somebody else has decided, or it has gone on.",
-            )
-
-    def _check_idle(self, entry: RunEntry) -> None:
-        if self.active.get(entry.run) is not None:
-            raise Refused(
-                "not-allowed-now",
-                "The run is active.",
-                "Look at the run again: somebody else has decided, or it has gone on.",
-            )
+        return moment.result
 
     async def _resume(
-        self,
-        run: str,
-        user: str,
-        *,
-        digest: str | None = None,
-        calls: Sequence[CallDecision] = (),
-        allow: Sequence[Effect] = (),
-        deny: Sequence[Effect] = (),
-        reason: str = "",
+        self, run: str, user: str, digest: str | None = None, **decided: Unpack[_Decisions]
     ) -> None:
-        decided: dict[str, list[str]] = {"retry": [], "abort": []}
-        done: dict[str, Json] = {}
-        for call in calls:
-            place = call.step if call.item is None else f"{call.step}:{call.item}"
-            if call.decision == "done":
-                done[place] = call.output
-            else:
-                decided[_OPTIONS[call.decision]].append(place)
-
-        if await in_thread(self.app.workers.placed, run) is not None:
-            await self._send(run, user, digest, decided, done, allow, deny, reason)
-            return
-        approve: Approver = wait_for_person if digest is None else said_yes(digest)
-
-        async def resume(active: ActiveRun) -> Run:
-            with decided_by(user):
-                return await self.app.resume(
-                    run,
-                    retry=decided["retry"],
-                    abort=decided["abort"],
-                    resolve=done,
-                    allow=allow,
-                    deny=deny,
-                    reason=reason,
-                    approve=approve,
-                    on_event=active.add,
-                )
-
-        await self.active.begin(run, resume)
-
-    async def _send(
-        self,
-        run: str,
-        user: str,
-        digest: str | None,
-        decided: Mapping[str, list[str]],
-        done: Mapping[str, Json],
-        allow: Sequence[Effect],
-        deny: Sequence[Effect],
-        reason: str,
-    ) -> None:
-        """Send a decision to the workers that have a run: nothing of it is run here."""
+        """Continue a run; the decisions about one that workers have are sent to them."""
         workers = self.app.workers
-        if digest is not None:
+        if await in_thread(workers.placed, run) is None:
+            approve = wait_for_person if digest is None else said_yes(digest)
+            resume = partial(self.app.resume, run, approve=approve, **decided)
+            await self.active.begin(run, resume, user)
+        elif digest is not None:
             await workers.approve(run, digest, who=user)
         else:
-            await workers.decide(
-                run, **decided, resolve=done, allow=allow, deny=deny, reason=reason, who=user
-            )
+            await workers.decide(run, **decided, who=user)
 
-    async def _cancel(self, entry: RunEntry, user: str) -> None:
-        if await in_thread(self.app.workers.placed, entry.run) is not None:
-            await self._check_allowed(entry, "cancel")
-            await self.app.workers.cancel(entry.run, who=user)
-        elif self.active.get(entry.run) is not None:
-            await self.active.cancel(entry.run)
+    async def _cancel(self, run: str, user: str) -> None:
+        if await in_thread(self.app.workers.placed, run) is not None:
+            await self._allowing(run, "cancel")
+            await self.app.workers.cancel(run, who=user)
+        elif self.active.get(run) is not None:
+            await self.active.cancel(run)
         else:
-            await self._end(entry.run, "", user)
+            await self._end(run, "", user)
 
     async def _end(self, run: str, reason: str, user: str) -> None:
         journal = self.app.needed_journal()
@@ -426,12 +342,11 @@ class Studio:
             return Decided(run=line)
         day = before.metadata.get("reference_date")
         asked = Question(question=query, today=day if isinstance(day, str) else None)
-        tried = [_attempt(before, reason, events)]
-        proposed = await self._proposed(partial(self.app.plan, query), asked, tried)
-        if proposed.checked is None or proposed.checked.plan is None:
-            return Decided(run=line, replanned=proposed)
-        after = load(proposed.checked.plan).plan
-        difference = None if after is None else difference_view(compare_plans(before, after))
+        tried = _attempt(before, reason, events)
+        proposed = await self._proposed(partial(self.app.plan, query, tried=[tried]), asked)
+        written = None if proposed.checked is None else proposed.checked.plan
+        after = None if written is None else load(written).plan
+        difference = None if after is None else _difference(before, after)
         return Decided(run=line, replanned=proposed, difference=difference)
 
     # Tools
@@ -481,12 +396,21 @@ def _without_foreign_notes(checked: CheckResult) -> ExecutionPlan:
     return replace(plan, plan=replace(plan.plan, metadata=metadata))
 
 
-def _other_plan(shown: str, found: str) -> Refused:
-    return Refused(
-        "digest-changed",
-        f"The plan is not the one that was shown: {found[:12]} instead of {shown[:12]}.",
-        "Look at the plan again, and decide anew. Nothing was run.",
-    )
+def _check_digest(shown: str, found: str) -> None:
+    if found != shown:
+        raise Refused(
+            "digest-changed",
+            f"The plan is not the one that was shown: {found[:12]} instead of {shown[:12]}.",
+            "Look at the plan again, and decide anew. Nothing was run.",
+        )
+
+
+def _place(call: CallDecision) -> str:
+    return call.step if call.item is None else f"{call.step}:{call.item}"
+
+
+def _difference(before: Plan, after: Plan) -> Difference:
+    return Difference.model_validate(compare_plans(before, after))
 
 
 def _attempt(plan: Plan, reason: str, events: Sequence[Event]) -> Attempt:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+from toolplan.comparison import ABSENT
+from toolplan.comparison import Change as Changed
 
 MOST_TEXT = 2_000_000
 """The most characters of a plan."""
@@ -27,9 +30,11 @@ class Given(BaseModel):
 
 
 class Shown(BaseModel):
-    """A body of a response: every field is there."""
+    """A body of a response: every field is there. It is made from an object with these fields."""
 
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+    model_config = ConfigDict(
+        json_schema_serialization_defaults_required=True, from_attributes=True
+    )
 
 
 class Problem(Shown):
@@ -278,6 +283,19 @@ class Change(Shown):
     has_after: bool
     after: JsonValue
 
+    @model_validator(mode="before")
+    @classmethod
+    def _from_change(cls, given: object) -> object:
+        if not isinstance(given, Changed):
+            return given
+        return {
+            "pointer": given.pointer,
+            "has_before": given.before is not ABSENT,
+            "before": None if given.before is ABSENT else given.before,
+            "has_after": given.after is not ABSENT,
+            "after": None if given.after is ABSENT else given.after,
+        }
+
 
 class StepChange(Shown):
     """A step that differs, or that only one plan has; each id is that of its own plan."""
@@ -368,7 +386,3 @@ class Tried(Shown):
     output: JsonValue
     error: FailureOut | None
     took_s: float | None
-
-
-Schema: TypeAlias = dict[str, Any]
-"""A JSON Schema."""

@@ -25,7 +25,7 @@ from toolplan.cli.options import (
 from toolplan.cli.terminal import CommandError, Exit, note
 from toolplan.http_server.serving import CannotServe
 from toolplan_studio._page import HOW_TO_BUILD, NOT_BUILT, is_built
-from toolplan_studio._serve import DEFAULT_PORT, TOKEN, serve
+from toolplan_studio._server import DEFAULT_PORT, TOKEN, serve
 
 NoOpenFlag = Annotated[
     bool, Parameter(name="--no-open", help="Print the address; open no browser.")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple, cast, get_args
+from typing import Final
 
 from msgspec import Struct
 
 from toolplan.consent import Consent
 from toolplan.engines import Decided
-from toolplan.events import Decision
 from toolplan.path import Json
 from toolplan.storage.journal import Recovered, Slot
 from toolplan.storage.journal.worker_runs import COUNTED
@@ -18,11 +17,7 @@ from toolplan_workers.queue.dispatch import Message
 _DECIDES: Final = ("approve", "decide", "consent")
 
 
-class Answer(NamedTuple):
-    """The result of a message."""
-
-    number: int
-    text: str
+_NEWER: Final = "refused: a newer program sent it."
 
 
 class Read(Struct, frozen=True):
@@ -35,7 +30,7 @@ class Read(Struct, frozen=True):
         is_cancelled: the run is to be cancelled.
         by: who approves and decides.
         is_more: another person has decided too, which is read when this was obeyed.
-        counted: the answers to the messages that count, once they have been obeyed.
+        counted: the answers to the messages that count, by number, once they have been obeyed.
         refused: the answers to the others.
     """
 
@@ -45,8 +40,8 @@ class Read(Struct, frozen=True):
     is_cancelled: bool
     by: str
     is_more: bool
-    counted: Sequence[Answer]
-    refused: Sequence[Answer]
+    counted: Sequence[tuple[int, str]]
+    refused: Sequence[tuple[int, str]]
 
 
 def read_messages(
@@ -57,8 +52,8 @@ def read_messages(
     The journal has one name for what is decided at a time: the first person's messages count, and
     those of others stay unread.
     """
-    counted: list[Answer] = []
-    refused: list[Answer] = []
+    counted: list[tuple[int, str]] = []
+    refused: list[tuple[int, str]] = []
     decisions: dict[Slot, Decided] = {}
     consents: dict[str, Consent] = {}
     is_approved = is_cancelled = is_more = False
@@ -86,10 +81,10 @@ def read_messages(
             case "resume", _:
                 pass
             case _:
-                why = "refused: a newer program sent it."
+                why = _NEWER
         if message.kind in _DECIDES and not why:
             by = message.who
-        (refused if why else counted).append(Answer(message.number, why or COUNTED))
+        (refused if why else counted).append((message.number, why or COUNTED))
     return Read(is_approved, decisions, consents, is_cancelled, by or "", is_more, counted, refused)
 
 
@@ -101,12 +96,15 @@ def _decide(
     It is about one attempt: a person who has decided about one knows nothing of the next.
     """
     match content:
-        case {"step": str(step), "item": item, "attempt": int(attempt), "decision": str(decision)}:
+        case {
+            "step": str(step),
+            "item": None | int() as item,
+            "attempt": int(attempt),
+            "decision": "retry" | "resolve" | "abort" as decision,
+        }:
             pass
         case _:
-            return "refused: a newer program sent it."
-    if decision not in get_args(Decision) or not (item is None or isinstance(item, int)):
-        return "refused: a newer program sent it."
+            return _NEWER
     slot: Slot = (step, item)
     place = f"{step!r}" if item is None else f"{step!r}, item {item}"
     if recovered.intents.get(slot) != attempt:
@@ -114,7 +112,7 @@ def _decide(
     if slot in decisions:
         return f"refused: an earlier message decides about the call of {place}."
     if slot not in recovered.decisions:  # else an earlier worker has obeyed it
-        decisions[slot] = Decided(cast("Decision", decision), content.get("output"))
+        decisions[slot] = Decided(decision, content.get("output"))
     return ""
 
 
@@ -129,9 +127,9 @@ def _consent(
         case {"step": str(step), "allowed": bool(allowed), "reason": str(reason), "calls": calls}:
             shown = _calls(calls)
         case _:
-            return "refused: a newer program sent it."
+            return _NEWER
     if not shown:
-        return "refused: a newer program sent it."
+        return _NEWER
     for given in recovered.consents:  # an earlier worker may have obeyed it
         same = given.step == step and given.allowed == allowed
         if same and shown.items() <= dict(given.calls).items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 
@@ -14,12 +14,7 @@ from msgspec.structs import replace
 from toolplan.app.app import App
 from toolplan.app.workers import Worked
 from toolplan.approval import Approver, decided_by
-from toolplan.engines import (
-    CannotRun,
-    Leaving,
-    cancel,
-    resume,
-)
+from toolplan.engines import CannotRun, Leaving, cancel, resume
 from toolplan.errors import ToolplanError
 from toolplan.events import (
     Event,
@@ -37,7 +32,7 @@ from toolplan.storage.journal.worker_runs import COUNTED
 from toolplan.threads import in_thread
 from toolplan.tools import on_day
 from toolplan_workers import inbox
-from toolplan_workers.inbox import Answer, Read
+from toolplan_workers.inbox import Read
 from toolplan_workers.queue.dispatch import Dispatch, Message
 from toolplan_workers.queue.procrastinate import Again, Job
 from toolplan_workers.slots import RunSlots, Slots
@@ -117,41 +112,36 @@ class JobRunner:
             lost = self._dispatch.journal.records_lost.pop(job.run, "")
             if lost:  # whoever takes it again would repeat what only the lost records know of
                 _LOG.warning("Run %s is parked: %s", job.run, lost)
-                return await in_thread(self._dispatch.fence, job.run, lost)
-            if isinstance(error, Again):
+                await in_thread(self._dispatch.fence, job.run, lost)
+            elif isinstance(error, Again):
                 raise
-            self._try_later(job, error)
+            elif error.code != "unknown-run":  # else it was removed
+                _LOG.info("Run %s is tried again: %s", job.run, error)
+                raise Again(0.2 if error.code == "journal-taken" else 1.0) from None
         except ToolplanError as error:
             await self._park(job.run, error.with_help)
         except Exception as error:
             _LOG.exception("Run %s cannot be resumed.", job.run)
             await self._park(job.run, f"The worker failed: {type(error).__name__}: {error}")
 
-    @staticmethod
-    def _try_later(job: Job, error: JournalError) -> None:
-        if error.code == "unknown-run":  # it was removed
-            return
-        _LOG.info("Run %s is tried again: %s", job.run, error)
-        raise Again(0.2 if error.code == "journal-taken" else 1.0) from None
-
     async def _resume_job(self, job: Job) -> None:
         stored = await in_thread(self._read, job.run)
         run, recovered = job.run, stored.recovered
         if recovered.status is not None:
             text = f"refused: the run is over; it {recovered.status.value}."
-            return await self._answer([Answer(each.number, text) for each in stored.messages])
+            return await self._answer([(each.number, text) for each in stored.messages])
         if stored.parked:  # what is sent to it wakes it up
             return None
         lives = await in_thread(self._dispatch.lives, run) if job.tries else 0
         async with self._room(alone=lives >= _SUSPECT_LIVES):
             if not job.tries:
-                return await self._continue(run, stored)
-            if await self._has_died_too_often(run, stored.events):
-                return None
-            try:
-                return await self._continue(run, stored)
-            finally:  # this life did not end in between
-                await in_thread(self._dispatch.note_end_of_life, run)
+                await self._continue(run, stored)
+            elif not await self._has_died_too_often(run, stored.events):
+                try:
+                    await self._continue(run, stored)
+                finally:  # this life did not end in between
+                    await in_thread(self._dispatch.note_end_of_life, run)
+        return None
 
     @asynccontextmanager
     async def _room(self, *, alone: bool) -> AsyncGenerator[None]:
@@ -191,9 +181,8 @@ class JobRunner:
             return await self._answer(read.counted)
         is_allowed = recovered.approval or recovered.staged is not None or read.is_approved
         if effects and not is_allowed:
-            return await self._answer(
-                [each._replace(text="refused: the plan is not approved.") for each in read.counted]
-            )
+            text = "refused: the plan is not approved."
+            return await self._answer([(number, text) for number, _ in read.counted])
         waits = stored.run.status is RunState.WAITING and recovered.staged is not None
         needless = waits or stored.run.status in (RunState.IN_DOUBT, RunState.CANCELLED)
         if needless and not stored.messages:
@@ -230,7 +219,7 @@ class JobRunner:
             if not task.cancelled():  # a message that cancels it has a job of its own
                 raise Again
         elif task.cancelled():
-            await self._answer_cancellations(run)
+            await self._answer_all(run, ("cancel",), COUNTED)
 
     async def obey_cancellations(self) -> None:
         """Cancel the runs of this process that are to be cancelled.
@@ -244,14 +233,9 @@ class JobRunner:
                     self._tasks[run].cancel()
 
     async def _resumed(
-        self,
-        run: str,
-        worked: Worked,
-        approval: Approver | None,
-        read: Read,
+        self, run: str, worked: Worked, approval: Approver | None, read: Read
     ) -> Run:
-        names = {tool.name for tool in self._app.tools.values()}
-        names |= {tool.source for tool in self._app.tools.values()}
+        names = {name for tool in self._app.tools.values() for name in (tool.name, tool.source)}
         limits = {n: RunSlots(each, run) for n, each in self._limits.items() if n in names}
         arguments = replace(worked.options, shared_limits=limits).arguments()
         try:
@@ -271,18 +255,13 @@ class JobRunner:
             if not read.decisions and not read.consents:
                 raise
             # a decision cannot be obeyed: which, the error says; nothing was called
-            await self._refuse_decisions(run, str(error))
+            await self._answer_all(run, ("decide", "consent"), f"refused: {error}")
             return await in_thread(self._dispatch.journal.load, run)
 
-    async def _refuse_decisions(self, run: str, why: str) -> None:
+    async def _answer_all(self, run: str, kinds: Collection[str], text: str) -> None:
+        """Answer the messages of these kinds that have no answer yet."""
         messages = await in_thread(self._dispatch.messages, run)
-        found = [each for each in messages if each.kind in ("decide", "consent")]
-        await self._answer([Answer(each.number, f"refused: {why}") for each in found])
-
-    async def _answer_cancellations(self, run: str) -> None:
-        messages = await in_thread(self._dispatch.messages, run)
-        found = [each for each in messages if each.kind == "cancel"]
-        await self._answer([Answer(each.number, COUNTED) for each in found])
+        await self._answer([(each.number, text) for each in messages if each.kind in kinds])
 
     async def _has_died_too_often(self, run: str, events: Sequence[Event]) -> bool:
         """Return whether the run was parked, because its workers died again and again."""
@@ -302,9 +281,9 @@ class JobRunner:
         _LOG.warning("Run %s is parked: %s", run, reason)
         await in_thread(self._dispatch.park, run, reason)
 
-    async def _answer(self, answers: Sequence[Answer]) -> None:
+    async def _answer(self, answers: Sequence[tuple[int, str]]) -> None:
         if answers:
-            await in_thread(self._dispatch.answer, [(each.number, each.text) for each in answers])
+            await in_thread(self._dispatch.answer, answers)
 
     def _read(self, run: str) -> _Stored:
         parked, messages = self._dispatch.waiting_for(run)

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from toolplan.events import Event
 from toolplan.path import Json
-from toolplan.storage.journal import JournalError, RunRecord, Store
+from toolplan.storage.journal import JournalError, RunRecord
 from toolplan.storage.journal.worker_runs import Placement
 from toolplan_workers.postgres import PostgresJournal
 from toolplan_workers.postgres.connections import has_table
@@ -406,20 +406,3 @@ def lock_of(worker: str) -> str:
 def _message(row: tuple[Any, ...]) -> Message:
     number, kind, content, who, answer = row
     return Message(number, kind, json.loads(content), who, answer)
-
-
-def dispatch_of(journal: Store, *, make: bool = True) -> Dispatch | None:
-    """Return the runs of `journal` that workers take; None where workers cannot share it.
-
-    Without `make` it is also None where workers have never shared it: nothing is written.
-
-    Raises:
-        JournalError: the database cannot be used.
-    """
-    if not isinstance(journal, PostgresJournal):
-        return None
-    if not make:
-        with journal.transaction() as connection:
-            if not has_table(connection, "placements"):
-                return None
-    return Dispatch(journal)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Collection, Generator
 from contextlib import contextmanager
 from datetime import datetime
@@ -36,7 +35,6 @@ _MOST: Final = 2
 _TRIES: Final = 10
 _PAUSE_S: Final = 0.5
 _HEARTBEAT_S: Final = 2.0
-_LOG: Final = logging.getLogger(__name__)
 _GONE: Final = "was not found"
 _LEAST: Final = "03.04.00_50_post_add_retry_failed_job_procedure.sql"
 """The last migration of the least version that is admitted, 3.10."""
@@ -199,13 +197,9 @@ class ProcrastinateQueue:
             async with self._new_app(1).open_async() as app:
                 manager = app.job_manager
                 jobs = await manager.list_jobs_async(lock=run, status=Status.DOING.value)
-                return any(
-                    [
-                        await manager.cancel_job_by_id_async(each.id, abort=True)
-                        for each in jobs
-                        if each.id
-                    ]
-                )
+                numbers = [each.id for each in jobs if each.id]
+                asked = [await manager.cancel_job_by_id_async(n, abort=True) for n in numbers]
+        return any(asked)
 
     def outside(self, queues: Collection[str]) -> dict[str, str]:
         """Return the runs that are in other queues than `queues`, with the queue."""
@@ -313,13 +307,14 @@ async def _kept(work: Callable[[], Awaitable[None]]) -> None:
     """Report how a job ended, again where the connection was lost."""
     for left in reversed(range(_TRIES)):
         try:
-            with _expected():
-                await work()
-            return
-        except ConnectorException:
-            if not left:
+            return await work()
+        except ProcrastinateException as error:
+            if _is_gone(error):  # it was put back meanwhile: its worker was taken for dead
+                return None
+            if not left or not isinstance(error, ConnectorException):
                 raise
         await asyncio.sleep(_PAUSE_S)
+    return None
 
 
 async def _autocommit(connection: Any) -> None:  # noqa: ANN401 — psycopg's
@@ -339,17 +334,6 @@ def _job(job: TheirJob) -> Job:
     return Job(job.id or 0, str(cast("Any", job.task_kwargs)["run"]), worker, job.attempts)
 
 
-@contextmanager
-def _expected() -> Generator[None]:
-    """Pass over a job that was put back meanwhile, because its worker was taken for dead."""
-    try:
-        yield
-    except ProcrastinateException as error:
-        if not _is_gone(error):
-            raise
-        _LOG.debug("A job was put back meanwhile.")
-
-
 def _is_gone(error: BaseException) -> bool:
     cause = error.__cause__
     return _GONE in str(error) or (cause is not None and _GONE in str(cause))
@@ -359,7 +343,7 @@ def _is_gone(error: BaseException) -> bool:
 def _faults() -> Generator[None]:
     try:
         yield
-    except (ConnectorException, ProcrastinateException) as error:
+    except ProcrastinateException as error:
         raise _fault(error) from None
 
 
