@@ -32,7 +32,7 @@ from toolplan.dialects.characters import (
 )
 from toolplan.path import Json
 from toolplan.plan import Limits, escape_pointer
-from toolplan.plan_json import Report, check_depth
+from toolplan.plan_json import Report, TextProblem, check_depth
 
 IsPlan: TypeAlias = Callable[[Json], bool]
 
@@ -48,8 +48,8 @@ LARGEST_INTEGER: Final = 2**63
 
 _ESCAPED_NOT_TEXT = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 _KEY = re.compile(r"""["']?(\w++)["']?\s*+:""")
-_WHOLE_NUMBER = re.compile(r"-?[0-9]+")
-_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?[0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]+)")
 _GOES_ON = re.compile(r"""\s*[\[\]{}",:\d-]""")
 
 
@@ -263,14 +263,9 @@ def _report_irregular(text: str, report: Report) -> None:
             place.pointer,
             help="Keep one of the two.",
         )
-    for place in source.find_words(text, _is_bad_number):
-        report.error(
-            "bad-number",
-            f"{text[place.span.start : place.span.end][:40]} is not a number that all JSON "
-            "readers accept.",
-            place.pointer,
-            help="Numbers are finite, and whole numbers lie between -2^63 and 2^63.",
-        )
+    for place in source.find_words(text, is_bad_number):
+        word = text[place.span.start : place.span.end]
+        report.add(bad_number(word).at(place.pointer))
 
 
 def _report_noise(text: str, parts: Segments, chosen: _Decoded, report: Report) -> None:
@@ -342,6 +337,24 @@ def _length(span: source.Span) -> int:
     return span.end - span.start
 
 
+def is_bad_number(word: str) -> bool:
+    """Return whether `word`, which may be a number, is one that JSON readers read differently."""
+    if word in ("NaN", "Infinity", "-Infinity"):
+        return True
+    if _WHOLE_NUMBER.fullmatch(word):
+        return len(word) > 20 or abs(int(word)) > LARGEST_INTEGER
+    return _NUMBER.fullmatch(word) is not None and math.isinf(float(word))
+
+
+def bad_number(word: str) -> TextProblem:
+    """Return the problem of a number that JSON readers read differently."""
+    return TextProblem(
+        "bad-number",
+        f"{word[:40]} is not a number that all JSON readers accept.",
+        "Numbers are finite, and whole numbers lie between -2^63 and 2^63.",
+    )
+
+
 def _member(value: Json) -> str:
     if isinstance(value, list) and value and isinstance(value[0], dict):
         return "[\n" + ",\n".join(f"    {_compact(each)}" for each in value) + "\n  ]"
@@ -359,14 +372,6 @@ def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     return members
 
 
-def _is_bad_number(word: str) -> bool:
-    if word in ("NaN", "Infinity", "-Infinity"):
-        return True
-    if _WHOLE_NUMBER.fullmatch(word):
-        return len(word) > 20 or abs(int(word)) > LARGEST_INTEGER
-    return _NUMBER.fullmatch(word) is not None and math.isinf(float(word))
-
-
 def _number(word: str) -> float:
     number = float(word)
     if math.isinf(number):
@@ -375,7 +380,7 @@ def _number(word: str) -> float:
 
 
 def _whole_number(word: str) -> int:
-    if len(word) > 18 and _is_bad_number(word):
+    if len(word) > 18 and is_bad_number(word):
         raise _Irregular
     return int(word)
 
@@ -389,7 +394,7 @@ def _nearest_number(word: str) -> float:
 
 
 def _nearest_whole_number(word: str) -> int:
-    if _is_bad_number(word):
+    if is_bad_number(word):
         return -LARGEST_INTEGER if word.startswith("-") else LARGEST_INTEGER
     return int(word)
 

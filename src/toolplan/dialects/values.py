@@ -177,7 +177,7 @@ def write_none(value: Written) -> Json:
 
 def _reported(found: ParsedText, pointer: str, step: str | None, report: Report) -> Value:
     for each in found.problems:
-        report.error(each.code, each.message, pointer, step, each.help)
+        report.add(each.at(pointer, step))
     return found.value
 
 

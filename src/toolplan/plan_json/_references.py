@@ -16,7 +16,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolplan.diagnostics import Severity
+from toolplan.diagnostics import Diagnostic, Severity
 from toolplan.errors import ToolplanError
 from toolplan.path import Path, PathSyntaxError, parse_path, parse_segments, print_path
 from toolplan.plan import Literal, Ref, Template, Value, template
@@ -70,6 +70,10 @@ class TextProblem(Struct, frozen=True):
     help: str | None = None
     severity: Severity = Severity.ERROR
     offset: int = 0
+
+    def at(self, pointer: str, step: str | None = None) -> Diagnostic:
+        """Return its diagnostic, where the text stands at `pointer`."""
+        return Diagnostic(self.code, self.severity, self.message, step, pointer, self.help)
 
 
 class ParsedText(Struct, frozen=True):
