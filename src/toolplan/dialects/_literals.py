@@ -95,19 +95,16 @@ def print_quoted(text: str) -> str:
     return '"' + _TO_ESCAPE.sub(_escaped, text) + '"'
 
 
-def print_literal(value: Json, print_string: Callable[[str], str] = print_quoted) -> str:
-    """Return `value` as it is read here; its texts, but not its keys, by `print_string`."""
+def print_literal(value: Json) -> str:
+    """Return `value` as it is read here."""
     match value:
         case str():
-            return print_string(value)
+            return print_quoted(value)
         case dict():
-            members = (
-                f"{print_quoted(key)}: {print_literal(each, print_string)}"
-                for key, each in value.items()
-            )
+            members = (f"{print_quoted(k)}: {print_literal(each)}" for k, each in value.items())
             return "{" + ", ".join(members) + "}"
         case list():
-            return "[" + ", ".join(print_literal(each, print_string) for each in value) + "]"
+            return "[" + ", ".join(map(print_literal, value)) + "]"
         case int() if not isinstance(value, bool) and abs(value) > LARGEST_INTEGER:
             return "inf"  # no reader takes it, and Python refuses to print the longest ones
         case _:

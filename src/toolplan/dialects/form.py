@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from toolplan import source
 from toolplan.diagnostics import CannotExpress, Diagnostic, Severity
 from toolplan.dialects import json_text
-from toolplan.dialects._base import StepStream
+from toolplan.dialects._base import Signatures, StepStream
 from toolplan.path import Json, json_type
 from toolplan.plan import (
     DEFAULT_MAX_ITEMS,
@@ -22,7 +22,6 @@ from toolplan.plan import (
     Literal,
     Plan,
     Ref,
-    Signature,
     Step,
     Template,
     Value,
@@ -32,12 +31,7 @@ from toolplan.plan import (
     split_pointer,
     step_refs,
 )
-from toolplan.plan_json import DEEPEST, Parsed, shown
-
-if TYPE_CHECKING:
-    from toolplan.dialects.values import Syntax
-
-Signatures: TypeAlias = Mapping[str, Signature]
+from toolplan.plan_json import DEEPEST, Parsed, Syntax, shown
 
 NO_LIMITS: Final = Limits(text_bytes=2**40, steps=2**31, depth=DEEPEST)
 """For text that was written here, when it is read back."""
@@ -325,19 +319,19 @@ def _unsaid_value(
     says: Says,
     syntax: Syntax | None,
     known: Collection[str],
-) -> Iterator[Diagnostic]:
-    bad = False
+) -> list[Diagnostic]:
+    found: list[Diagnostic] = []
     for place, ref in located_refs(value, pointer):
         if ref.step not in known:
-            bad = True
-            yield cannot(f"{says.title} has no reference to {ref.step!r}.", place, step)
+            found.append(cannot(f"{says.title} has no reference to {ref.step!r}.", place, step))
         elif (refusal := says.refusal(ref)) is not None:
-            bad = True
-            yield cannot(f"{says.title} {refusal}.", place, step)
-    if bad or syntax is None:  # what cannot be written cannot be read back either
-        return
-    for place, part in syntax.unsaid(value, pointer):
-        yield cannot(f"{says.title} has no way to write {_said(part)}.", place, step)
+            found.append(cannot(f"{says.title} {refusal}.", place, step))
+    if found or syntax is None:  # what cannot be written cannot be read back either
+        return found
+    return [
+        cannot(f"{says.title} has no way to write {_said(part)}.", place, step)
+        for place, part in syntax.unsaid(value, pointer)
+    ]
 
 
 def _said(part: Value) -> str:
