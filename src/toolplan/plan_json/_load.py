@@ -28,7 +28,7 @@ LONGEST_TIMEOUT_S: Final = 7 * 24 * 3600
 """More tries, or more seconds, than these are a mistake of the writer."""
 
 _PLAN_FIELDS: Final = ("toolplan", "steps", "output", "metadata")
-_STEP_FIELDS: Final = (
+STEP_FIELDS: Final = (
     "id", "tool", "args", "after", "for_each", "max_items", "when", "on_error", "timeout_s",
     "retries", "pages", "max_pages", "thought",
 )  # fmt: skip
@@ -88,7 +88,7 @@ def _ids(items: list[Json], report: Report) -> list[str]:
 
 def _step(item: Json, pointer: str, name: str, report: Report) -> Step:
     fields = _Fields(item, pointer, name, report)
-    fields.only(_STEP_FIELDS)
+    fields.only(STEP_FIELDS)
     return Step(
         name,
         fields.tool(("tool",)),
