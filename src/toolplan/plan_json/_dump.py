@@ -27,9 +27,9 @@ def dump(plan: Plan) -> dict[str, Json]:
 
 def _dump_step(step: Step) -> Json:
     item: dict[str, Json] = {"id": step.id, "tool": step.tool}
-    for name in _FIELDS:
+    for name, default in _DEFAULTS.items():
         value = getattr(step, name)
-        if value != getattr(_DEFAULTS, name):
+        if value != default:
             item[name] = _WRITERS[name](value) if name in _WRITERS else value
     return item
 
@@ -38,8 +38,7 @@ def _plain_number(number: float) -> int | float:
     return int(number) if math.isfinite(number) and number == int(number) else number
 
 
-_DEFAULTS: Final = Step("", "")
-_FIELDS: Final = STEP_FIELDS[2:]
+_DEFAULTS: Final = {name: getattr(Step("", ""), name) for name in STEP_FIELDS[2:]}
 _WRITERS: Final[Mapping[str, Callable[[Any], Json]]] = {
     "args": lambda args: {name: dump_value(value) for name, value in args.items()},
     "after": list,

@@ -32,6 +32,7 @@ STEP_FIELDS: Final = (
     "id", "tool", "args", "after", "for_each", "max_items", "when", "on_error", "timeout_s",
     "retries", "pages", "max_pages", "thought",
 )  # fmt: skip
+_USUAL_FIELDS: Final = frozenset(STEP_FIELDS[:3])
 
 
 def load(document: Json, limits: Limits | None = None) -> Parsed:
@@ -88,11 +89,16 @@ def _ids(items: list[Json], report: Report) -> list[str]:
 
 def _step(item: Json, pointer: str, name: str, report: Report) -> Step:
     fields = _Fields(item, pointer, name, report)
-    fields.only(STEP_FIELDS)
+    is_usual = fields.item.keys() <= _USUAL_FIELDS
+    if not is_usual:
+        fields.only(STEP_FIELDS)
+    tool, args = fields.tool(("tool",)), fields.args(("args",), CANONICAL)
+    if is_usual:
+        return Step(name, tool, args)
     return Step(
         name,
-        fields.tool(("tool",)),
-        fields.args(("args",), CANONICAL),
+        tool,
+        args,
         fields.after(),
         fields.for_each(),
         fields.whole_number("max_items", 1, None, DEFAULT_MAX_ITEMS),

@@ -19,7 +19,7 @@ from toolplan.plan import (
     escape_pointer,
     object_,
 )
-from toolplan.plan_json._references import ParsedText, parse_text, print_text
+from toolplan.plan_json._references import OPENING, ParsedText, parse_text, print_text
 from toolplan.plan_json._report import Report
 
 DEEPEST: Final = 200
@@ -41,12 +41,14 @@ class Syntax(Struct, frozen=True):
     """How a dialect writes references.
 
     `read_text` takes a string, `read_object` an object, and returns None for one that is no
-    reference. `write` is the inverse of both; it need not say all that there is.
+    reference. `write` is the inverse of both; it need not say all that there is. Text without
+    `mark` is read and written as it is.
     """
 
     read_text: Callable[[str], ParsedText]
     write: Callable[[Written], Json]
     read_object: Callable[[Mapping[str, Json]], ParsedText | None] = _no_reference
+    mark: str = ""
 
     def read(self, value: Json, pointer: str, step: str | None, report: Report) -> Value:
         """Return `value`, which stands at `pointer`. A bad reference is reported and kept."""
@@ -84,6 +86,8 @@ class Syntax(Struct, frozen=True):
     ) -> Value:
         # the pointer is made only where it may be needed
         if isinstance(value, str):
+            if self.mark not in value:
+                return Literal(value)
             found = self.read_text(value)
             if not found.problems:
                 return found.value
@@ -106,7 +110,7 @@ class Syntax(Struct, frozen=True):
     def _dump_literal(self, value: Json) -> Json:
         match value:
             case str():
-                return self.write(Literal(value))
+                return self.write(Literal(value)) if self.mark in value else value
             case dict():
                 return {key: self._dump_literal(each) for key, each in value.items()}
             case list():
@@ -129,7 +133,7 @@ class Syntax(Struct, frozen=True):
             yield pointer, value
 
 
-CANONICAL: Final = Syntax(parse_text, print_text)
+CANONICAL: Final = Syntax(parse_text, print_text, mark=OPENING)
 """`${facilities.data[*].id}`"""
 
 dump_value: Final = CANONICAL.dump
