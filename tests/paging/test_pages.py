@@ -143,6 +143,14 @@ def test_a_page_of_another_shape_is_an_error() -> None:
         pager.take(1, {"message": "slow down"})
 
 
+def test_rows_of_a_page_without_the_object_of_the_first_are_kept() -> None:
+    data = rows_of(15)
+    pager = Pager(numbered(), {"per_page": 10}, 100)
+    pager.take(0, {"items": data[:10]})
+    pager.take(1, data[10:])
+    assert pager.result() == {"items": data}
+
+
 def test_a_link_is_never_followed_but_read() -> None:
     pager = Pager(numbered(), {"per_page": 10}, 100)
     pager.take(0, {"items": rows_of(10), "next": "https://evil.example/?page=7&x=1"})

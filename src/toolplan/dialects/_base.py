@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from toolplan import source
 from toolplan.plan import Limits, Plan, Signature, Step
 from toolplan.plan_json import Parsed
+
+Signatures: TypeAlias = Mapping[str, Signature]
+"""What is known of tools, by their names."""
 
 
 class StepStream(Protocol):
@@ -44,15 +47,12 @@ class Dialect(Protocol):
         ...
 
     def parse(
-        self,
-        text: str,
-        signatures: Mapping[str, Signature] | None = None,
-        limits: Limits | None = None,
+        self, text: str, signatures: Signatures | None = None, limits: Limits | None = None
     ) -> Parsed:
         """Return as much of the plan as can be read, and all that is wrong. Never raises."""
         ...
 
-    def print(self, plan: Plan, signatures: Mapping[str, Signature] | None = None) -> str:
+    def print(self, plan: Plan, signatures: Signatures | None = None) -> str:
         """Return the text of `plan`.
 
         `signatures` are needed only where the dialect names outputs by what tools declare.
@@ -74,7 +74,7 @@ class Dialect(Protocol):
         ...
 
     def stream(
-        self, signatures: Mapping[str, Signature] | None = None, limits: Limits | None = None
+        self, signatures: Signatures | None = None, limits: Limits | None = None
     ) -> StepStream | None:
         """Return a reader of one plan's steps; None where no step is known before the end."""
         ...

@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from toolplan.diagnostics import Diagnostic
 from toolplan.dialects import form
-from toolplan.dialects._literals import ArgumentReader
+from toolplan.dialects._literals import ArgumentReader, Way
 from toolplan.dialects._numbered import Marks, References
 from toolplan.dialects.characters import checked, syntax
 from toolplan.dialects.form import Signatures, cannot
@@ -91,30 +91,21 @@ class Reading(Struct):
 
     def step(self, call: Call, at: int) -> Step:
         """Return the step that `call`, the one at position `at`, says."""
-        what, offset = "", call.start
         if call.args is None:
             what = f"Call {call.number} does not end: a bracket or a quote is still open"
+            self.report.add(syntax(self.text, call.start, what, f"/steps/{at}", f"s{at}"))
         elif call.fault is not None:
-            what, offset = f"Call {call.number} has ended, but its line continues", call.fault
-        if what:
-            self.report.add(syntax(self.text, offset, what, f"/steps/{at}", f"s{at}"))
+            what = f"Call {call.number} has ended, but its line continues"
+            self.report.add(syntax(self.text, call.fault, what, f"/steps/{at}", f"s{at}"))
         tool = self.text[call.tool.start : call.tool.end]
         args = {} if call.args is None else self.syntax.arguments(self, call.args, tool, at)
         return Step(f"s{at}", tool, args, thought=call.thought)
 
     def reader(self, text: str, span: Span, at: int, report: Report) -> ArgumentReader:
         """Return a reader of the arguments of step `at`, which stand at `span` of `text`."""
-        return ArgumentReader(
-            text=text,
-            at=span.start,
-            end=span.end,
-            report=report,
-            step=f"s{at}",
-            way=["steps", at, "args"],
-            most=max(min(self.limits.depth, DEEPEST) - _AROUND_VALUES, 0),
-            references=self.references,
-            noise=self.noise,
-        )
+        most = max(min(self.limits.depth, DEEPEST) - _AROUND_VALUES, 0)
+        way: Way = ["steps", at, "args"]
+        return ArgumentReader(text, *span, report, way, most, self.references, self.noise)
 
     def names(self, tool: str) -> tuple[str, ...] | None:
         """Return the names of the arguments of `tool`, None where it is not known."""
@@ -169,7 +160,7 @@ def find(
     its tool and its arguments.
     """
     clean = checked(text, form.NO_LIMITS, Report())
-    calls = [] if clean is None else outline(clean, written).calls
+    calls = [] if clean is None else Outline(clean, written).calls
     if clean is None or not calls:
         return None
     match split_pointer(pointer):
@@ -220,7 +211,7 @@ def unsaid(plan: Plan, written: Syntax) -> Iterator[Diagnostic]:
 
 
 def _is_thought(thought: str, written: Syntax) -> bool:
-    lines = outline(f"{written.thought} {thought}\n{written.sample}", written)
+    lines = Outline(f"{written.thought} {thought}\n{written.sample}", written)
     return [call.thought for call in lines.calls] == [thought] and not lines.noise
 
 
@@ -229,7 +220,7 @@ def read_lines(text: str, written: Syntax, limits: Limits, report: Report) -> Ou
 
     What is wrong with them is reported.
     """
-    lines = outline(text, written, limits.steps)
+    lines = Outline(text, written, limits.steps)
     if len(lines.calls) > limits.steps:
         many = f"The plan has more than {limits.steps} steps; no more are allowed."
         report.error("too-many-steps", many, "/steps")
@@ -239,13 +230,12 @@ def read_lines(text: str, written: Syntax, limits: Limits, report: Report) -> Ou
     if lines.cut_off is not None:
         report.add(syntax(text, lines.cut_off.offset, lines.cut_off.message))
         return None
-    if not lines.calls and not lines.faults:
-        if lines.closers:
-            report.error("empty-plan", "The plan has no step.", "/steps")
-        else:
-            start = len(text) - len(text.lstrip())
-            help_ = f"A call is written `{written.form}`, on a line of its own."
-            report.add(syntax(text, start, "The text holds no numbered call", help=help_))
+    if not lines.calls and lines.closers and not lines.faults:
+        report.error("empty-plan", "The plan has no step.", "/steps")
+    elif not lines.calls and not lines.faults:
+        start = len(text) - len(text.lstrip())
+        help_ = f"A call is written `{written.form}`, on a line of its own."
+        report.add(syntax(text, start, "The text holds no numbered call", help=help_))
     return lines if lines.calls else None
 
 
@@ -253,12 +243,10 @@ def _references(lines: Outline, report: Report) -> References:
     """Return how references are read, and report each number that is taken twice."""
     ids: dict[int, str] = {}
     for at, call in enumerate(lines.calls):
-        if call.number in ids:
+        if ids.setdefault(call.number, f"s{at}") != f"s{at}":
             taken = f"The number {call.number} is taken by an earlier step."
             help_ = "Every step needs a number of its own."
             report.error("duplicate-id", taken, f"/steps/{at}/id", f"s{at}", help_)
-        else:
-            ids[call.number] = f"s{at}"
     return References(lines.written.marks, ids, frozenset(lines.closers - ids.keys()))
 
 
@@ -270,62 +258,54 @@ class Fault(NamedTuple):
     code: str = "syntax"
 
 
-def outline(text: str, written: Syntax, most: int = Limits().steps) -> Outline:
-    """Return the lines of the plan in `text`. Never fails, and is linear in the length of `text`.
+class Outline:
+    """The calls of a plan, and what stands beside them. It is linear in the length of the text.
 
-    Where there are more than `most` calls, it gives one more than that, and looks no further.
-    """
-    last_close = max(map(text.rfind, ("</think>", "</thinking>")))
-    lines = Outline(text, written, len(text.rstrip()), last_close)
-    at = 0
-    while found := written.line.search(text, at):
-        lines.between(at, found.start())
-        at = lines.take(found)
-        if len(lines.calls) > most:
-            return lines
-    lines.between(at, len(text))
-    if lines.thought_at is not None and not lines.is_closed and lines.cut_off is None:
-        what = "The text ends with a thought, and the step for it is missing"
-        lines.cut_off = Fault(what, lines.thought_at)
-    return lines
-
-
-class Outline(Struct):
-    """The calls of a plan, and what stands beside them.
-
+    Where there are more than `most` calls, it has one more than that, and looks no further.
     `closers` are the numbers of calls that are not steps. `cut_off` is where something begins that
-    the text does not end; None where all of it ends. `thoughts` wait for their step; the first one
-    is at `thought_at`, and `in_thought` says that what comes next belongs to one.
+    the text does not end; None where all of it ends.
     """
 
-    text: str
-    written: Syntax
-    text_end: int  # without the white space behind it
-    last_close: int  # of a <think> block
-    calls: list[Call] = field(default_factory=list[Call])
-    closers: set[int] = field(default_factory=set[int])
-    noise: dict[str, None] = field(default_factory=dict[str, None])
-    faults: list[Fault] = field(default_factory=list[Fault])
-    cut_off: Fault | None = None
-    thoughts: list[str] = field(default_factory=list[str])
-    thought_at: int | None = None
-    in_thought: bool = False
-    is_closed: bool = False
-    next_call: int = -1
+    def __init__(self, text: str, written: Syntax, most: int = Limits().steps) -> None:
+        """Read the lines of `text`. Never fails."""
+        self.written = written
+        self.calls: list[Call] = []
+        self.closers: set[int] = set()
+        self.noise: dict[str, None] = {}
+        self.faults: list[Fault] = []
+        self.cut_off: Fault | None = None
+        self._text = text
+        self._end = len(text.rstrip())
+        self._last_close = max(map(text.rfind, ("</think>", "</thinking>")))
+        self._thoughts: list[str] = []  # they wait for their step
+        self._thought_at: int | None = None  # where the first of them begins
+        self._in_thought = False  # the text up to the next line belongs to a thought
+        self._is_closed = False
+        self._next_call = -1
+        at = 0
+        while len(self.calls) <= most and (found := written.line.search(text, at)):
+            self._between(at, found.start())
+            at = self._take(found)
+        if len(self.calls) > most:
+            return
+        self._between(at, len(text))
+        if self._thought_at is not None and not self._is_closed and self.cut_off is None:
+            what = "The text ends with a thought, and the step for it is missing"
+            self.cut_off = Fault(what, self._thought_at)
 
-    def between(self, start: int, end: int) -> None:
+    def _between(self, start: int, end: int) -> None:
         """Read what stands between two lines of the plan: the rest of a thought, or prose."""
-        said = self.text[start:end].strip()
-        if said and self.in_thought:
-            self.thoughts.append(said)
+        said = self._text[start:end].strip()
+        if said and self._in_thought:
+            self._thoughts.append(said)
         elif said:
             self.noise["prose"] = None
-            is_inside = self.calls and not self.is_closed
+            is_inside = self.calls and not self._is_closed
             if is_inside and any(map(begins_with_ellipsis, said.split("\n"))):
-                self.faults.append(Fault(ELLIPSIS, self.text.index(said, start), "ellipsis"))
-        self.in_thought = False
+                self.faults.append(Fault(ELLIPSIS, self._text.index(said, start), "ellipsis"))
+        self._in_thought = False
 
-    def take(self, found: re.Match[str]) -> int:
+    def _take(self, found: re.Match[str]) -> int:
         """Read one line of the plan; return where the next one begins."""
         match found.lastgroup:
             case "call":
@@ -333,19 +313,19 @@ class Outline(Struct):
             case "think":
                 return self._think(found)
             case "orphan":  # the tag that opened it was cut: all before is thinking
-                for each in (self.calls, self.faults, self.closers, self.thoughts):
+                for each in (self.calls, self.faults, self.closers, self._thoughts):
                     each.clear()
-                self.thought_at, self.is_closed = None, False
+                self._thought_at, self._is_closed = None, False
                 self.noise["a <think> block"] = None
             case "fence":
                 self.noise["a code fence"] = None
-            case "thought" if not self.is_closed:
-                if self.thought_at is None:
-                    self.thought_at = found.start("thought")
-                self.in_thought = True
-            case "stray" if self.calls and not self.is_closed:
+            case "thought" if not self._is_closed:
+                if self._thought_at is None:
+                    self._thought_at = found.start("thought")
+                self._in_thought = True
+            case "stray" if self.calls and not self._is_closed:
                 self._stray(found)
-            case "begun" if self.calls and not self.is_closed:
+            case "begun" if self.calls and not self._is_closed:
                 what = "The text ends where a line of the plan begins"
                 self.cut_off = Fault(what, found.start("begun"))
             case "end":
@@ -356,51 +336,49 @@ class Outline(Struct):
 
     def _call(self, found: re.Match[str]) -> int:
         number, start, opened = int(found["number"]), found.start("start"), found.end()
-        if self.next_call < opened:  # where a call ends at the latest
-            bound = self.written.call_line.search(self.text, opened)
-            self.next_call = len(self.text) if bound is None else bound.start()
-        limit = self.next_call
-        if self.is_closed:
+        if self._next_call < opened:  # where a call ends at the latest
+            bound = self.written.call_line.search(self._text, opened)
+            self._next_call = len(self._text) if bound is None else bound.start()
+        limit = self._next_call
+        if self._is_closed:
             again = bool(self.calls) and number == self.calls[0].number
             what = "The text holds a second plan" if again else "The text continues after the plan"
             if not self.faults:
                 self.faults.append(Fault(what, start))
             return limit
-        end = self.written.call_end(self.text, opened, limit)
-        fault, behind = None, limit
-        if end is not None:
-            rest = self.written.behind.match(self.text, end + 1)
+        end = self.written.call_end(self._text, opened, limit)
+        fault, next_line = None, limit
+        if end is None and limit == len(self._text):
+            what = f"The text ends inside of call {number}: a bracket or a quote is still open"
+            self.cut_off = Fault(what, start)
+        elif end is not None:
+            rest = self.written.behind.match(self._text, end + 1)
             if rest is None:
-                fault = behind = end + 1
-            else:
-                behind = rest.end()
-                if rest[0].strip():
-                    self.noise["a comment"] = None
+                fault = end + 1
+                rest = _LINE_REST.match(self._text, fault)
+            elif rest[0].strip():
+                self.noise["a comment"] = None
+            next_line = end + 1 if rest is None else rest.end()
             if found["tool"] == self.written.closer:
                 self.closers.add(number)
                 self._close()
-                return behind
-        elif limit == len(self.text):
-            what = f"The text ends inside of call {number}: a bracket or a quote is still open"
-            self.cut_off = Fault(what, start)
-        if fault is not None and (line := _LINE_REST.match(self.text, fault)):
-            behind = line.end()
-        thought = "\n".join(self.thoughts) or None
-        self.thoughts.clear()
-        self.thought_at = None
+                return next_line if fault is None else fault
+        thought = "\n".join(self._thoughts) or None
+        self._thoughts.clear()
+        self._thought_at = None
         args = None if end is None else Span(opened, end)
         self.calls.append(Call(number, start, Span(*found.span("tool")), args, thought, fault))
-        return behind
+        return next_line
 
     def _close(self) -> None:
-        self.is_closed = True
-        if self.thoughts:
+        self._is_closed = True
+        if self._thoughts:
             self.noise["a closing thought"] = None
-            self.thoughts.clear()
+            self._thoughts.clear()
 
     def _think(self, found: re.Match[str]) -> int:
-        is_open = found.end() > self.last_close
-        close = None if is_open else _CLOSE_THINK.search(self.text, found.end())
+        is_open = found.end() > self._last_close
+        close = None if is_open else _CLOSE_THINK.search(self._text, found.end())
         # a tag that nothing closes is prose
         self.noise["prose" if close is None else "a <think> block"] = None
         return found.end() if close is None else close.end()
@@ -408,7 +386,7 @@ class Outline(Struct):
     def _stray(self, found: re.Match[str]) -> None:
         """Read a line of the plan that begins as a call: one was meant, or it was cut off."""
         start, digits = found.start("stray"), found["digits"]
-        if found.end() >= self.text_end:
+        if found.end() >= self._end:
             self.cut_off = Fault("The text ends with a call that has not begun well", start)
         elif not digits or int(digits) <= self.calls[-1].number:
             self.noise["prose"] = None

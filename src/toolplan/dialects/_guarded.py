@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 from toolplan import source
-from toolplan.dialects._base import Choosing, Dialect, StepStream
+from toolplan.dialects._base import Choosing, Dialect, Signatures, StepStream
 from toolplan.extensions import EntryPoint, described
-from toolplan.plan import Limits, Plan, Signature, Step
+from toolplan.plan import Limits, Plan, Step
 from toolplan.plan_json import Parsed
 
 _METHODS = "parse print locate recognises stream"
@@ -33,15 +33,12 @@ class _Guarded:
         self.json = inner.json
 
     def parse(
-        self,
-        text: str,
-        signatures: Mapping[str, Signature] | None = None,
-        limits: Limits | None = None,
+        self, text: str, signatures: Signatures | None = None, limits: Limits | None = None
     ) -> Parsed:
         found = self._entry.call(self._inner.parse, text, signatures, limits)
         return self._entry.returned(found, Parsed, by="parse")
 
-    def print(self, plan: Plan, signatures: Mapping[str, Signature] | None = None) -> str:
+    def print(self, plan: Plan, signatures: Signatures | None = None) -> str:
         printed = self._entry.call(self._inner.print, plan, signatures)
         return self._entry.returned(printed, str, by="print")
 
@@ -54,7 +51,7 @@ class _Guarded:
         return self._entry.returned(found, bool, by="recognises")
 
     def stream(
-        self, signatures: Mapping[str, Signature] | None = None, limits: Limits | None = None
+        self, signatures: Signatures | None = None, limits: Limits | None = None
     ) -> StepStream | None:
         stream = self._entry.call(self._inner.stream, signatures, limits)
         if stream is None:

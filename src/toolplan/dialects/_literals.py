@@ -7,22 +7,19 @@ no names, operators or calls.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 
-from toolplan.diagnostics import Diagnostic
 from toolplan.dialects._numbered import References
 from toolplan.dialects.characters import not_text, replaced
+from toolplan.dialects.json_text import LARGEST_INTEGER, bad_number, is_bad_number
 from toolplan.path import Json
 from toolplan.plan import Literal, Value, array, escape_pointer, object_
 from toolplan.plan_json import Report, TextProblem, shown
 from toolplan.source import ELLIPSIS, Span, begins_with_ellipsis
-
-LARGEST_INTEGER: Final = 2**63
 
 # Possessive, and complete even where the closing quotes are missing, so that no text makes a scan
 # go over a character twice. A group `…q` takes part only where the text ends well.
@@ -62,9 +59,7 @@ _NAMED_ESCAPES: Final = {
 _CONSTANTS: Final[Mapping[str, bool | None]] = {
     "True": True, "true": True, "False": False, "false": False, "None": None, "null": None,
 }  # fmt: skip
-_NO_NUMBERS: Final = frozenset(
-    sign + word for sign in ("", "+", "-") for word in ("NaN", "nan", "Infinity", "inf")
-)
+_NO_NUMBERS: Final = ("NaN", "nan", "Infinity", "inf")
 _CLOSERS: Final = {"[": "]", "(": ")", "{": "}"}
 
 Way: TypeAlias = "list[str | int]"
@@ -100,19 +95,16 @@ def print_quoted(text: str) -> str:
     return '"' + _TO_ESCAPE.sub(_escaped, text) + '"'
 
 
-def print_literal(value: Json, print_string: Callable[[str], str] = print_quoted) -> str:
-    """Return `value` as it is read here; its texts, but not its keys, by `print_string`."""
+def print_literal(value: Json) -> str:
+    """Return `value` as it is read here."""
     match value:
         case str():
-            return print_string(value)
+            return print_quoted(value)
         case dict():
-            members = (
-                f"{print_quoted(key)}: {print_literal(each, print_string)}"
-                for key, each in value.items()
-            )
+            members = (f"{print_quoted(k)}: {print_literal(each)}" for k, each in value.items())
             return "{" + ", ".join(members) + "}"
         case list():
-            return "[" + ", ".join(print_literal(each, print_string) for each in value) + "]"
+            return "[" + ", ".join(map(print_literal, value)) + "]"
         case int() if not isinstance(value, bool) and abs(value) > LARGEST_INTEGER:
             return "inf"  # no reader takes it, and Python refuses to print the longest ones
         case _:
@@ -123,8 +115,9 @@ class ArgumentReader(Struct):
     """Reads the arguments of one call: `text` from `at` to `end`.
 
     `named` are those that were read, `nameless` counts those by position that have no name.
-    References stand in quoted texts and, where they have a pattern `bare`, without quotes. `noise`
-    collects what was spelled loosely. `most` lists, tuples and dicts may stand in one another.
+    References stand in quoted texts and, where they have a pattern `bare`, without quotes. `way` is
+    the place of what is read, below `steps`. `noise` collects what was spelled loosely. `most`
+    lists, tuples and dicts may stand in one another.
     `spans` collects the place of each value, where it is asked for.
     """
 
@@ -132,7 +125,6 @@ class ArgumentReader(Struct):
     at: int
     end: int
     report: Report
-    step: str
     way: Way
     most: int
     references: References
@@ -175,18 +167,14 @@ class ArgumentReader(Struct):
     def _argument(self, name: str) -> None:
         value = self._inner(name)
         if name in self.named:
-            self._twice(name, f"The argument {shown(name)} is given twice.")
+            self._complain_twice(name, f"The argument {shown(name)} is given twice.")
         else:
             self.named[name] = value
 
-    def _twice(self, key: str, message: str) -> None:
-        if not self.report.is_full():
-            pointer = f"{self._pointer()}/{escape_pointer(key)}"
-            help_ = "Keep one of the two."
-            self.report.error("duplicate-key", message, pointer, self.step, help_)
-
-    def _pointer(self) -> str:
-        return "".join(f"/{escape_pointer(str(token))}" for token in self.way)
+    def _complain_twice(self, key: str, message: str) -> None:
+        self.way.append(key)
+        self.complain(TextProblem("duplicate-key", message, "Keep one of the two."))
+        self.way.pop()
 
     def _inner(self, label: str | int) -> Value:
         self.way.append(label)
@@ -242,7 +230,7 @@ class ArgumentReader(Struct):
 
         def add(key: str) -> None:
             if key in fields:
-                self._twice(key, f"The key {shown(key)} stands twice.")
+                self._complain_twice(key, f"The key {shown(key)} stands twice.")
             fields[key] = self._inner(key)
 
         self._members(add)
@@ -286,65 +274,43 @@ class ArgumentReader(Struct):
         if token is None or not (token["tdq"] or token["tsq"] or token["dq"] or token["sq"]):
             raise LiteralError("The text in quotes does not end", self.at)
         self.at = token.end()
-        in_one_line = token["double"] if token["dq"] else token["single"]
-        if in_one_line is not None and "\n" in in_one_line:
-            self.noise["line ends inside of text"] = None
-        body = in_one_line
+        body = token["double"] if token["dq"] else token["single"] if token["sq"] else None
         if body is None:
             body = token["triple_double"] if token["tdq"] else token["triple_single"]
+        elif "\n" in body:
+            self.noise["line ends inside of text"] = None
         if token["raw"] or "\\" not in body:
             return body
         text = _PAIR.sub(_joined, _ESCAPE.sub(_unescaped, body))
         wrong = not_text(text)
-        if wrong is None:
-            return text
-        self._complain("bad-encoding", f"The text holds {wrong}.")
+        if wrong is not None:
+            self.complain(TextProblem("bad-encoding", f"The text holds {wrong}."))
         return replaced(text)
 
     def _scalar(self) -> bool | int | float | None:
-        if number := _NUMBER.match(self.text, self.at, self.end):
-            self.at = number.end()
-            return self._number(number[0])
-        if begins_with_ellipsis(self.text[self.at : self.at + 3]):
+        number = _NUMBER.match(self.text, self.at, self.end)
+        if number is None and begins_with_ellipsis(self.text[self.at : self.at + 3]):
             raise LiteralError(ELLIPSIS, self.at, "ellipsis")
-        word = _WORD.match(self.text, self.at, self.end)
-        if word is None:
+        found = number or _WORD.match(self.text, self.at, self.end)
+        if found is None:
             raise self._unexpected("a value")
-        if word[0] in _CONSTANTS:
-            self.at = word.end()
-            return _CONSTANTS[word[0]]
-        if word[0] in _NO_NUMBERS:
-            self.at = word.end()
-            return self._bad_number(word[0])
-        raise LiteralError(f"{shown(word[0])} is not a value: text stands in quotes", self.at)
-
-    def _number(self, word: str) -> int | float:
-        if word.lstrip("+-").isdecimal():
-            if len(word) <= 20 and abs(int(word)) <= LARGEST_INTEGER:
-                return int(word)
-            self._bad_number(word)
-            return -LARGEST_INTEGER if word.startswith("-") else LARGEST_INTEGER
-        number = float(word)
-        return self._bad_number(word) if math.isinf(number) else number
-
-    def _bad_number(self, word: str) -> float:
-        self._complain(
-            "bad-number",
-            f"{word[:40]} is not a number that all JSON readers accept.",
-            help="Numbers are finite, and whole numbers lie between -2^63 and 2^63.",
-        )
-        return 0.0
-
-    def _complain(self, code: str, message: str, help: str | None = None) -> None:
-        self.complain(TextProblem(code, message, help))
+        word = found[0]
+        is_none = word.lstrip("+-") in _NO_NUMBERS
+        if number is None and not is_none and word not in _CONSTANTS:
+            raise LiteralError(f"{shown(word)} is not a value: text stands in quotes", self.at)
+        self.at = found.end()
+        if is_none or is_bad_number(word):
+            self.complain(bad_number(word))
+            return 0.0
+        if number is None:
+            return _CONSTANTS[word]
+        return int(word) if word.lstrip("+-").isdecimal() else float(word)
 
     def complain(self, problem: TextProblem) -> None:
         """Report a problem of the value that is being read."""
         if not self.report.is_full(problem.severity):
-            severity, said, place = problem.severity, problem.message, self._pointer()
-            self.report.add(
-                Diagnostic(problem.code, severity, said, self.step, place, problem.help)
-            )
+            place = "".join(f"/{escape_pointer(str(token))}" for token in self.way)
+            self.report.add(problem.at(place, f"s{self.way[1]}"))
 
     def _next(self) -> str:
         """Move to the next token; return its first character, "" at the end."""

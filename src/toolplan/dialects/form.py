@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,16 +13,13 @@ from msgspec.structs import replace
 from toolplan import source
 from toolplan.diagnostics import CannotExpress, Diagnostic, Severity
 from toolplan.dialects import json_text
-from toolplan.dialects._base import StepStream
+from toolplan.dialects._base import Signatures, StepStream
 from toolplan.path import Json, json_type
 from toolplan.plan import (
-    DEFAULT_MAX_ITEMS,
-    DEFAULT_MAX_PAGES,
     Limits,
     Literal,
     Plan,
     Ref,
-    Signature,
     Step,
     Template,
     Value,
@@ -32,15 +29,18 @@ from toolplan.plan import (
     split_pointer,
     step_refs,
 )
-from toolplan.plan_json import DEEPEST, Parsed, shown
-
-if TYPE_CHECKING:
-    from toolplan.dialects.values import Syntax
-
-Signatures: TypeAlias = Mapping[str, Signature]
+from toolplan.plan_json import DEEPEST, Parsed, Syntax, shown
 
 NO_LIMITS: Final = Limits(text_bytes=2**40, steps=2**31, depth=DEEPEST)
 """For text that was written here, when it is read back."""
+
+
+_PLAIN_STEP: Final = Step("", "")
+_BESIDE_CALLS: Final = (
+    "after", "for_each", "max_items", "when", "on_error", "timeout_s", "retries", "pages",
+    "max_pages", "thought",
+)  # fmt: skip
+"""Fields of a step beside its tool and its arguments."""
 
 
 def _as_given(plan: Plan, signatures: Signatures | None) -> Signatures | None:
@@ -299,7 +299,9 @@ def unsaid(
     if plan.metadata and "metadata" not in says.fields:
         found.append(cannot(f"{says.title} has no 'metadata'.", "/metadata"))
     for at, step in enumerate(plan.steps):
-        for field, is_used in _more_than_calls(step).items():
+        needed = without_implied(step)
+        for field in _BESIDE_CALLS:
+            is_used = getattr(needed, field) != getattr(_PLAIN_STEP, field)
             if is_used and field not in says.fields:
                 place = f"/steps/{at}/{field}"
                 found.append(cannot(f"{says.title} has no {field!r}.", place, step.id))
@@ -325,19 +327,19 @@ def _unsaid_value(
     says: Says,
     syntax: Syntax | None,
     known: Collection[str],
-) -> Iterator[Diagnostic]:
-    bad = False
+) -> list[Diagnostic]:
+    found: list[Diagnostic] = []
     for place, ref in located_refs(value, pointer):
         if ref.step not in known:
-            bad = True
-            yield cannot(f"{says.title} has no reference to {ref.step!r}.", place, step)
+            found.append(cannot(f"{says.title} has no reference to {ref.step!r}.", place, step))
         elif (refusal := says.refusal(ref)) is not None:
-            bad = True
-            yield cannot(f"{says.title} {refusal}.", place, step)
-    if bad or syntax is None:  # what cannot be written cannot be read back either
-        return
-    for place, part in syntax.unsaid(value, pointer):
-        yield cannot(f"{says.title} has no way to write {_said(part)}.", place, step)
+            found.append(cannot(f"{says.title} {refusal}.", place, step))
+    if found or syntax is None:  # what cannot be written cannot be read back either
+        return found
+    return [
+        cannot(f"{says.title} has no way to write {_said(part)}.", place, step)
+        for place, part in syntax.unsaid(value, pointer)
+    ]
 
 
 def _said(part: Value) -> str:
@@ -352,21 +354,6 @@ def _said(part: Value) -> str:
             return "this reference beside its text"
         case _:
             return "this value"
-
-
-def _more_than_calls(step: Step) -> dict[str, bool]:
-    return {
-        "after": bool(without_implied(step).after),
-        "for_each": step.for_each is not None,
-        "max_items": step.max_items != DEFAULT_MAX_ITEMS,
-        "when": step.when is not None,
-        "on_error": step.on_error != "fail",
-        "timeout_s": step.timeout_s is not None,
-        "retries": step.retries != 0,
-        "pages": step.pages is not None,
-        "max_pages": step.max_pages != DEFAULT_MAX_PAGES,
-        "thought": step.thought is not None,
-    }
 
 
 def _at(document: Json, pointer: str) -> Json:

@@ -32,7 +32,7 @@ from toolplan.dialects.characters import (
 )
 from toolplan.path import Json
 from toolplan.plan import Limits, escape_pointer
-from toolplan.plan_json import Report, check_depth
+from toolplan.plan_json import Report, TextProblem, check_depth
 
 IsPlan: TypeAlias = Callable[[Json], bool]
 
@@ -48,16 +48,20 @@ LARGEST_INTEGER: Final = 2**63
 
 _ESCAPED_NOT_TEXT = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 _KEY = re.compile(r"""["']?(\w++)["']?\s*+:""")
-_WHOLE_NUMBER = re.compile(r"-?[0-9]+")
-_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?[0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]+)")
 _GOES_ON = re.compile(r"""\s*[\[\]{}",:\d-]""")
 
 
 class Block(Struct, frozen=True):
-    """A JSON document, and where it stands in the text."""
+    """A JSON document, and where it stands in the text; `strict` is it as strict JSON."""
 
     document: Json
     span: source.Span
+    strict: str
+    is_irregular: bool = False
+    noise: tuple[str, ...] = ()
+    is_fenced: bool = False
 
 
 class JsonText(Struct, frozen=True):
@@ -71,24 +75,13 @@ class _Irregular(Exception):
     """Strict JSON, but with a key twice or a number that no reader agrees about."""
 
 
-class _Decoded(Struct, frozen=True):
-    """A block as it was decoded; pointers are looked up in the text `strict`."""
-
-    document: Json
-    strict: str
-    is_irregular: bool = False
-    noise: tuple[str, ...] = ()
-    span: source.Span = source.Span(0, 0)
-    is_fenced: bool = False
-
-
 class _Search(Struct):
     """What a search for blocks found: those that can be read, and why the others cannot.
 
     `cut_off` is where a value begins that does not end; `is_spoilt`, that some string did not end.
     """
 
-    blocks: list[_Decoded] = field(default_factory=list[_Decoded])
+    blocks: list[Block] = field(default_factory=list[Block])
     broken: list[tuple[source.Span, source.Broken]] = field(
         default_factory=list[tuple[source.Span, source.Broken]]
     )
@@ -125,28 +118,26 @@ def _read(
     text: str, is_plan: IsPlan, is_suspect: bool, limits: Limits, report: Report
 ) -> Block | None:
     try:
-        decoded = _decoded(text)
+        block = _decoded(text)
     except json.JSONDecodeError as error:
-        found = _look(text, is_plan, error, limits, report)
-        if found is None:
-            return None
-        decoded = found
-    if decoded.is_irregular:
-        _report_irregular(decoded.strict, report)
-    document = decoded.document
-    if is_suspect or ("\\u" in decoded.strict and _ESCAPED_NOT_TEXT.search(decoded.strict)):
-        if not check_depth(document, limits.depth, report):
+        block = _look(text, is_plan, error, limits, report)
+    if block is None:
+        return None
+    if block.is_irregular:
+        _report_irregular(block.strict, report)
+    if is_suspect or ("\\u" in block.strict and _ESCAPED_NOT_TEXT.search(block.strict)):
+        if not check_depth(block.document, limits.depth, report):
             return None
         before = len(report.diagnostics)
-        document = _cleaned(document, "", report)
+        block = replace(block, document=_cleaned(block.document, "", report))
         if is_suspect and len(report.diagnostics) == before:
             report.error("bad-encoding", "The text holds half a character (a lone surrogate).")
-    return Block(document, decoded.span)
+    return block
 
 
 def _look(
     text: str, is_plan: IsPlan, error: json.JSONDecodeError, limits: Limits, report: Report
-) -> _Decoded | None:
+) -> Block | None:
     """Find the plan in text that is not strict JSON, or report why there is none."""
     if report.diagnostics:  # not even text, which is reported
         return None
@@ -195,7 +186,7 @@ def _search(text: str, parts: Segments, is_plan: IsPlan, *, by_line: bool) -> _S
     return search
 
 
-def _decoded_block(block: str) -> _Decoded | source.Broken:
+def _decoded_block(block: str) -> Block | source.Broken:
     try:
         return _decoded(block)
     except json.JSONDecodeError as error:
@@ -207,7 +198,7 @@ def _decoded_block(block: str) -> _Decoded | source.Broken:
     return replace(_decoded(strict.text), noise=strict.noise)
 
 
-def _broken_plan(text: str, search: _Search, chosen: list[_Decoded]) -> source.Broken | None:
+def _broken_plan(text: str, search: _Search, chosen: list[Block]) -> source.Broken | None:
     """Return why a block cannot be read that may be the plan, or a part of it."""
     if not chosen:
         largest = max(search.broken, key=lambda each: _length(each[0]), default=None)
@@ -224,7 +215,7 @@ def _broken_plan(text: str, search: _Search, chosen: list[_Decoded]) -> source.B
     return None
 
 
-def _chosen(search: _Search, is_plan: IsPlan) -> list[_Decoded]:
+def _chosen(search: _Search, is_plan: IsPlan) -> list[Block]:
     """Return the blocks that are the plan: one, if all is well; the same plan twice is one."""
     plans = [each for each in search.blocks if is_plan(each.document)]
     if plans:
@@ -246,12 +237,12 @@ def _goes_on(text: str) -> bool:
     return _GOES_ON.match(text, end) is not None
 
 
-def _decoded(text: str) -> _Decoded:
+def _decoded(text: str) -> Block:
     span = source.Span(0, len(text))
     try:
-        return _Decoded(_STRICT.decode(text), text, span=span)
+        return Block(_STRICT.decode(text), span, text)
     except _Irregular:
-        return _Decoded(_TOLERANT.decode(text), text, is_irregular=True, span=span)
+        return Block(_TOLERANT.decode(text), span, text, is_irregular=True)
 
 
 def _report_irregular(text: str, report: Report) -> None:
@@ -263,17 +254,12 @@ def _report_irregular(text: str, report: Report) -> None:
             place.pointer,
             help="Keep one of the two.",
         )
-    for place in source.find_words(text, _is_bad_number):
-        report.error(
-            "bad-number",
-            f"{text[place.span.start : place.span.end][:40]} is not a number that all JSON "
-            "readers accept.",
-            place.pointer,
-            help="Numbers are finite, and whole numbers lie between -2^63 and 2^63.",
-        )
+    for place in source.find_words(text, is_bad_number):
+        word = text[place.span.start : place.span.end]
+        report.add(bad_number(word).at(place.pointer))
 
 
-def _report_noise(text: str, parts: Segments, chosen: _Decoded, report: Report) -> None:
+def _report_noise(text: str, parts: Segments, chosen: Block, report: Report) -> None:
     noise = [*parts.noise, *chosen.noise]
     if _blocks.prose(text, parts, chosen.span):
         noise.insert(0, "prose")
@@ -342,6 +328,24 @@ def _length(span: source.Span) -> int:
     return span.end - span.start
 
 
+def is_bad_number(word: str) -> bool:
+    """Return whether `word`, which may be a number, is one that JSON readers read differently."""
+    if word in ("NaN", "Infinity", "-Infinity"):
+        return True
+    if _WHOLE_NUMBER.fullmatch(word):
+        return len(word) > 20 or abs(int(word)) > LARGEST_INTEGER
+    return _NUMBER.fullmatch(word) is not None and math.isinf(float(word))
+
+
+def bad_number(word: str) -> TextProblem:
+    """Return the problem of a number that JSON readers read differently."""
+    return TextProblem(
+        "bad-number",
+        f"{word[:40]} is not a number that all JSON readers accept.",
+        "Numbers are finite, and whole numbers lie between -2^63 and 2^63.",
+    )
+
+
 def _member(value: Json) -> str:
     if isinstance(value, list) and value and isinstance(value[0], dict):
         return "[\n" + ",\n".join(f"    {_compact(each)}" for each in value) + "\n  ]"
@@ -359,14 +363,6 @@ def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     return members
 
 
-def _is_bad_number(word: str) -> bool:
-    if word in ("NaN", "Infinity", "-Infinity"):
-        return True
-    if _WHOLE_NUMBER.fullmatch(word):
-        return len(word) > 20 or abs(int(word)) > LARGEST_INTEGER
-    return _NUMBER.fullmatch(word) is not None and math.isinf(float(word))
-
-
 def _number(word: str) -> float:
     number = float(word)
     if math.isinf(number):
@@ -375,7 +371,7 @@ def _number(word: str) -> float:
 
 
 def _whole_number(word: str) -> int:
-    if len(word) > 18 and _is_bad_number(word):
+    if len(word) > 18 and is_bad_number(word):
         raise _Irregular
     return int(word)
 
@@ -389,7 +385,7 @@ def _nearest_number(word: str) -> float:
 
 
 def _nearest_whole_number(word: str) -> int:
-    if _is_bad_number(word):
+    if is_bad_number(word):
         return -LARGEST_INTEGER if word.startswith("-") else LARGEST_INTEGER
     return int(word)
 

@@ -24,19 +24,10 @@ from toolplan.diagnostics import CannotExpress
 from toolplan.dialects import _call_lines, _literals, _numbered
 from toolplan.dialects.characters import checked, syntax
 from toolplan.dialects.form import NO_LIMITS, FunctionDialect, Signatures, cannot
-from toolplan.path import Json, Path, parse_segments, print_path
-from toolplan.plan import (
-    Array,
-    Limits,
-    Literal,
-    Object,
-    Plan,
-    Ref,
-    Step,
-    Template,
-    Value,
-)
-from toolplan.plan_json import ReferenceSyntaxError, Report
+from toolplan.dialects.values import read_plain
+from toolplan.path import Path, parse_segments, print_path
+from toolplan.plan import Limits, Plan, Step, Value
+from toolplan.plan_json import ReferenceSyntaxError, Report, Syntax
 from toolplan.source import Span
 
 CLOSER: Final = "join"
@@ -101,29 +92,11 @@ def _call(number: int, step: Step, numbers: Mapping[str, int]) -> str:
 
 
 def _argument(name: str, value: Value, numbers: Mapping[str, int]) -> str:
-    written = _value(value, numbers)
+    syntax = Syntax(read_plain, lambda part: _numbered.print_text(part, _MARKS, numbers))
+    written = _literals.print_literal(syntax.dump(value))
     if _NAME.fullmatch(name):
         return f"{name}={written}"
     return f"**{{{_literals.print_quoted(name)}: {written}}}"
-
-
-def _value(value: Value, numbers: Mapping[str, int]) -> str:
-    match value:
-        case Literal(literal):
-            return _literals.print_literal(literal, _quoted_literal)
-        case Ref() | Template():
-            return _literals.print_quoted(_numbered.print_text(value, _MARKS, numbers))
-        case Array(items):
-            return "[" + ", ".join(_value(each, numbers) for each in items) + "]"
-        case Object(fields):
-            members = (
-                f"{_literals.print_quoted(key)}: {_value(each, numbers)}" for key, each in fields
-            )
-            return "{" + ", ".join(members) + "}"
-
-
-def _quoted_literal(text: Json) -> str:
-    return _literals.print_quoted(_numbered.print_text(Literal(text), _MARKS, {}))
 
 
 def _read_mention(text: str, at: int) -> _numbered.Mention | None:

@@ -127,7 +127,7 @@ def _is_sayable(value: Value, numbers: Mapping[str, int]) -> bool:
 
 def _is_input(text: str) -> bool:
     before = "#E1 = tool["
-    lines = _call_lines.outline(f"{before}{text}]\n", _LINES)
+    lines = _call_lines.Outline(f"{before}{text}]\n", _LINES)
     wanted = Span(len(before), len(before) + len(text))
     return [call.args for call in lines.calls] == [wanted] and lines.calls[0].fault is None
 

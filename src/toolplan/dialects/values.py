@@ -1,116 +1,21 @@
-"""Values as the JSON of a dialect whose references have a syntax of their own.
+"""Texts of a dialect whose references have a syntax of their own.
 
-A dialect says how it reads and writes one text, and, where its references are objects, one object;
-lists and objects around them are taken apart here. What a dialect cannot say is found by writing a
-value and reading it back: whatever the syntax is, nothing is lost silently.
+What a dialect cannot say is found by writing a value and reading it back: whatever the syntax is,
+nothing is lost silently.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from typing import TypeAlias
 
-from msgspec import Struct
-
 from toolplan.path import Json
-from toolplan.plan import (
-    Array,
-    Literal,
-    Object,
-    Ref,
-    Template,
-    Value,
-    array,
-    escape_pointer,
-    object_,
-    template,
-)
-from toolplan.plan_json import MOST_PROBLEMS, ParsedText, Report, TextProblem
-
-Written: TypeAlias = Literal | Ref | Template
-"""What is written as one text: a Literal that is a string, a reference, or both in turn."""
+from toolplan.plan import Literal, Ref, Template, template
+from toolplan.plan_json import MOST_PROBLEMS, ParsedText, Syntax, TextProblem, Written
 
 Resolved: TypeAlias = tuple[str | Ref, ...] | TextProblem | None
 """What a match in a text is: parts of the text, a mistake, or None where it is text after all."""
-
-
-def _no_reference(_: Mapping[str, Json]) -> ParsedText | None:
-    return None
-
-
-class Syntax(Struct, frozen=True):
-    """How a dialect writes references.
-
-    `read_text` takes a string, `read_object` an object, and returns None for one that is no
-    reference. `write` is the inverse of both; it need not say all that there is.
-    """
-
-    read_text: Callable[[str], ParsedText]
-    write: Callable[[Written], Json]
-    read_object: Callable[[Mapping[str, Json]], ParsedText | None] = _no_reference
-
-    def read(self, value: Json, pointer: str, step: str | None, report: Report) -> Value:
-        """Return `value`, which stands at `pointer`. A bad reference is reported and kept."""
-        match value:
-            case str():
-                return _reported(self.read_text(value), pointer, step, report)
-            case dict():
-                found = self.read_object(value)
-                if found is not None:
-                    return _reported(found, pointer, step, report)
-                return object_(
-                    tuple(
-                        (key, self.read(each, f"{pointer}/{escape_pointer(key)}", step, report))
-                        for key, each in value.items()
-                    )
-                )
-            case list():
-                return array(
-                    tuple(
-                        self.read(each, f"{pointer}/{at}", step, report)
-                        for at, each in enumerate(value)
-                    )
-                )
-            case _:
-                return Literal(value)
-
-    def dump(self, value: Value) -> Json:
-        """Return the JSON that reads as `value`, where the dialect can say it."""
-        match value:
-            case Literal(literal):
-                return self._dump_literal(literal)
-            case Ref() | Template():
-                return self.write(value)
-            case Array(items):
-                return [self.dump(each) for each in items]
-            case Object(fields):
-                return {key: self.dump(each) for key, each in fields}
-
-    def unsaid(self, value: Value, pointer: str) -> Iterator[tuple[str, Value]]:
-        """Yield each innermost part of `value` that would be read otherwise, with its pointer."""
-        report = Report()
-        back = self.read(self.dump(value), pointer, None, report)
-        if back == value and not report.diagnostics:
-            return
-        found = False
-        for token, part in _parts(value):
-            for each in self.unsaid(part, f"{pointer}/{token}"):
-                found = True
-                yield each
-        if not found:
-            yield pointer, value
-
-    def _dump_literal(self, value: Json) -> Json:
-        match value:
-            case str():
-                return self.write(Literal(value))
-            case dict():
-                return {key: self._dump_literal(each) for key, each in value.items()}
-            case list():
-                return [self._dump_literal(each) for each in value]
-            case _:
-                return value
 
 
 def read_parts(
@@ -175,26 +80,12 @@ def write_none(value: Written) -> Json:
     raise TypeError("this syntax only reads")
 
 
-def _reported(found: ParsedText, pointer: str, step: str | None, report: Report) -> Value:
-    for each in found.problems:
-        report.error(each.code, each.message, pointer, step, each.help)
-    return found.value
-
-
-def _parts(value: Value) -> Iterator[tuple[str, Value]]:
-    """Yield what `value` holds, each part with its token of a JSON pointer."""
-    match value:
-        case Literal(dict() as literal):
-            for key, each in literal.items():
-                yield escape_pointer(key), Literal(each)
-        case Literal(list() as literal):
-            for at, each in enumerate(literal):
-                yield str(at), Literal(each)
-        case Array(items):
-            for at, each in enumerate(items):
-                yield str(at), each
-        case Object(fields):
-            for key, each in fields:
-                yield escape_pointer(key), each
-        case Literal() | Ref() | Template():
-            return
+__all__ = [
+    "Resolved",
+    "Syntax",
+    "Written",
+    "read_parts",
+    "read_plain",
+    "write_none",
+    "write_parts",
+]

@@ -6,11 +6,12 @@ from toolplan.paging._results import (
     Page,
     Verdict,
     begins_later,
+    is_cut,
+    names_next,
     next_link,
     page_of,
     verdict_on,
 )
-from toolplan.paging._unnamed import is_cut, names_next
 
 __all__ = [
     "Argument",

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolplan.paging import _names as names
+from toolplan.paging._facts import Facts, facts_of
 from toolplan.paging._names import folded
-from toolplan.paging._results import Facts, facts_of, whole
-from toolplan.paging._schemas import Field, resolved, schema_fields, types_of
+from toolplan.paging._schemas import Field, at, resolved, schema_fields, types_of, whole
 from toolplan.path import Json, Path
 
 _NUMBERS: Final = ("integer", "number")
@@ -44,6 +45,7 @@ _OF_A_CURSOR: Final = re.compile(r"\b(cursor|pagination|next page)\b")
 _OF_A_BOOK: Final = re.compile(r"\b(book|pdf|wiki|title|chapter|document|manual|scan)\b")
 _OF_SEATS: Final = re.compile(r"\b(seats?|chairs?|tables?|plants?|garden|knit\w*)\b")
 _DEFAULT: Final = re.compile(r"\bdefaults?(?: value)?(?: is| to|:|=)? ?`?(\d{1,6})\b")
+_FROM_ZERO: Final = re.compile(r"\b(zero|0)[- ](based|indexed)|start(s|ing)? (at|from|with) 0\b")
 _MAXIMUM: Final = re.compile(
     r"\b(?:max(?:imum)?(?: value)?(?: is| of|:|=)?|up to|at most|no more than|cannot exceed)"
     r" ?`?(\d{1,6})\b"
@@ -73,10 +75,7 @@ class Argument(Struct, frozen=True):
 
     def of(self, args: Mapping[str, Json]) -> Json:
         """Return its value in `args`, None where it has none."""
-        found: Json = dict(args)
-        for key in self.path:
-            found = found.get(key) if isinstance(found, dict) else None
-        return found
+        return at(dict(args), self.path)
 
     def number(self, args: Mapping[str, Json]) -> int | None:
         """Return its number in `args`, else the default."""
@@ -123,9 +122,8 @@ class Paging(Struct, frozen=True):
         """Whether further pages can be asked for."""
         if self.page is not None or self.offset is not None:
             return True
-        if self.cursor is None:
-            return False
-        return not self.knows_result or self.gives_headers or self.facts.can_continue
+        continues = not self.knows_result or self.gives_headers or self.facts.can_continue
+        return self.cursor is not None and continues
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
@@ -154,21 +152,21 @@ def paging_of(raw_input: Json, raw_output: Json = None, *, headers: bool = False
     output = raw_output if isinstance(raw_output, dict) and _says_something(raw_output) else None
     arguments = list(_arguments(root))
     declared = stated if isinstance(stated, dict) else {}
-    whole = None if output is None else resolved(output, output)
-    is_list = whole is not None and "array" in types_of(whole)
+    is_list = output is not None and "array" in types_of(resolved(output, output))
     fields = schema_fields(output)
-    has_list = output is None or is_list or _has_list(fields)
+    has_list = output is None or is_list or any("array" in each.types for each in fields)
     search = _Search(arguments, fields, has_list=has_list, knows_result=output is not None)
     kinds = {**search.run(), **_declared_arguments(declared, arguments)}
-    facts = facts_of(fields, is_paged=bool(kinds), declared=declared, names=_cursor_names(kinds))
+    cursors = frozenset(each.name for kind, each in kinds.items() if kind != "limit")
+    facts = facts_of(fields, is_paged=bool(kinds), declared=declared, names=cursors)
     if is_list:
-        facts = facts.of_list()
-    if not kinds and not facts.shows_end and not facts.totals:
+        facts = Facts(rows=())
+    if not kinds and not facts.shows_end:
         return None
-    made = {kind: _argument(field, root, kind) for kind, field in kinds.items()}
+    made = {kind: _argument(field, kind) for kind, field in kinds.items()}
     first = declared.get("first_page")
     if "page" in made and type(first) is int:
-        made["page"] = Argument(made["page"].path, first, None, made["page"].is_text)
+        made["page"] = replace(made["page"], default=first)
     return Paging(
         **made,
         facts=facts,
@@ -176,6 +174,9 @@ def paging_of(raw_input: Json, raw_output: Json = None, *, headers: bool = False
         is_declared=bool(declared),
         gives_headers=headers,
     )
+
+
+_SILENT: Final = frozenset(("title", "description", "$schema", "$id"))
 
 
 def _says_something(schema: dict[str, Json]) -> bool:
@@ -204,17 +205,6 @@ def may_give_pages(raw_input: Json, raw_output: Json) -> bool:
     return is_open or any(each.may_be("array") for each in schema_fields(raw_output))
 
 
-_SILENT: Final = frozenset(("title", "description", "$schema", "$id"))
-
-
-def _has_list(fields: list[Field]) -> bool:
-    return any("array" in each.types for each in fields)
-
-
-def _cursor_names(kinds: Mapping[str, Field]) -> frozenset[str]:
-    return frozenset(kinds[kind].name for kind in ("cursor", "page", "offset") if kind in kinds)
-
-
 class _Arg(Field, frozen=True):
     """An argument; `needed` where it is required, `text` is its description in lower case."""
 
@@ -235,17 +225,19 @@ def _arguments(root: Mapping[str, Json]) -> Iterator[_Arg]:
     for each in fields:
         if len(each.path) > 2 or (len(each.path) == 2 and each.container not in names.GROUPS):
             continue
-        holder = root if len(each.path) == 1 else _child(root, str(next(iter(each.path))))
+        keys = list(each.path)
+        holder = root
+        if len(keys) == 2:
+            holder = resolved(at(dict(root), ("properties", keys[0])), dict(root))
         needed = holder.get("required")
         name = folded("".join(map(str, each.path))) if each.container == "page" else each.name
-        name = short.get(each.path, name)
         yield _Arg(
             each.path,
-            name,
+            short.get(each.path, name),
             each.container,
             each.types - {"null"},
             each.node,
-            isinstance(needed, list) and str(list(each.path)[-1]) in needed,
+            isinstance(needed, list) and keys[-1] in needed,
             str(each.node.get("description") or "").lower(),
         )
 
@@ -273,11 +265,6 @@ def _without_prefixes(fields: list[Field]) -> dict[Path, str]:
 
 
 _PAGE_NAMES: Final = frozenset(("limit", "offset", "page", "cursor", "pagesize", "perpage"))
-
-
-def _child(root: Mapping[str, Json], name: str) -> Mapping[str, Json]:
-    properties = root.get("properties")
-    return resolved(properties.get(name) if isinstance(properties, dict) else None, dict(root))
 
 
 class _Search:
@@ -368,7 +355,7 @@ class _Search:
         # where its description does not say, the result must give what it takes
         if arg.name in ("after", "next", "offset"):
             return self.facts.can_continue or not self.knows_result
-        return self.facts.names_next(arg.name)
+        return any(folded(str(path[-1])).endswith(arg.name) for path in self.facts.nexts)
 
 
 def _is_something_else(arg: _Arg) -> bool:
@@ -378,46 +365,45 @@ def _is_something_else(arg: _Arg) -> bool:
 
 
 def _is_number_as_text(arg: _Arg) -> bool:
-    given = (arg.node.get("default"), *_listed(arg.node.get("examples")))
+    examples = arg.node.get("examples")
+    given = (arg.node.get("default"), *(examples if isinstance(examples, list) else ()))
     return "string" in arg.types and any(isinstance(v, str) and v.isdigit() for v in given)
-
-
-def _listed(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
 
 
 def _declared_arguments(declared: Mapping[str, Json], args: list[_Arg]) -> dict[str, Field]:
     found: dict[str, Field] = {}
     for kind in _ROLES & declared.keys():
         path = tuple(str(declared[kind]).split("."))
-        match = [each for each in args if each.path in (path, (declared[kind],))]
         types = frozenset(("string",) if kind == "cursor" else ("integer",))
         made = _Arg(path, folded(path[-1]), "", types, {})
-        found[kind] = match[0] if match else made
+        found[kind] = next((a for a in args if a.path in (path, (declared[kind],))), made)
     return found
 
 
-def _argument(field: Field, root: Json, kind: str) -> Argument:
+def _argument(field: Field, kind: str) -> Argument:
+    node = field.node
     path = tuple(str(each) for each in field.path)
     is_text = bool(field.types) and field.types.isdisjoint(_NUMBERS)
     if kind == "cursor":
         return Argument(path, is_text=is_text)
-    text = str(field.node.get("description") or "").lower()
-    default = whole(field.node.get("default"))
-    if default is None and (said := _DEFAULT.search(text)):
-        default = int(said[1])
-    least = whole(field.node.get("minimum"))
-    if kind == "page":
-        start = default if default in (0, 1) else least
-        zero = re.search(r"\b(zero|0)[- ](based|indexed)|start(s|ing)? (at|from|with) 0\b", text)
-        return Argument(path, 0 if zero or start == 0 else 1, None, is_text)
-    most = whole(field.node.get("maximum"))
-    above = whole(field.node.get("exclusiveMaximum"))
-    if most is None and above is not None:
-        most = above - 1
-    if most is None and (said := _MAXIMUM.search(text)):
-        most = int(said[1])
+    text = str(node.get("description") or "").lower()
+    default = whole(node.get("default"))
+    if default is None:
+        default = _stated(_DEFAULT, text)
     if kind == "offset":
         return Argument(path, 0 if default is None else default, None, is_text)
-    nullable = "default" in field.node and field.node["default"] is None
+    if kind == "page":
+        start = default if default in (0, 1) else whole(node.get("minimum"))
+        is_zero = start == 0 or _FROM_ZERO.search(text)
+        return Argument(path, 0 if is_zero else 1, None, is_text)
+    most = whole(node.get("maximum"))
+    above = whole(node.get("exclusiveMaximum"))
+    if most is None:
+        most = _stated(_MAXIMUM, text) if above is None else above - 1
+    nullable = "default" in node and node["default"] is None
     return Argument(path, default, most, is_text, bool(_GIVES_ALL.search(text)), nullable)
+
+
+def _stated(number: re.Pattern[str], text: str) -> int | None:
+    found = number.search(text)
+    return None if found is None else int(found[1])

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from toolplan.errors import ToolplanError
 from toolplan.paging._arguments import Argument, Paging
 from toolplan.paging._names import folded
-from toolplan.paging._results import Page, Verdict, at, page_of, query_of, verdict_on
+from toolplan.paging._results import Page, Verdict, page_of, query_of, verdict_on
+from toolplan.paging._schemas import at
 from toolplan.path import Json, Path
 
 _ID_CURSORS: Final = ("startingafter", "afterid")
@@ -78,59 +79,53 @@ class Pager:
             self.rows += self._pages[self._settled].rows or 0
             self._settled += 1
         if self._settled == self._asked:
-            self._go_on()
+            self._go_on(self._settled - 1)
 
     def restore(self, pages: Mapping[int, tuple[Json, Mapping[str, Json]]]) -> None:
         """Take the results that an earlier process recorded."""
-        progressed = True
-        while progressed:
-            progressed = False
-            for page in list(self.waiting):
-                if page in pages:
-                    self.take(page, *pages[page])
-                    progressed = True
+        while known := [page for page in self.waiting if page in pages]:
+            for page in known:
+                self.take(page, *pages[page])
 
     def result(self) -> Json:
         """Return the rows of all pages, in the shape of the first page."""
         first, said = self._outputs[0], self._pages[0]
         if self._settled < 2 or said.path is None:
             return first
-        rows: list[Json] = []
-        for page in range(self._settled):
-            listed = at(self._outputs[page], self._pages[page].path or said.path)
-            rows += listed if isinstance(listed, list) else []
+        rows = [row for page in range(self._settled) for row in self._rows(page)]
         return _with(first, said.path, rows)
+
+    def _rows(self, page: int) -> list[Json]:
+        path = self._pages[page].path
+        if path is None:
+            path = self._pages[0].path or ()
+        rows = at(self._outputs[page], path)
+        return rows if isinstance(rows, list) else []
 
     # What comes next
 
-    def _go_on(self) -> None:
-        last = self._settled - 1
+    def _go_on(self, last: int) -> None:
+        """Ask for the pages behind `last`, or end."""
         said = self._pages[last]
         verdict = self._verdict(last, said)
-        if said.rows is None and last == 0:
-            return self._end(verdict)
-        turned = last and not said.rows and not said.has_next  # behind the last page
-        if verdict.more is False or turned:
-            return self._end(verdict)
-        if self._settled >= self._most:
-            why = Verdict(verdict.more, "max-pages")
-            return self._end(why)
-        overlay = self._next_args(last, said)
+        is_behind = last and not said.rows and not said.has_next  # the last page
+        overlay: dict[str, Json] | None = None
+        if verdict.more is not False and not is_behind and not (last == 0 and said.rows is None):
+            if self._settled >= self._most:
+                verdict = Verdict(verdict.more, "max-pages")
+            else:
+                overlay = self._next_args(last, said)
         if overlay is None:
-            return self._end(verdict)
+            self.complete = True
+            self.more = verdict
+            self.total, self.total_path = self._pages[0].total, self._pages[0].total_path
+            return
         self._overlays[last + 1] = overlay
         count = self._known_count(said) if last == 0 and not self._uses_cursor(overlay) else 0
         self._asked = min(max(count, self._settled + 1), self._most)
         for page in range(last + 2, self._asked):
-            self._overlays[page] = self._numbered(page, self._pages[0].rows or 0)
+            self._overlays[page] = self._numbered(page, page * (self._pages[0].rows or 0))
         self.waiting += range(last + 1, self._asked)
-        return None
-
-    def _end(self, verdict: Verdict) -> None:
-        self.complete = True
-        self.more = verdict
-        self.total = self._pages[0].total
-        self.total_path = self._pages[0].total_path
 
     def _verdict(self, last: int, said: Page) -> Verdict:
         first = self._pages[0]
@@ -152,9 +147,9 @@ class Pager:
 
     def _begins_first(self) -> bool:
         paging, args = self._paging, self._args
-        at = 0 if paging.offset is None else paging.offset.number(args) or 0
-        page = paging.first_page if paging.page is None else paging.page.number(args)
-        return at == 0 and page in (None, paging.first_page)
+        page = None if paging.page is None else paging.page.number(args)
+        offset = None if paging.offset is None else paging.offset.number(args)
+        return not offset and page in (None, paging.first_page)
 
     def _uses_cursor(self, overlay: Mapping[str, Json]) -> bool:
         cursor = self._paging.cursor
@@ -166,43 +161,35 @@ class Pager:
         if said.next is not None and (found := self._by_next(said.next, before)) is not None:
             return found
         if paging.page is not None or paging.offset is not None:
-            return self._numbered(last + 1, None)
-        if (
-            paging.cursor is not None
-            and folded(paging.cursor.path[-1]) in _ID_CURSORS
-            and said.rows
-        ):
-            rows = at(self._outputs[last], said.path or ())
-            final = rows[-1] if isinstance(rows, list) else None
+            return self._numbered(last + 1, self.rows)
+        cursor = paging.cursor
+        if cursor is not None and folded(cursor.path[-1]) in _ID_CURSORS and said.rows:
+            final = self._rows(last)[-1]
             mark = final.get("id") if isinstance(final, dict) else None
             if isinstance(mark, str | int):
-                return self._at_cursor(paging.cursor, mark, before)
+                return self._at_cursor(cursor, mark, before)
         return None
 
     def _by_next(self, said: Json, before: Mapping[str, Json]) -> dict[str, Json] | None:
         """Return the arguments that a cursor, a number or a link of the result asks for."""
-        paging = self._paging
+        cursor = self._paging.cursor
         if isinstance(said, str) and ("?" in said or said.startswith(("http://", "https://", "/"))):
             query, overlay, found = query_of(said), dict(before), False
-            for argument in (paging.cursor, paging.page, paging.offset):
-                key = None if argument is None else folded("".join(argument.path))
-                value = query.get(key or "") or query.get(
-                    folded(argument.path[-1]) if argument is not None else ""
-                )
-                if argument is None or not value:
+            for argument in (cursor, self._paging.page, self._paging.offset):
+                if argument is None:
                     continue
-                found = True
-                if argument is paging.cursor:
+                keys = (folded("".join(argument.path)), folded(argument.path[-1]))
+                value = query.get(keys[0]) or query.get(keys[1])
+                if value and argument is cursor:
                     overlay = self._at_cursor(argument, value, overlay)
-                else:
+                elif value:
                     overlay = argument.put(overlay, int(value) if value.isdigit() else value)
+                found |= bool(value)
             if found:
                 return overlay
             if "?" in said and "://" in said:
                 return None  # a link whose arguments are not the tool's
-        if paging.cursor is not None:
-            return self._at_cursor(paging.cursor, said, before)
-        return None
+        return None if cursor is None else self._at_cursor(cursor, said, before)
 
     def _at_cursor(
         self, argument: Argument, value: Json, before: Mapping[str, Json]
@@ -225,19 +212,16 @@ class Pager:
             return 0
         return -(-first.total // size)
 
-    def _numbered(self, page: int, size: int | None) -> dict[str, Json]:
-        """Return the arguments of `page`; `size` is that of each page, None: as many as so far."""
+    def _numbered(self, page: int, rows: int) -> dict[str, Json]:
+        """Return the arguments of `page`, which has `rows` rows before it."""
         paging = self._paging
         if paging.page is not None:
             start = paging.page.number(self._args)
-            return paging.page.put(
-                self._args, (paging.first_page if start is None else start) + page
-            )
+            first = paging.first_page if start is None else start
+            return paging.page.put(self._args, first + page)
         if paging.offset is None:
             raise PageError("pages-rows", "The pages of the tool have no numbers.")
-        start = paging.offset.number(self._args) or 0
-        rows = self.rows if size is None else page * size
-        return paging.offset.put(self._args, start + rows)
+        return paging.offset.put(self._args, (paging.offset.number(self._args) or 0) + rows)
 
     def _check_repeat(self, page: int) -> None:
         """Check that `page` is not the one before once more.
@@ -245,11 +229,7 @@ class Pager:
         Raises:
             PageError: it is.
         """
-        if not page or not self._pages[page].rows:
-            return
-        path = self._pages[0].path or ()
-        now = at(self._outputs[page], self._pages[page].path or path)
-        if now == at(self._outputs[page - 1], self._pages[page - 1].path or path):
+        if page and self._pages[page].rows and self._rows(page) == self._rows(page - 1):
             raise PageError(
                 "pages-repeat",
                 f"Page {page + 1} is page {page} once more: the tool does not turn pages.",

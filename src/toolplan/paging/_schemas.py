@@ -9,17 +9,15 @@ from msgspec import Struct
 
 from toolplan.paging._names import folded
 from toolplan.path import Json, Path
+from toolplan.plan import split_pointer
 
 _MAX_DEPTH: Final = 4
 _MAX_FIELDS: Final = 400
 _MAX_REFERENCES: Final = 8
 
 _TYPES: Final[Mapping[type, str]] = {
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    str: "string",
-}
+    bool: "boolean", int: "integer", float: "number", str: "string", dict: "object", list: "array",
+}  # fmt: skip
 
 
 class Field(Struct, frozen=True):
@@ -46,12 +44,13 @@ def resolved(node: Json, root: Json, depth: int = 0) -> Mapping[str, Json]:
     merged: dict[str, Json] = {}
     target = node.get("$ref")
     if isinstance(target, str) and target.startswith("#/"):
-        merged.update(resolved(_looked_up(root, target), root, depth + 1))
+        merged.update(resolved(at(root, split_pointer(target[1:])), root, depth + 1))
     parts = node.get("allOf")
     for part in parts if isinstance(parts, list) else ():
         inner = resolved(part, root, depth + 1)
-        both = {**_mapping(merged.get("properties")), **_mapping(inner.get("properties"))}
-        merged = {**merged, **inner, **({"properties": both} if both else {})}
+        both = [each.get("properties") for each in (merged, inner)]
+        properties = {k: v for each in both if isinstance(each, dict) for k, v in each.items()}
+        merged = {**merged, **inner, **({"properties": properties} if properties else {})}
     for key in ("anyOf", "oneOf"):
         options = node.get(key)
         if not isinstance(options, list):
@@ -84,59 +83,47 @@ def types_of(node: Mapping[str, Json]) -> frozenset[str]:
 
 def schema_fields(root: Json) -> list[Field]:
     """Return the fields of the objects in the schema `root`; lists are not entered."""
-    return list(_schema_fields(root, root, (), "", 0))[:_MAX_FIELDS]
+    return list(_schema_fields(root, root, (), ""))[:_MAX_FIELDS]
 
 
-def _schema_fields(
-    node: Json, root: Json, path: Path, container: str, depth: int
-) -> Iterator[Field]:
+def _schema_fields(node: Json, root: Json, path: Path, container: str) -> Iterator[Field]:
     properties = resolved(node, root).get("properties")
-    if not isinstance(properties, dict) or depth > _MAX_DEPTH:
+    if not isinstance(properties, dict) or len(path) > _MAX_DEPTH:
         return
     for key, inner in properties.items():
         whole = resolved(inner, root)
         types, name = types_of(whole), folded(key)
         yield Field((*path, key), name, container, types, whole)
         if "object" in types:
-            yield from _schema_fields(inner, root, (*path, key), name, depth + 1)
+            yield from _schema_fields(inner, root, (*path, key), name)
 
 
-def value_fields(value: Json) -> list[Field]:
-    """Return the fields of the objects in `value`; lists are not entered."""
-    return list(_value_fields(value, (), "", 0)) if isinstance(value, dict) else []
-
-
-def _value_fields(
-    value: dict[str, Json], path: Path, container: str, depth: int
-) -> Iterator[Field]:
-    if depth > _MAX_DEPTH or len(value) > _MAX_FIELDS:
+def value_fields(value: dict[str, Json], path: Path = (), container: str = "") -> Iterator[Field]:
+    """Yield the fields of the objects in `value`; lists are not entered."""
+    if len(path) > _MAX_DEPTH or len(value) > _MAX_FIELDS:
         return
     for key, inner in value.items():
         name = folded(key)
+        node: dict[str, Json] = {}
+        if isinstance(inner, list) and inner:
+            node["items"] = {"type": "object" if isinstance(inner[0], dict) else "string"}
+        types = frozenset((_TYPES.get(type(inner), "null"),))
+        yield Field((*path, key), name, container, types, node)
         if isinstance(inner, dict):
-            yield Field((*path, key), name, container, _OBJECT, {})
-            yield from _value_fields(inner, (*path, key), name, depth + 1)
-        elif isinstance(inner, list):
-            first: Json = inner[0] if inner else None
-            kind = "object" if isinstance(first, dict) else "string"
-            items: dict[str, Json] = {"items": {"type": kind}} if inner else {}
-            yield Field((*path, key), name, container, _ARRAY, items)
-        else:
-            kind = _TYPES.get(type(inner), "null")
-            yield Field((*path, key), name, container, frozenset((kind,)), {})
+            yield from value_fields(inner, (*path, key), name)
 
 
-_OBJECT: Final = frozenset(("object",))
-_ARRAY: Final = frozenset(("array",))
+def at(value: Json, path: Path) -> Json:
+    """Return the value at `path`, None where there is none; only objects are entered."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) and isinstance(key, str) else None
+    return value
 
 
-def _looked_up(root: Json, pointer: str) -> Json:
-    node = root
-    for token in pointer[2:].split("/"):
-        key = token.replace("~1", "/").replace("~0", "~")
-        node = node.get(key) if isinstance(node, dict) else None
-    return node
-
-
-def _mapping(value: Json) -> dict[str, Json]:
-    return value if isinstance(value, dict) else {}
+def whole(value: Json) -> int | None:
+    """Return a whole number, also one that is written as text or as a float."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
+        return int(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if type(value) is int else None

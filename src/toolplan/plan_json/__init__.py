@@ -6,10 +6,8 @@ complete, with a placeholder for what cannot be read. `dump` writes what is not 
 """
 
 from toolplan.plan_json._dump import dump
-from toolplan.plan_json._fields import read_args, read_metadata, read_steps, read_tool
 from toolplan.plan_json._load import LONGEST_TIMEOUT_S, MOST_RETRIES, VERSION, load
 from toolplan.plan_json._references import (
-    CANONICAL,
     EARLIER,
     MOST_PROBLEMS,
     OPENING,
@@ -19,12 +17,26 @@ from toolplan.plan_json._references import (
     ReferenceSyntaxError,
     TextProblem,
     parse_text,
-    print_ref,
     print_text,
 )
 from toolplan.plan_json._report import Parsed, Report, shown
 from toolplan.plan_json._schema import json_schema
-from toolplan.plan_json._values import DEEPEST, ValueReader, check_depth, dump_value
+from toolplan.plan_json._steps import (
+    IdCheck,
+    StepFields,
+    free_id,
+    is_id,
+    read_metadata,
+    read_steps,
+)
+from toolplan.plan_json._values import (
+    CANONICAL,
+    DEEPEST,
+    Syntax,
+    Written,
+    check_depth,
+    dump_value,
+)
 
 __all__ = [
     "CANONICAL",
@@ -37,23 +49,25 @@ __all__ = [
     "STEP_ID",
     "VERSION",
     "Head",
+    "IdCheck",
     "Parsed",
     "ParsedText",
     "ReferenceSyntaxError",
     "Report",
+    "StepFields",
+    "Syntax",
     "TextProblem",
-    "ValueReader",
+    "Written",
     "check_depth",
     "dump",
     "dump_value",
+    "free_id",
+    "is_id",
     "json_schema",
     "load",
     "parse_text",
-    "print_ref",
     "print_text",
-    "read_args",
     "read_metadata",
     "read_steps",
-    "read_tool",
     "shown",
 ]

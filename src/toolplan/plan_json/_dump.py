@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from toolplan.path import Json, copied
-from toolplan.plan import DEFAULT_MAX_ITEMS, DEFAULT_MAX_PAGES, Plan, Step
-from toolplan.plan_json._load import VERSION
+from toolplan.plan import Plan, Step
+from toolplan.plan_json._load import STEP_FIELDS, VERSION
 from toolplan.plan_json._values import dump_value
 
 
@@ -25,30 +27,23 @@ def dump(plan: Plan) -> dict[str, Json]:
 
 def _dump_step(step: Step) -> Json:
     item: dict[str, Json] = {"id": step.id, "tool": step.tool}
-    if step.args:
-        item["args"] = {name: dump_value(value) for name, value in step.args.items()}
-    if step.after:
-        item["after"] = list(step.after)
-    if step.for_each is not None:
-        item["for_each"] = dump_value(step.for_each)
-    if step.max_items != DEFAULT_MAX_ITEMS:
-        item["max_items"] = step.max_items
-    if step.when is not None:
-        item["when"] = {"value": dump_value(step.when.value), "is": copied(step.when.schema)}
-    if step.on_error != "fail":
-        item["on_error"] = step.on_error
-    if step.timeout_s is not None:
-        item["timeout_s"] = _plain_number(step.timeout_s)
-    if step.retries:
-        item["retries"] = step.retries
-    if step.pages is not None:
-        item["pages"] = step.pages
-    if step.max_pages != DEFAULT_MAX_PAGES:
-        item["max_pages"] = step.max_pages
-    if step.thought is not None:
-        item["thought"] = step.thought
+    for name, default in _DEFAULTS.items():
+        value = getattr(step, name)
+        if value != default:
+            item[name] = _WRITERS[name](value) if name in _WRITERS else value
     return item
 
 
 def _plain_number(number: float) -> int | float:
     return int(number) if math.isfinite(number) and number == int(number) else number
+
+
+_DEFAULTS: Final = {name: getattr(Step("", ""), name) for name in STEP_FIELDS[2:]}
+_WRITERS: Final[Mapping[str, Callable[[Any], Json]]] = {
+    "args": lambda args: {name: dump_value(value) for name, value in args.items()},
+    "after": list,
+    "for_each": dump_value,
+    "when": lambda when: {"value": dump_value(when.value), "is": copied(when.schema)},
+    "timeout_s": _plain_number,
+}
+"""Fields of a step whose JSON is not their value."""

@@ -6,8 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from msgspec import Struct
-
 from toolplan.path import Json, copied, json_type
 from toolplan.plan import (
     DEFAULT_MAX_ITEMS,
@@ -17,11 +15,12 @@ from toolplan.plan import (
     Pages,
     Plan,
     Step,
+    Value,
     When,
 )
-from toolplan.plan_json._fields import check_ids, read_args, read_metadata, read_steps, read_tool
 from toolplan.plan_json._report import Parsed, Report, shown
-from toolplan.plan_json._values import ValueReader, check_depth
+from toolplan.plan_json._steps import IdCheck, StepFields, free_id, read_metadata, read_steps
+from toolplan.plan_json._values import CANONICAL, check_depth
 
 VERSION: Final = 1
 MOST_RETRIES: Final = 100
@@ -29,12 +28,11 @@ LONGEST_TIMEOUT_S: Final = 7 * 24 * 3600
 """More tries, or more seconds, than these are a mistake of the writer."""
 
 _PLAN_FIELDS: Final = ("toolplan", "steps", "output", "metadata")
-_STEP_FIELDS: Final = (
+STEP_FIELDS: Final = (
     "id", "tool", "args", "after", "for_each", "max_items", "when", "on_error", "timeout_s",
     "retries", "pages", "max_pages", "thought",
 )  # fmt: skip
-_STEP_FIELD_SET = frozenset(_STEP_FIELDS)
-_USUAL_FIELDS = frozenset(("id", "tool", "args"))
+_USUAL_FIELDS: Final = frozenset(STEP_FIELDS[:3])
 
 
 def load(document: Json, limits: Limits | None = None) -> Parsed:
@@ -55,90 +53,67 @@ def _plan(document: Json, limits: Limits, report: Report) -> Plan | None:
     if items is None or not check_depth(document, limits.depth, report):
         return None
     ids = _ids(items, report)
-    reader = ValueReader(report)
-    steps = [_step(item, f"/steps/{at}", ids[at], reader) for at, item in enumerate(items)]
-    output = reader.read(document["output"], "/output", None) if "output" in document else None
+    steps = [_step(item, f"/steps/{at}", ids[at], report) for at, item in enumerate(items)]
+    output = None
+    if "output" in document:
+        output = CANONICAL.read(document["output"], "/output", None, report)
     return Plan(tuple(steps), output, read_metadata(document, report))
 
 
 def _check_version(document: Mapping[str, Json], report: Report) -> None:
     version = document.get("toolplan", VERSION)
     if type(version) is not int or version != VERSION:
-        said = _said(version)
-        report.error(
-            "plan-version",
-            f"The plan has the version {said}; this toolplan reads {VERSION}.",
-            "/toolplan",
-        )
+        said = f"The plan has the version {_said(version)}; this toolplan reads {VERSION}."
+        report.error("plan-version", said, "/toolplan")
 
 
 def _ids(items: list[Json], report: Report) -> list[str]:
-    """Return every step an id, a new one where it has none.
-
-    And check those that were written.
-    """
+    """Return the id of every step, a new one where it has none, and check those written."""
     written = [item.get("id") if isinstance(item, dict) else None for item in items]
-    if all(isinstance(name, str) for name in written):
-        ids = [name for name in written if isinstance(name, str)]
-        check_ids(ids, report)
-        return ids
     taken = {name for name in written if isinstance(name, str)}
+    check = IdCheck(report)
     ids: list[str] = []
     for at, (item, name) in enumerate(zip(items, written, strict=True)):
         if isinstance(name, str):
             ids.append(name)
-            continue
-        stand_in = f"s{at}"
-        while stand_in in taken:
-            stand_in += "_"
-        taken.add(stand_in)
-        ids.append(stand_in)
-        if isinstance(item, dict) and "id" not in item:
-            report.error("missing-field", "The step has no 'id'.", f"/steps/{at}/id", stand_in)
-        elif isinstance(item, dict):
-            report.wrong_type("id", name, "text", f"/steps/{at}/id", stand_in)
-    check_ids(ids, report)
+        else:
+            ids.append(free_id(at, taken))
+            taken.add(ids[-1])
+            if isinstance(item, dict) and "id" not in item:
+                report.error("missing-field", "The step has no 'id'.", f"/steps/{at}/id", ids[-1])
+            elif isinstance(item, dict):
+                report.wrong_type("id", name, "text", f"/steps/{at}/id", ids[-1])
+        check.take(ids[-1])
     return ids
 
 
-def _step(item: Json, pointer: str, name: str, reader: ValueReader) -> Step:
-    report = reader.report
-    if not isinstance(item, dict):
-        report.error("field-type", f"A step is an object, not {json_type(item)}.", pointer, name)
-        return Step(name, "")
-    is_usual = item.keys() == _USUAL_FIELDS
-    if not (is_usual or item.keys() <= _STEP_FIELD_SET):
-        report.unknown_fields(item, _STEP_FIELDS, pointer, name)
-    tool = read_tool(item, pointer, name, report)
-    args = read_args(item.get("args", {}), "args", f"{pointer}/args", name, reader)
+def _step(item: Json, pointer: str, name: str, report: Report) -> Step:
+    fields = _Fields(item, pointer, name, report)
+    is_usual = fields.item.keys() <= _USUAL_FIELDS
+    if not is_usual:
+        fields.only(STEP_FIELDS)
+    tool, args = fields.tool(("tool",)), fields.args(("args",), CANONICAL)
     if is_usual:
         return Step(name, tool, args)
-    fields = _Fields(item, pointer, name, reader)
-    max_items = fields.whole_number("max_items", 1, None)
     return Step(
         name,
         tool,
         args,
         fields.after(),
-        reader.read(item["for_each"], f"{pointer}/for_each", name) if "for_each" in item else None,
-        DEFAULT_MAX_ITEMS if max_items is None else max_items,
+        fields.for_each(),
+        fields.whole_number("max_items", 1, None, DEFAULT_MAX_ITEMS),
         fields.when(),
         fields.on_error(),
         fields.timeout(),
-        fields.whole_number("retries", 0, MOST_RETRIES) or 0,
+        fields.whole_number("retries", 0, MOST_RETRIES, 0),
         fields.thought(),
         fields.pages(),
-        fields.whole_number("max_pages", 1, None) or DEFAULT_MAX_PAGES,
+        fields.whole_number("max_pages", 1, None, DEFAULT_MAX_PAGES),
     )
 
 
-class _Fields(Struct, frozen=True):
-    """The fields that few steps have. What is wrong with one is reported, and read as missing."""
-
-    item: Mapping[str, Json]
-    pointer: str
-    step: str
-    reader: ValueReader
+class _Fields(StepFields):
+    """A step in canonical form. What is wrong with a field is reported, and read as missing."""
 
     def after(self) -> tuple[str, ...]:
         after = self.item.get("after", [])
@@ -152,6 +127,11 @@ class _Fields(Struct, frozen=True):
                 self._error("field-type", said, f"after/{at}")
         return tuple(each for each in after if isinstance(each, str))
 
+    def for_each(self) -> Value | None:
+        if "for_each" not in self.item:
+            return None
+        return self.value(self.item["for_each"], "/for_each", CANONICAL)
+
     def when(self) -> When | None:
         when = self.item.get("when")
         if not isinstance(when, dict):
@@ -159,27 +139,24 @@ class _Fields(Struct, frozen=True):
                 self._wrong("when", 'an object {"value": …, "is": schema}')
             return None
         place, others = f"{self.pointer}/when", {"schema": "is", "ref": "value"}
-        self.reader.report.unknown_fields(when, ("value", "is"), place, self.step, others)
+        self.report.unknown_fields(when, ("value", "is"), place, self.step, others)
         for name in ("value", "is"):
             if name not in when:
                 self._error("missing-field", f"'when' has no {name!r}.", f"when/{name}")
-        value = self.reader.read(when.get("value"), f"{place}/value", self.step)
+        value = self.value(when.get("value"), "/when/value", CANONICAL)
         schema = when.get("is", True)
         if not isinstance(schema, dict | bool):
-            self.reader.report.wrong_type("is", schema, "a JSON Schema", f"{place}/is", self.step)
+            self.report.wrong_type("is", schema, "a JSON Schema", f"{place}/is", self.step)
             schema = True
         return When(value, copied(schema)) if "value" in when else None
 
     def on_error(self) -> OnError:
-        match self.item.get("on_error", "fail"):
-            case "fail":
-                return "fail"
-            case "continue":
-                return "continue"
-            case other:
-                said = f"'on_error' is {_said(other)}, not 'fail' or 'continue'."
-                self._error("field-type", said, "on_error")
-                return "fail"
+        on_error = self.item.get("on_error", "fail")
+        if on_error in ("fail", "continue"):
+            return "continue" if on_error == "continue" else "fail"
+        said = f"'on_error' is {_said(on_error)}, not 'fail' or 'continue'."
+        self._error("field-type", said, "on_error")
+        return "fail"
 
     def pages(self) -> Pages | None:
         pages = self.item.get("pages")
@@ -201,18 +178,18 @@ class _Fields(Struct, frozen=True):
         self._error("field-type", f"{said} {LONGEST_TIMEOUT_S}.", "timeout_s")
         return None
 
-    def whole_number(self, name: str, least: int, most: int | None) -> int | None:
+    def whole_number(self, name: str, least: int, most: int | None, default: int) -> int:
         value = self.item.get(name)
-        if isinstance(value, bool) or not isinstance(value, int):
+        if type(value) is not int:
             if name in self.item:
                 self._wrong(name, "a whole number")
-            return None
-        if value >= least and (most is None or value <= most):
+        elif value < least or (most is not None and value > most):
+            upper = "" if most is None else f" and at most {most}"
+            said = f"{name!r} is {_said(value)}; it must be at least {least}{upper}."
+            self._error("field-type", said, name)
+        else:
             return value
-        upper = "" if most is None else f" and at most {most}"
-        said = f"{name!r} is {_said(value)}; it must be at least {least}{upper}."
-        self._error("field-type", said, name)
-        return None
+        return default
 
     def thought(self) -> str | None:
         thought = self.item.get("thought")
@@ -224,10 +201,10 @@ class _Fields(Struct, frozen=True):
 
     def _wrong(self, name: str, wanted: str) -> None:
         place = f"{self.pointer}/{name}"
-        self.reader.report.wrong_type(name, self.item[name], wanted, place, self.step)
+        self.report.wrong_type(name, self.item[name], wanted, place, self.step)
 
     def _error(self, code: str, message: str, inside: str) -> None:
-        self.reader.report.error(code, message, f"{self.pointer}/{inside}", self.step)
+        self.report.error(code, message, f"{self.pointer}/{inside}", self.step)
 
 
 def _said(value: Json) -> str:

@@ -16,9 +16,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolplan.diagnostics import Severity
+from toolplan.diagnostics import Diagnostic, Severity
 from toolplan.errors import ToolplanError
-from toolplan.path import Path, PathSyntaxError, parse_path, parse_segments, print_path
+from toolplan.path import Path, PathSyntaxError, parse_segments, print_path
 from toolplan.plan import Literal, Ref, Template, Value, template
 
 STEP_ID: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
@@ -33,25 +33,15 @@ OPENING: Final = "${"
 """Text without it holds no reference and no escape: it is what it says."""
 
 MOST_PROBLEMS: Final = 20
-"""So many problems of one text are reported at most."""
+"""Maximum number of problems reported of one text."""
 
 _SHORT: Final = 200
-"""So long a text may be that is remembered: plans say the same few references again and again."""
+"""The longest text that is remembered: plans say the same few references again and again."""
 
 # the look-behind keeps a long row of dollars from being tried from each of them
 _BEFORE_BRACE = re.compile(r"(?<!\$)\$++\{")
 _AT_BRACE_OR_END = re.compile(r"(?<!\$)\$++(?=\{|\Z)")
 _AT_BRACE = re.compile(r"(?<!\$)\$++(?=\{)")
-
-# a reference without any quoted key; what it matches is what the long way reads
-_PLAIN = re.compile(
-    r"\$\{([A-Za-z0-9_][A-Za-z0-9_-]{0,63})"
-    r"((?:\.[A-Za-z_][A-Za-z0-9_]*|\[(?:\*|0|[1-9][0-9]{0,8})\])*+)\}"
-)
-
-_ONLY = re.compile(_PLAIN.pattern + r"\Z")
-
-_CANONICAL_HELP = "A reference is `${step.path}`, as in `${s0.data[0].id}`; `$${` is the text `${`."
 
 
 class ReferenceSyntaxError(ToolplanError, ValueError):
@@ -70,6 +60,10 @@ class TextProblem(Struct, frozen=True):
     help: str | None = None
     severity: Severity = Severity.ERROR
     offset: int = 0
+
+    def at(self, pointer: str, step: str | None = None) -> Diagnostic:
+        """Return its diagnostic, where the text stands at `pointer`."""
+        return Diagnostic(self.code, self.severity, self.message, step, pointer, self.help)
 
 
 class ParsedText(Struct, frozen=True):
@@ -99,11 +93,10 @@ def parse_text(text: str, head: Head | None = None) -> ParsedText:
     """
     if OPENING not in text:
         return ParsedText(Literal(text))
-    if head is None and (plain := plain_text(text)) is not None:
-        return ParsedText(plain)
-    head = head or CANONICAL
-    if (ref := _only_reference(text, head)) is not None:
-        return ParsedText(ref)
+    return (_remembered if len(text) <= _SHORT else _parsed)(text, head or _CANONICAL)
+
+
+def _parsed(text: str, head: Head) -> ParsedText:
     parts: list[str | Ref] = []
     literal: list[str] = []  # joined once: a text may be one long row of escapes
     problems: list[TextProblem] = []
@@ -128,98 +121,47 @@ def parse_text(text: str, head: Head | None = None) -> ParsedText:
     return ParsedText(template((*parts, "".join(literal) + text[at:])))
 
 
+_remembered = lru_cache(maxsize=2048)(_parsed)
+
+
 def print_text(value: Literal | Ref | Template, head: Head | None = None) -> str:
     """Return the text that `parse_text` reads as `value`; a Literal must be a string.
 
     Raises:
         TypeError: the Literal is not a string.
     """
-    if head is None and type(value) is Ref:
-        return "${" + value.step + print_path(value.path) + "}"
-    head = head or CANONICAL
+    head = head or _CANONICAL
     match value:
         case Literal(str(text)):
             return _AT_BRACE.sub(_twice, text) if OPENING in text else text
         case Literal():
             raise TypeError("only text is printed as text")
         case Ref():
-            return print_ref(value, head)
+            return _print_ref(value, head)
         case Template(parts):
             return "".join(_part(part, at + 1 < len(parts), head) for at, part in enumerate(parts))
 
 
-def print_ref(ref: Ref, head: Head | None = None) -> str:
-    """Return the spelling of `ref` with its dollar and braces."""
-    head = head or CANONICAL
-    return "${" + head.write(ref.step) + head.path(ref.path) + "}"
-
-
 def _part(part: str | Ref, is_followed: bool, head: Head) -> str:
     if isinstance(part, Ref):
-        return print_ref(part, head)
+        return _print_ref(part, head)
     return (_AT_BRACE_OR_END if is_followed else _AT_BRACE).sub(_twice, part)
+
+
+def _print_ref(ref: Ref, head: Head) -> str:
+    return "${" + head.write(ref.step) + head.path(ref.path) + "}"
 
 
 def _twice(found: re.Match[str]) -> str:
     return found[0] * 2
 
 
-def plain_text(text: str) -> Value | None:
-    """Return what a short text says whose every brace is that of a plain reference, else None.
-
-    It reads less than `parse_text`, several times as fast.
-    """
-    return None if len(text) > _SHORT else _short_text(text)
-
-
-@lru_cache(maxsize=1024)
-def _short_text(text: str) -> Value | None:
-    if text[-1] == "}" and (only := _ONLY.match(text)):
-        step, path = only.groups()
-        return Ref(step, _short_path(path))
-    if "$$" in text:
-        return None
-    pieces = _PLAIN.split(text)
-    if len(pieces) != 3 * text.count("{") + 1:
-        return None
-    if len(pieces) == 4:  # one reference, and not alone: that was looked for before
-        before, step, path, behind = pieces
-        ref = Ref(step, _short_path(path))
-        if before and behind:
-            return Template((before, ref, behind))
-        return Template((before, ref) if before else (ref, behind))
-    parts: list[str | Ref] = [pieces[0]] if pieces[0] else []
-    for at in range(1, len(pieces), 3):
-        parts.append(Ref(pieces[at], _short_path(pieces[at + 1])))
-        if pieces[at + 2]:
-            parts.append(pieces[at + 2])
-    return Template(tuple(parts))
-
-
-def _only_reference(text: str, head: Head) -> Ref | None:
-    """Return the reference that `text` is, the common case; None where it is anything else."""
-    if len(text) > _SHORT or not text.endswith("}") or text.find("{") != 1:
-        return None
-    try:
-        step, end = head.read(text, 2)
-        return Ref(step, _short_path(text[end:-1]))
-    except (ReferenceSyntaxError, PathSyntaxError):
-        return None
-
-
-@lru_cache(maxsize=1024)
-def _short_path(text: str) -> Path:
-    return parse_path(text)
-
-
 def _reference(text: str, at: int, head: Head) -> tuple[Ref, int]:
     step, end = head.read(text, at)
     path, end = parse_segments(text, end)
     if not text.startswith("}", end):
-        what = (
-            f"{text[end]!r} stands where '}}' was expected" if end < len(text) else "'}' is missing"
-        )
-        raise ReferenceSyntaxError(what, end)
+        found = f"{text[end]!r} stands where '}}' was expected" if end < len(text) else ""
+        raise ReferenceSyntaxError(found or "'}' is missing", end)
     return Ref(step, path), end + 1
 
 
@@ -245,9 +187,9 @@ def _canonical_step(text: str, at: int) -> tuple[str, int]:
     raise ReferenceSyntaxError("the id of a step was expected", at)
 
 
-def _as_written(step: str) -> str:
-    return step
-
-
-CANONICAL: Final = Head(_canonical_step, _as_written, print_path, _CANONICAL_HELP)
-"""`${facilities.data[*].id}`"""
+_CANONICAL: Final = Head(
+    _canonical_step,
+    str,
+    print_path,
+    "A reference is `${step.path}`, as in `${s0.data[0].id}`; `$${` is the text `${`.",
+)

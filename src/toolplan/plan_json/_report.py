@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from toolplan.diagnostics import Diagnostic, Severity, did_you_mean, near
@@ -13,28 +13,19 @@ _MOST_DIAGNOSTICS: Final = 1_000
 _LONGEST_POINTERS: Final = 4_000_000
 
 _OTHER_NAMES: Final = {
-    "params": "args",
-    "parameters": "args",
-    "arguments": "args",
-    "input": "args",
-    "inputs": "args",
-    "name": "tool",
-    "tool_name": "tool",
-    "toolName": "tool",
-    "function": "tool",
-    "action": "tool",
-    "depends_on": "after",
-    "dependsOn": "after",
-    "dependencies": "after",
-    "foreach": "for_each",
-    "map": "for_each",
-    "condition": "when",
-    "if": "when",
-    "timeout": "timeout_s",
-    "max_retries": "retries",
-    "reason": "thought",
-    "description": "thought",
-    "version": "toolplan",
+    other: name
+    for name, others in {
+        "args": "params parameters arguments input inputs",
+        "tool": "name tool_name toolName function action",
+        "after": "depends_on dependsOn dependencies",
+        "for_each": "foreach map",
+        "when": "condition if",
+        "timeout_s": "timeout",
+        "retries": "max_retries",
+        "thought": "reason description",
+        "toolplan": "version",
+    }.items()
+    for other in others.split()
 }
 """What other plan languages call our fields: an offer, never read as the field."""
 
@@ -101,18 +92,21 @@ class Report:
     def unknown_fields(
         self,
         item: Mapping[str, Json],
-        known: tuple[str, ...],
+        known: Sequence[str],
         pointer: str,
         step: str | None = None,
-        other_names: Mapping[str, str] = _OTHER_NAMES,
+        other_names: Mapping[str, str] | None = None,
     ) -> None:
-        """Report every field of `item` that is not `known`, each with what may have been meant."""
+        """Report every field of `item` that is not `known`, each with what may have been meant.
+
+        `other_names` are what other plan languages call the fields.
+        """
         for name in item:
             if name in known:
                 continue
             if self.is_full():
                 return
-            other = other_names.get(name)
+            other = (_OTHER_NAMES if other_names is None else other_names).get(name, "")
             offers = [other] if other in known else near(name, known) if len(name) < 100 else []
             self.error(
                 "unknown-field",

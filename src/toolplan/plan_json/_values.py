@@ -1,9 +1,9 @@
-"""Values as JSON: read with the references in their text, written so that they read back."""
+"""Values as JSON: read with the references in them, written so that they read back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
@@ -19,144 +19,145 @@ from toolplan.plan import (
     escape_pointer,
     object_,
 )
-from toolplan.plan_json._references import OPENING, ParsedText, parse_text, plain_text, print_text
+from toolplan.plan_json._references import OPENING, ParsedText, parse_text, print_text
 from toolplan.plan_json._report import Report
 
 DEEPEST: Final = 200
 """No limit on depth may be above this: values are taken apart by recursion."""
 
+Written: TypeAlias = Literal | Ref | Template
+"""What is written as one text: a Literal that is a string, a reference, or both in turn."""
+
 # a tuple, because `isinstance` is slower with `dict | list`
 _NESTED: Final = (dict, list)
-_NESTED_TYPES: Final = frozenset(_NESTED)
 _MOST_POINTERS: Final = 1_000
 
 
-class ValueReader(Struct, frozen=True):
-    """Reads JSON into values: references out of text, everything else as it is."""
+def _no_reference(_: Mapping[str, Json]) -> ParsedText | None:
+    return None
 
-    report: Report
-    parse_text: Callable[[str], ParsedText] = parse_text
 
-    def read(self, value: Json, pointer: str, step: str | None) -> Value:
-        """Return `value`, found at `pointer`. A bad reference is reported and kept as text."""
+class Syntax(Struct, frozen=True):
+    """How a dialect writes references.
+
+    `read_text` takes a string, `read_object` an object, and returns None for one that is no
+    reference. `write` is the inverse of both; it need not say all that there is. Text without
+    `mark` is read and written as it is.
+    """
+
+    read_text: Callable[[str], ParsedText]
+    write: Callable[[Written], Json]
+    read_object: Callable[[Mapping[str, Json]], ParsedText | None] = _no_reference
+    mark: str = ""
+
+    def read(self, value: Json, pointer: str, step: str | None, report: Report) -> Value:
+        """Return `value`, which stands at `pointer`. A bad reference is reported and kept."""
+        found: ParsedText | None = None
         match value:
             case str():
-                return self._text(value, pointer, step) if OPENING in value else Literal(value)
+                found = self.read_text(value)
             case dict():
-                if all(map(is_plain, value.values())):
-                    return Literal(dict(value))
-                return object_(
-                    tuple(
-                        (key, self.read(each, f"{pointer}/{escape_pointer(key)}", step))
-                        for key, each in value.items()
+                found = self.read_object(value)
+                if found is None:
+                    members = value.items()
+                    each = (
+                        (key, self._member(v, pointer, key, step, report)) for key, v in members
                     )
-                )
+                    return object_(tuple(each))
             case list():
-                if _is_plain_list(value):
-                    return Literal(list(value))
-                return array(
-                    tuple(self.read(each, f"{pointer}/{at}", step) for at, each in enumerate(value))
-                )
+                items = enumerate(value)
+                return array(tuple(self._member(v, pointer, at, step, report) for at, v in items))
             case _:
                 return Literal(value)
+        for problem in found.problems:
+            report.add(problem.at(pointer, step))
+        return found.value
 
-    def member(self, value: Json, around: str, key: str, step: str | None) -> Value:
-        """Return `value`, which stands under `key` of the object at `around`."""
+    def read_members(
+        self, members: Mapping[str, Json], pointer: str, step: str | None, report: Report
+    ) -> dict[str, Value]:
+        """Return the values of the object at `pointer`, by their keys."""
+        return {
+            key: self._member(value, pointer, key, step, report) for key, value in members.items()
+        }
+
+    def _member(
+        self, value: Json, around: str, token: str | int, step: str | None, report: Report
+    ) -> Value:
+        # the pointer is made only where it may be needed
         if isinstance(value, str):
-            if OPENING not in value:
+            if self.mark not in value:
                 return Literal(value)
-            if self.parse_text is parse_text and (plain := plain_text(value)) is not None:
-                return plain  # nearly always
-            parsed = self.parse_text(value)
-            if not parsed.problems:  # a pointer is made only where it is reported
-                return parsed.value
+            found = self.read_text(value)
+            if not found.problems:
+                return found.value
         elif not isinstance(value, _NESTED):
             return Literal(value)
-        elif isinstance(value, list) and _is_plain_list(value):
-            return Literal(list(value))
-        return self.read(value, f"{around}/{escape_pointer(key)}", step)
+        return self.read(value, f"{around}/{escape_pointer(str(token))}", step, report)
 
-    def _text(self, text: str, pointer: str, step: str | None) -> Value:
-        parsed = self.parse_text(text)
-        for problem in parsed.problems:
-            self.report.error("reference-syntax", problem.message, pointer, step, problem.help)
-        return parsed.value
+    def dump(self, value: Value) -> Json:
+        """Return the JSON that reads as `value`, where the dialect can say it."""
+        match value:
+            case Literal(literal):
+                return self._dump_literal(literal)
+            case Ref() | Template():
+                return self.write(value)
+            case Array(items):
+                return [self.dump(each) for each in items]
+            case Object(fields):
+                return {key: self.dump(each) for key, each in fields}
+
+    def _dump_literal(self, value: Json) -> Json:
+        match value:
+            case str():
+                return self.write(Literal(value)) if self.mark in value else value
+            case dict():
+                return {key: self._dump_literal(each) for key, each in value.items()}
+            case list():
+                return [self._dump_literal(each) for each in value]
+            case _:
+                return value
+
+    def unsaid(self, value: Value, pointer: str) -> Iterator[tuple[str, Value]]:
+        """Yield each innermost part of `value` that would be read otherwise, with its pointer."""
+        report = Report()
+        back = self.read(self.dump(value), pointer, None, report)
+        if back == value and not report.diagnostics:
+            return
+        found = False
+        for token, part in _parts(value):
+            for each in self.unsaid(part, f"{pointer}/{token}"):
+                found = True
+                yield each
+        if not found:
+            yield pointer, value
 
 
-def dump_value(
-    value: Value, write_text: Callable[[Literal | Ref | Template], str] = print_text
-) -> Json:
-    """Return the JSON that reads as `value`; text and references are written by `write_text`."""
-    match value:
-        case Literal():
-            literal = value.value
-            if type(literal) is str and OPENING not in literal:
-                return literal  # nearly always
-            return _write_literal(literal, write_text)
-        case Ref() | Template():
-            return write_text(value)
-        case Array(items):
-            return [dump_value(each, write_text) for each in items]
-        case Object(fields):
-            return {key: dump_value(each, write_text) for key, each in fields}
+CANONICAL: Final = Syntax(parse_text, print_text, mark=OPENING)
+"""`${facilities.data[*].id}`"""
+
+dump_value: Final = CANONICAL.dump
+"""Return the canonical JSON of a value."""
 
 
 def check_depth(document: Json, most: int, report: Report) -> bool:
     """Report what is nested deeper than `most`; give whether there is nothing."""
+    most = min(most, DEEPEST)
     level: list[dict[str, Json] | list[Json]] = [document] if isinstance(document, _NESTED) else []
-    for _ in range(min(most, DEEPEST)):
+    for _ in range(most):
         level = [
             inner
             for outer in level
             for inner in (outer.values() if isinstance(outer, dict) else outer)
-            # the exact types alone: this is done to every value of every plan
-            if type(inner) in _NESTED_TYPES and isinstance(inner, _NESTED)
+            if isinstance(inner, _NESTED)
         ]
         if not level:
             return True
-    for pointer in _pointers_at(document, min(most, DEEPEST)):
-        if report.is_full():
-            break
-        report.error(
-            "too-deep",
-            f"Lists and objects are nested deeper than {min(most, DEEPEST)}.",
-            pointer,
-        )
+    for pointer in _pointers_at(document, most):
+        if not report.is_full():
+            said = f"Lists and objects are nested deeper than {most}."
+            report.error("too-deep", said, pointer)
     return False
-
-
-def _write_literal(value: Json, write_text: Callable[[Literal | Ref | Template], str]) -> Json:
-    match value:
-        case str():
-            return write_text(Literal(value)) if OPENING in value else value
-        case dict():
-            return {key: _write_literal(each, write_text) for key, each in value.items()}
-        case list():
-            return [_write_literal(each, write_text) for each in value]
-        case _:
-            return value
-
-
-def is_plain(value: Json) -> bool:
-    """Return whether `value` is a scalar that holds neither a reference nor an escape."""
-    if isinstance(value, str):
-        return OPENING not in value
-    return not isinstance(value, _NESTED)
-
-
-def _is_plain_list(items: list[Json]) -> bool:
-    # nearly all lists are of numbers or of short texts
-    for each in items:
-        if isinstance(each, str):
-            if OPENING in each:
-                return False
-        elif isinstance(each, _NESTED):
-            return False
-    return True
-
-
-def _items(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
 
 
 def _pointers_at(document: Json, depth: int) -> list[str]:
@@ -164,11 +165,26 @@ def _pointers_at(document: Json, depth: int) -> list[str]:
     level: Sequence[tuple[str, Json]] = [("", document)]
     for _ in range(depth):
         level = [
-            (f"{pointer}/{escape_pointer(str(key))}", inner)
+            (f"{pointer}/{token}", inner.value)
             for pointer, outer in level
-            for key, inner in (
-                outer.items() if isinstance(outer, dict) else enumerate(_items(outer))
-            )
-            if isinstance(inner, _NESTED)
+            for token, inner in _parts(Literal(outer))
+            if isinstance(inner, Literal) and isinstance(inner.value, _NESTED)
         ][:_MOST_POINTERS]
     return [pointer for pointer, _ in level]
+
+
+def _parts(value: Value) -> Iterator[tuple[str, Value]]:
+    """Yield what `value` holds, each part with its token of a JSON pointer."""
+    match value:
+        case Literal(dict() as literal):
+            fields = [(key, Literal(each)) for key, each in literal.items()]
+        case Literal(list() as literal):
+            fields = [(str(at), Literal(each)) for at, each in enumerate(literal)]
+        case Array(items):
+            fields = [(str(at), each) for at, each in enumerate(items)]
+        case Object(fields):
+            pass
+        case Literal() | Ref() | Template():
+            return
+    for key, each in fields:
+        yield escape_pointer(key), each

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Literal, Protocol, TypeAlias
 
@@ -116,8 +116,10 @@ class Model(Protocol):
         ...
 
 
-async def complete(model: Model, request: ModelRequest) -> Reply:
-    """Return the whole reply of `model`.
+async def complete(
+    model: Model, request: ModelRequest, *, on_piece: Callable[[Piece], None] | None = None
+) -> Reply:
+    """Return the whole reply of `model`; `on_piece` is called with each piece of it.
 
     Raises:
         ModelError: there is none.
@@ -125,6 +127,8 @@ async def complete(model: Model, request: ModelRequest) -> Reply:
     parts: list[str] = []
     async with aclosing(model.stream(request)) as pieces:
         async for piece in pieces:
+            if on_piece is not None:
+                on_piece(piece)
             match piece:
                 case Text(text=text):
                     parts.append(text)

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 import pytest
 
 from tests.doubles.model_replies import (
     CallsTool,
-    Endless,
     Fails,
-    Raw,
-    Received,
     Refuses,
     Says,
     Script,
     Sent,
-    Served,
     WithoutSchema,
 )
 from tests.doubles.model_server import ScriptedModelServer
@@ -47,23 +43,6 @@ WRONG = GOOD.replace("facilities_list", "facility_listing")
 BACK = '{"clarification": {"question": "Which city?", "options": ["Berlin"]}}'
 
 
-def refuses(name: str, words: str) -> Callable[[Received], Served]:
-    """Return an endpoint that refuses the parameter `name`, and says so in `words`."""
-
-    def answer(request: Received) -> Served:
-        body = request.body
-        messages = body.get("messages") if isinstance(body, dict) else None
-        system = (
-            name == "system"
-            and isinstance(messages, list)
-            and '"system"' in str(json.dumps(messages[:1]))
-        )
-        sent = isinstance(body, dict) and name in body
-        return Fails(400, words, "invalid_request_error") if system or sent else Says(GOOD)
-
-    return answer
-
-
 RIGHT: dict[str, Script | Sequence[Script]] = {
     "plain": GOOD,
     "a fence": f"```json\n{GOOD}\n```",
@@ -81,25 +60,6 @@ RIGHT: dict[str, Script | Sequence[Script]] = {
     "a comment": GOOD.replace('"steps"', '/* two */ "steps"'),
     "steps without the version": json.dumps({"steps": STEPS}),
     "the same plan twice": f"{GOOD}\n\nAgain:\n{GOOD}",
-    "one character at a time": Says(GOOD, pieces=tuple(GOOD)),
-    "a byte at a time": Sent(GOOD, write_bytes=1),
-    "not streamed": Raw(
-        json.dumps({"choices": [{"message": {"content": GOOD}, "finish_reason": "stop"}]}).encode()
-    ),
-    "content in parts": Raw(
-        json.dumps(
-            {
-                "choices": [
-                    {
-                        "message": {"content": [{"type": "text", "text": GOOD}]},
-                        "finish_reason": "stop",
-                    }
-                ]
-            }
-        ).encode()
-    ),
-    "no word of an end": Says(GOOD, finish=None),
-    "two ends": Says(GOOD, finishes=2),
     "a wrong tool first": [WRONG, GOOD],
     "only prose first": ["I would list the facilities.", GOOD],
     "half a plan first": [GOOD[: len(GOOD) // 2], GOOD],
@@ -107,27 +67,15 @@ RIGHT: dict[str, Script | Sequence[Script]] = {
     "the connection is cut first": [Sent(GOOD, cut_at=300), GOOD],
     "too many requests first": [Fails(429, retry_after="0"), GOOD],
     "refuses the form": WithoutSchema(Says(GOOD)),
-    "refuses max_tokens": refuses("max_tokens", "Unsupported parameter: 'max_tokens'"),
-    "refuses temperature": refuses("temperature", "`temperature` is not supported here"),
-    "refuses stream_options": refuses("stream_options", "Unknown field: stream_options"),
-    "refuses the system": refuses("system", "System role not supported"),
 }
 ERRORS: dict[str, tuple[Script | Sequence[Script], str]] = {
     "two plans": (f"{GOOD}\nor\n{OTHER}", "llm-ambiguous"),
-    "nothing": ("", "llm-empty"),
-    "blanks": (" \n\t", "llm-empty"),
-    "only thoughts": ("<think>Berlin</think>", "llm-empty"),
     "a call of a tool": (CallsTool("facilities_list"), "llm-unexpected-tool-call"),
     "a refusal of the model": (Refuses(), "llm-refused"),
     "filtered": (Says(GOOD[:30], finish="content_filter"), "llm-refused"),
     "cut by the limit": (Says(GOOD[:60], finish="length"), "llm-truncated"),
     "always cut": (Sent(GOOD, cut_at=300), "llm-stream-cut"),
-    "the same words for ever": (Endless("and so on "), "llm-degenerate"),
-    "a page": (Raw(b"<html><title>Sign in</title></html>", "text/html"), "llm-bad-response"),
     "no key": (Fails(401, "Incorrect API key provided"), "llm-auth"),
-    "no such model": (Fails(404, "model not found"), "llm-request"),
-    "too long a request": (Fails(400, code="context_length_exceeded"), "llm-context"),
-    "always busy": (Fails(429, code="insufficient_quota"), "llm-rate-limit"),
     "down": (Fails(503), "llm-unavailable"),
     "the same wrong plan": (WRONG, "llm-no-progress"),
 }

@@ -24,7 +24,6 @@ from toolplan.planners import (
     OnText,
     Proposal,
     Question,
-    Refusal,
 )
 from toolplan.planners.llm._plan_schema import plan_schema
 from toolplan.providers import Ended, ModelError, ModelRequest, Piece, Restarted, Text, Usage
@@ -212,14 +211,6 @@ def test_what_a_tool_gave_never_reaches_the_model_of_the_next_turn() -> None:
     sent = "".join(m.text for request in model.requests for m in request.messages)
     assert "frobnicate the frobs" in sent
     assert "IGNORE" not in sent
-
-
-def test_a_question_back_and_a_refusal_are_passed_on() -> None:
-    """F000-41, F003-22."""
-    back = ScriptedModel('{"clarification": {"question": "Which?", "options": ["a"]}}')
-    assert proposed(back) == Clarification("Which?", ("a",))
-    no = ScriptedModel('{"refusal": {"reason": "No tool can."}}')
-    assert proposed(no) == Refusal("No tool can.")
 
 
 def test_a_reply_that_is_cut_off_is_no_plan() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import aclosing
 from hashlib import sha256
 from typing import Final, Literal, TypeAlias
 
@@ -24,7 +23,18 @@ from toolplan.planners._base import (
 from toolplan.planners.llm._plan_schema import plan_schema
 from toolplan.planners.llm._prompt import PROMPT_VERSION, kirha_messages, may_ask, messages
 from toolplan.planners.llm._reply import read_reply
-from toolplan.providers import Ended, Model, ModelError, ModelRequest, Restarted, Text, Usage, total
+from toolplan.providers import (
+    Ended,
+    Model,
+    ModelError,
+    ModelRequest,
+    Piece,
+    Restarted,
+    Text,
+    Usage,
+    complete,
+    total,
+)
 from toolplan.tool_search import FEW, relevant
 from toolplan.tools import Toolbox
 
@@ -170,29 +180,15 @@ class LLMPlanner:
     async def _written(self, request: ModelRequest, on_text: OnText | None) -> tuple[str, Usage]:
         """Return the complete reply and its usage; pass its text to `on_text` as it comes."""
 
-        def report(text: str, *, starts: bool = False) -> None:
-            if on_text is not None:
-                on_text(DraftText(text, self._style, self.name, starts))
+        def report(piece: Piece) -> None:
+            text = piece.text if isinstance(piece, Text) else ""
+            if on_text is not None and not isinstance(piece, Ended):
+                on_text(DraftText(text, self._style, self.name, isinstance(piece, Restarted)))
 
-        parts: list[str] = []
-        report("", starts=True)
-        async with aclosing(self.model.stream(request)) as pieces:
-            async for piece in pieces:
-                match piece:
-                    case Text(text=text):
-                        parts.append(text)
-                        report(text)
-                    case Restarted():
-                        parts.clear()
-                        report("", starts=True)
-                    case Ended(usage=usage):
-                        self.usage = total((self.usage, usage))
-                        return "".join(parts), usage
-        raise ModelError(
-            "llm-stream-cut",
-            f"The reply of {self.model.name} was cut off.",
-            "Ask again, or name another model with --model.",
-        )
+        report(Restarted("It begins."))
+        reply = await complete(self.model, request, on_piece=report)
+        self.usage = total((self.usage, reply.usage))
+        return reply.text, reply.usage
 
 
 def _same(one: Draft, other: Draft) -> bool:
