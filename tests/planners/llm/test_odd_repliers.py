@@ -12,11 +12,12 @@ import pytest
 from tests.doubles.model_replies import (
     CallsTool,
     Fails,
+    Received,
     Refuses,
     Says,
     Script,
     Sent,
-    WithoutSchema,
+    Served,
 )
 from tests.doubles.model_server import ScriptedModelServer
 from toolplan import App
@@ -43,6 +44,12 @@ WRONG = GOOD.replace("facilities_list", "facility_listing")
 BACK = '{"clarification": {"question": "Which city?", "options": ["Berlin"]}}'
 
 
+def _only_without_a_form(request: Received) -> Served:
+    if request.schema is None:
+        return Says(GOOD)
+    return Fails(400, "response_format is not supported", "unsupported_parameter")
+
+
 RIGHT: dict[str, Script | Sequence[Script]] = {
     "plain": GOOD,
     "a fence": f"```json\n{GOOD}\n```",
@@ -66,7 +73,7 @@ RIGHT: dict[str, Script | Sequence[Script]] = {
     "an error page first": [Fails(503), GOOD],
     "the connection is cut first": [Sent(GOOD, cut_at=300), GOOD],
     "too many requests first": [Fails(429, retry_after="0"), GOOD],
-    "refuses the form": WithoutSchema(Says(GOOD)),
+    "refuses the form": _only_without_a_form,
 }
 ERRORS: dict[str, tuple[Script | Sequence[Script], str]] = {
     "two plans": (f"{GOOD}\nor\n{OTHER}", "llm-ambiguous"),
