@@ -10,14 +10,32 @@ from tests.cli.calls import Call
 def test_the_help_names_every_option_of_the_docs(call: Call) -> None:
     said = call("studio", "--help")
     assert said.code == 0
-    for option in ("--port", "--no-open", "--host", "--origin", "--user-header", "--tools"):
+    options = ("--port", "--no-open", "--link", "--host", "--origin", "--user-header", "--tools")
+    for option in options:
         assert option in said.out
     assert "TOOLPLAN_STUDIO_TOKEN" in said.out
 
 
 @pytest.mark.parametrize(
+    ("options", "address"),
+    [
+        ([], "http://127.0.0.1:8321/#token="),
+        (["--host", "::1", "--port", "9000"], "http://[::1]:9000/#token="),
+        (["--origin", "https://plans.example/"], "https://plans.example/#token="),
+    ],
+)
+def test_a_link_is_an_address_of_the_studio_that_runs(
+    call: Call, options: list[str], address: str
+) -> None:
+    said = call("studio", "--link", *options)
+    assert (said.code, said.out) == (0, "")
+    assert address in said.err
+
+
+@pytest.mark.parametrize(
     ("options", "token", "words"),
     [
+        (["--link", "--port", "0"], None, "--link needs the port"),
         (["--host", "0.0.0.0"], None, "TOOLPLAN_STUDIO_TOKEN"),
         (["--host", "0.0.0.0"], "short", "TOOLPLAN_STUDIO_TOKEN"),
         (["--port", "70000"], None, "70000"),

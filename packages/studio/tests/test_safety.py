@@ -18,7 +18,9 @@ from toolplan.errors import ToolplanError
 from toolplan.testing import ScriptedPlanner, ScriptedTools
 from toolplan_studio import CannotServe, serve
 from toolplan_studio._server import session_key
-from toolplan_studio._session import COOKIE, LASTS_S
+from toolplan_studio._session import COOKIE, LASTS_S, Sessions
+
+KEY = b"k" * 32
 
 OPEN = {("post", "/session")}
 CALLS = [
@@ -113,6 +115,32 @@ async def test_forms_and_tokens_in_addresses_are_refused(tmp_path: Path) -> None
         assert (named.status_code, named.json()["code"]) == (400, "token-in-url")
         large = await browser.client.post(address, content=b"x" * 5_000_000)
         assert large.status_code in (413, 415)
+
+
+async def test_a_link_of_another_process_lets_one_browser_in_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = Sessions(KEY).one_time_token()
+    await asyncio.sleep(0.002)
+    async with browsing(tmp_path, enter=False, key=KEY) as browser:
+
+        async def enter(token: str) -> int:
+            response = await browser.client.post(f"{API}/session", json={"token": token})
+            return response.status_code
+
+        link = Sessions(KEY).one_time_token()
+        made, _, signature = link.rpartition(".")
+        at, _, random = made.partition(".")
+        later = f"{int(at) + 5_000}.{random}.{signature}"
+        foreign = Sessions(b"x" * 32).one_time_token()
+        for token in (older, foreign, made, f"{link}0", later, "..", "a.b.c"):
+            assert await enter(token) == 401
+        assert await enter(link) == 204
+        assert await enter(link) == 401
+        expired = Sessions(KEY).one_time_token()
+        now = time.time()
+        monkeypatch.setattr(time, "time", lambda: now + 901)
+        assert await enter(expired) == 401
 
 
 async def test_the_token_lets_one_browser_in_once(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import json
 import logging
 import re
 import secrets
-from collections.abc import AsyncGenerator, Callable, Collection
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -85,6 +85,21 @@ async def serve(
             on_ready(f"{url}/#token={sessions.one_time_token()}")
 
     await serve_http(http_app(app, sessions, rules), host, port, ready)
+
+
+def link_address(host: str, port: int, origins: Sequence[str], token: str | None) -> str:
+    """Return an address that lets one more browser into the studio that is served there.
+
+    Raises:
+        ToolplanError: the port is not known, or the key of sessions cannot be read.
+    """
+    if port == 0 and not origins:
+        raise ToolplanError(
+            "usage", "--link needs the port of the studio that runs.", "Name it with --port."
+        )
+    shown = f"[{host}]" if ":" in host else host
+    address = origins[0].rstrip("/") if origins else f"http://{shown}:{port}"
+    return f"{address}/#token={Sessions(session_key(token)).one_time_token()}"
 
 
 def http_app(

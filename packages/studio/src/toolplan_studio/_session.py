@@ -1,4 +1,8 @@
-"""Who may use the studio: a one-time token becomes a cookie, and a proxy may name the user."""
+"""Who may use the studio: a one-time token becomes a cookie, and a proxy may name the user.
+
+The server makes a one-time token for the address that it prints. `toolplan studio --link` makes
+more of them in another process, signed with the key that both have.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +22,8 @@ COOKIE: Final = "toolplan_studio"
 LASTS_S: Final = 7 * 24 * 3600
 """How long a cookie is valid."""
 _MOST_NAME: Final = 200
-_MINUTES: Final = 900
-"""How long the one-time token is valid, in seconds."""
+_ONCE_S: Final = 900
+"""How long a one-time token is valid, in seconds."""
 
 
 class Sessions:
@@ -42,12 +46,13 @@ class Sessions:
         self._key = key
         self._token = token
         self._user_header = user_header
-        self._once = secrets.token_urlsafe(32)
-        self._once_until = time.monotonic() + _MINUTES
+        self._began_ms = _now_ms()
+        self._used: set[str] = set()
 
     def one_time_token(self) -> str:
-        """Return the token of the printed address; it is valid once, for 15 minutes."""
-        return self._once
+        """Return a token that lets one browser in, once, within 15 minutes."""
+        made = f"{_now_ms()}.{secrets.token_urlsafe(16)}"
+        return f"{made}.{self._signature('once', made)}"
 
     def enter(self, token: str, response: Response, *, is_https: bool) -> None:
         """Set the cookie for a valid token.
@@ -55,18 +60,16 @@ class Sessions:
         Raises:
             Refused: it is not valid.
         """
-        if self._once and _same(token, self._once) and time.monotonic() < self._once_until:
-            self._once = ""
-        elif not self._is_known(token):
+        if not (self._is_known(token) or self._is_first_use(token)):
             raise Refused(
                 "unauthorised",
                 "The token is not valid, or was used before.",
-                "Start `toolplan studio` again, and open the address that it prints.",
+                "Open the address that `toolplan studio --link` prints.",
             )
         end = int(time.time()) + LASTS_S
         response.set_cookie(
             COOKIE,
-            f"{end}.{self._signature(end)}",
+            f"{end}.{self._signature('session', str(end))}",
             max_age=LASTS_S,
             path="/",
             httponly=True,
@@ -87,7 +90,7 @@ class Sessions:
         raise Refused(
             "unauthorised",
             "This browser has no session, or it has ended.",
-            "Open the address that `toolplan studio` prints.",
+            "Open the address that `toolplan studio --link` prints.",
         )
 
     def user(self, headers: Mapping[str, str]) -> str:
@@ -111,13 +114,30 @@ class Sessions:
         end, _, signature = cookie.partition(".")
         if not (end.isascii() and end.isdecimal() and len(end) < 15 and int(end) > time.time()):
             return False
-        return _same(signature, self._signature(int(end)))
+        return _same(signature, self._signature("session", end))
 
     def _is_known(self, token: str) -> bool:
         return self._token is not None and _same(token, self._token)
 
-    def _signature(self, end: int) -> str:
-        return hmac.new(self._key, f"session {end}".encode(), hashlib.sha256).hexdigest()
+    def _is_first_use(self, token: str) -> bool:
+        """Return whether `token` is a valid one-time token; from then on it is not."""
+        made, _, signature = token.rpartition(".")
+        if not _same(signature, self._signature("once", made)) or made in self._used:
+            return False
+        at = int(made.partition(".")[0])
+        # the server before this one may have let somebody in with an older token
+        if not self._began_ms <= at <= _now_ms() < at + 1_000 * _ONCE_S:
+            return False
+        self._used.add(made)
+        return True
+
+    def _signature(self, kind: str, text: str) -> str:
+        signed = f"{kind} {text}".encode("utf-8", "replace")
+        return hmac.new(self._key, signed, hashlib.sha256).hexdigest()
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1_000)
 
 
 def _same(given: str, expected: str) -> bool:

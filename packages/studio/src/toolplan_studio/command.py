@@ -25,10 +25,17 @@ from toolplan.cli.options import (
 from toolplan.cli.terminal import CommandError, Exit, note
 from toolplan.http_server.serving import CannotServe
 from toolplan_studio._page import HOW_TO_BUILD, NOT_BUILT, is_built
-from toolplan_studio._server import DEFAULT_PORT, TOKEN, serve
+from toolplan_studio._server import DEFAULT_PORT, TOKEN, link_address, serve
 
 NoOpenFlag = Annotated[
     bool, Parameter(name="--no-open", help="Print the address; open no browser.")
+]
+LinkFlag = Annotated[
+    bool,
+    Parameter(
+        name="--link",
+        help="Print an address that lets another browser into the studio that runs; serve none.",
+    ),
 ]
 HostOption = Annotated[
     str,
@@ -66,6 +73,7 @@ def studio_command(
     host: HostOption = "127.0.0.1",
     port: PortOption = DEFAULT_PORT,
     no_open: NoOpenFlag = False,
+    link: LinkFlag = False,
     origin: OriginOption = (),
     user_header: UserHeaderOption = None,
 ) -> int:
@@ -75,6 +83,9 @@ def studio_command(
     reach it only with --host and a token of 16 characters or more in
     TOOLPLAN_STUDIO_TOKEN. Runs that are active when it ends can be resumed.
     """
+    if link:
+        note(f"The studio: {link_address(host, port, origin, os.environ.get(TOKEN) or None)}")
+        return Exit.FINE.value
     if not is_built():
         note(f"{NOT_BUILT} {HOW_TO_BUILD} The API is served without it.")
 
