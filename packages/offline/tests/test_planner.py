@@ -329,6 +329,8 @@ def test_what_a_list_of_texts_holds_is_a_condition(question: str, said: str) -> 
         ("shipments of carriers other than EcoHaul", "IS DISTINCT FROM 'ecohaul'"),
         ("facilities of all types except sorting", "lower(type) IS DISTINCT FROM 'sorting'"),
         ("mercury or cadmium since 1 June", "'type': 'Cadmium'"),
+        ("rejected shipments, heaviest first", "ORDER BY weight_kg DESC"),
+        ("shipments lightest first", "ORDER BY weight_kg ASC"),
         ("Facility F2, all its inspections and all its shipments", "shipments_list"),
         (
             "shipment S21, the facility it belongs to, and all inspections at that facility",
