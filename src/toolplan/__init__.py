@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ast
 from importlib import import_module
-from pathlib import Path
+from importlib.resources import files
 from typing import Final
 
 from toolplan.shown import use_renderer
@@ -21,7 +21,7 @@ from toolplan.shown import use_renderer
 
 def _read_stub() -> dict[str, str]:
     """Return the home of each public name, as the stub beside this module imports it."""
-    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text("utf-8"))
+    stub = ast.parse(files(__name__).joinpath("__init__.pyi").read_text("utf-8"))
     imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
     return {name.name: str(node.module) for node in imports for name in node.names}
 

@@ -406,5 +406,5 @@ def _read_origin(given: Json) -> Origin:
                 tuple(map(str, made_of)),
                 tuple(Source(step, tool, parse_path(path)) for step, tool, path in found),
             )
-        case _:  # what is not known is not trusted
+        case _:  # an origin that cannot be read
             return Origin(Trust.UNTRUSTED, asked=True)

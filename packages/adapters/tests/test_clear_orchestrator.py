@@ -277,3 +277,27 @@ async def test_cancelling_one_query_leaves_the_others_alone() -> None:
         await made.handle_query("again", request_id="b")
     assert made.cancel_query("a")
     assert ((await first).status, (await second).status) == ("cancelled", "answered")
+
+
+def words(*, hangs: bool) -> Summariser:
+    """Return a summariser whose model hangs or fails."""
+
+    async def summarise(*_: object) -> None:
+        if hangs:
+            await asyncio.sleep(60)
+        raise RuntimeError("a secret")
+
+    return Mock(Summariser, summarise=summarise)
+
+
+@pytest.mark.parametrize("hangs", [True, False])
+async def test_calls_that_were_made_are_answered_whatever_the_summariser_does(hangs: bool) -> None:
+    made = orchestrator(Provider(CONTAMINATED), summarizer=words(hangs=hangs), timeout=2_000)
+    response = await made.handle_query(QUERY)
+    assert response.status == "answered"
+    assert response.tools_used == ("shipments_list",)
+    assert response.answer is not None
+    assert response.message == response.answer.text
+    (said,) = response.metadata.degraded
+    assert said.startswith("The summary failed: ")
+    assert "secret" not in said

@@ -353,6 +353,8 @@ def test_what_analysts_say_is_read(question: str, said: str) -> None:
         "which facility carried the most shipments?",  # they were carried to it
         "facilities that transported more than three shipments",
         "how many shipments did each facility send?",
+        "which cities send the most plastic waste?",
+        "which locations carried at least 5 shipments?",
         "everything",
     ],
 )

@@ -261,7 +261,7 @@ class Fault(NamedTuple):
 class Outline:
     """The calls of a plan, and what stands beside them. It is linear in the length of the text.
 
-    Where there are more than `most` calls, it has one more than that, and looks no further.
+    Reading stops at call `most` + 1.
     `closers` are the numbers of calls that are not steps. `cut_off` is where something begins that
     the text does not end; None where all of it ends.
     """

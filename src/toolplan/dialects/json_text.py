@@ -49,12 +49,12 @@ LARGEST_INTEGER: Final = 2**63
 _ESCAPED_NOT_TEXT = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 _KEY = re.compile(r"""["']?(\w++)["']?\s*+:""")
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
-_NUMBER = re.compile(r"[+-]?[0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]+)")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _GOES_ON = re.compile(r"""\s*[\[\]{}",:\d-]""")
 
 
 class Block(Struct, frozen=True):
-    """A JSON document, and where it stands in the text; `strict` is it as strict JSON."""
+    """A JSON document, its place in the text, and its text as `strict` JSON."""
 
     document: Json
     span: source.Span

@@ -244,7 +244,8 @@ class _Simulation:
     def _report(self, name: str, failure: Failure, case: _Case, tools: tuple[str, ...]) -> None:
         """Add a fault, or a possible failure with recorded results of `tools`."""
         code, message, pointer = failure.code, failure.message, failure.pointer
-        key, found = (name, code, pointer), (name, code, message, pointer, case.description)
+        key = (name, code, pointer)
+        found = (name, code, message, pointer, case.description)
         if tools:
             self._may_fail.setdefault(key, MayFail(*found, tools))
         else:

@@ -97,7 +97,7 @@ async def cancel(
         JournalError: there is no such run, or another process works on it.
     """
     recorder = EventRecorder(journal, None, timeout_s=timeout_s)
-    _, events = await recorder.take_over(run_id)
+    events = await recorder.take_over(run_id)
     recovered, now = recover(events), recorder.run()
     if recovered.status is not None or now.status is RunState.CANCELLED:
         await recorder.release()

@@ -54,7 +54,7 @@ class Leaving:
 
 
 class Execution(Struct, frozen=True):
-    """What a run needs besides its plan; `name` is the name of the run."""
+    """The name, tools, limits and recorder of one run."""
 
     name: str
     tools: Mapping[str, Tool]

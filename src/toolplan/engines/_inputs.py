@@ -117,7 +117,7 @@ def _too_many(count: int, most: int) -> Failure:
 
 
 class FlowChecks:
-    """What a policy checks in one run; nothing before its plan is whole.
+    """Checks the policy during one run, from the moment its plan is complete.
 
     Attributes:
         guards: what arguments are looked at for, by step and argument.

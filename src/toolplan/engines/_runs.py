@@ -122,7 +122,7 @@ async def continue_run(
 ) -> Run:
     """Run the remaining steps of a run; see `toolplan.engines.local.resume`."""
     recorder, clock = execution.recorder, execution.clock
-    record, events = await recorder.take_over(execution.name)
+    record, events = await recorder.take_whole(execution.name)
     recovered = recover(events)
     if recovered.status is not None:
         await recorder.release()
@@ -283,7 +283,9 @@ class RunApproval:
 
     @property
     def slots(self) -> Mapping[str, int]:
-        """How many calls of each step with effects are allowed."""
+        """Maximum number of calls of each step with effects; none without an approval."""
+        if self.granted is None and self.stage is None:
+            return {}
         return (approve(self.plan) if self.granted is None else self.granted).slots
 
     def record(self) -> None:

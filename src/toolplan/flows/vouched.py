@@ -190,7 +190,7 @@ class Vouched:
                     secrets.setdefault(tool, []).append(path)
                     continue
                 if self._tools[tool].compute_flow is not None:
-                    message = f"What {tool!r} gives is as far to be trusted as what it is given."
+                    message = f"The output of {tool!r} is trusted as far as its arguments are."
                     faults.append(Fault("policy-output", message, place, "Take it out."))
                 if trusts.setdefault(tool, {}).setdefault(path, trust) is not trust:
                     message = f"{pattern!r} is in [trusted] and in [listed]."
@@ -320,7 +320,8 @@ def _own_needs(tool: Tool) -> dict[str, Need]:
     return {
         name: _NEEDS[word]
         for name, word in tool.stated_needs.items()
-        if word in _NEEDS and (word in ("said", "trusted") or _is_own(tool))
+        if isinstance(word, str) and word in _NEEDS
+        if word in ("said", "trusted") or _is_own(tool)
     }
 
 

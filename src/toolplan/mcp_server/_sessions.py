@@ -87,7 +87,7 @@ class Sessions:
                 await self._close(session.name, scope)
 
     async def _close(self, name: bytes, scope: Scope) -> None:
-        """Close a session as its client would, by a request beside that of `scope`."""
+        """Close a session by a DELETE request over the connection of `scope`."""
         closing: Scope = {
             **scope,
             "method": "DELETE",

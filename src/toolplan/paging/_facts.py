@@ -82,7 +82,7 @@ def facts_of(
     found["nexts"] += found.pop("weak_nexts")  # a `marker` may be that of this page
     rows = _rows(lists)
     if rows is None and lists and (found["nexts"] or "more" in found or "last" in found):
-        rows = lists[0].path  # which of several lists goes on is not said; one of them does
+        rows = lists[0].path  # a list has more pages, and the fields do not show which: the first
     if rows is None and not is_paged:
         return Facts()
     for kind, key in (("totals", "total"), ("more", "more"), ("last", "last"), ("nexts", "next")):

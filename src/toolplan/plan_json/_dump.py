@@ -29,7 +29,7 @@ def _dump_step(step: Step) -> Json:
     item: dict[str, Json] = {"id": step.id, "tool": step.tool}
     for name, default in _DEFAULTS.items():
         value = getattr(step, name)
-        if value != default:
+        if value != default and value != []:  # `after` may be given as a list
             item[name] = _WRITERS[name](value) if name in _WRITERS else value
     return item
 

@@ -144,7 +144,7 @@ class IdCheck:
                 pointer,
                 name,
                 "An id has 1 to 64 of A-Z, a-z, 0-9, '_' and '-', does not begin with '-', and is "
-                "neither 'item' nor 'index', which name the item of a 'for_each'.",
+                "neither 'item' nor 'index', which are reserved for steps with 'for_each'.",
             )
         elif other != name:
             said = f"The id {shown(name)} looks like {shown(other)}."

@@ -156,7 +156,7 @@ def read_text(path: Path) -> str:
         return raw.decode("utf-8")
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise CaseError(f"{path}: {reason}.", "Name a file of questions.") from None
+        raise CaseError(f"{path}: {reason}.", "Name a file of plan tests.") from None
     except UnicodeDecodeError as error:
         said = f"{path}: not UTF-8 text (byte {error.start})."
         raise CaseError(said, "Save it as UTF-8.") from None

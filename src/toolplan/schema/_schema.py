@@ -236,7 +236,10 @@ class Schema:
             lenient = _without_unusable_patterns(document)
             if lenient is None:
                 raise SchemaError(_first_line(error)) from error
+        try:
             return _compile(lenient)
+        except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
+            raise SchemaError(_first_line(error)) from error
 
     def nodes(self) -> list[dict[str, Json]]:
         """Return every node that applies to the value itself, behind `$ref` too."""

@@ -244,7 +244,7 @@ def _item(branch: _Branch, segment: int | Every) -> tuple[Node, ...] | Absent | 
             continue
         most = node.get("maxItems")
         if most is not None and segment >= most:
-            return Absent(f"has at most {most} element(s)")
+            return Absent(f"has at most {int(most)} element(s)")
         if segment < len(fixed):
             parts.append(fixed[segment])
         elif rest is False:

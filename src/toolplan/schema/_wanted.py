@@ -22,6 +22,8 @@ _SHAPES: Final = (
 )
 _TYPES: Final = ("string", "object", "array", "number", "integer", "boolean", "null")
 _LISTS: Final = ("pattern", "format", "contains", "multipleOf", "propertyNames")
+_LEAST: Final = ("minimum", "minLength", "minItems", "minProperties", "minContains")
+_MOST: Final = ("maximum", "maxLength", "maxItems", "maxProperties", "maxContains")
 _LITTLE: Final = Fraction(1, 1_000_000)  # from an exclusive limit to the inclusive one
 
 
@@ -98,9 +100,9 @@ def _joined(one: Wanted, other: Wanted) -> Wanted:
     for name in one.keys() & other.keys():
         if name in (*_LISTS, "declared", "examples", "required"):
             made[name] = [*one[name], *other[name]]
-        elif name.startswith("min"):
+        elif name in _LEAST:
             made[name] = max(one[name], other[name])
-        elif name.startswith("max"):
+        elif name in _MOST:
             made[name] = min(one[name], other[name])
         elif name == "patternProperties":
             made[name] = {**other[name], **one[name]}

@@ -1,4 +1,4 @@
-"""What is asked back, and why: unknown words, several plans, pieces that do not fit; examples."""
+"""Questions back to the user, with their reasons, and example questions."""
 
 from __future__ import annotations
 

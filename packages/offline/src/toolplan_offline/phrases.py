@@ -304,6 +304,12 @@ def by_field(w: World, f: Word, e: str | None = None, one: str = "") -> Out:
         yield (f.entity, f.field, *one), 0
 
 
+def mover(w: World, f: Word, one: str = "") -> Out:
+    """Group by who can carry or send things; a place does neither."""
+    if w.lex.field(f).kind != "place":
+        yield from by_field(w, f, None, one)
+
+
 def group(w: World, kind: str, of: str, one: str = "") -> Out:
     """Group by a kind of thing or a unit of time; `one`: one group is meant."""
     yield (kind, of, *one), 0

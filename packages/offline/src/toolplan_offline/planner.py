@@ -161,10 +161,7 @@ class OfflinePlanner:
         return known if steps_then == {"toolplan": 1, "steps": steps} else None
 
     def _ways(self, reading: Reading, world: World, computes: bool) -> tuple[list[Way], str | None]:
-        """Return the cheapest ways to read all words that have different plans; or why none has.
-
-        What can be a follow-up is one.
-        """
+        """Return the cheapest ways to read all words that have different plans; or why none has."""
         edits = {} if world.before is None else reading.meanings("E")
         category, said = ("E", edits) if edits else ("S", reading.meanings("S"))
         found, reason, best = dict[str, Way](), None, None
@@ -227,7 +224,7 @@ def _chosen_plan(pending: Pending | None, reply: str) -> dict[str, Any] | None:
 
 
 def _chosen_option(options: tuple[str, ...], reply: str) -> int | None:
-    """Return the place of the option: said as it is, by its place, or by words of it alone."""
+    """Return the index of the option that is named: by its text, number, or words of its own."""
     same = [at for at, option in enumerate(options) if _plain(option) == _plain(reply)]
     if same:
         return same[0] if len(same) == 1 else None

@@ -189,10 +189,7 @@ def measure(w: World, fn: str, f: Word, np: NP | None = None) -> Out:
 
 
 def measure_only(w: World, fn: str, np: NP, bare: str = "", units: str = "") -> Out:
-    """Compute a figure of the one number of things; a bare total may be how many they are.
-
-    `units`: of the one number in one of these units.
-    """
+    """Compute a figure of the one number of things, in `units`; a bare total may be their count."""
     word = _only_number(w, np, units.split(",") if units else ())
     if word and fn in (("avg", "median") if bare else ("sum", "avg", "median")):
         yield from measure(w, fn, word, np)

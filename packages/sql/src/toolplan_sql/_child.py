@@ -38,7 +38,7 @@ _MISSING = "__missing__"
 """The field of an object that says which of its fields it does not have."""
 
 _HIDDEN = ("__no_columns__", _MISSING)
-"""Columns that are in no result: the first is that of a table of which no column is known."""
+"""Columns that are in no result: the first stands in tables without known columns."""
 
 ENTRIES = (
     "CREATE MACRO entries(object) AS map_entries(object)",
@@ -100,7 +100,7 @@ class Child:
     def close(self) -> bool:
         """Close the database; return whether the process is as good as new."""
         self._connection.close()
-        del self._connection  # what it holds counts
+        del self._connection  # its memory is measured in the next line
         return megabytes() < self._at_start + KEPT_MEGABYTES
 
     def statements(self, text: str) -> list[str]:
@@ -254,7 +254,9 @@ def _number(value: _Driver) -> _Json:
 
 def _time(value: _Driver) -> _Json:
     if isinstance(value, str):  # how the driver gives what Python has no date for
-        raise _Unsayable(f"The time {value!r} of the result is outside the years 1 to 9999.")
+        raise _Unsayable(
+            f"The date or time {value!r} of the result is outside the years 1 to 9999."
+        )
     if not isinstance(value, datetime):
         return value.isoformat() if isinstance(value, date) else None
     text = value.replace(tzinfo=None).isoformat()

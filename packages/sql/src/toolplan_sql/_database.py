@@ -152,7 +152,7 @@ class Database:
             raise
         finally:
             timer.cancel()
-            timer.join()  # so that nothing is stopped that is in use again
+            timer.join()  # it could stop the next user of this database
 
     def statement(
         self, text: str, tables: Collection[str] | None, columns: Collection[str] = ()

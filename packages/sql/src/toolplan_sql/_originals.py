@@ -209,8 +209,9 @@ class Originals:
                 )
         between = needs_moments(calls)
         for name in self.mixed:
-            owners = {id(time): each for each in self._group(name) for time in self._times[each]}
-            listed = [time for each in self._group(name) for time in self._times[each]]
+            group = self._group(name)
+            listed = [time for each in group for time in self._times[each]]
+            owners = {id(time): each for each in group for time in self._times[each]}
             found = disordered(listed)
             if found is None and between:
                 first = listed[0]
@@ -254,7 +255,7 @@ def _large_of(column: Column, most: int = MOST_IN_DOUBLE) -> tuple[int, float] |
 
 
 def _odd_numbers(columns: Iterable[Column]) -> dict[tuple[bool, float], float]:
-    """Return the numbers that a type holds which writes them otherwise: 1 as 1.0, or 1.0 as 1.
+    """Return the numbers that the type of their column spells differently: 1 as 1.0, or 1.0 as 1.
 
     The key is whether that type is one of integers, and the number as it comes from there.
     """

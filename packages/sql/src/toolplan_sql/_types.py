@@ -375,9 +375,9 @@ def refined(
     values: Iterable[Json],
     leaf: Callable[[Scalar | DecimalOf, list[Json]], ColumnType],
 ) -> ColumnType:
-    """Return `column` with what `leaf` gives for each type without parts, and what it holds.
+    """Return `column` with `leaf(type, its values)` in place of each type without parts.
 
-    Structs are partial of which some of `values` lack fields; nulls are not passed on.
+    A struct is partial if some of its values lack a field; nulls are not passed on.
     """
     seen: list[Json] = [value for value in values if value is not None]
     match column:

@@ -235,7 +235,7 @@ def _text(seq: int, event: Event) -> str:
 async def run_events(
     run: str, start: int, journal: Store, active: ActiveRuns
 ) -> AsyncGenerator[ServerSentEvent]:
-    """Yield the events of `run` from position `start` on, for as long as somebody listens.
+    """Yield the events of `run` from position `start` on, as long as the client listens.
 
     Progress that tools report is not in the journal: it comes without an id while it is new.
     """

@@ -76,7 +76,7 @@ class Filter(Struct, frozen=True):
 
 
 class Moment(NamedTuple):
-    """A run as its first events give it: the state is that of these events and of no others."""
+    """A run as of the events that were read; its state follows from these alone."""
 
     entry: RunEntry
     events: Sequence[Event]
@@ -116,7 +116,7 @@ def run_line(entry: RunEntry, app: App, active: ActiveRuns) -> RunLine:
 
 
 def _is_active(entry: RunEntry, active: ActiveRuns) -> bool:
-    """Return whether this server works on a run; the task of one that waits only ends."""
+    """Return whether this server works on a run; one that waits does not count."""
     return entry.status is RunState.RUNNING and active.get(entry.run) is not None
 
 

@@ -296,11 +296,12 @@ class Studio:
         placed = await in_thread(self.app.workers.placed, run)
         if kind not in allowed_decisions(moment, self.active, placed):
             state = moment.entry.status.value.replace("_", " ")
-            raise Refused(
-                "not-allowed-now",
-                f"The decision {kind!r} is not possible now: the run is {state}.",
-                "Look at the run again: it shows what can be decided about it.",
-            )
+            message = f"There is nothing to {kind}: the run is {state}."
+            help_ = "Look at the run again: it shows what can be decided about it."
+            if kind == "approve" and moment.result.waiting:
+                message = "Calls of this run wait with their values: its plan is not approved."
+                help_ = "Look at the calls, and allow or refuse them."
+            raise Refused("not-allowed-now", message, help_)
         return moment.result
 
     async def _resume(

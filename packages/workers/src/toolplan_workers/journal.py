@@ -80,7 +80,7 @@ def prune_shared(
         names += batch
     kept = total - len(names)
     with journal.transaction() as connection:
-        # nobody may refer to a large record between the two statements
+        # no process may refer to a large record between the two statements
         connection.execute("LOCK TABLE blobs IN EXCLUSIVE MODE")
         named = named_blobs(connection.execute(_WITH_BLOBS, (BLOB,)))
         connection.execute("DELETE FROM blobs WHERE name <> ALL(%s)", ([*named],))

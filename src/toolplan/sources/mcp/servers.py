@@ -242,10 +242,13 @@ def _read_server(name: str, entry: object, environment: Mapping[str, str]) -> Se
         own, others = others, own
     misplaced = [each for each in others if each in written.model_fields_set]
     if getattr(written, own[0]) is None or misplaced:
-        raise ToolObjectError(
-            f"{place} takes either 'command' (stdio) or 'url' (HTTP); over {transport} it"
-            f" takes {own[0]!r}, not {', '.join(map(repr, misplaced or others[:1]))}."
-        )
+        which = "stdio" if transport == "stdio" else "HTTP"
+        fault = " takes either 'command' (stdio) or 'url' (HTTP)"
+        if stated is not None or misplaced:
+            fault = f": a server over {which} takes {own[0]!r}"
+        if misplaced:
+            fault += f", not {misplaced[0]!r}"
+        raise ToolObjectError(f"{place}{fault}.")
     if transport == "stdio":
         return _stdio(written, environment, place)
     return _http(written, transport, environment, place)

@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 from msgspec.structs import replace
 
 from toolplan.answer import Answer, InsightFunction
+from toolplan.answer import answer as answer_of
 from toolplan.app.app import App
 from toolplan.approval import Approver, approve_digest
 from toolplan.engines import RunOptions
@@ -66,7 +67,7 @@ _OVER: Final = (StepSucceeded, StepFailed, StepSkipped, StepCancelled)
 class Execution(list[ToolResult]):
     """The list of a plan's results in the order of its steps, with the plan, its run and answer.
 
-    There is no answer if the run took too long.
+    The answer of a run that took too long is about the steps that were over.
     """
 
     def __init__(
@@ -172,7 +173,9 @@ class Executor:
                 answer = run.answer
         except TimeoutError:
             unfinished = TIMED_OUT
-        run = fold(events) if run is None else run
+        if run is None:
+            run = fold(events)
+            answer = answer_of(checked.plan, run, insights=self._insights)
         results = (
             _result(at, step, run.steps.get(step.id, StepRun()), unfinished)
             for at, step in enumerate(steps)

@@ -9,7 +9,7 @@ import asyncio
 import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from toolplan.answer import Answer
 from toolplan.approval import ApprovalRequired
 from toolplan.errors import ToolplanError
+from toolplan.events import Run
 from toolplan.path import Json
 from toolplan.planners.context import PlannerContext
 from toolplan.planners.offline import offline_planner
@@ -29,6 +30,9 @@ from toolplan_adapters.clear.plan import Plan
 from toolplan_adapters.clear.planner import PlannerAgent, planned
 from toolplan_adapters.clear.settings import OrchestratorConfig
 from toolplan_adapters.clear.tools import iso
+
+_ENDING_S: Final = 0.05
+"""The time of a query that is kept from its summary, so that its answer is returned."""
 
 Stage: TypeAlias = Literal["planning", "executing", "summarizing", "complete"]
 Status: TypeAlias = Literal[
@@ -195,7 +199,7 @@ class Orchestrator:
         loop = asyncio.get_running_loop()
         began, seconds = loop.time(), self.config.timeout / 1000
         limit = asyncio.timeout(seconds)
-        remembered = session or None if self._memory is not None else None
+        remembered = None if self._memory is None else session or None
         request = _Request(name, query, remembered, approve, on_progress, limit, loop)
         self._open[name] = request
         try:
@@ -247,23 +251,34 @@ class Orchestrator:
 
         execution = await self._executor.execute(request.plan, on_step, approve=request.approve)
         done = [result for result in execution if result.success]
-        answer = execution.answer
-        if answer is None or not done:
-            errors = (f"{each.tool}: {each.error.message}" for each in execution if each.error)
-            response = _failed(" ".join(errors))
-        else:
-            request.report("summarizing", 85, "Putting it into words.")
-            message = answer.text
-            if self._summarizer is not None:
-                summary = await self._summarizer.summarise(answer, execution.run, request.query)
-                message = summary.text
+        errors = " ".join(f"{each.tool}: {each.error.message}" for each in execution if each.error)
+        response = _failed(errors)
+        if done:
+            message = errors if execution.answer is None else execution.answer.text
             response = Response(message, "answered")
-        return replace(
+        response = replace(
             response,
             tools_used=tuple(result.tool for result in done),
             data=tuple(result.data for result in done),
-            answer=answer,
+            answer=execution.answer,
         )
+        return await self._in_words(request, response, execution.run)
+
+    async def _in_words(self, request: _Request, response: Response, run: Run | None) -> Response:
+        """Return `response` in the words of the summariser; calls that were made stay answered."""
+        if response.answer is None or response.status != "answered":
+            return response
+        request.report("summarizing", 85, "Putting it into words.")
+        if self._summarizer is None or run is None:
+            return response
+        left = (request.limit.when() or request.loop.time()) - request.loop.time()
+        try:
+            async with asyncio.timeout(max(left - _ENDING_S, 0)):
+                summary = await self._summarizer.summarise(response.answer, run, request.query)
+        except Exception as error:  # a model may raise anything, and be slow
+            request.degraded.append(f"The summary failed: {type(error).__name__}.")
+            return response
+        return replace(response, message=summary.text)
 
     async def _plan(self, request: _Request) -> Plan:
         agent, query = self._planner, request.query
@@ -272,12 +287,16 @@ class Orchestrator:
             asked = await agent.app(query, memory=self._memory).plan(
                 query, today=today, conversation=session
             )
-        except ModelError as error:
-            request.degraded.append(
-                f"The model failed, and the offline planner was used: {error.with_help}"
-            )
-            asked = await agent.app(query, self._offline, self._memory).plan(
-                query, today=today, conversation=session
+        except Exception as error:  # a model and a memory of others may raise anything
+            if isinstance(error, ToolplanError) and not isinstance(error, ModelError):
+                raise
+            is_model = isinstance(error, ModelError)
+            reason = error.with_help if isinstance(error, ModelError) else type(error).__name__
+            what = "The model" if is_model else "Planning"
+            request.degraded.append(f"{what} failed, and the offline planner was used: {reason}")
+            memory = self._memory if is_model else None
+            asked = await agent.app(query, self._offline, memory).plan(
+                query, today=today, conversation=session if is_model else None
             )
         return planned(asked)
 
