@@ -320,8 +320,9 @@ def _own_needs(tool: Tool) -> dict[str, Need]:
     return {
         name: _NEEDS[word]
         for name, word in tool.stated_needs.items()
-        if isinstance(word, str) and word in _NEEDS
-        if word in ("said", "trusted") or _is_own(tool)
+        if isinstance(word, str)
+        and word in _NEEDS
+        and (word in ("said", "trusted") or _is_own(tool))
     }
 
 
