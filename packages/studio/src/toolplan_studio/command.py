@@ -96,25 +96,13 @@ def studio_command(
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
     with open(
-        tools or None,
-        model=model or None,
-        planner=planner,
-        base_url=base_url,
-        policy=policy,
-        effects=effects,
-        weeks=weeks,
-        journal=journal,
-        on_note=note,
-    ) as app:
+        tools or None, model=model or None, planner=planner, base_url=base_url, policy=policy,
+        effects=effects, weeks=weeks, journal=journal, on_note=note,
+    ) as app:  # fmt: skip
         serving = serve(
-            app,
-            host=host,
-            port=port,
-            token=os.environ.get(TOKEN) or None,
-            origins=origin,
-            user_header=user_header,
-            on_ready=ready,
-        )
+            app, host=host, port=port, token=os.environ.get(TOKEN) or None, origins=origin,
+            user_header=user_header, on_ready=ready,
+        )  # fmt: skip
         try:
             run_to_end(serving)
         except CannotServe as error:

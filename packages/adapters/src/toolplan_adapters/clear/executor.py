@@ -35,7 +35,7 @@ from toolplan.path import Json
 from toolplan.plan import Plan as TypedPlan
 from toolplan.plan import Step
 from toolplan.plan_json import MOST_RETRIES
-from toolplan.planners import Attempt, OnText, Proposal, Question, Refusal
+from toolplan.planners import Proposal, Refusal
 from toolplan.storage.journal import Store
 from toolplan.tools import Toolbox
 from toolplan_adapters.clear.errors import plan_error
@@ -186,14 +186,7 @@ class Executor:
 class _NoPlanner:
     """The planner of an app that only runs plans."""
 
-    async def propose(
-        self,
-        question: Question,
-        tools: Toolbox,
-        attempts: Sequence[Attempt],
-        *,
-        on_text: OnText | None = None,
-    ) -> Proposal:
+    async def propose(self, *_: object, **__: object) -> Proposal:
         return Refusal("An executor makes no plans.")
 
 
