@@ -79,7 +79,7 @@ def test_a_connection_that_is_forgotten_is_closed(tmp_path: Path) -> None:
     """Python 3.13 warns of one that is forgotten open, and here warnings are errors."""
     connection = KIND.connect(tmp_path / "file")
     assert isinstance(connection, ForgettableConnection)
-    connection.__del__()  # what happens when nobody holds it, at a known moment
+    connection.__del__()  # as garbage collection does, at a known moment
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         connection.execute("SELECT 1")
     never_opened = ForgettableConnection.__new__(ForgettableConnection)

@@ -50,7 +50,7 @@ not-found: What was asked for is not there.
 not-active: The run is not going on in this process, so it cannot be cancelled here.
     see its state first, and act where it runs.
 # approval, and the state of a run
-approval-required: The plan changes something, and nobody has approved it.
+approval-required: The plan changes something, and it was not approved.
     a person reads it and decides: in the studio, in a form of an MCP client, or a terminal,
     where `toolplan resume RUN` shows it and asks; docs/runs.md says how programs approve.
 approval-used: The approval was used by another run; it holds for one.

@@ -456,7 +456,7 @@ class Toolbox(Mapping[str, Tool]):
 def _read_schema(fields: Mapping[str, Json], *names: str) -> Json:
     schema = next((fields[name] for name in names if fields.get(name) is not None), None)
     if isinstance(schema, str):
-        with suppress(ValueError, RecursionError):  # `Tool.unusable` reports what is not valid
+        with suppress(ValueError, RecursionError):  # `Tool.unusable` reports an invalid schema
             return json.loads(schema)
     return schema
 

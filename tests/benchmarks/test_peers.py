@@ -1,4 +1,4 @@
-"""The benchmark's peers: each does the same, or is left out and the reason is reported."""
+"""The benchmark's peers: each makes the same calls, or is skipped with the reason."""
 
 from __future__ import annotations
 

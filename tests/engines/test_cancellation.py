@@ -160,7 +160,7 @@ async def test_a_run_that_is_cancelled_while_the_journal_takes_it_is_released(
         assert sink.run.status is RunState.CANCELLED
         assert sink.run.steps["s"].state is StepState.CANCELLED
         assert journal.load("r") == sink.run
-        lease = journal.take("r")  # nobody holds it
+        lease = journal.take("r")  # the lease is free
         journal.release(lease)
         journal.forget(lease)
 

@@ -154,7 +154,7 @@ async def test_a_call_has_its_own_task_from_its_first_line_on() -> None:
 
 @pytest.mark.parametrize("seconds", [LONG_S, 0.0])
 async def test_what_a_tool_sets_in_its_context_no_other_one_sees(seconds: float) -> None:
-    who: ContextVar[str] = ContextVar("who", default="nobody")
+    who: ContextVar[str] = ContextVar("who", default="unset")
     found: list[str] = []
 
     async def first(args: Arguments) -> Json:

@@ -151,7 +151,7 @@ def test_an_engine_that_gives_no_reasons_is_found_out(
 
 
 async def approve_alone(approval: RunApproval) -> None:
-    """Approve a plan, ask nobody, and write nothing."""
+    """Approve a plan without asking an approver or writing an event."""
     approval.granted = approve(approval.plan)
 
 

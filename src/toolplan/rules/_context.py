@@ -228,7 +228,7 @@ class PlanContext:
 
     @cached_property
     def text(self) -> str:
-        """All text that is written out in the arguments: what is not in it is in no argument."""
+        """All literal texts of the arguments, joined, to test quickly whether any has a mark."""
         values = (value for step in self.plan.steps for value in step.args.values())
         return "\n".join(text for value in values for text in all_text(value))
 

@@ -1,4 +1,4 @@
-"""The rules of texts: what is left out, secret, or spelt like a reference."""
+"""Rules on texts: ellipses, secrets, and misspelt references."""
 
 from __future__ import annotations
 

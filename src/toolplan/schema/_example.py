@@ -81,7 +81,7 @@ def make_example(node: Node, target: Target, accepts: Accepts, seed: int, items:
 
 
 class _Search:
-    """Attempts to make a value: `turn` rotates every choice; `lean` omits what is not required."""
+    """Builds sample values: `turn` rotates every choice, `lean` omits optional properties."""
 
     def __init__(self, target: Target, accepts: Accepts, items: int) -> None:
         self._target = target
@@ -119,7 +119,7 @@ class _Search:
         raise _Nothing
 
     def _passes(self, node: Node, value: Json, *, unknown: bool) -> bool:
-        """Return whether `node` accepts `value`; `unknown` if no check is left."""
+        """Return whether `node` accepts `value`; `unknown` once the budget of checks is spent."""
         if not self._checks:
             return unknown
         self._checks -= 1

@@ -84,7 +84,7 @@ class _Opened(Struct, frozen=True):
 
 
 class Database:
-    """The demo's database, built when it is first asked and closed when nobody holds it any more.
+    """The demo's database, built at its first use and closed with its last reference.
 
     One connection stands behind a lock, so that threads may call at the same time and each reads
     what any other wrote before. It is to the file of the cache, which is not written, until there

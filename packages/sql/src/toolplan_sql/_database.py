@@ -28,7 +28,7 @@ from toolplan_sql._types import (
 )
 from toolplan_sql._values import shown, storable
 
-_PLACEHOLDER: Final = "__no_columns__"
+_NO_COLUMNS: Final = "__no_columns__"
 """The one column of a table of which no column is known; it is in no result."""
 
 _ROWS_AT_ONCE: Final = 20_000
@@ -246,7 +246,7 @@ class Database:
         # A view, because a table can have no column of which nothing is known, not even its type.
         listed = [
             f"{places.get(key) or _null(each)} AS {quoted(key)}" for key, each in columns.items()
-        ] or [f"NULL AS {quoted(_PLACEHOLDER)}"]
+        ] or [f"NULL AS {quoted(_NO_COLUMNS)}"]
         words = ("CREATE OR REPLACE VIEW", quoted(name), "AS SELECT", ", ".join(listed))
         self._execute(" ".join((*words, "FROM", rows)))
         self._created.add(name)
