@@ -337,6 +337,16 @@ def test_what_a_list_of_texts_holds_is_a_condition(question: str, said: str) -> 
             "inspections_list",
         ),
         ("contaminants with a high explosive level", "lower(explosive_level) = 'high'"),
+        ("how many different carriers were there in 2025?", "count(DISTINCT shipments.carrier)"),
+        ("how many distinct waste types did EcoTrans carry?", "'carrier': 'EcoTrans'"),
+        ("how many tonnes did EcoTrans move from Munich?", "sum(shipments.weight_kg) / 1000.0"),
+        ("what do rejected shipments weigh on average?", "avg(shipments.weight_kg)"),
+        ("which inspector has passed the most inspections?", "'passed': True"),
+        ("weight of the lightest metal shipment", "ORDER BY weight_kg ASC"),
+        ("carrier of the 3 heaviest shipments", "<= 3"),
+        ("what is the origin of the latest shipment?", "'limit': 1"),
+        ("who carried out inspection I20250918-012?", "'id': 'I20250918-012'"),
+        ("facilities that have never had a rejected shipment", "NOT IN"),
     ],
 )
 def test_what_analysts_say_is_read(question: str, said: str) -> None:
@@ -356,6 +366,11 @@ def test_what_analysts_say_is_read(question: str, said: str) -> None:
         "which cities send the most plastic waste?",
         "which locations carried at least 5 shipments?",
         "everything",
+        "how many different carriers were there in Berlin and Munich?",  # of both, or of each
+        "how many different shipments were rejected?",
+        "which facility has inspected the most contaminants?",
+        "facilities that failed most inspections",
+        "what does a facility weigh on average?",
     ],
 )
 def test_what_cannot_be_told_is_asked_back(question: str) -> None:

@@ -109,15 +109,8 @@ class Builder:
         return self._made[s]
 
     def _listing(self, s: Set, e: Entity) -> Source:
-        args: Step = {}
-        rest: list[str] = []
+        args, rest = _filters(s, e)
         tables: dict[str, Source] = {}
-        for c in s.conditions:
-            given = _argument(e, c)
-            if given and given[0] not in args:
-                args[given[0]] = given[1]
-            if not given or args[given[0]] != given[1] or c.op in (">", "<"):
-                rest.append(sql.where(e, c))
         each = ""
         for link in s.links:
             each_of = any(c.op == "each" for c in link.to.conditions)
@@ -132,18 +125,6 @@ class Builder:
                 rest.append(self._semi_join(e, link, tables))
             elif tied:
                 each = tied["each"]
-        return self._listed(s, e, args, each, rest, tables)
-
-    def _listed(
-        self,
-        s: Set,
-        e: Entity,
-        args: Step,
-        each: str,
-        rest: list[str],
-        tables: dict[str, Source],
-    ) -> Source:
-        """Return the step that lists, or that and its statement."""
         if not e.list_tool:
             raise Cannot(f"No tool lists {e.name}s")
         if missing := [r for r in e.required if r not in args]:
@@ -339,8 +320,8 @@ class Builder:
             only, a = f" FILTER (WHERE {kept})", a._replace(set=Set(e.name))
         sets = [] if a.order else [a.set, *(k.to for k in a.set.links)]
         each = [(s.entity, c.field) for s in sets for c in s.conditions if c.op == "each"]
-        if each and a.fn in ("sum", "total"):
-            raise Cannot("Is the sum of all together meant, or the sum of each?")
+        if each and a.fn in ("sum", "total", "different"):
+            raise Cannot("Is the figure of all together meant, or that of each?")
         by = (*a.by, *(g for g in each if g not in a.by))  # a figure of each that is named
         source = self.rows(a.set)
         if source.single:
@@ -395,6 +376,19 @@ class Builder:
                     raise Cannot(f"{call.name} takes no such period")
                 args |= {name: day.isoformat()} if day else {}
         self.steps.append({"id": "report", "tool": call.name, **({"args": args} if args else {})})
+
+
+def _filters(s: Set, e: Entity) -> tuple[Step, list[str]]:
+    """Return the arguments that filter by the conditions of a set, and SQL for the others."""
+    args: Step = {}
+    rest: list[str] = []
+    for c in s.conditions:
+        given = _argument(e, c)
+        if given and given[0] not in args:
+            args[given[0]] = given[1]
+        if not given or args[given[0]] != given[1] or c.op in (">", "<"):
+            rest.append(sql.where(e, c))
+    return args, rest
 
 
 def _argument(e: Entity, c: Cond) -> tuple[str, Any] | None:

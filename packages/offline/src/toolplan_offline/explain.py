@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Final
 
@@ -33,12 +33,6 @@ def did_you_mean(better: str, reading: Reading, plan: Json) -> Clarification:
     """Offer a question without its slips of the finger."""
     words = tuple(dict.fromkeys(reading.unknown))
     return Clarification(f'Did you mean "{better}"?', (better,), words, plans=(plan,))
-
-
-def which(lex: Lexicon, meanings: Sequence[Meaning], plans: Sequence[Json]) -> Clarification:
-    """Ask which of several plans is meant."""
-    said = [described(lex, each) for each in meanings]
-    return one_of(tuple(said), tuple(plans))
 
 
 def one_of(said: tuple[str, ...], plans: tuple[Json, ...]) -> Clarification:
@@ -92,13 +86,11 @@ def example_questions(lex: Lexicon, answers: Callable[[str], bool]) -> tuple[str
 def _of(entity: Entity) -> Iterator[str]:
     many = plural(entity.nouns[0])
     filters = [f for f in entity.fields.values() if f.equal and f.values]
-    states = [f for f in filters if f.kind == "enum"]
-    if states:
-        period = " from last month" if entity.day else ""
-        yield f"{_first(states[0])} {many}{period}".capitalize()
-    places = [f for f in filters if f.kind == "place" and f.cues and not f.cued]
-    if places:
-        yield f"{many} {places[0].cues[0]} ".capitalize() + _first(places[0])
+    period = " from last month" if entity.day else ""
+    for state in [f for f in filters if f.kind == "enum"][:1]:
+        yield f"{_first(state)} {many}{period}".capitalize()
+    for place in [f for f in filters if f.kind == "place" and f.cues and not f.cued][:1]:
+        yield f"{many} {place.cues[0]} ".capitalize() + _first(place)
     yield f"How many {many} were there this year?" if entity.day else f"How many {many} are there?"
     yield f"List {many}"
 
@@ -110,6 +102,7 @@ def _first(field: Field) -> str:
 # --- meanings in words
 
 _FIGURES: Final = {"count": "number", "total": "number", "sum": "total", "avg": "average"}
+_FIGURES["different"] = "number of different"
 
 
 def described(lex: Lexicon, said: Meaning) -> str:

@@ -99,12 +99,13 @@ def _edited(w: World, s: Set, m: Part) -> list[Set]:
         if not old:
             continue
         if not isinstance(m, Val):
-            got = [x for x, _ in apply(w, one.without(*old), m)]
+            got = [x for x, _ in apply(w, one._replace(parts=one.parts - {*old}), m)]
             return [_replaced(s, one, x) for x in got]
         # of two that fit, each, in the order of the schema: then it is asked
         old.sort(key=lambda c: [*w.lex.entities[one.entity].fields].index(c.field))
         moved = [(c, m._replace(cued=True, entity=one.entity, field=c.field)) for c in old]
-        return [_replaced(s, one, x) for c, v in moved for x, _ in apply(w, one.without(c), v)]
+        bare = [(one._replace(parts=one.parts - {c}), v) for c, v in moved]
+        return [_replaced(s, one, x) for left, v in bare for x, _ in apply(w, left, v)]
     return [x for x, _ in apply(w, s, m) if x != s]
 
 

@@ -25,12 +25,16 @@ class Val(NamedTuple):
 
 
 class Word(NamedTuple):
-    """A phrase that speaks of a field: its name, a cue, or `unit`, which is `factor` of its own."""
+    """A phrase that speaks of a field: its name, a cue, or `unit`, which is `factor` of its own.
+
+    `order`: desc or asc, of a word for the most or the least of it.
+    """
 
     entity: str
     field: str
     factor: float = 1.0
     unit: str = ""
+    order: str = ""
 
 
 class Lexicon:
@@ -152,13 +156,13 @@ class Lexicon:
             said = names | {found.unit}  # the "min" of a min_age is no minute
             for up, down, about in ENGLISH.greatest:
                 if said & about:
-                    self.add(up, "UP", word)
-                    self.add(down, "DOWN", word)
+                    self.add(up, "TOP", word._replace(order="desc"))
+                    self.add(down, "TOP", word._replace(order="asc"))
             own = {*words.spoken(found.name).split()}
             for adjective in {*found.words} - own:  # "long" is a place
                 more, most = words.graded(adjective)
                 self.add(f"{more} than", "MORE", word)
-                self.add(most, "UP", word)
+                self.add(most, "TOP", word._replace(order="desc"))
 
     def _enter_words(self, entity: Entity, found: Field, word: Word) -> None:
         times = found.words if found.unit in ("min", "h") else ()

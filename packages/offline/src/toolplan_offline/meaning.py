@@ -72,10 +72,6 @@ class Set(NamedTuple):
         """Whether a word in it stands for something that was said before."""
         return self.hole or any(link.to.has_hole for link in self.links)
 
-    def without(self, *parts: Cond | Link) -> Set:
-        """Return the set without some of its parts."""
-        return self._replace(parts=self.parts - {*parts})
-
     def linked(self, to: Set, negated: bool = False) -> Set:
         """Return the set with one more link."""
         return self._replace(parts=self.parts | {Link(to, negated)})
@@ -184,8 +180,8 @@ class Agg(NamedTuple):
     """A figure of a set.
 
     Attributes:
-        fn: count, total, sum, avg, min, max, median or rate.
-        field: what is measured; "" for count.
+        fn: count, total, different, sum, avg, min, max, median or rate.
+        field: what is measured, or counted once for each value; "" for count.
         by: the groups: (entity, field), or ("time", unit).
         said: whether the question names the things, or only what is measured.
         cond: what a rate is the share of.

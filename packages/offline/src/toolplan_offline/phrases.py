@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolplan_offline.fits import apply, many, tails, undated
+from toolplan_offline.fits import apply, tails, undated
 from toolplan_offline.lexicon import Val, Word
 from toolplan_offline.meaning import NP, Both, Cond, Free, Limit, Not, Num, Set, To, When
-from toolplan_offline.schemas import ENGLISH
 from toolplan_offline.words import near
 from toolplan_offline.world import Out, Part, World
 
@@ -248,15 +247,6 @@ def pre(w: World, m: Part, np: NP) -> Out:
         return
     for s, cost in apply(w, np.set, m):
         yield np._replace(set=s), cost
-
-
-def done_by(w: World, np: NP, m: Part) -> Out:
-    """Restrict things by who did them; where some may not have been done, it is asked."""
-    values = {str(v) for f in w.lex.entities[np.set.entity].fields.values() for v in f.values}
-    if undone := " or ".join(sorted(values & ENGLISH.classes["undone"])):
-        w.refuse(f"Are {many(w, np.set)} meant that are {undone}, too?")
-    else:
-        yield from pre(w, m, np)
 
 
 def post(w: World, np: NP, m: Part) -> Out:

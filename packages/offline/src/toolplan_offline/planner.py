@@ -121,9 +121,7 @@ class OfflinePlanner:
             self._compiled = (tools, Reader(lex, self._weeks), caller)
         return self._compiled
 
-    def _planned(
-        self, question: Question, tools: Toolbox, before: Conversation, *, corrects: bool = True
-    ) -> Proposal:
+    def _planned(self, question: Question, tools: Toolbox, before: Conversation) -> Proposal:
         text = question.text
         if not text.strip():
             return Clarification("What would you like to know?")
@@ -135,13 +133,14 @@ class OfflinePlanner:
         if isinstance(reading, Clarification):
             return reading
         if reading.unknown:
-            return self._not_understood(question, tools, before, reading, corrects)
+            return self._not_understood(question, tools, before, reading)
         ways, reason = self._ways(reading, world, SQL in tools)
         plans = [self._plan(question, reading, way, before.last, reader.lex) for way in ways]
         if len(plans) == 1:
             return written.draft(plans[0])
         if plans:
-            return explain.which(reader.lex, [w.meaning for w in ways], plans)
+            said = tuple(explain.described(reader.lex, way.meaning) for way in ways)
+            return explain.one_of(said, tuple(plans))
         if reason == NOT_COMPUTED and (help_ := missing(SQL)) is not None:
             raise ToolplanError("missing-extra", f"{NOT_COMPUTED}.", help_)
         return explain.not_together(reading, world, reason)
@@ -180,19 +179,14 @@ class OfflinePlanner:
         return list(found.values()), reason
 
     def _not_understood(
-        self,
-        question: Question,
-        tools: Toolbox,
-        before: Conversation,
-        reading: Reading,
-        corrects: bool,
+        self, question: Question, tools: Toolbox, before: Conversation, reading: Reading
     ) -> Proposal:
         """Ask about unknown words; offer the question without slips, if that has a plan."""
         asked = explain.unknown_words(reading)
-        better = self._known(tools)[1].corrected(question.text) if corrects else None
+        better = self._known(tools)[1].corrected(question.text)
         if better is None:
             return asked
-        proposal = self._planned(replace(question, text=better), tools, before, corrects=False)
+        proposal = self._planned(replace(question, text=better), tools, before)
         if not isinstance(proposal, Draft):
             return asked
         return explain.did_you_mean(better, reading, json.loads(proposal.text))

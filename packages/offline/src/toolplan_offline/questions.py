@@ -64,10 +64,10 @@ def show_all(w: World, q: Part, fields: frozenset[Word]) -> Out:
         yield q, 0
 
 
-def of_one(w: World, np: NP, units: str) -> Out:
-    """Show the record whose amount, in one of `units`, is asked for."""
+def of_one(w: World, np: NP, wanted: str) -> Out:
+    """Show the record that is asked for its amount or a name: a field has the unit or the kind."""
     found = w.lex.entities[np.set.entity].fields.values() if np.set.is_one else ()
-    if any(f.unit in units.split(",") for f in found):
+    if any({f.unit, f.kind} & {*wanted.split(",")} for f in found):
         yield Show((np.set,)), 0
 
 
@@ -200,9 +200,15 @@ def _only_number(w: World, np: NP, units: Sequence[str] = ()) -> Word | None:
     numbers = [f for f in e.fields.values() if f.kind == "number" and not f.ref] if e else []
     numbers = [f for f in numbers if f.unit in units] if units else numbers
     said = (m for noun in (e.nouns if e else ()) for c, m in w.lex.entries[noun] if c == "F")
-    if any(w.lex.field(m).kind == "number" for m in said):
+    if not units and any(w.lex.field(m).kind == "number" for m in said):
         return None  # "the largest load" may be that of something else
     return Word(numbers[0].entity, numbers[0].name) if len(numbers) == 1 else None
+
+
+def different(w: World, g: Group) -> Out:
+    """Count the different values of a field."""
+    if g[1] != "id" and g[0] != "time":
+        yield Agg("different", g[1], Set(g[0]), said=False), 0
 
 
 def rate(w: World, v: Val, np: NP | None = None, noun: str = "") -> Out:
@@ -234,6 +240,15 @@ def restrict(w: World, a: Part, m: Part) -> Out:
     if a.said or (is_own and not (a.by and denies)):
         for s, cost in apply(w, a.set, m):
             yield a._replace(set=s, said=a.said or isinstance(m, To)), cost
+
+
+def done_by(w: World, a: NP | Agg, m: Part) -> Out:
+    """Restrict things by who did them; where some may not have been done, it is asked."""
+    values = {str(v) for f in w.lex.entities[a.set.entity].fields.values() for v in f.values}
+    if undone := " or ".join(sorted(values & ENGLISH.classes["undone"])):
+        w.refuse(f"Are {many(w, a.set)} meant that are {undone}, too?")
+    else:
+        yield from restrict(w, a, m) if isinstance(a, Agg) else pre(w, m, a)
 
 
 # --- groups
@@ -278,9 +293,11 @@ def top(w: World, g: Group, order: str, a: Part, n: float | str | None = "") -> 
         yield a._replace(by=(g[:2],), order=order, top=first), int(g[0] != a.set.entity)
 
 
-def top_in(w: World, g: Group, when: When, order: str, a: Part) -> Out:
-    """Show the days, months, … of a period with the greatest or the least figure."""
-    for said, cost in pre(w, when, a) if isinstance(a, NP) else restrict(w, a, when):
+def top_in(w: World, g: Group, m: Part, order: str, a: Part) -> Out:
+    """Show the groups with the greatest or the least figure under a condition, as in a period."""
+    if isinstance(m, To) and m.np.set.entity != a.set.entity:
+        return  # of a deed: only of the things that come of it
+    for said, cost in pre(w, m, a) if isinstance(a, NP) else restrict(w, a, m):
         yield from ((found, cost + more) for found, more in top(w, g, order, said))
 
 
@@ -308,7 +325,7 @@ def rank(w: World, np: NP, order: str | None, f: Word, *n: float | None) -> Out:
     sorts = found.column and f.entity == np.set.entity and found.kind in ("number", "date")
     if sorts and not np.set.has_hole and len(given) + bool(np.set.limit) < 2:
         first = given[0] if given else np.set.limit or (1 if np.one else None)
-        yield Rank(np.set._replace(limit=None), f.field, order or "asc", first), 0
+        yield Rank(np.set._replace(limit=None), f.field, order or f.order or "asc", first), 0
 
 
 def largest(w: World, order: str, np: NP) -> Out:

@@ -71,6 +71,8 @@ def figure(a: Agg, e: Entity, table: str, only: str) -> tuple[str, str]:
     """Return the expression of a figure, and its name; `only` filters what is counted."""
     if a.fn in ("count", "total"):
         return f"count(*){only}", "count"
+    if a.fn == "different":
+        return f"count(DISTINCT {table}.{name(a.field)})", "count"
     if a.fn == "rate" and a.cond:
         holds = where(e, a.cond)
         return f"avg(CASE WHEN {holds} THEN 1.0 WHEN NOT ({holds}) THEN 0.0 END)", "rate"

@@ -23,10 +23,8 @@ _TOKEN: Final = re.compile(
     re.VERBOSE,
 )
 _SPLIT: Final = {
-    "what's": "what is", "whats": "what is", "who's": "who is", "i'm": "i am", "let's": "let us",
-    "there's": "there is", "i'd": "i would", "where's": "where is", "we've": "we have",
-    "that's": "that is", "how's": "how is", "it's": "it is", "can't": "can not",
-    "won't": "will not",
+    "whats": "what is", "i'm": "i am", "i'd": "i would", "we've": "we have",
+    "can't": "can not", "won't": "will not",
 }  # fmt: skip
 _TAKES_IS: Final = ("what", "who", "where", "there", "that", "how", "it")
 _SHORTENED: Final = re.compile(r"([a-z]+)n't")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from toolplan_offline.lexicon import Lexicon
@@ -14,6 +15,7 @@ Out: TypeAlias = Iterator[tuple[Any, int]]
 """The ways in which parts fit together, with their costs."""
 
 
+@dataclass(slots=True)
 class World:
     """What functions of meaning know.
 
@@ -24,12 +26,10 @@ class World:
         today: the day of the question, as a text.
     """
 
-    def __init__(self, lex: Lexicon, before: Meaning | None = None) -> None:
-        """Set up for a lexicon and, in a conversation, the previous question."""
-        self.lex = lex
-        self.before = before
-        self.why: dict[str, None] = {}
-        self.today = ""
+    lex: Lexicon
+    before: Meaning | None = None
+    why: dict[str, None] = field(default_factory=dict[str, None])
+    today: str = ""
 
     def refuse(self, reason: str) -> None:
         """Record the reason for refusing a reading."""
