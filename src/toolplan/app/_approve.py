@@ -19,6 +19,7 @@ from toolplan.approval import (
 from toolplan.consent import ValueApproval
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.storage.journal import Store
+from toolplan.threads import in_thread
 
 
 class DigestApprover(Struct, frozen=True):
@@ -88,6 +89,15 @@ def approver_of(given: Approve | None, *, yes: bool) -> Approver | ValueApproval
         return approve(plan) if given is None else approve_digest(plan)
 
     return answer
+
+
+async def approver_for(
+    given: Approve | None, plan: ExecutionPlan, journal: Store | None, run: str = "", *, yes: bool
+) -> Approver | ValueApproval | None:
+    """Return what an engine asks about `plan`, after `refuse_wrong`, which raises."""
+    approve = chosen(given, plan)
+    await in_thread(refuse_wrong, approve, plan, journal, run)
+    return approver_of(approve, yes=yes)
 
 
 def is_other(given: Approve | None, plan: ExecutionPlan) -> bool:

@@ -10,7 +10,7 @@ from functools import partial, wraps
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, cast, get_args
 
 from toolplan.app._approve import VALUES, ByPlan
-from toolplan.app._runs import User
+from toolplan.app._setup import User
 from toolplan.approval import Approval
 from toolplan.consent import Effect, ValueApproval
 from toolplan.engines import RunOptions

@@ -7,7 +7,7 @@ import re
 from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
-from toolplan.app._loop import Setup
+from toolplan.app._setup import Setup
 from toolplan.app.results import AskResult, CheckResult
 from toolplan.compiler import text_of
 from toolplan.dialects import known_dialect

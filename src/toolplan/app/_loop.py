@@ -7,96 +7,40 @@ bounded number of times.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from datetime import UTC, date, datetime
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolplan import compiler, deltas, traces
-from toolplan.answer import Answer, InsightFunction, Thresholds, answer
-from toolplan.app._approve import Approve, approver_of, by_values, chosen, refuse_wrong
-from toolplan.app._decisions import day_at
+from toolplan import deltas, traces
+from toolplan.app._approve import approver_for, approver_of, by_values, chosen, refuse_wrong
+from toolplan.app._setup import Setup, Start
 from toolplan.app._streaming import ReportedSteps, StreamedDraft, StreamingDraft
 from toolplan.app.notes import estimate, foreseen, noted, said_to, with_invented
 from toolplan.app.results import AskResult
-from toolplan.app.settings import Settings
 from toolplan.approval import ApprovalRequired, approve
-from toolplan.compiler import Compiled, about_question, compile_plan, output_schemas
-from toolplan.dates import Times
-from toolplan.engines import RunOptions, run, run_stream
+from toolplan.compiler import Compiled, about_question
+from toolplan.engines import run, run_stream
 from toolplan.events import Event, ItemEnded, Run, RunState, StepFailed, StepSucceeded
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.flows import Policy
 from toolplan.path import Json
-from toolplan.plan import Limits, Step
+from toolplan.plan import Step
 from toolplan.planners import Attempt, Draft, Planner, Proposal, Question, Remembering
 from toolplan.planners.guarded import proposed
 from toolplan.providers import ModelError
-from toolplan.rules import Rule
 from toolplan.rules.invented_literal import invented_literal, is_of_model
 from toolplan.storage.journal import Store
-from toolplan.threads import in_thread
-from toolplan.tools import Toolbox
 
 logger = logging.getLogger("toolplan")
 
 _MOST_REASONS: Final = 3
-_MOST_PASSED: Final = 1_000
 
 _UNKNOWN: Final = frozenset(
     ("timeout", "outcome-unknown", "result-type", "result-schema", "result-too-large")
 )
 """Codes of failures of calls that may have taken effect."""
-
-
-class Setup(Struct, frozen=True):
-    """What all questions of an app have in common; see `App`."""
-
-    tools: Toolbox
-    insights: tuple[InsightFunction, ...]
-    policy: Policy
-    limits: Limits
-    rules: Sequence[Rule] | None
-    attempts: int
-    assess: Callable[[AskResult], int] | None
-    clock: Callable[[], float]
-    new_id: Callable[[], str]
-    thresholds: Thresholds
-    settings: Settings
-    passed: set[str] = field(default_factory=set[str])
-    """digests of plans that passed the check here; they cover the tools and the policy"""
-
-    def day(self, today: date | str | None) -> date:
-        """Return the date that counts as today, in the time zone of the settings."""
-        return day_at(today, self.clock, self.settings.models.zone)
-
-    def compiled(self, text: str, dialect: str, times: Times | None = None) -> Compiled:
-        """Return a plan checked with these tools, policy and rules."""
-        return compile_plan(text, dialect, times=times, **self._checks())
-
-    def compiling(self, texts: AsyncIterator[str], dialect: str) -> compiler.CompileStream:
-        """Return a plan that is checked so while it is written."""
-        return compiler.compile_stream(texts, dialect, **self._checks())
-
-    def _checks(self) -> dict[str, Any]:
-        names = ("tools", "limits", "policy", "rules")
-        return {name: getattr(self, name) for name in names}
-
-    def keep_passed(self, plan: ExecutionPlan | None) -> None:
-        """Note that `plan` passed the check with these tools, policy and rules."""
-        if plan is not None:
-            if len(self.passed) >= _MOST_PASSED:
-                self.passed.clear()  # they are checked again
-            self.passed.add(plan.digest)
-
-    def answer(self, plan: ExecutionPlan, ended: Run) -> Answer:
-        """Return what a run found."""
-        schemas = output_schemas(plan.plan, self.tools)
-        return answer(
-            plan, ended, schemas=schemas, insights=self.insights, thresholds=self.thresholds
-        )
 
 
 class Watchers(Struct, frozen=True):
@@ -105,7 +49,6 @@ class Watchers(Struct, frozen=True):
     on_step: Callable[[Step], None] | None = None
     on_plan: Callable[[Compiled], None] | None = None
     on_delta: Callable[[deltas.Delta], None] | None = None
-    on_event: Callable[[Event], None] | None = None
 
 
 class _Outcome(Struct, frozen=True):
@@ -126,11 +69,9 @@ class Loop(Struct):
     setup: Setup
     planner: Planner
     journal: Store | None
-    run_options: RunOptions
+    start: Start
     metadata: Mapping[str, Json]
     watchers: Watchers
-    approve: Approve | None = None
-    yes: bool = False
     eager: bool = False
     replan: bool = False
     note: Callable[[str], None] = logger.info
@@ -268,7 +209,7 @@ class Loop(Struct):
         if self.watchers.on_plan is not None:
             self.watchers.on_plan(compiled)
         if compiled.plan is not None:
-            refuse_wrong(chosen(self.approve, compiled.plan), compiled.plan, self.journal)
+            refuse_wrong(chosen(self.start.approve, compiled.plan), compiled.plan, self.journal)
 
     def _checked(self, asked: AskResult, draft: Draft, streamed: StreamedDraft | None) -> AskResult:
         """Return the result of a draft; one that ran while it was written has its run."""
@@ -292,14 +233,10 @@ class Loop(Struct):
         self.events.clear()
         return await run_stream(
             steps,
-            self.setup.tools,
-            journal=self.journal,
-            approval=approver_of(chosen(self.approve, None), yes=self.yes),
-            limits=self.setup.limits,
+            approval=approver_of(chosen(self.start.approve, None), yes=self.start.yes),
             on_event=self._keep,
             run_id=self.setup.new_id(),
-            clock=self.setup.clock,
-            **self.run_options.arguments(),
+            **self.setup.engine_arguments(self.start.options, self.journal),
         )
 
     async def _run(
@@ -311,30 +248,25 @@ class Loop(Struct):
             watchers.on_delta(change)
         if watchers.on_plan is not None and asked.compiled is not None:
             watchers.on_plan(asked.compiled)
-        given = chosen(self.approve, plan)
-        approval = approver_of(given, yes=self.yes)
+        given = self.start.approve
         if (
             change is not None
-            and by_values(given) is None  # values are asked for anew
+            and by_values(chosen(given, plan)) is None  # values are asked for anew
             and before is not None
             and before.plan.effects
             and not change.unapproved
         ):
             approval = approve  # with the plan before, these very calls were approved
         else:
-            await in_thread(refuse_wrong, given, plan, self.journal)
+            approval = await approver_for(given, plan, self.journal, yes=self.start.yes)
         self.events.clear()
         ended = await run(
             plan,
-            setup.tools,
-            journal=self.journal,
             approval=approval,
-            limits=setup.limits,
             on_event=self._keep,
             run_id=setup.new_id(),
             done=() if change is None else change.events,
-            clock=setup.clock,
-            **self.run_options.arguments(),
+            **setup.engine_arguments(self.start.options, self.journal),
         )
         last = replace(asked.attempts[-1], events=tuple(self.events))
         found = setup.answer(plan, ended)
@@ -342,8 +274,8 @@ class Loop(Struct):
 
     def _keep(self, event: Event) -> None:
         self.events.append(event)
-        if self.watchers.on_event is not None:
-            self.watchers.on_event(event)
+        if self.start.on_event is not None:
+            self.start.on_event(event)
 
     def _learn(self, asked: AskResult, draft: Draft, *, kept: bool) -> None:
         if isinstance(self.planner, Remembering):
@@ -364,8 +296,8 @@ class Loop(Struct):
         notes = {**own, **said_to(question), **notes} if is_of_model(planner) else {**notes, **own}
         notes |= self.metadata
         if self.journal is not None:
-            expected = foreseen(compiled.plan, self.journal, self.setup.tools, self.run_options)
-            notes |= estimate(expected)
+            options = self.start.options
+            notes |= estimate(foreseen(compiled.plan, self.journal, self.setup.tools, options))
         notes["created_at"] = created.replace("+00:00", "Z")
         plan = noted(compiled.plan, notes)
         invented = about_question(plan.plan, self.setup.tools, self.setup.rules, strict=strict)

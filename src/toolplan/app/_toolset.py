@@ -16,6 +16,8 @@ from msgspec.structs import asdict, replace
 import toolplan
 from toolplan import extract as extraction
 from toolplan import providers
+from toolplan.app._decisions import metadata_of
+from toolplan.app._setup import ADVICE
 from toolplan.app.home import LEARNED, home
 from toolplan.app.learned import with_learned
 from toolplan.app.settings import LABELS, Settings, source_tables
@@ -40,8 +42,6 @@ ToolsArgument: TypeAlias = ToolItem | Iterable[ToolItem] | Mapping[str, Any] | N
 EffectsArgument: TypeAlias = Sequence[str] | Mapping[str, str]
 
 DEMO: Final = "toolplan_demo:TOOLS"
-ADVICE: Final = "run_with"
-"""The metadata of a plan that has run: what its tools were opened with."""
 _DEMO_NOTE: Final = "Tools: the demo (waste management, sample data). Your own: --tools."
 _NO_TOOLS_OF_CONTRACTS: Final = (
     " Contracts bring no tools: name those of their agents with --tools."
@@ -177,9 +177,7 @@ def open_toolbox(name: str, settings: Settings, note: Callable[[str], None]) -> 
 
 def reopening(plan: Json) -> tuple[tuple[str, ...], dict[str, str], str | None]:
     """Return the tools, the labels of effects and the base URL that a journal's plan ran with."""
-    metadata = plan.get("metadata") if isinstance(plan, dict) else None
-    advice = metadata.get(ADVICE) if isinstance(metadata, dict) else None
-    match advice:
+    match metadata_of(plan).get(ADVICE):
         case {"tools": str() | list() as named, **more}:
             labels, url = more.get("effects"), more.get("base_url")
             kept = labels if isinstance(labels, dict) else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from typing import Final, NamedTuple
@@ -15,12 +15,10 @@ from toolplan.app._approve import by_values, is_other
 from toolplan.app._arguments import checked_arguments
 from toolplan.app._decisions import consents_of, day_of, decisions_of, metadata_of
 from toolplan.app._kept import Kept
-from toolplan.app._loop import Setup
-from toolplan.app._runs import User, run_notes
-from toolplan.app._toolset import ADVICE
+from toolplan.app._setup import ADVICE, Setup
 from toolplan.app.limits import Concurrency, LimitOptions
 from toolplan.app.notes import noted
-from toolplan.app.resume import plan_in, tools_in
+from toolplan.app.resume import tools_in
 from toolplan.approval import Approval, ApprovalRequired, approve, approve_digest
 from toolplan.consent import Consent, Effect, ValueApproval
 from toolplan.engines import (
@@ -69,19 +67,9 @@ class Workers:
     It needs a journal in Postgres, and an app whose tools are a toolbox of the settings.
     """
 
-    def __init__(
-        self,
-        setup: Setup,
-        kept: Kept,
-        user: User,
-        metadata: Mapping[str, Json],
-        options: Callable[..., RunOptions],
-    ) -> None:
+    def __init__(self, setup: Setup, kept: Kept) -> None:
         self._setup = setup
         self._kept = kept
-        self._user = user
-        self._metadata = metadata
-        self._options = options
         self._runs: WorkerRuns | None = None
 
     @property
@@ -91,13 +79,14 @@ class Workers:
         Raises:
             ToolplanError: the tools of the app are no toolbox.
         """
-        if not self._user.toolbox:
+        toolbox = self._setup.user.toolbox
+        if not toolbox:
             raise ToolplanError(
                 "no-toolbox",
                 "Workers take runs with a toolbox, and these tools are none.",
                 "Open the app with toolbox=NAME, the name of a table [toolboxes.NAME].",
             )
-        return queue_of(self._user.toolbox, self._setup.tools)
+        return queue_of(toolbox, self._setup.tools)
 
     def runs(self) -> WorkerRuns:
         """Return the runs of the journal that workers take.
@@ -233,10 +222,9 @@ class Workers:
             CannotRun: its plan does not pass the check with these tools.
         """
         setup, metadata = self._setup, metadata_of(record.plan)
-        tools = tools_in(record, setup.tools)
-        plan = plan_in(record, tools, limits=setup.limits, rules=setup.rules)
-        today = setup.day(day_of(metadata))
-        return Worked(plan, tools, today, self._options(LimitOptions.kept(metadata.get(ADVICE))))
+        plan, today = setup.plan_in(record), setup.day(day_of(metadata))
+        options = setup.run_options(LimitOptions.kept(metadata.get(ADVICE)))
+        return Worked(plan, tools_in(record, setup.tools), today, options)
 
     # Inside, all blocking
 
@@ -249,9 +237,8 @@ class Workers:
         given: LimitOptions,
     ) -> str:
         setup, runs, queue = self._setup, self.runs(), self.queue
-        self._options(given)  # a wrong limit is an error before anything is kept
-        day = setup.day(today)
-        plan = noted(plan, run_notes(self._metadata, self._user.advice or {}, given, day))
+        setup.run_options(given)  # a wrong limit is an error before anything is kept
+        plan = noted(plan, setup.run_notes(given, setup.day(today)))
         made = prepare(
             plan,
             setup.tools,
