@@ -114,10 +114,6 @@ def refuse_wrong(
     """Refuse a plan with effects where what was given beforehand cannot approve it for `run`.
 
     This is before anyone is asked; the journal decides when the approval is used.
-
-    Raises:
-        ApprovalRequired: it is for another plan.
-        ApprovalUsed: it is a digest that other runs have used.
     """
     if plan.effects and is_other(given, plan):
         raise ApprovalRequired(plan.digest)

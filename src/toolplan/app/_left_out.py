@@ -59,9 +59,6 @@ async def without_calls(
     """Return the run that continues `name` without `left_out`, its plan, and the consents for it.
 
     The run `name` is then over.
-
-    Raises:
-        CannotRun: there is no such call that waits, or the plan cannot be written without it.
     """
     items = left_out_items(left_out)
     events = await in_thread(journal.events, name)

@@ -7,7 +7,7 @@ bounded number of times.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -16,12 +16,12 @@ from msgspec.structs import replace
 
 from toolplan import deltas, traces
 from toolplan.app._approve import approver_for, approver_of, by_values, chosen, refuse_wrong
-from toolplan.app._setup import Setup, Start
+from toolplan.app._setup import Setup, Start, estimate, foreseen, noted
 from toolplan.app._streaming import ReportedSteps, StreamedDraft, StreamingDraft
-from toolplan.app.notes import estimate, foreseen, noted, said_to, with_invented
 from toolplan.app.results import AskResult
-from toolplan.approval import ApprovalRequired, approve
+from toolplan.approval import INVENTED, ApprovalRequired, approve
 from toolplan.compiler import Compiled, about_question
+from toolplan.diagnostics import Diagnostic
 from toolplan.engines import run, run_stream
 from toolplan.events import Event, ItemEnded, Run, RunState, StepFailed, StepSucceeded
 from toolplan.execution_plan import ExecutionPlan
@@ -30,12 +30,16 @@ from toolplan.plan import Step
 from toolplan.planners import Attempt, Draft, Planner, Proposal, Question, Remembering
 from toolplan.planners.guarded import proposed
 from toolplan.providers import ModelError
-from toolplan.rules.invented_literal import invented_literal, is_of_model
+from toolplan.rules.invented_literal import EARLIER, invented_literal, is_of_model
 from toolplan.storage.journal import Store
 
 logger = logging.getLogger("toolplan")
 
 _MOST_REASONS: Final = 3
+_MOST_EARLIER: Final = 40
+_LONGEST_EARLIER: Final = 1_000
+"""Most texts of a conversation that a plan keeps, and the most characters of each."""
+_SAID: Final = frozenset(("query", "text", "entities"))
 
 _UNKNOWN: Final = frozenset(
     ("timeout", "outcome-unknown", "result-type", "result-schema", "result-too-large")
@@ -78,11 +82,7 @@ class Loop(Struct):
     events: list[Event] = field(default_factory=list[Event])
 
     async def plan(self, asked: AskResult) -> AskResult:
-        """Return a checked plan for the question, and run nothing.
-
-        Raises:
-            ModelError: a model is asked and gives no complete reply.
-        """
+        """Return a checked plan for the question, and run nothing."""
         asked = await self._propose(asked)
         if isinstance(asked.proposal, Draft) and asked.plan is not None:
             self._learn(asked, asked.proposal, kept=True)
@@ -92,10 +92,6 @@ class Loop(Struct):
         """Plan and run until there is an answer.
 
         It ends too where there is no other plan, no attempt left, or no progress.
-
-        Raises:
-            ApprovalRequired: the plan has effects and was not approved.
-            ModelError: a model is asked and gives no complete reply.
         """
         with traces.workflow("ask") as ended:
             asked = await self._answer(asked)
@@ -293,7 +289,7 @@ class Loop(Struct):
         if planner:
             notes["planner"] = planner
         own = compiled.plan.plan.metadata
-        notes = {**own, **said_to(question), **notes} if is_of_model(planner) else {**notes, **own}
+        notes = {**own, **_said_to(question), **notes} if is_of_model(planner) else {**notes, **own}
         notes |= self.metadata
         if self.journal is not None:
             options = self.start.options
@@ -301,7 +297,7 @@ class Loop(Struct):
         notes["created_at"] = created.replace("+00:00", "Z")
         plan = noted(compiled.plan, notes)
         invented = about_question(plan.plan, self.setup.tools, self.setup.rules, strict=strict)
-        plan = with_invented(plan, invented)
+        plan = _with_invented(plan, invented)
         found = tuple(each for each in compiled.diagnostics if each.code != invented_literal.code)
         runs = None if any(each.blocks for each in invented) else plan
         return compiled._replace(plan=runs, draft=plan.plan, diagnostics=(*found, *invented))
@@ -324,3 +320,35 @@ def _is_unknown(plan: ExecutionPlan, events: Sequence[Event]) -> bool:
         each.step in plan.effects and each.failure is not None and each.failure.code in _UNKNOWN
         for each in failed
     )
+
+
+def _said_to(question: Question) -> dict[str, Json]:
+    """Return what a plan's metadata keeps of the conversation before its question."""
+    texts = [each[:_LONGEST_EARLIER] for each in _texts_of(question.context, said=False)]
+    kept = tuple(dict.fromkeys(texts))[:_MOST_EARLIER]
+    return {EARLIER: [*kept]} if kept else {}
+
+
+def _texts_of(context: Json, *, said: bool) -> Iterator[str]:
+    """Yield the texts of a conversation's context, without its plans."""
+    match context:
+        case str() if said:
+            yield context
+        case list():
+            for each in context:
+                yield from _texts_of(each, said=said)
+        case dict():
+            for name, inner in context.items():
+                if name != "plan":
+                    yield from _texts_of(inner, said=name in _SAID)
+        case _:
+            return
+
+
+def _with_invented(plan: ExecutionPlan, found: Sequence[Diagnostic]) -> ExecutionPlan:
+    """Return `plan` with the places of `found`, values that a model invented, in its metadata."""
+    if not found:
+        return plan
+    known = plan.plan.metadata.get("provenance")
+    invented: dict[str, Json] = {each.pointer: dict(INVENTED) for each in found}
+    return noted(plan, {"provenance": {**(known if isinstance(known, dict) else {}), **invented}})

@@ -93,16 +93,7 @@ def open(
             tools, known, note, effects, base_url, contracts, how.reading, on_claim, grace_s=grace
         )  # fmt: skip
         opened = opening.enter_context(given)
-        user = User(
-            known,
-            None if toolbox else home(),  # other machines do not know what is learned here
-            opened.advice,
-            tracker=how.tracker,
-            toolbox=toolbox or "",
-            faults=opened.faults,
-            resources=opening.pop_all(),
-            late=partial(_late, opened, known.models.zone),
-        )
+        user = _user(opened, known, how.tracker, toolbox, opening.pop_all())
     return App(
         _in_zone(opened.tools, known.models.zone), how.planner, insights=opened.insights,
         policy=policy, limits=limits, rules=rules, attempts=how.attempts, model=how.model,
@@ -114,6 +105,18 @@ def open(
 def _printing(on_note: Callable[[str], None] | None) -> Callable[[str], None]:
     report = logger.info if on_note is None else on_note
     return lambda sentence: report(printable(sentence))
+
+
+def _user(
+    opened: Toolset,
+    known: Settings,
+    tracker: providers.UsageTracker,
+    toolbox: str | None,
+    resources: ExitStack,
+) -> User:
+    learns = None if toolbox else home()  # other machines do not know what is learned here
+    late, faults = partial(_late, opened, known.models.zone), opened.faults
+    return User(known, learns, opened.advice, tracker, toolbox or "", faults, resources, late)
 
 
 def _late(opened: Toolset, zone: str) -> tuple[Toolbox, tuple[str, ...]] | None:

@@ -194,9 +194,6 @@ def kept_result(
     """Return a run of the journal; `plan` is None where it does not pass the check any more.
 
     `events` are its events, where they were read before; None reads them.
-
-    Raises:
-        JournalError: there is no such run, or several.
     """
     name = journal.find(start)
     events = journal.events(name) if events is None else events

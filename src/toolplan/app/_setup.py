@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import date
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias, cast
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from toolplan import compiler
 from toolplan.answer import Answer, InsightFunction, answer
 from toolplan.app._approve import Approve
 from toolplan.app._decisions import day_at
 from toolplan.app.limits import NO_LIMITS, LimitOptions, run_options
-from toolplan.app.results import AskResult
+from toolplan.app.results import AskResult, CheckResult
 from toolplan.app.resume import plan_in
 from toolplan.app.settings import Settings
 from toolplan.approval import MADE_BY, maker
-from toolplan.compiler import Compiled, compile_plan, output_schemas
+from toolplan.compiler import Compiled, compile_plan, output_schemas, text_of
 from toolplan.dates import Times
+from toolplan.dialects import known_dialect
 from toolplan.engines import RunOptions
+from toolplan.errors import ToolplanError
 from toolplan.events import Event, Run
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Policy
+from toolplan.forecast import Forecast, forecast
 from toolplan.path import Json
 from toolplan.plan import Limits, Plan
+from toolplan.plan_json import dump
 from toolplan.providers import UsageTracker
+from toolplan.render.diagnostics import located
+from toolplan.render.plan_tree import effect_marks
 from toolplan.rules import Rule
 from toolplan.storage.journal import RunRecord, Store
 from toolplan.tools import Toolbox
@@ -35,6 +45,10 @@ from toolplan.tools import Toolbox
 ADVICE: Final = "run_with"
 """The metadata of a plan that has run: what its tools were opened with."""
 _MOST_PASSED: Final = 1_000
+_FILE: Final = re.compile(r"""[^\n"'{}()\[\]<>=]{1,300}\.(json|ya?ml|txt|md|plan|toml)""")
+"""What is the name of a file, and a plan in no dialect."""
+
+PlanArgument: TypeAlias = ExecutionPlan | AskResult | CheckResult | Plan | str | dict[str, Any]
 
 
 class User(Struct, frozen=True):
@@ -106,6 +120,36 @@ class Setup(Struct, frozen=True):
         names = ("tools", "limits", "policy", "rules")
         return {name: getattr(self, name) for name in names}
 
+    def check(self, plan: PlanArgument, dialect: str) -> CheckResult:
+        """Check a plan; one that passed the check of this app already is not checked again.
+
+        A plan that another app checked is: its tools, its policy or its rules may be others.
+        """
+        if isinstance(plan, CheckResult):
+            if plan.plan is None or plan.plan.digest in self.passed:
+                return plan
+            plan = plan.plan
+        if isinstance(plan, AskResult):
+            if plan.plan is None:
+                raise ToolplanError("no-plan", f"There is no plan to run: {plan.reason}")
+            plan = plan.plan
+        if isinstance(plan, ExecutionPlan):
+            if plan.digest in self.passed:
+                marks, unchecked = effect_marks(plan.plan, self.tools), plan.unchecked_references
+                return CheckResult(plan, (), marks=marks, unchecked_references=unchecked)
+            plan = plan.plan
+        if isinstance(plan, Plan):
+            plan, dialect = dump(plan), "toolplan"
+        text = _text(plan)
+        known = known_dialect(dialect)
+        compiled = self.compiled(text, dialect)
+        self.keep_passed(compiled.plan)
+        places = located(compiled.diagnostics, partial(known.locate, text))
+        unchecked = compiled.unchecked_references
+        return CheckResult(
+            compiled.plan, compiled.diagnostics, places, text, unchecked_references=unchecked
+        )
+
     def keep_passed(self, plan: ExecutionPlan | None) -> None:
         """Note that `plan` passed the check with these tools, policy and rules."""
         if plan is not None:
@@ -114,11 +158,7 @@ class Setup(Struct, frozen=True):
             self.passed.add(plan.digest)
 
     def plan_in(self, record: RunRecord) -> ExecutionPlan:
-        """Return the plan of a run in the journal, checked again with these tools and rules.
-
-        Raises:
-            CannotRun: it does not pass the check.
-        """
+        """Return the plan of a run in the journal, checked again with these tools and rules."""
         return plan_in(record, self.tools, limits=self.limits, rules=self.rules)
 
     def answer(
@@ -156,3 +196,47 @@ class Setup(Struct, frozen=True):
             return {**self.metadata, **({ADVICE: advised} if made else {})}
         today: dict[str, Json] = {} if day is None else {"today": day.isoformat()}
         return {**self.metadata, ADVICE: {**(advice or {}), **today, **given.to_json(), **made}}
+
+
+def foreseen(plan: ExecutionPlan, journal: Store, tools: Toolbox, options: RunOptions) -> Forecast:
+    """Return the forecast of `plan`, from the durations in `journal`."""
+    used = {step.tool for step in plan.plan.steps}
+    return forecast(
+        plan,
+        journal.durations(used),
+        concurrency=options.concurrency,
+        tool_concurrency=options.tool_concurrency,
+        source_concurrency=options.source_concurrency,
+        sources={name: tools[name].source for name in used},
+        timeout_s=options.timeout_s,
+    )
+
+
+def estimate(expected: Forecast) -> dict[str, Json]:
+    """Return what a plan's metadata says of the forecast: nothing where tools are not known."""
+    if not expected.is_known:
+        return {}
+    return {"estimated_duration_ms": round(expected.expected_s * 1000)}
+
+
+def noted(plan: ExecutionPlan, notes: Mapping[str, Json]) -> ExecutionPlan:
+    """Return `plan` with `notes` in its metadata, which is advice and no part of the digest."""
+    metadata = {**plan.plan.metadata, **notes}
+    return replace(plan, plan=replace(plan.plan, metadata=metadata))
+
+
+def _text(plan: object) -> str:
+    if isinstance(plan, os.PathLike) or (isinstance(plan, str) and _FILE.fullmatch(plan)):
+        name = os.fspath(cast("str", plan))
+        raise ToolplanError(
+            "no-plan",
+            f"{name!r} is the name of a file; the text of a plan is needed.",
+            "Read the file: `pathlib.Path(…).read_text(encoding='utf-8')`.",
+        )
+    if not isinstance(plan, str | dict):
+        raise ToolplanError(
+            "no-plan",
+            f"A plan is needed, and this is {'None' if plan is None else type(plan).__name__}.",
+            "Give what `await app.plan(…)` returns, an attribute `plan`, a text or JSON document.",
+        )
+    return text_of(cast("str | dict[str, Any]", plan))

@@ -19,7 +19,6 @@ from toolplan import deltas, providers
 from toolplan import dry_run as dry_runs
 from toolplan import summary as summaries
 from toolplan.answer import InsightFunction
-from toolplan.app import _check
 from toolplan.app import workers as machines
 from toolplan.app._approve import Approve
 from toolplan.app._arguments import checked_methods
@@ -35,9 +34,17 @@ from toolplan.app._runs import (
     started,
     summarised,
 )
-from toolplan.app._setup import ADVICE, Setup, Start, User
+from toolplan.app._setup import (
+    ADVICE,
+    PlanArgument,
+    Setup,
+    Start,
+    User,
+    estimate,
+    foreseen,
+    noted,
+)
 from toolplan.app.limits import NO_LIMITS, Concurrency, LimitOptions
-from toolplan.app.notes import estimate, foreseen, noted
 from toolplan.app.results import AskResult, CheckResult, RunResult
 from toolplan.app.wait import wait
 from toolplan.compiler import Compiled, Tools, toolbox
@@ -255,23 +262,23 @@ class App:
             asked = await summarised(asked, self.model, summary, self._setup)
             return await self._finished(asked, conversation)
 
-    def check(self, plan: _check.PlanArgument, *, dialect: str = "toolplan") -> CheckResult:
+    def check(self, plan: PlanArgument, *, dialect: str = "toolplan") -> CheckResult:
         """Check a plan against the tools and the policy: text in `dialect`, JSON, or a plan.
 
         Raises:
             ToolplanError: `plan` is not a plan, or there is no such dialect.
         """
-        return _check.check(plan, dialect, self._setup)
+        return self._setup.check(plan, dialect)
 
     @overload
     async def run(
-        self, plan: _check.PlanArgument, *, dialect: str = ..., dry_run: Literal[True]
+        self, plan: PlanArgument, *, dialect: str = ..., dry_run: Literal[True]
     ) -> dry_runs.DryRun: ...
 
     @overload
     async def run(
         self,
-        plan: _check.PlanArgument,
+        plan: PlanArgument,
         *,
         dialect: str = ...,
         run_id: str | None = ...,
@@ -288,7 +295,7 @@ class App:
 
     async def run(
         self,
-        plan: _check.PlanArgument,
+        plan: PlanArgument,
         *,
         dialect: str = "toolplan",
         run_id: str | None = None,
