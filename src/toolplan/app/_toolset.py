@@ -157,7 +157,8 @@ class _Opening(Struct, frozen=True):
             raise ToolplanError("bad-effects", missing[0], "`toolplan tools` lists the tools.")
         if known := {tool: label for tool, label in self.labels.items() if tool in tools}:
             tools = tools.labelled(known)
-            advice = {**advice, "effects": {tool: label.value for tool, label in known.items()}}
+            effects: Json = {tool: label.value for tool, label in known.items()}
+            advice = {**advice, "effects": effects}
         if self.learns:
             tools = with_learned(tools, self.context.data / LEARNED, self.context.note)
         faults = (*opened.faults, *missing)

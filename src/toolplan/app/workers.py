@@ -147,10 +147,25 @@ class Workers:
             ApprovalRequired: `approve` is of another plan.
             JournalError: nothing was kept; other runs may have used the digest.
         """
-        return await in_thread(
-            self._submit, plan, run_id, today, _granted(plan, approve, yes=yes),
-            LimitOptions.of(concurrency, timeout),
-        )  # fmt: skip
+
+        def submitted() -> str:
+            setup, runs, queue = self._setup, self.runs(), self.queue
+            given = LimitOptions.of(concurrency, timeout)
+            setup.run_options(given)  # a wrong limit is an error before anything is kept
+            made = prepare(
+                noted(plan, setup.run_notes(given, setup.day(today))),
+                setup.tools,
+                approval=approval,
+                limits=setup.limits,
+                run_id=run_id or setup.new_id(),
+                clock=setup.clock,
+            )
+            starts = not made.waits
+            runs.submit(made.run, made.digest, made.record, made.events, queue, starts=starts)
+            return made.run
+
+        approval = _granted(plan, approve, yes=yes)
+        return await in_thread(submitted)
 
     async def follow(self, run: str) -> AsyncGenerator[Event]:
         """Yield the events of a run as they are written, until it ends or waits for a person."""
@@ -170,7 +185,22 @@ class Workers:
             ApprovalRequired: `digest` is not of this run's plan.
             JournalError: there is no such run, it waits for no approval, or nothing was kept.
         """
-        await in_thread(self._approve, run, digest, who)
+
+        def approved() -> None:
+            now = self._kept.needed_journal().load(run)
+            if now.digest != digest:
+                raise ApprovalRequired(now.digest)
+            if now.waiting or now.approved_at is not None or now.status is not RunState.WAITING:
+                how = now.status.value
+                waits = "its calls wait with their values" if now.waiting else f"it is {how}"
+                raise JournalError(
+                    "not-waiting",
+                    f"Run {run!r} waits for no approval of its plan: {waits}.",
+                    f"`toolplan show {run}` shows it.",
+                )
+            self.runs().send(run, "approve", digest, who)
+
+        await in_thread(approved)
 
     @checked_arguments
     async def decide(
@@ -196,7 +226,15 @@ class Workers:
         """
         decisions = decisions_of(retry, resolve, abort)
         consents = consents_of(allow, deny, reason)
-        await in_thread(self._decide, run, decisions, consents, who)
+
+        def decided() -> None:
+            runs, events = self.runs(), self._kept.needed_journal().events(run)
+            contents = _decided(events, decisions)
+            contents += [("consent", each) for each in _consented(fold(events), consents)]
+            for kind, content in contents or [("resume", None)]:
+                runs.send(run, kind, content, who)
+
+        await in_thread(decided)
 
     async def cancel(self, run: str, *, who: str = "") -> None:
         """Cancel a run, whoever works on it; a run without a worker ends here.
@@ -224,69 +262,6 @@ class Workers:
         plan, today = setup.plan_in(record), setup.day(day_of(metadata))
         options = setup.run_options(LimitOptions.kept(metadata.get(ADVICE)))
         return Worked(plan, tools_in(record, setup.tools), today, options)
-
-    # Inside, all blocking
-
-    def _submit(
-        self,
-        plan: ExecutionPlan,
-        run_id: str | None,
-        today: date | str | None,
-        approval: Approval | ValueApproval | None,
-        given: LimitOptions,
-    ) -> str:
-        setup, runs, queue = self._setup, self.runs(), self.queue
-        setup.run_options(given)  # a wrong limit is an error before anything is kept
-        plan = noted(plan, setup.run_notes(given, setup.day(today)))
-        made = prepare(
-            plan,
-            setup.tools,
-            approval=approval,
-            limits=setup.limits,
-            run_id=run_id or setup.new_id(),
-            clock=setup.clock,
-        )
-        runs.submit(made.run, made.digest, made.record, made.events, queue, starts=not made.waits)
-        return made.run
-
-    def _approve(self, run: str, digest: str, who: str) -> None:
-        journal = self._kept.needed_journal()
-        now = journal.load(run)
-        if now.digest != digest:
-            raise ApprovalRequired(now.digest)
-        if now.waiting or now.approved_at is not None or now.status is not RunState.WAITING:
-            waits = (
-                "its calls wait with their values" if now.waiting else f"it is {now.status.value}"
-            )
-            raise JournalError(
-                "not-waiting",
-                f"Run {run!r} waits for no approval of its plan: {waits}.",
-                f"`toolplan show {run}` shows it.",
-            )
-        self.runs().send(run, "approve", digest, who)
-
-    def _decide(
-        self,
-        run: str,
-        decisions: Mapping[Slot, Decided],
-        consents: Mapping[str, Consent],
-        who: str,
-    ) -> None:
-        runs, events = self.runs(), self._kept.needed_journal().events(run)
-        intents = recover(events).intents
-        contents: list[tuple[str, Json]] = []
-        for (step, item), decided in decisions.items():
-            attempt = intents.get((step, item))
-            if attempt is None:
-                place = f"step {step!r}" if item is None else f"item {item} of step {step!r}"
-                raise no_call_in_doubt(place)
-            contents.append(("decide", {
-                "step": step, "item": item, "attempt": attempt, "decision": decided.decision,
-                "output": decided.output,
-            }))  # fmt: skip
-        contents += [("consent", each) for each in _consented(fold(events), consents)]
-        for kind, content in contents or [("resume", None)]:
-            runs.send(run, kind, content, who)
 
 
 class Stranded(NamedTuple):
@@ -334,6 +309,23 @@ def queue_of(toolbox: str, tools: Mapping[str, Tool]) -> str:
     """
     text = json.dumps([tools[name].version for name in sorted(tools)])
     return f"{toolbox}@{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def _decided(events: Sequence[Event], decisions: Mapping[Slot, Decided]) -> list[tuple[str, Json]]:
+    """Return the messages of `decisions` about calls in doubt."""
+    intents = recover(events).intents
+    found: list[tuple[str, Json]] = []
+    for (step, item), decided in decisions.items():
+        attempt = intents.get((step, item))
+        if attempt is None:
+            place = f"step {step!r}" if item is None else f"item {item} of step {step!r}"
+            raise no_call_in_doubt(place)
+        content: Json = {
+            "step": step, "item": item, "attempt": attempt, "decision": decided.decision,
+            "output": decided.output,
+        }  # fmt: skip
+        found.append(("decide", content))
+    return found
 
 
 def _consented(run: Run, consents: Mapping[str, Consent]) -> list[Json]:
