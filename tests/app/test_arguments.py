@@ -19,6 +19,7 @@ import toolplan
 from toolplan import App, Toolbox, ToolplanError
 from toolplan.app import app as app_module
 from toolplan.app._arguments import KINDS, check_arguments
+from toolplan.app._decisions import decisions_of
 from toolplan.errors import sentence
 from toolplan.storage.journal import Journal
 from toolplan_demo import demo_tools
@@ -89,6 +90,15 @@ def test_a_wrong_argument_of_open_is_named(options: dict[str, Any], words: str) 
 def test_one_label_may_be_a_text() -> None:
     with opened([SENT], effects="send=read") as app:
         assert app.tools["send"].effects is toolplan.Effects.READ
+
+
+def test_one_decision_may_be_a_text() -> None:
+    given = decisions_of("mail", "pay=null", "send:2")
+    assert [(slot, each.decision) for slot, each in given.items()] == [
+        (("mail", None), "retry"),
+        (("send", 2), "abort"),
+        (("pay", None), "resolve"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -343,6 +343,7 @@ def test_what_stands_out_in_an_answer_can_be_set() -> None:
             result = app.wait(app.run({"steps": [{"id": "m", "tool": "measure"}]}))
             assert result.answer is not None
             said.append(result.answer.text)
+            assert str(app.result(result.run)) == str(result)
     assert ["stands out" in text for text in said] == [True, False]
 
 

@@ -105,6 +105,13 @@ def test_a_plan_of_the_same_app_is_not_checked_twice() -> None:
         assert len(checks) == seen > 0
 
 
+def test_a_run_is_resumed_under_the_rules_of_its_app(tmp_path: Path) -> None:
+    wrong = {"toolplan": 1, "steps": [{"id": "a", "tool": "one", "args": {"no": 1}}]}
+    with opened(one, rules=[], journal=tmp_path / "runs.sqlite") as app:
+        ended = app.wait(app.run(wrong, yes=True))
+        assert app.wait(app.resume(ended.run)).status is ended.status
+
+
 def says_true(_plan: ExecutionPlan) -> bool:
     return True
 

@@ -218,16 +218,17 @@ def effect_labels(effects: EffectsArgument) -> dict[str, Effects]:
     given: object = effects
     if isinstance(given, Mapping):
         table = cast("Mapping[object, object]", given)
-        pairs = [f"{tool}={label}".rpartition("=") for tool, label in table.items()]
+        texts = [f"{tool}={label}" for tool, label in table.items()]
     else:
         listed = cast("Sequence[object]", given) if isinstance(given, list | tuple) else [given]
-        pairs = [str(each).rpartition("=") for each in listed]
+        texts = [*map(str, listed)]
     found: dict[str, Effects] = {}
-    for tool, _, label in pairs:
+    for text in texts:
+        tool, _, label = text.rpartition("=")
         if not tool or label not in LABELS:
             raise ToolplanError(
                 "bad-effects",
-                f"effects {f'{tool}={label}' if tool else label!r} is not a label.",
+                f"effects {text!r} is not a label.",
                 f"Write TOOL=LABEL; the labels are {', '.join(LABELS)}.",
             )
         found[tool] = Effects(label)
