@@ -91,7 +91,7 @@ class Kept:
         self._resources.close()
 
     def check_open(self) -> None:
-        """Do nothing while the app is open."""
+        """Raise `app-closed` where the app is closed."""
         if self.is_closed:
             raise app_closed()
 
