@@ -13,7 +13,6 @@ import pytest
 from toolplan import (
     ApprovalRequired,
     Journal,
-    Run,
     RunOptions,
     Tool,
     Toolbox,
@@ -198,7 +197,7 @@ def test_a_memory_that_fails_is_not_the_reason_why_there_is_no_answer(tmp_path: 
 
 
 @pytest.mark.parametrize("most", [1, 2])
-def test_a_session_and_who_resumes_its_run_share_the_limit_on_concurrent_calls(
+async def test_a_session_and_who_resumes_its_run_share_the_limit_on_concurrent_calls(
     tmp_path: Path, most: int
 ) -> None:
     tools = ScriptedTools()
@@ -213,13 +212,10 @@ def test_a_session_and_who_resumes_its_run_share_the_limit_on_concurrent_calls(
             journal=journal,
             new_id=lambda: "r",
         )
-
-        async def leave_and_resume() -> Run:
-            asking = asyncio.ensure_future(app.ask("what?", today="2025-10-12"))
-            await tools.started("work", times=most)
-            asking.cancel()
-            await asyncio.gather(asking, return_exceptions=True)
-            return await resume("r", tools.toolbox, journal=journal, run_options=run_options)
-
-        assert asyncio.run(leave_and_resume()).succeeded
+        asking = asyncio.ensure_future(app.ask("what?", today="2025-10-12"))
+        await tools.started("work", times=most)
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        ended = await resume("r", tools.toolbox, journal=journal, run_options=run_options)
+        assert ended.succeeded
     assert tools.most_running == most

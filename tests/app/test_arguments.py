@@ -19,6 +19,7 @@ import toolplan
 from toolplan import App, Toolbox, ToolplanError
 from toolplan.app import app as app_module
 from toolplan.app._arguments import KINDS, check_arguments
+from toolplan.app._decisions import decisions_of
 from toolplan.errors import sentence
 from toolplan.storage.journal import Journal
 from toolplan_demo import demo_tools
@@ -89,6 +90,15 @@ def test_a_wrong_argument_of_open_is_named(options: dict[str, Any], words: str) 
 def test_one_label_may_be_a_text() -> None:
     with opened([SENT], effects="send=read") as app:
         assert app.tools["send"].effects is toolplan.Effects.READ
+
+
+def test_one_decision_may_be_a_text() -> None:
+    given = decisions_of("mail", "pay=null", "send:2")
+    assert [(slot, each.decision) for slot, each in given.items()] == [
+        (("mail", None), "retry"),
+        (("send", 2), "abort"),
+        (("pay", None), "resolve"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -202,7 +212,7 @@ def test_an_error_with_its_help_reads_well() -> None:
     assert ToolplanError("c", "A fact.").with_help == "A fact."
 
 
-def test_files_are_read_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_files_are_read_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     for name in ("find", "recordings"):
         original = getattr(Journal, name)
@@ -221,28 +231,21 @@ def test_files_are_read_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -
         learned.append(threading.current_thread() is threading.main_thread())
 
     monkeypatch.setattr(app_module.Kept, "learn", learn)
-
-    async def both() -> None:
-        async with opened(demo_tools()) as app:
-            ended = await app.run(LISTED)
-            again = await app.run(LISTED, dry_run=True)
-            assert again.succeeded
-            assert (await app.resume(ended.run)).succeeded
-            assert (await app.ask(QUESTION, today=TODAY)).succeeded
-            await app.plan(QUESTION, today=TODAY)
-
-    asyncio.run(both())
+    async with opened(demo_tools()) as app:
+        ended = await app.run(LISTED)
+        again = await app.run(LISTED, dry_run=True)
+        assert again.succeeded
+        assert (await app.resume(ended.run)).succeeded
+        assert (await app.ask(QUESTION, today=TODAY)).succeeded
+        await app.plan(QUESTION, today=TODAY)
     assert read == []
     assert learned == [False, False, False]
 
 
-def test_two_first_runs_at_once_open_one_journal(tmp_path: Path) -> None:
-    async def both() -> None:
-        async with opened(demo_tools(), journal=tmp_path / "runs.sqlite") as app:
-            await asyncio.gather(app.run(LISTED), app.run(LISTED))
-            assert len(app.runs()) == 2
-
-    asyncio.run(both())
+async def test_two_first_runs_at_once_open_one_journal(tmp_path: Path) -> None:
+    async with opened(demo_tools(), journal=tmp_path / "runs.sqlite") as app:
+        await asyncio.gather(app.run(LISTED), app.run(LISTED))
+        assert len(app.runs()) == 2
 
 
 APP: dict[str, Any] = {

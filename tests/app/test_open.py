@@ -79,38 +79,30 @@ def test_the_answer_prints_as_the_command_prints_it(capsys: pytest.CaptureFixtur
     with pytest.raises(SystemExit):
         toolplan_main(["ask", QUESTION, "--today", TODAY])
     printed = capsys.readouterr().out
-
-    async def ask() -> None:
-        async with opened() as app:
-            result = await app.ask(QUESTION, today=TODAY)
-            assert result.succeeded
-            assert str(result) in printed
-            assert "BulkMovers" in str(result)
-            shown: str = getattr(result, "_repr_html_")()  # noqa: B009 - what a notebook asks for
-            assert shown.startswith("<pre>")
-            assert len(repr(result)) < 150
-
-    asyncio.run(ask())
+    with opened() as app:
+        result = app.wait(app.ask(QUESTION, today=TODAY))
+    assert result.succeeded
+    assert str(result) in printed
+    assert "BulkMovers" in str(result)
+    shown: str = getattr(result, "_repr_html_")()  # noqa: B009 - what a notebook asks for
+    assert shown.startswith("<pre>")
+    assert len(repr(result)) < 150
 
 
 def toolplan_main(words: list[str]) -> None:
     importlib.import_module("toolplan.cli").main(words)
 
 
-def test_a_notebook_cell_awaits_and_blocking_there_says_what_to_do() -> None:
+async def test_a_notebook_cell_awaits_and_blocking_there_says_what_to_do() -> None:
     """The cell's code runs in a loop that runs already."""
-
-    async def cell() -> None:
-        app = opened(demo_tools())
-        plan = await app.plan("Get facilities in Berlin", today=TODAY)
-        assert str(plan).startswith("1 step")
-        with pytest.raises(ToolplanError, match="running already") as caught:
-            app.wait(app.ask("Get facilities in Berlin"))
-        assert caught.value.code == "running-loop"
-        assert caught.value.help == "Write `await app.ask(…)` instead of `app.wait(app.ask(…))`."
-        app.close()
-
-    asyncio.run(cell())
+    app = opened(demo_tools())
+    plan = await app.plan("Get facilities in Berlin", today=TODAY)
+    assert str(plan).startswith("1 step")
+    with pytest.raises(ToolplanError, match="running already") as caught:
+        app.wait(app.ask("Get facilities in Berlin"))
+    assert caught.value.code == "running-loop"
+    assert caught.value.help == "Write `await app.ask(…)` instead of `app.wait(app.ask(…))`."
+    app.close()
 
 
 def test_an_app_answers_in_one_loop_after_another() -> None:
@@ -223,7 +215,7 @@ class SlowModel:
         yield Ended("slow", Usage(1, 1, 1))
 
 
-def test_two_concurrent_eager_questions_both_stream_and_both_start_calls() -> None:
+async def test_two_concurrent_eager_questions_both_stream_and_both_start_calls() -> None:
     model = SlowModel()
     calls = 0
 
@@ -238,23 +230,19 @@ def test_two_concurrent_eager_questions_both_stream_and_both_start_calls() -> No
     app = App(tools, LLMPlanner(model))
     steps: dict[str, list[Step]] = {"one": [], "two": []}
     events: dict[str, list[Event]] = {"one": [], "two": []}
-
-    async def both() -> None:
-        asked = await asyncio.gather(
-            *(
-                app.ask(
-                    name,
-                    today=TODAY,
-                    eager=True,
-                    on_step=steps[name].append,
-                    on_event=events[name].append,
-                )
-                for name in steps
+    asked = await asyncio.gather(
+        *(
+            app.ask(
+                name,
+                today=TODAY,
+                eager=True,
+                on_step=steps[name].append,
+                on_event=events[name].append,
             )
+            for name in steps
         )
-        assert all(each.succeeded for each in asked)
-
-    asyncio.run(both())
+    )
+    assert all(each.succeeded for each in asked)
     for name in steps:
         assert [step.id for step in steps[name]] == ["a", "b"]
         started = [each.step for each in events[name] if isinstance(each, StepStarted)]
@@ -355,6 +343,7 @@ def test_what_stands_out_in_an_answer_can_be_set() -> None:
             result = app.wait(app.run({"steps": [{"id": "m", "tool": "measure"}]}))
             assert result.answer is not None
             said.append(result.answer.text)
+            assert str(app.result(result.run)) == str(result)
     assert ["stands out" in text for text in said] == [True, False]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from toolplan.app._runs import User
+from toolplan.app._setup import User
 from toolplan.app.app import App
 from toolplan.planners import Refusal
 from toolplan.tools import Toolbox

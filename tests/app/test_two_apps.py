@@ -105,6 +105,13 @@ def test_a_plan_of_the_same_app_is_not_checked_twice() -> None:
         assert len(checks) == seen > 0
 
 
+def test_a_run_is_resumed_under_the_rules_of_its_app(tmp_path: Path) -> None:
+    wrong = {"toolplan": 1, "steps": [{"id": "a", "tool": "one", "args": {"no": 1}}]}
+    with opened(one, rules=[], journal=tmp_path / "runs.sqlite") as app:
+        ended = app.wait(app.run(wrong, yes=True))
+        assert app.wait(app.resume(ended.run)).status is ended.status
+
+
 def says_true(_plan: ExecutionPlan) -> bool:
     return True
 
@@ -153,27 +160,21 @@ def slow(seconds: float, begun: asyncio.Event | None = None) -> toolplan.Tool:
 NAP = {"toolplan": 1, "steps": [{"id": "a", "tool": "nap"}]}
 
 
-def test_leaving_an_app_waits_for_what_is_under_way(tmp_path: Path) -> None:
-    journal = tmp_path / "runs.sqlite"
-
-    async def leave() -> tuple[Any, App]:
-        begun = asyncio.Event()
-        async with opened(slow(0.2, begun), journal=journal) as app:
-            task = asyncio.create_task(app.run(NAP))
-            await begun.wait()
-        assert task.done()
-        with pytest.raises(ToolplanError, match="closed"):
-            await app.run(NAP)
-        return task.result(), app
-
-    ended, _ = asyncio.run(leave())
-    assert ended.succeeded
+async def test_leaving_an_app_waits_for_what_is_under_way(tmp_path: Path) -> None:
+    journal, begun = tmp_path / "runs.sqlite", asyncio.Event()
+    async with opened(slow(0.2, begun), journal=journal) as app:
+        task = asyncio.create_task(app.run(NAP))
+        await begun.wait()
+    assert task.done()
+    with pytest.raises(ToolplanError, match="closed"):
+        await app.run(NAP)
+    assert task.result().succeeded
     assert CALLS == ["begun", "done"]
-    with opened(slow(0), journal=journal) as again:
+    async with opened(slow(0), journal=journal) as again:
         assert [entry.status for entry in again.runs()] == ["succeeded"]
 
 
-def test_leaving_an_app_after_an_error_cancels_what_is_under_way(tmp_path: Path) -> None:
+async def test_leaving_an_app_after_an_error_cancels_what_is_under_way(tmp_path: Path) -> None:
     journal = tmp_path / "runs.sqlite"
 
     async def leave() -> None:
@@ -185,12 +186,12 @@ def test_leaving_an_app_after_an_error_cancels_what_is_under_way(tmp_path: Path)
             raise LookupError
 
     with pytest.raises(LookupError):
-        asyncio.run(leave())
+        await leave()
     assert CALLS == ["begun"]
-    with opened(slow(0), journal=journal) as again:
+    async with opened(slow(0), journal=journal) as again:
         (entry,) = again.runs()
         assert entry.status in ("cancelled", "interrupted")
-        assert again.wait(again.resume(entry.run)).succeeded
+        assert (await again.resume(entry.run)).succeeded
 
 
 def test_an_answer_says_why_the_only_plan_is_refused() -> None:

@@ -85,21 +85,17 @@ WAYS = {"a function": true, "an async function": later, "a page or a form": by_d
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("case", UNSEEN)
-def test_a_yes_to_a_plan_makes_no_call_whose_values_were_not_seen(
+async def test_a_yes_to_a_plan_makes_no_call_whose_values_were_not_seen(
     case: str, way: str, tmp_path: Path
 ) -> None:
     tools = tools_of()
     plan = plan_of(UNSEEN[case], tools.toolbox)
     assert needs_values(plan)
     journal = toolplan.Journal(tmp_path / "runs.sqlite")
-
-    async def work() -> None:
-        ended = await toolplan.run(plan, tools.toolbox, journal=journal, approval=WAYS[way])
-        assert ended.status is RunState.WAITING
-        assert tools.args_of("send") == []
-        assert {call.step for call in ended.waiting} == {"send"}
-
-    asyncio.run(work())
+    ended = await toolplan.run(plan, tools.toolbox, journal=journal, approval=WAYS[way])
+    assert ended.status is RunState.WAITING
+    assert tools.args_of("send") == []
+    assert {call.step for call in ended.waiting} == {"send"}
     journal.close()
 
 

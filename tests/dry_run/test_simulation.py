@@ -111,11 +111,32 @@ def test_both_sides_of_every_condition_are_simulated() -> None:
     assert dry.faults[0].scenario == "every condition holds"
 
 
-def test_the_value_of_a_condition_is_looked_up_though_it_does_not_decide() -> None:
+NOTHING = Ref("a", ("nothing",))
+
+
+@pytest.mark.parametrize(
+    ("step", "found"),
+    [
+        (Step("b", "rows", when=When(NOTHING, {"const": 3})), "reference-missing /when/value"),
+        (Step("b", "rows", {"x": NOTHING}, on_error="continue"), "reference-missing /args/x"),
+        (
+            Step("b", "show", {"n": Template(("about ", Ref("a", ("data", 0, "weight"))))}),
+            "argument-type /args/n",
+        ),
+        (Step("b", "show", {"n": Literal(6)}), "argument-value /args/n"),
+        (Step("b", "show", {"m": Literal(6)}), "unknown-argument /args"),
+    ],
+)
+def test_what_fails_with_any_value_is_a_fault(step: Step, found: str) -> None:
+    tools = Tools().add("rows", ROWS).add("show", {}, n={"type": "integer", "maximum": 5})
+    (fault,) = tools.dry(Step("a", "rows"), step).faults
+    assert (fault.step, f"{fault.code} {fault.pointer}") == ("b", found)
+
+
+def test_an_output_that_cannot_be_had_is_a_fault() -> None:
     tools = Tools().add("rows", ROWS)
-    when = When(Ref("a", ("size",)), {"const": 3})
-    dry = tools.dry(Step("a", "rows"), Step("b", "rows", when=when))
-    assert faults(dry) == [("b", "reference-missing", "/when/value")]
+    dry = tools.dry(Step("a", "rows"), output=Array((Ref("a", ("data",)), NOTHING)))
+    assert faults(dry) == [("", "reference-missing", "/output/1")]
 
 
 def test_many_conditions_are_simulated_a_bounded_number_of_times() -> None:
@@ -128,13 +149,6 @@ def test_many_conditions_are_simulated_a_bounded_number_of_times() -> None:
     for at in range(100):  # each holds in some scenario, and in some other one it does not
         assert {scenario.states[f"s{at}"] for scenario in dry.scenarios[2:]} == {SKIPPED, SUCCEEDED}
     assert "from 's0' to 's3'" in dry.scenarios[2].description
-
-
-def test_a_text_that_is_filled_into_a_number_is_a_fault() -> None:
-    tools = Tools().add("rows", ROWS).add("show", {}, count={"type": "integer"})
-    text = Template(("about ", Ref("a", ("data", 0, "weight"))))
-    dry = tools.dry(Step("a", "rows"), Step("b", "show", {"count": text}))
-    assert faults(dry) == [("b", "argument-type", "/args/count")]
 
 
 def test_what_reads_an_unknown_output_is_unchecked_and_no_fault() -> None:
@@ -218,29 +232,6 @@ def test_a_fault_is_reported_once_and_what_comes_behind_it_is_unchecked() -> Non
     )
     assert faults(dry) == [("b", "reference-missing", "/args/x")]
     assert [(each.step, each.reason) for each in dry.unchecked] == [("c", "It needs step 'b'.")]
-
-
-def test_a_step_that_may_fail_has_its_fault_reported_too() -> None:
-    tools = Tools().add("rows", ROWS)
-    wrong: dict[str, Value] = {"x": Ref("a", ("nothing",))}
-    dry = tools.dry(Step("a", "rows"), Step("b", "rows", wrong, on_error="continue"))
-    assert faults(dry) == [("b", "reference-missing", "/args/x")]
-
-
-def test_an_output_that_cannot_be_had_is_a_fault() -> None:
-    tools = Tools().add("rows", ROWS)
-    output = Array((Ref("a", ("data",)), Ref("a", ("nothing",))))
-    dry = tools.dry(Step("a", "rows"), output=output)
-    assert faults(dry) == [("", "reference-missing", "/output/1")]
-
-
-def test_a_wrong_literal_is_a_fault() -> None:
-    tools = Tools().add("show", {}, n={"type": "integer", "maximum": 5})
-    dry = tools.dry(Step("a", "show", {"n": Literal(6)}), Step("b", "show", {"m": Literal(6)}))
-    assert faults(dry) == [
-        ("a", "argument-value", "/args/n"),
-        ("b", "unknown-argument", "/args"),
-    ]
 
 
 def test_alternatives_that_a_sample_value_misses_are_no_fault() -> None:

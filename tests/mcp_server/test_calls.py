@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mcp import Client, MCPError
 
 from tests.mcp_server.served import READS, content, error, in_loop, scripted, serving
-from toolplan.app._runs import User
+from toolplan.app._setup import User
 from toolplan.engines import RunOptions
 from toolplan.flows import Policy
 from toolplan.path import Json

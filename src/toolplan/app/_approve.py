@@ -19,6 +19,7 @@ from toolplan.approval import (
 from toolplan.consent import ValueApproval
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.storage.journal import Store
+from toolplan.threads import in_thread
 
 
 class DigestApprover(Struct, frozen=True):
@@ -90,6 +91,15 @@ def approver_of(given: Approve | None, *, yes: bool) -> Approver | ValueApproval
     return answer
 
 
+async def approver_for(
+    given: Approve | None, plan: ExecutionPlan, journal: Store | None, run: str = "", *, yes: bool
+) -> Approver | ValueApproval | None:
+    """Return what an engine asks about `plan`, after `refuse_wrong`, which raises."""
+    approve = chosen(given, plan)
+    await in_thread(refuse_wrong, approve, plan, journal, run)
+    return approver_of(approve, yes=yes)
+
+
 def is_other(given: Approve | None, plan: ExecutionPlan) -> bool:
     """Return whether an approval was given beforehand, for another plan than `plan`."""
     if by_values(given) is not None:
@@ -104,10 +114,6 @@ def refuse_wrong(
     """Refuse a plan with effects where what was given beforehand cannot approve it for `run`.
 
     This is before anyone is asked; the journal decides when the approval is used.
-
-    Raises:
-        ApprovalRequired: it is for another plan.
-        ApprovalUsed: it is a digest that other runs have used.
     """
     if plan.effects and is_other(given, plan):
         raise ApprovalRequired(plan.digest)

@@ -10,7 +10,7 @@ from functools import partial, wraps
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, cast, get_args
 
 from toolplan.app._approve import VALUES, ByPlan
-from toolplan.app._runs import User
+from toolplan.app._setup import User
 from toolplan.approval import Approval
 from toolplan.consent import Effect, ValueApproval
 from toolplan.engines import RunOptions
@@ -29,11 +29,7 @@ _Fits: TypeAlias = Callable[[object], bool]
 
 
 def checked_arguments(function: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Refuse wrong values of the arguments that `KINDS` has, by their names.
-
-    Raises:
-        ToolplanError: one is wrong; nothing was done.
-    """
+    """Refuse wrong values of the arguments that `KINDS` has, by their names."""
     code = inspect.unwrap(function).__code__  # a signature takes ten times as long
     names = code.co_varnames[: code.co_argcount]
 
@@ -62,14 +58,10 @@ def checked_methods(kind: type[_T]) -> type[_T]:
 
 
 def check_arguments(**given: object) -> None:
-    """Refuse wrong values of the arguments that `KINDS` has, by their names.
-
-    Raises:
-        ToolplanError: one is wrong.
-    """
+    """Refuse wrong values of the arguments that `KINDS` has, by their names."""
     for name, value in given.items():
-        fits, expected = KINDS.get(name, (_is_anything, ""))
-        if fits(value):
+        fits, expected = KINDS.get(name, (None, ""))
+        if fits is None or fits(value):
             continue
         if callable(value) and _is_async(value):
             said = f"{name} is an async function, which nothing would await."
@@ -77,10 +69,6 @@ def check_arguments(**given: object) -> None:
             shown = f": {value!r:.200}" if isinstance(value, str | int | float) else ""
             said = f"{name} is a value of type {type(value).__name__}{shown}."
         raise ToolplanError("usage", said, f"Give {expected}.")
-
-
-def _is_anything(_: object) -> bool:
-    return True
 
 
 def _is_text(value: object) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 from zoneinfo import ZoneInfo
 
 from toolplan.consent import Consent, Effect
@@ -14,6 +14,8 @@ from toolplan.errors import ToolplanError
 from toolplan.path import Json
 from toolplan.storage.journal import Slot
 
+_T = TypeVar("_T")
+
 _FIRST_DAY: Final = date(1900, 1, 1)
 _LAST_DAY: Final = date(2999, 12, 31)
 
@@ -21,15 +23,11 @@ _LAST_DAY: Final = date(2999, 12, 31)
 def decisions_of(
     retry: Sequence[str], resolve: Sequence[str] | Mapping[str, Json], abort: Sequence[str]
 ) -> dict[Slot, Decided]:
-    """Return the decisions about calls in doubt, by step and item.
-
-    Raises:
-        ToolplanError: one cannot be read, or a call has two.
-    """
-    pairs = resolve.items() if isinstance(resolve, Mapping) else map(_resolved, resolve)
+    """Return the decisions about calls in doubt, by step and item."""
+    pairs = resolve.items() if isinstance(resolve, Mapping) else map(_resolved, _listed(resolve))
     given = [
-        *((place, Decided("retry")) for place in retry),
-        *((place, Decided("abort")) for place in abort),
+        *((place, Decided("retry")) for place in _listed(retry)),
+        *((place, Decided("abort")) for place in _listed(abort)),
         *((place, Decided("resolve", output)) for place, output in pairs),
     ]
     found: dict[Slot, Decided] = {}
@@ -44,14 +42,10 @@ def decisions_of(
 def consents_of(
     allow: Sequence[str | Effect], deny: Sequence[str | Effect], reason: str
 ) -> dict[str, Consent]:
-    """Return what is decided about calls that wait, by step.
-
-    Raises:
-        ToolplanError: a step has two decisions.
-    """
+    """Return what is decided about calls that wait, by step."""
     found: dict[str, Consent] = {}
     for given, allowed in ((allow, True), (deny, False)):
-        for each in (given,) if isinstance(given, str) else given:
+        for each in _listed(given):
             step = each if isinstance(each, str) else each.step
             before = found.get(step)
             if before is not None and (
@@ -70,13 +64,9 @@ LeftOut: TypeAlias = Mapping[str, Mapping[int, str | None]]
 
 
 def left_out_items(given: Sequence[str | Effect]) -> LeftOut:
-    """Return the calls of `for_each` that are to be left out.
-
-    Raises:
-        ToolplanError: one names no item.
-    """
+    """Return the calls of `for_each` that are to be left out."""
     found: dict[str, dict[int, str | None]] = {}
-    for each in (given,) if isinstance(given, str) else given:
+    for each in _listed(given):
         step, item = (each.step, each.item) if isinstance(each, Effect) else _slot(each)
         if item is None:
             raise ToolplanError(
@@ -86,6 +76,11 @@ def left_out_items(given: Sequence[str | Effect]) -> LeftOut:
             )
         found.setdefault(step, {})[item] = each.digest if isinstance(each, Effect) else None
     return found
+
+
+def _listed(given: Sequence[_T]) -> Sequence[_T | str]:
+    """Return `given`; of a text, which is a sequence too, the text alone."""
+    return (given,) if isinstance(given, str) else given
 
 
 def _resolved(option: str) -> tuple[str, Json]:
@@ -114,11 +109,7 @@ def _slot(place: str) -> Slot:
 
 
 def read_day(text: object) -> date:
-    """Return the date that `text` is or names.
-
-    Raises:
-        ToolplanError: it names none.
-    """
+    """Return the date that `text` is or names."""
     if isinstance(text, date):
         return text.date() if isinstance(text, datetime) else text
     try:

@@ -38,11 +38,7 @@ class ActiveTasks:
 
     @contextmanager
     def task(self) -> Generator[None]:
-        """Add the current task while the block runs.
-
-        Raises:
-            ToolplanError: the app is closed.
-        """
+        """Add the current task while the block runs."""
         if self._closed:
             raise app_closed()
         task = asyncio.current_task()
@@ -95,22 +91,13 @@ class Kept:
         self._resources.close()
 
     def check_open(self) -> None:
-        """Do nothing while the app is open.
-
-        Raises:
-            ToolplanError: it is closed.
-        """
+        """Raise `app-closed` where the app is closed."""
         if self.is_closed:
             raise app_closed()
 
     @property
     def journal(self) -> Store | None:
-        """The journal; None where there is none, or no run was kept in it yet.
-
-        Raises:
-            ToolplanError: the app is closed.
-            JournalError: it cannot be opened.
-        """
+        """The journal; None where there is none, or no run was kept in it yet."""
         self.check_open()
         if isinstance(self._journal, Path) and not self._journal.exists():
             return None
@@ -130,12 +117,7 @@ class Kept:
         return self._journal
 
     def needed_journal(self) -> Store:
-        """Return the journal; make its file where there is none.
-
-        Raises:
-            ToolplanError: the app is closed, or has no journal.
-            JournalError: it cannot be opened.
-        """
+        """Return the journal; make its file where there is none."""
         self.check_open()
         with self._opening:  # two questions at once open one journal
             if isinstance(self._journal, Path | str):

@@ -6,39 +6,29 @@ The new run takes over what is done. Until the old one is over, it makes no call
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Final, cast
+from typing import Final
 
 from msgspec.structs import replace
 
 from toolplan import deltas
-from toolplan.app._approve import Approve, ByPlan, by_values
-from toolplan.app._decisions import LeftOut, consents_of, left_out_items
-from toolplan.app._loop import Loop, Setup
-from toolplan.app._runs import Start, continue_run, start_run
-from toolplan.app.results import AskResult
-from toolplan.approval import Approver, needs_no_approval
+from toolplan.app._decisions import LeftOut, left_out_items
+from toolplan.app._setup import Setup
+from toolplan.approval import needs_no_approval
 from toolplan.consent import (
-    Answer,
     Consent,
-    Decide,
     Effect,
-    LeaveOut,
     ValueApproval,
     call_digest,
     effect_of,
     is_as_shown,
 )
-from toolplan.engines import CannotRun, Decided, no_call_waits, run
-from toolplan.errors import ToolplanError
+from toolplan.engines import CannotRun, RunOptions, no_call_waits, run
 from toolplan.events import (
     CallWaiting,
     Event,
     Failure,
-    Run,
     RunEnded,
     RunState,
     StepCancelled,
@@ -52,132 +42,9 @@ from toolplan.plan import Array, Literal, Plan, Ref, Value, array, located_refs,
 from toolplan.plan_json import dump
 from toolplan.storage.journal import JournalError, Recovered, Slot, Store, recover, to_record
 from toolplan.threads import in_thread
-from toolplan.tools import on_day
 
 LEFT_OUT: Final = "left-out"
 """The code of the end of a run that another one, without some of its calls, continues."""
-
-
-class PartialApprovals:
-    """Asks an approver, and collects the calls that it leaves out and those that it allows.
-
-    `approve` is the approver that a run is given; it leaves a step with such an answer waiting.
-    """
-
-    def __init__(self, approve: Approve | None, *, is_kept: bool) -> None:
-        """Ask `approve`; `is_kept` says whether the run is in a journal."""
-        self._is_kept = is_kept
-        self.approve = self._collecting(approve)
-        self.left_out: list[Effect] = []
-        self.allowed: list[Effect] = []
-
-    def _collecting(self, approve: Approve | None) -> Approve | None:
-        if isinstance(approve, ByPlan):
-            choose = approve.choose
-
-            def chosen(plan: ExecutionPlan) -> Approver | ValueApproval:
-                return cast("Approver | ValueApproval", self._collecting(choose(plan)))
-
-            return replace(approve, choose=chosen)
-        values = by_values(approve)
-        if values is None or values.decide is None:
-            return approve
-        return replace(values, decide=partial(self._ask, values.decide))
-
-    async def _ask(
-        self, decide: Decide, effects: tuple[Effect, ...]
-    ) -> Mapping[str, Answer] | None:
-        decided = {each.step for each in self.left_out}
-        new = tuple(each for each in effects if each.step not in decided)
-        if not new:
-            return None
-        given = decide(new)
-        given = await given if inspect.isawaitable(given) else given
-        answers: dict[str, Answer] = {}
-        for step in dict.fromkeys(each.step for each in new):
-            answer = given.get(step) if isinstance(given, Mapping) else given
-            if isinstance(answer, LeaveOut):
-                answer = self._keep([each for each in new if each.step == step], answer)
-            answers[step] = answer
-        return answers
-
-    def _keep(self, calls: Sequence[Effect], answer: LeaveOut) -> Answer:
-        """Keep which calls are left out; return the answer for this run."""
-        step, items = calls[0].step, {each.item for each in calls}
-        unknown = [each for each in answer.items if each not in items or isinstance(each, bool)]
-        if unknown or None in items:
-            raise ToolplanError("bad-answer", f"No call {unknown} of step {step!r} waits.")
-        if not answer.items or len(set(answer.items)) == len(items):
-            return not answer.items
-        if not self._is_kept:
-            raise ToolplanError(
-                "bad-answer",
-                f"Calls of {step!r} are to be left out, and this run is in no journal.",
-                "The remaining calls become a new plan that reuses finished steps: keep runs.",
-            )
-        for each in calls:
-            (self.left_out if each.item in answer.items else self.allowed).append(each)
-        return None
-
-    async def continued(
-        self, setup: Setup, journal: Store | None, plan: ExecutionPlan, ended: Run, start: Start
-    ) -> tuple[ExecutionPlan, Run]:
-        """Return the run that continues `ended` without the calls left out; else `ended` itself."""
-        while self.left_out and journal is not None and ended.status is RunState.WAITING:
-            left_out, consents = self.left_out, consents_of(self.allowed, (), "")
-            self.left_out, self.allowed = [], []
-            name = ended.run
-            name, plan, consents = await without_calls(
-                setup, journal, name, plan, left_out, consents, start
-            )
-            ended = await continue_run(setup, plan, name, journal, {}, consents, start)
-        return plan, ended
-
-
-async def started(
-    setup: Setup, plan: ExecutionPlan, run_id: str | None, journal: Store | None, start: Start
-) -> tuple[ExecutionPlan, Run]:
-    """Run a plan, or without the calls that an approver leaves out another one; see `App.run`."""
-    partly = PartialApprovals(start.approve, is_kept=journal is not None)
-    start = replace(start, approve=partly.approve)
-    ended = await start_run(setup, plan, run_id, journal, start)
-    return await partly.continued(setup, journal, plan, ended, start)
-
-
-async def resumed(
-    setup: Setup,
-    journal: Store,
-    name: str,
-    plan: ExecutionPlan,
-    decided: tuple[Mapping[Slot, Decided], Mapping[str, Consent]],
-    left_out: Sequence[str | Effect],
-    start: Start,
-) -> tuple[ExecutionPlan, Run]:
-    """Resume a run, or one without the calls of `left_out` that continues it; see `App.resume`."""
-    decisions, consents = decided
-    partly = PartialApprovals(start.approve, is_kept=True)
-    start = replace(start, approve=partly.approve)
-    if left_out:
-        name, plan, consents = await without_calls(
-            setup, journal, name, plan, left_out, consents, start
-        )
-    ended = await continue_run(setup, plan, name, journal, decisions, consents, start)
-    return await partly.continued(setup, journal, plan, ended, start)
-
-
-async def answered(loop: Loop, asked: AskResult, start: Start) -> AskResult:
-    """Answer a question; where calls are left out, with the run that continues without them."""
-    setup, partly = loop.setup, PartialApprovals(start.approve, is_kept=loop.journal is not None)
-    start = replace(start, approve=partly.approve)
-    with on_day(start.day):
-        asked = await replace(loop, approve=partly.approve).answer(asked)
-    if asked.run is None or asked.compiled is None or asked.plan is None:
-        return asked
-    plan, ended = await partly.continued(setup, loop.journal, asked.plan, asked.run, start)
-    if ended is asked.run:
-        return asked
-    compiled = asked.compiled._replace(plan=plan)
-    return replace(asked, compiled=compiled, run=ended, answer=setup.answer(plan, ended))
 
 
 async def without_calls(
@@ -187,14 +54,11 @@ async def without_calls(
     plan: ExecutionPlan,
     left_out: Sequence[str | Effect],
     consents: Mapping[str, Consent],
-    start: Start,
+    options: RunOptions,
 ) -> tuple[str, ExecutionPlan, dict[str, Consent]]:
     """Return the run that continues `name` without `left_out`, its plan, and the consents for it.
 
     The run `name` is then over.
-
-    Raises:
-        CannotRun: there is no such call that waits, or the plan cannot be written without it.
     """
     items = left_out_items(left_out)
     events = await in_thread(journal.events, name)
@@ -206,14 +70,10 @@ async def without_calls(
     try:
         await run(
             other,
-            setup.tools,
-            journal=journal,
             approval=ValueApproval(None, shapes),
-            limits=setup.limits,
             run_id=new,
             done=deltas.delta(plan, events, other).events,
-            clock=setup.clock,
-            **start.options.arguments(),
+            **setup.engine_arguments(options, journal),
         )
     except JournalError as error:
         if error.code != "run-exists":  # an earlier attempt was interrupted here

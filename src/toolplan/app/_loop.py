@@ -7,96 +7,44 @@ bounded number of times.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from datetime import UTC, date, datetime
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolplan import compiler, deltas, traces
-from toolplan.answer import Answer, InsightFunction, Thresholds, answer
-from toolplan.app._approve import Approve, approver_of, by_values, chosen, refuse_wrong
-from toolplan.app._decisions import day_at
+from toolplan import deltas, traces
+from toolplan.app._approve import approver_for, approver_of, by_values, chosen, refuse_wrong
+from toolplan.app._setup import Setup, Start, estimate, foreseen, noted
 from toolplan.app._streaming import ReportedSteps, StreamedDraft, StreamingDraft
-from toolplan.app.notes import estimate, foreseen, noted, said_to, with_invented
 from toolplan.app.results import AskResult
-from toolplan.app.settings import Settings
-from toolplan.approval import ApprovalRequired, approve
-from toolplan.compiler import Compiled, about_question, compile_plan, output_schemas
-from toolplan.dates import Times
-from toolplan.engines import RunOptions, run, run_stream
+from toolplan.approval import INVENTED, ApprovalRequired, approve
+from toolplan.compiler import Compiled, about_question
+from toolplan.diagnostics import Diagnostic
+from toolplan.engines import run, run_stream
 from toolplan.events import Event, ItemEnded, Run, RunState, StepFailed, StepSucceeded
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.flows import Policy
 from toolplan.path import Json
-from toolplan.plan import Limits, Step
+from toolplan.plan import Step
 from toolplan.planners import Attempt, Draft, Planner, Proposal, Question, Remembering
 from toolplan.planners.guarded import proposed
 from toolplan.providers import ModelError
-from toolplan.rules import Rule
-from toolplan.rules.invented_literal import invented_literal, is_of_model
+from toolplan.rules.invented_literal import EARLIER, invented_literal, is_of_model
 from toolplan.storage.journal import Store
-from toolplan.threads import in_thread
-from toolplan.tools import Toolbox
 
 logger = logging.getLogger("toolplan")
 
 _MOST_REASONS: Final = 3
-_MOST_PASSED: Final = 1_000
+_MOST_EARLIER: Final = 40
+_LONGEST_EARLIER: Final = 1_000
+"""Most texts of a conversation that a plan keeps, and the most characters of each."""
+_SAID: Final = frozenset(("query", "text", "entities"))
 
 _UNKNOWN: Final = frozenset(
     ("timeout", "outcome-unknown", "result-type", "result-schema", "result-too-large")
 )
 """Codes of failures of calls that may have taken effect."""
-
-
-class Setup(Struct, frozen=True):
-    """What all questions of an app have in common; see `App`."""
-
-    tools: Toolbox
-    insights: tuple[InsightFunction, ...]
-    policy: Policy
-    limits: Limits
-    rules: Sequence[Rule] | None
-    attempts: int
-    assess: Callable[[AskResult], int] | None
-    clock: Callable[[], float]
-    new_id: Callable[[], str]
-    thresholds: Thresholds
-    settings: Settings
-    passed: set[str] = field(default_factory=set[str])
-    """digests of plans that passed the check here; they cover the tools and the policy"""
-
-    def day(self, today: date | str | None) -> date:
-        """Return the date that counts as today, in the time zone of the settings."""
-        return day_at(today, self.clock, self.settings.models.zone)
-
-    def compiled(self, text: str, dialect: str, times: Times | None = None) -> Compiled:
-        """Return a plan checked with these tools, policy and rules."""
-        return compile_plan(text, dialect, times=times, **self._checks())
-
-    def compiling(self, texts: AsyncIterator[str], dialect: str) -> compiler.CompileStream:
-        """Return a plan that is checked so while it is written."""
-        return compiler.compile_stream(texts, dialect, **self._checks())
-
-    def _checks(self) -> dict[str, Any]:
-        names = ("tools", "limits", "policy", "rules")
-        return {name: getattr(self, name) for name in names}
-
-    def keep_passed(self, plan: ExecutionPlan | None) -> None:
-        """Note that `plan` passed the check with these tools, policy and rules."""
-        if plan is not None:
-            if len(self.passed) >= _MOST_PASSED:
-                self.passed.clear()  # they are checked again
-            self.passed.add(plan.digest)
-
-    def answer(self, plan: ExecutionPlan, ended: Run) -> Answer:
-        """Return what a run found."""
-        schemas = output_schemas(plan.plan, self.tools)
-        return answer(
-            plan, ended, schemas=schemas, insights=self.insights, thresholds=self.thresholds
-        )
 
 
 class Watchers(Struct, frozen=True):
@@ -105,7 +53,6 @@ class Watchers(Struct, frozen=True):
     on_step: Callable[[Step], None] | None = None
     on_plan: Callable[[Compiled], None] | None = None
     on_delta: Callable[[deltas.Delta], None] | None = None
-    on_event: Callable[[Event], None] | None = None
 
 
 class _Outcome(Struct, frozen=True):
@@ -126,22 +73,16 @@ class Loop(Struct):
     setup: Setup
     planner: Planner
     journal: Store | None
-    run_options: RunOptions
+    start: Start
     metadata: Mapping[str, Json]
     watchers: Watchers
-    approve: Approve | None = None
-    yes: bool = False
     eager: bool = False
     replan: bool = False
     note: Callable[[str], None] = logger.info
     events: list[Event] = field(default_factory=list[Event])
 
     async def plan(self, asked: AskResult) -> AskResult:
-        """Return a checked plan for the question, and run nothing.
-
-        Raises:
-            ModelError: a model is asked and gives no complete reply.
-        """
+        """Return a checked plan for the question, and run nothing."""
         asked = await self._propose(asked)
         if isinstance(asked.proposal, Draft) and asked.plan is not None:
             self._learn(asked, asked.proposal, kept=True)
@@ -151,10 +92,6 @@ class Loop(Struct):
         """Plan and run until there is an answer.
 
         It ends too where there is no other plan, no attempt left, or no progress.
-
-        Raises:
-            ApprovalRequired: the plan has effects and was not approved.
-            ModelError: a model is asked and gives no complete reply.
         """
         with traces.workflow("ask") as ended:
             asked = await self._answer(asked)
@@ -268,7 +205,7 @@ class Loop(Struct):
         if self.watchers.on_plan is not None:
             self.watchers.on_plan(compiled)
         if compiled.plan is not None:
-            refuse_wrong(chosen(self.approve, compiled.plan), compiled.plan, self.journal)
+            refuse_wrong(chosen(self.start.approve, compiled.plan), compiled.plan, self.journal)
 
     def _checked(self, asked: AskResult, draft: Draft, streamed: StreamedDraft | None) -> AskResult:
         """Return the result of a draft; one that ran while it was written has its run."""
@@ -292,14 +229,10 @@ class Loop(Struct):
         self.events.clear()
         return await run_stream(
             steps,
-            self.setup.tools,
-            journal=self.journal,
-            approval=approver_of(chosen(self.approve, None), yes=self.yes),
-            limits=self.setup.limits,
+            approval=approver_of(chosen(self.start.approve, None), yes=self.start.yes),
             on_event=self._keep,
             run_id=self.setup.new_id(),
-            clock=self.setup.clock,
-            **self.run_options.arguments(),
+            **self.setup.engine_arguments(self.start.options, self.journal),
         )
 
     async def _run(
@@ -311,30 +244,25 @@ class Loop(Struct):
             watchers.on_delta(change)
         if watchers.on_plan is not None and asked.compiled is not None:
             watchers.on_plan(asked.compiled)
-        given = chosen(self.approve, plan)
-        approval = approver_of(given, yes=self.yes)
+        given = self.start.approve
         if (
             change is not None
-            and by_values(given) is None  # values are asked for anew
+            and by_values(chosen(given, plan)) is None  # values are asked for anew
             and before is not None
             and before.plan.effects
             and not change.unapproved
         ):
             approval = approve  # with the plan before, these very calls were approved
         else:
-            await in_thread(refuse_wrong, given, plan, self.journal)
+            approval = await approver_for(given, plan, self.journal, yes=self.start.yes)
         self.events.clear()
         ended = await run(
             plan,
-            setup.tools,
-            journal=self.journal,
             approval=approval,
-            limits=setup.limits,
             on_event=self._keep,
             run_id=setup.new_id(),
             done=() if change is None else change.events,
-            clock=setup.clock,
-            **self.run_options.arguments(),
+            **setup.engine_arguments(self.start.options, self.journal),
         )
         last = replace(asked.attempts[-1], events=tuple(self.events))
         found = setup.answer(plan, ended)
@@ -342,8 +270,8 @@ class Loop(Struct):
 
     def _keep(self, event: Event) -> None:
         self.events.append(event)
-        if self.watchers.on_event is not None:
-            self.watchers.on_event(event)
+        if self.start.on_event is not None:
+            self.start.on_event(event)
 
     def _learn(self, asked: AskResult, draft: Draft, *, kept: bool) -> None:
         if isinstance(self.planner, Remembering):
@@ -361,15 +289,15 @@ class Loop(Struct):
         if planner:
             notes["planner"] = planner
         own = compiled.plan.plan.metadata
-        notes = {**own, **said_to(question), **notes} if is_of_model(planner) else {**notes, **own}
+        notes = {**own, **_said_to(question), **notes} if is_of_model(planner) else {**notes, **own}
         notes |= self.metadata
         if self.journal is not None:
-            expected = foreseen(compiled.plan, self.journal, self.setup.tools, self.run_options)
-            notes |= estimate(expected)
+            options = self.start.options
+            notes |= estimate(foreseen(compiled.plan, self.journal, self.setup.tools, options))
         notes["created_at"] = created.replace("+00:00", "Z")
         plan = noted(compiled.plan, notes)
         invented = about_question(plan.plan, self.setup.tools, self.setup.rules, strict=strict)
-        plan = with_invented(plan, invented)
+        plan = _with_invented(plan, invented)
         found = tuple(each for each in compiled.diagnostics if each.code != invented_literal.code)
         runs = None if any(each.blocks for each in invented) else plan
         return compiled._replace(plan=runs, draft=plan.plan, diagnostics=(*found, *invented))
@@ -392,3 +320,35 @@ def _is_unknown(plan: ExecutionPlan, events: Sequence[Event]) -> bool:
         each.step in plan.effects and each.failure is not None and each.failure.code in _UNKNOWN
         for each in failed
     )
+
+
+def _said_to(question: Question) -> dict[str, Json]:
+    """Return what a plan's metadata keeps of the conversation before its question."""
+    texts = [each[:_LONGEST_EARLIER] for each in _texts_of(question.context, said=False)]
+    kept = tuple(dict.fromkeys(texts))[:_MOST_EARLIER]
+    return {EARLIER: [*kept]} if kept else {}
+
+
+def _texts_of(context: Json, *, said: bool) -> Iterator[str]:
+    """Yield the texts of a conversation's context, without its plans."""
+    match context:
+        case str() if said:
+            yield context
+        case list():
+            for each in context:
+                yield from _texts_of(each, said=said)
+        case dict():
+            for name, inner in context.items():
+                if name != "plan":
+                    yield from _texts_of(inner, said=name in _SAID)
+        case _:
+            return
+
+
+def _with_invented(plan: ExecutionPlan, found: Sequence[Diagnostic]) -> ExecutionPlan:
+    """Return `plan` with the places of `found`, values that a model invented, in its metadata."""
+    if not found:
+        return plan
+    known = plan.plan.metadata.get("provenance")
+    invented: dict[str, Json] = {each.pointer: dict(INVENTED) for each in found}
+    return noted(plan, {"provenance": {**(known if isinstance(known, dict) else {}), **invented}})

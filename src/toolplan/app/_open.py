@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from toolplan import providers
 from toolplan.app._arguments import check_arguments
 from toolplan.app._planning import planning
-from toolplan.app._runs import User
+from toolplan.app._setup import User
 from toolplan.app._toolset import (
     EffectsArgument,
     ToolsArgument,
@@ -93,7 +93,7 @@ def open(
             tools, known, note, effects, base_url, contracts, how.reading, on_claim, grace_s=grace
         )  # fmt: skip
         opened = opening.enter_context(given)
-        user = _user(opened, known, weeks, how.tracker, toolbox, opening.pop_all())
+        user = _user(opened, known, how.tracker, toolbox, opening.pop_all())
     return App(
         _in_zone(opened.tools, known.models.zone), how.planner, insights=opened.insights,
         policy=policy, limits=limits, rules=rules, attempts=how.attempts, model=how.model,
@@ -110,23 +110,13 @@ def _printing(on_note: Callable[[str], None] | None) -> Callable[[str], None]:
 def _user(
     opened: Toolset,
     known: Settings,
-    weeks: Literal["rolling", "calendar"],
     tracker: providers.UsageTracker,
     toolbox: str | None,
     resources: ExitStack,
 ) -> User:
     learns = None if toolbox else home()  # other machines do not know what is learned here
-    return User(
-        known,
-        learns,
-        opened.advice,
-        weeks=weeks,
-        tracker=tracker,
-        toolbox=toolbox or "",
-        faults=opened.faults,
-        resources=resources,
-        late=partial(_late, opened, known.models.zone),
-    )
+    late, faults = partial(_late, opened, known.models.zone), opened.faults
+    return User(known, learns, opened.advice, tracker, toolbox or "", faults, resources, late)
 
 
 def _late(opened: Toolset, zone: str) -> tuple[Toolbox, tuple[str, ...]] | None:

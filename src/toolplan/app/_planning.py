@@ -70,11 +70,7 @@ def planning(
     policy: Policy,
     note: Callable[[str], None],
 ) -> Planning:
-    """Return what proposes plans; see `toolplan.open`.
-
-    Raises:
-        ToolplanError: there is no such planner, it cannot be used so, or a setting is wrong.
-    """
+    """Return what proposes plans; see `toolplan.open`."""
     specs, given = _named_or_given(planner, model)
     tracker = providers.UsageTracker()
     if planner == OFFLINE and (specs or given):
@@ -199,11 +195,7 @@ class TracedModel:
         return self._inner.name
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece]:
-        """Yield the reply as it is written.
-
-        Raises:
-            ModelError: there is no whole reply.
-        """
+        """Yield the reply as it is written."""
         content = traces.is_on() and traces.captures_content()
         # not the current span: a generator's context is that of whoever reads it
         opened = traces.start(

@@ -1,105 +1,154 @@
-"""Runs of an app: start one, simulate one, continue one."""
+"""Runs of an app: started, resumed, shown, and continued without calls that are left out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from datetime import date
-from pathlib import Path
-from typing import Literal
+import inspect
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import cast
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolplan import dry_run, providers
+from toolplan import dry_run, engines, providers
 from toolplan import summary as summaries
-from toolplan.answer import answer
-from toolplan.app import resume as resuming
-from toolplan.app._approve import Approve, approver_of, chosen, refuse_wrong
-from toolplan.app._decisions import metadata_of
-from toolplan.app._loop import Setup
-from toolplan.app._toolset import ADVICE
-from toolplan.app.limits import LimitOptions
+from toolplan.app._approve import Approve, ByPlan, approver_for, by_values
+from toolplan.app._decisions import consents_of, metadata_of
+from toolplan.app._left_out import without_calls
+from toolplan.app._loop import Loop
+from toolplan.app._setup import ADVICE, Setup, Start
 from toolplan.app.results import AskResult, RunResult
-from toolplan.app.settings import Settings
-from toolplan.approval import MADE_BY, maker
-from toolplan.compiler import output_schemas
-from toolplan.consent import Consent
-from toolplan.engines import CannotRun, Decided, RunOptions, run
-from toolplan.events import CallIntended, Event, Run, fold
+from toolplan.app.resume import tools_in
+from toolplan.approval import Approver
+from toolplan.consent import Answer, Consent, Decide, Effect, LeaveOut, ValueApproval
+from toolplan.engines import CannotRun, Decided
+from toolplan.errors import ToolplanError
+from toolplan.events import CallIntended, Event, Run, RunState, fold
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Vouched
 from toolplan.path import Json
 from toolplan.plan_json import load
-from toolplan.providers import UsageTracker
 from toolplan.storage.journal import Slot, Store
-from toolplan.summary import Format
 from toolplan.threads import in_thread
-from toolplan.tools import Toolbox, on_day
+from toolplan.tools import on_day
 from toolplan.traces import workflow
 
 
-class User(Struct, frozen=True):
-    """The settings and folders of a user; without arguments, there are none.
+class PartialApprovals:
+    """Asks the approver of a run, and collects the calls that it leaves out and that it allows.
 
-    Attributes:
-        settings: what the user has set.
-        data: the folder for learned schemas and conversations; None keeps neither.
-        advice: what the tools were opened with; a plan that runs has it in its metadata.
-        weeks: what *last week* is: the last 7 days, or Monday to Sunday.
-        tracker: what models have used.
-        toolbox: the name of the toolbox in the settings that the tools are; empty for none.
-        faults: which servers or operations cannot be used, and why.
-        resources: closed with the app.
-        late: returns the tools and the faults again where a slow server has answered or failed.
+    A step with such an answer waits; `continued` then runs the rest in a run of its own.
     """
 
-    settings: Settings = field(default_factory=lambda: Settings(environment={}))
-    data: Path | None = None
-    advice: Mapping[str, Json] | None = None
-    weeks: Literal["rolling", "calendar"] = "rolling"
-    tracker: UsageTracker = field(default_factory=UsageTracker)
-    toolbox: str = ""
-    faults: tuple[str, ...] = ()
-    resources: ExitStack = field(default_factory=ExitStack)
-    late: Callable[[], tuple[Toolbox, tuple[str, ...]] | None] = lambda: None
+    def __init__(self, setup: Setup, journal: Store | None, start: Start) -> None:
+        """Prepare the run that `start` describes; `start` of this object has its approver."""
+        self._setup = setup
+        self._journal = journal
+        self.start = replace(start, approve=self._collecting(start.approve))
+        self._left_out: list[Effect] = []
+        self._allowed: list[Effect] = []
+
+    def _collecting(self, approve: Approve | None) -> Approve | None:
+        if isinstance(approve, ByPlan):
+            choose = approve.choose
+
+            def chosen(plan: ExecutionPlan) -> Approver | ValueApproval:
+                return cast("Approver | ValueApproval", self._collecting(choose(plan)))
+
+            return replace(approve, choose=chosen)
+        values = by_values(approve)
+        if values is None or values.decide is None:
+            return approve
+        return replace(values, decide=partial(self._ask, values.decide))
+
+    async def _ask(
+        self, decide: Decide, effects: tuple[Effect, ...]
+    ) -> Mapping[str, Answer] | None:
+        decided = {each.step for each in self._left_out}
+        new = tuple(each for each in effects if each.step not in decided)
+        if not new:
+            return None
+        given = decide(new)
+        given = await given if inspect.isawaitable(given) else given
+        answers: dict[str, Answer] = {}
+        for step in dict.fromkeys(each.step for each in new):
+            answer = given.get(step) if isinstance(given, Mapping) else given
+            if isinstance(answer, LeaveOut):
+                answer = self._keep([each for each in new if each.step == step], answer)
+            answers[step] = answer
+        return answers
+
+    def _keep(self, calls: Sequence[Effect], answer: LeaveOut) -> Answer:
+        """Keep which calls are left out; return the answer for this run."""
+        step, items = calls[0].step, {each.item for each in calls}
+        unknown = [each for each in answer.items if each not in items or isinstance(each, bool)]
+        if unknown or None in items:
+            raise ToolplanError("bad-answer", f"No call {unknown} of step {step!r} waits.")
+        if not answer.items or len(set(answer.items)) == len(items):
+            return not answer.items
+        if self._journal is None:
+            raise ToolplanError(
+                "bad-answer",
+                f"Calls of {step!r} are to be left out, and this run is in no journal.",
+                "The remaining calls become a new plan that reuses finished steps: keep runs.",
+            )
+        for each in calls:
+            (self._left_out if each.item in answer.items else self._allowed).append(each)
+        return None
+
+    async def continued(self, plan: ExecutionPlan, ended: Run) -> tuple[ExecutionPlan, Run]:
+        """Return the run that continues `ended` without the calls left out; else `ended` itself."""
+        setup, journal = self._setup, self._journal
+        while self._left_out and journal is not None and ended.status is RunState.WAITING:
+            left_out, consents = self._left_out, consents_of(self._allowed, (), "")
+            self._left_out, self._allowed = [], []
+            name, plan, consents = await without_calls(
+                setup, journal, ended.run, plan, left_out, consents, self.start.options
+            )
+            ended = await _resume(setup, plan, name, journal, {}, consents, self.start)
+        return plan, ended
 
 
-class Start(Struct, frozen=True):
-    """How a run starts or continues; see `App.run`."""
-
-    day: date
-    options: RunOptions
-    approve: Approve | None
-    yes: bool
-    on_event: Callable[[Event], None] | None
-    done: Sequence[Event] = ()
-
-
-async def start_run(
+async def started(
     setup: Setup, plan: ExecutionPlan, run_id: str | None, journal: Store | None, start: Start
-) -> Run:
-    """Run a plan; see `App.run`."""
-    approve = chosen(start.approve, plan)
-    await in_thread(refuse_wrong, approve, plan, journal)
+) -> tuple[ExecutionPlan, Run]:
+    """Run a plan, or without the calls that an approver leaves out another one; see `App.run`."""
+    partly = PartialApprovals(setup, journal, start)
+    start = partly.start
+    approval = await approver_for(start.approve, plan, journal, yes=start.yes)
     with on_day(start.day), workflow("run") as traced:
-        ended = await run(
+        ended = await engines.run(
             plan,
-            setup.tools,
-            journal=journal,
-            approval=approver_of(approve, yes=start.yes),
-            limits=setup.limits,
+            approval=approval,
             run_id=run_id or setup.new_id(),
             done=start.done,
             on_event=start.on_event,
-            clock=setup.clock,
-            **start.options.arguments(),
+            **setup.engine_arguments(start.options, journal),
         )
         traced(ended)
-    return ended
+    return await partly.continued(plan, ended)
 
 
-async def continue_run(
+async def resumed(
+    setup: Setup,
+    journal: Store,
+    name: str,
+    plan: ExecutionPlan,
+    decisions: Mapping[Slot, Decided],
+    consents: Mapping[str, Consent],
+    left_out: Sequence[str | Effect],
+    start: Start,
+) -> tuple[ExecutionPlan, Run]:
+    """Resume a run, or one without the calls of `left_out` that continues it; see `App.resume`."""
+    partly = PartialApprovals(setup, journal, start)
+    if left_out:
+        name, plan, consents = await without_calls(
+            setup, journal, name, plan, left_out, consents, start.options
+        )
+    ended = await _resume(setup, plan, name, journal, decisions, consents, partly.start)
+    return await partly.continued(plan, ended)
+
+
+async def _resume(
     setup: Setup,
     plan: ExecutionPlan,
     run_id: str,
@@ -108,24 +157,35 @@ async def continue_run(
     consents: Mapping[str, Consent],
     start: Start,
 ) -> Run:
-    """Resume a run; see `App.resume`."""
-    approve = chosen(start.approve, plan)
-    await in_thread(refuse_wrong, approve, plan, journal, run_id)
+    approval = await approver_for(start.approve, plan, journal, run_id, yes=start.yes)
     with on_day(start.day), workflow("resume") as traced:
-        ended = await resuming.resume(
-            run_id,
-            setup.tools,
-            journal=journal,
-            approval=approver_of(approve, yes=start.yes),
+        record = await in_thread(journal.record, run_id)
+        setup = replace(setup, tools=tools_in(record, setup.tools))
+        ended = await engines.resume(
+            plan,
+            run_id=run_id,
+            approval=approval,
             decisions=decisions,
             consents=consents,
-            limits=setup.limits,
-            run_options=start.options,
             on_event=start.on_event,
-            clock=setup.clock,
+            **setup.engine_arguments(start.options, journal),
         )
         traced(ended)
     return ended
+
+
+async def answered(loop: Loop, asked: AskResult) -> AskResult:
+    """Answer a question; where calls are left out, with the run that continues without them."""
+    partly = PartialApprovals(loop.setup, loop.journal, loop.start)
+    with on_day(loop.start.day):
+        asked = await replace(loop, start=partly.start).answer(asked)
+    if asked.run is None or asked.compiled is None or asked.plan is None:
+        return asked
+    plan, ended = await partly.continued(asked.plan, asked.run)
+    if ended is asked.run:
+        return asked
+    compiled = asked.compiled._replace(plan=plan)
+    return replace(asked, compiled=compiled, run=ended, answer=loop.setup.answer(plan, ended))
 
 
 def kept_result(
@@ -134,24 +194,17 @@ def kept_result(
     """Return a run of the journal; `plan` is None where it does not pass the check any more.
 
     `events` are its events, where they were read before; None reads them.
-
-    Raises:
-        JournalError: there is no such run, or several.
     """
     name = journal.find(start)
     events = journal.events(name) if events is None else events
     record = journal.record(name)
     ended, written = fold(events), load(record.plan).plan
     acted = {event.step for event in events if isinstance(event, CallIntended)}
-    found = None
-    if written is not None:
-        schemas = output_schemas(written, setup.tools)
-        found = answer(written, ended, schemas=schemas, insights=setup.insights, effects=acted)
     try:
-        plan = resuming.plan_in(record, setup.tools, limits=setup.limits, rules=setup.rules)
+        plan = setup.plan_in(record)
     except CannotRun:
         plan = None
-    return RunResult.of(ended, plan, found)
+    return RunResult.of(ended, plan, written and setup.answer(written, ended, acted))
 
 
 async def simulate_run(setup: Setup, plan: ExecutionPlan, journal: Store | None) -> dry_run.DryRun:
@@ -159,22 +212,6 @@ async def simulate_run(setup: Setup, plan: ExecutionPlan, journal: Store | None)
     used = {step.tool for step in plan.plan.steps}
     recordings = {} if journal is None else await in_thread(journal.recordings, used)
     return await dry_run.simulate(plan, setup.tools, recordings=recordings)
-
-
-def run_notes(
-    metadata: Mapping[str, Json],
-    advice: Mapping[str, Json] | None,
-    given: LimitOptions,
-    day: date | None = None,
-) -> dict[str, Json]:
-    """Return the metadata of a plan that runs, with what a resumed run needs to know."""
-    made: dict[str, Json] = {MADE_BY: maker()} if maker() else {}
-    if advice is None:
-        known = metadata.get(ADVICE)
-        advised = {**(known if isinstance(known, dict) else {}), **made}
-        return {**metadata, **({ADVICE: advised} if made else {})}
-    today: dict[str, Json] = {} if day is None else {"today": day.isoformat()}
-    return {**metadata, ADVICE: {**advice, **today, **given.to_json(), **made}}
 
 
 def maker_of(plan: Json) -> str:
@@ -187,7 +224,7 @@ def maker_of(plan: Json) -> str:
 
 
 async def summarised(
-    asked: AskResult, model: providers.Model | None, form: Format | None, setup: Setup
+    asked: AskResult, model: providers.Model | None, form: summaries.Format | None, setup: Setup
 ) -> AskResult:
     """Return `asked` with its answer in a model's words, where it has an answer.
 

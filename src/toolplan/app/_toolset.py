@@ -6,16 +6,18 @@ import inspect
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, Final, TypeAlias, cast
 
+from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 import toolplan
 from toolplan import extract as extraction
 from toolplan import providers
+from toolplan.app._decisions import metadata_of
+from toolplan.app._setup import ADVICE
 from toolplan.app.home import LEARNED, home
 from toolplan.app.learned import with_learned
 from toolplan.app.settings import LABELS, Settings, source_tables
@@ -40,8 +42,6 @@ ToolsArgument: TypeAlias = ToolItem | Iterable[ToolItem] | Mapping[str, Any] | N
 EffectsArgument: TypeAlias = Sequence[str] | Mapping[str, str]
 
 DEMO: Final = "toolplan_demo:TOOLS"
-ADVICE: Final = "run_with"
-"""The metadata of a plan that has run: what its tools were opened with."""
 _DEMO_NOTE: Final = "Tools: the demo (waste management, sample data). Your own: --tools."
 _NO_TOOLS_OF_CONTRACTS: Final = (
     " Contracts bring no tools: name those of their agents with --tools."
@@ -85,9 +85,6 @@ def open_tools(
     Tools that installed packages add to every toolbox are added, and `extract` where there is a
     model for it, which `reading` returns. Labels of `effects` come before those of the settings,
     and these before the source's own. With `learns` tools have the schemas learned here.
-
-    Raises:
-        ToolplanError: there are no such tools, or a label is wrong.
     """
     if tools is None:
         note(_DEMO_NOTE + (_NO_TOOLS_OF_CONTRACTS if contracts else ""))
@@ -112,8 +109,7 @@ def open_tools(
                     advice["base_url"] = base_url
             # no order of the sources may change what is planned
             opened.sort(key=lambda each: (each.labels, each.spec))
-            how = advice, labels, asked, context, reading, learns
-            yield _together(opened, partial(_labelled, *how))
+            yield _Opening(opened, advice, labels, asked, context, reading, learns).toolset()
     except ToolObjectError as error:
         code = error.code if error.code != "tool-object" else "bad-tools"
         raise ToolplanError(code, str(error), error.help or _HELP) from error
@@ -141,17 +137,48 @@ def _opened(
     return found
 
 
-def _together(
-    opened: list[NamedSource], labelled: Callable[[OpenedTools, Accept | None], Toolset]
-) -> Toolset:
-    def late() -> Toolset | None:
-        is_new = False
-        for at, each in enumerate(opened):  # each is kept before the next one is asked
-            if each.opened.late is not None and (found := _late(each)) is not None:
-                opened[at], is_new = replace(each, opened=found), True
-        return _together(opened, labelled) if is_new else None
+class _Opening(Struct, frozen=True):
+    """Open sources, and what makes one toolset of them."""
 
-    return replace(labelled(*combined(opened)), late=late)
+    sources: list[NamedSource]
+    advice: dict[str, Json]
+    labels: Mapping[str, Effects]
+    asked: Mapping[str, Effects]
+    context: SourceContext
+    reading: Callable[[], providers.Model] | None
+    learns: bool
+
+    def toolset(self) -> Toolset:
+        """Return the tools of all sources, with those of packages, labels and learned schemas."""
+        opened, pin = combined(self.sources)
+        tools, advice = _with_additions(opened.tools, self.reading), self.advice
+        missing = self._missing_of_labels(tools)
+        if missing and self.context.grace_s is None:
+            raise ToolplanError("bad-effects", missing[0], "`toolplan tools` lists the tools.")
+        if known := {tool: label for tool, label in self.labels.items() if tool in tools}:
+            tools = tools.labelled(known)
+            effects: Json = {tool: label.value for tool, label in known.items()}
+            advice = {**advice, "effects": effects}
+        if self.learns:
+            tools = with_learned(tools, self.context.data / LEARNED, self.context.note)
+        faults = (*opened.faults, *missing)
+        own: dict[str, Any] = asdict(replace(opened, tools=tools, faults=faults, late=self._late))
+        return Toolset(**own, advice=advice, pin=pin)
+
+    def _late(self) -> Toolset | None:
+        is_new = False
+        for at, each in enumerate(self.sources):  # each is kept before the next one is asked
+            if (found := _late(each)) is not None:
+                self.sources[at], is_new = replace(each, opened=found), True
+        return self.toolset() if is_new else None
+
+    def _missing_of_labels(self, tools: Toolbox) -> list[str]:
+        """Return which tools with a label of the caller are not there; slow ones may be late."""
+        for name in self.labels:
+            if any(full not in self.labels for full in tools.full_names(name)):
+                said = f"effects: {tools.ambiguity(name)}"
+                raise ToolplanError("bad-effects", said, "Give each of them its label.")
+        return [f"effects: there is no tool {name!r}." for name in self.asked if name not in tools]
 
 
 def _late(source: NamedSource) -> OpenedTools | None:
@@ -166,20 +193,14 @@ def _late(source: NamedSource) -> OpenedTools | None:
 
 @contextmanager
 def open_toolbox(name: str, settings: Settings, note: Callable[[str], None]) -> Generator[Toolset]:
-    """Yield the tools of the toolbox `name` of the settings, the same on each machine.
-
-    Raises:
-        ToolplanError: there is no such toolbox, or its tools cannot be opened.
-    """
+    """Yield the tools of the toolbox `name` of the settings, the same on each machine."""
     with open_tools(settings.toolbox(name), settings, note, learns=False) as opened:
         yield replace(opened, advice={"toolbox": name})
 
 
 def reopening(plan: Json) -> tuple[tuple[str, ...], dict[str, str], str | None]:
     """Return the tools, the labels of effects and the base URL that a journal's plan ran with."""
-    metadata = plan.get("metadata") if isinstance(plan, dict) else None
-    advice = metadata.get(ADVICE) if isinstance(metadata, dict) else None
-    match advice:
+    match metadata_of(plan).get(ADVICE):
         case {"tools": str() | list() as named, **more}:
             labels, url = more.get("effects"), more.get("base_url")
             kept = labels if isinstance(labels, dict) else {}
@@ -193,24 +214,21 @@ def reopening(plan: Json) -> tuple[tuple[str, ...], dict[str, str], str | None]:
 
 
 def effect_labels(effects: EffectsArgument) -> dict[str, Effects]:
-    """Read `TOOL=LABEL` texts, or a mapping of tools to labels.
-
-    Raises:
-        ToolplanError: one is not a label.
-    """
+    """Read `TOOL=LABEL` texts, or a mapping of tools to labels."""
     given: object = effects
     if isinstance(given, Mapping):
         table = cast("Mapping[object, object]", given)
-        pairs = [f"{tool}={label}".rpartition("=") for tool, label in table.items()]
+        texts = [f"{tool}={label}" for tool, label in table.items()]
     else:
         listed = cast("Sequence[object]", given) if isinstance(given, list | tuple) else [given]
-        pairs = [str(each).rpartition("=") for each in listed]
+        texts = [*map(str, listed)]
     found: dict[str, Effects] = {}
-    for tool, _, label in pairs:
+    for text in texts:
+        tool, _, label = text.rpartition("=")
         if not tool or label not in LABELS:
             raise ToolplanError(
                 "bad-effects",
-                f"effects {f'{tool}={label}' if tool else label!r} is not a label.",
+                f"effects {text!r} is not a label.",
                 f"Write TOOL=LABEL; the labels are {', '.join(LABELS)}.",
             )
         found[tool] = Effects(label)
@@ -291,41 +309,3 @@ def _with_additions(tools: Toolbox, reading: Callable[[], providers.Model] | Non
         if more.name not in tools and not tools.full_names(more.name):
             tools = tools.with_tools(more)
     return tools
-
-
-def _labelled(
-    advice: dict[str, Json],
-    labels: Mapping[str, Effects],
-    asked: Mapping[str, Effects],
-    context: SourceContext,
-    reading: Callable[[], providers.Model] | None,
-    learns: bool,
-    opened: OpenedTools,
-    pin: Accept | None,
-) -> Toolset:
-    tools = _with_additions(opened.tools, reading)
-    missing = _missing_of_labels(labels, asked, tools)
-    if missing and context.grace_s is None:
-        raise ToolplanError("bad-effects", missing[0], "`toolplan tools` lists the tools.")
-    if known := {tool: label for tool, label in labels.items() if tool in tools}:
-        tools = tools.labelled(known)
-        advice = {**advice, "effects": {tool: label.value for tool, label in known.items()}}
-    if learns:
-        tools = with_learned(tools, context.data / LEARNED, context.note)
-    own: dict[str, Any] = asdict(replace(opened, tools=tools, faults=(*opened.faults, *missing)))
-    return Toolset(**own, advice=advice, pin=pin)
-
-
-def _missing_of_labels(
-    labels: Mapping[str, Effects], asked: Mapping[str, Effects], tools: Toolbox
-) -> list[str]:
-    """Return which tools with a label of the caller are not there; with `grace` they may be late.
-
-    Raises:
-        ToolplanError: a label is for several tools.
-    """
-    for name in labels:
-        if any(full not in labels for full in tools.full_names(name)):
-            said = f"effects: {tools.ambiguity(name)}"
-            raise ToolplanError("bad-effects", said, "Give each of them its label.")
-    return [f"effects: there is no tool {name!r}." for name in asked if name not in tools]

@@ -19,28 +19,33 @@ from toolplan import deltas, providers
 from toolplan import dry_run as dry_runs
 from toolplan import summary as summaries
 from toolplan.answer import InsightFunction
-from toolplan.app import _check
 from toolplan.app import workers as machines
 from toolplan.app._approve import Approve
 from toolplan.app._arguments import checked_methods
 from toolplan.app._decisions import consents_of, day_of, decisions_of, metadata_of
 from toolplan.app._kept import ActiveTasks, Kept
-from toolplan.app._left_out import answered, resumed, started
-from toolplan.app._loop import Loop, Setup, Watchers
+from toolplan.app._loop import Loop, Watchers
 from toolplan.app._planning import DEFAULT_ATTEMPTS
 from toolplan.app._runs import (
-    Start,
-    User,
+    answered,
     kept_result,
-    run_notes,
+    resumed,
     simulate_run,
+    started,
     summarised,
 )
-from toolplan.app._toolset import ADVICE
-from toolplan.app.limits import NO_LIMITS, Concurrency, LimitOptions, run_options
-from toolplan.app.notes import estimate, foreseen, noted
+from toolplan.app._setup import (
+    ADVICE,
+    PlanArgument,
+    Setup,
+    Start,
+    User,
+    estimate,
+    foreseen,
+    noted,
+)
+from toolplan.app.limits import NO_LIMITS, Concurrency, LimitOptions
 from toolplan.app.results import AskResult, CheckResult, RunResult
-from toolplan.app.resume import plan_in
 from toolplan.app.wait import wait
 from toolplan.compiler import Compiled, Tools, toolbox
 from toolplan.consent import Effect
@@ -112,22 +117,20 @@ class App:
         """
         self.tools, self.planner, self.model = toolbox(tools), planner, model
         self.policy, self.limits, self.insights = policy, limits, tuple(insights)
-        self._user = User() if user is None else user
-        self.thresholds, self.tracker = self._user.settings.thresholds, self._user.tracker
-        self.faults = self._user.faults
+        user = User() if user is None else user
+        self.thresholds, self.tracker = user.settings.thresholds, user.tracker
+        self.faults, self.active = user.faults, ActiveTasks()
         self._setup = Setup(
-            self.tools, self.insights, policy, limits, rules, attempts, assess, clock, new_id,
-            self.thresholds, self._user.settings,
+            self.tools, self.insights, policy, limits, rules, options, attempts, assess,
+            dict(metadata), user, clock, new_id,
         )  # fmt: skip
-        self._options, self._metadata, self.active = options, dict(metadata), ActiveTasks()
         self._on_note, self._refreshing = on_note, threading.Lock()
-        self._kept = Kept(journal, memory, self._user.data, self._note, self._user.resources)
+        self._kept = Kept(journal, memory, user.data, self._note, user.resources)
 
     @cached_property
     def workers(self) -> machines.Workers:
         """Runs that other processes carry out."""
-        given = self._setup, self._kept, self._user, self._metadata, self.run_options
-        return machines.Workers(*given)
+        return machines.Workers(self._setup, self._kept)
 
     def __repr__(self) -> str:
         return f"App({len(self.tools)} tools)"
@@ -152,7 +155,7 @@ class App:
     def refresh(self) -> None:
         """Take in the tools of servers that have answered late; `faults` names the others."""
         with self._refreshing:  # the calls of a server refresh side by side
-            if (found := self._user.late()) is None:
+            if (found := self._setup.user.late()) is None:
                 return
             tools, faults = found
             self._setup = replace(self._setup, tools=tools, passed=set())
@@ -193,7 +196,8 @@ class App:
         with self.active.task():
             journal = await self._kept.journal_so_far()
             new = await self._asked(question, today, context, conversation)
-            loop = self._loop(conversation, journal, NO_LIMITS, Watchers(on_step))
+            start = Start(self._setup.day(today), self.run_options())
+            loop = self._loop(journal, start, NO_LIMITS, Watchers(on_step))
             return await self._finished(
                 await loop.plan(replace(new, attempts=(*tried,))), conversation
             )
@@ -248,33 +252,33 @@ class App:
                 question, today=today, context=context, conversation=conversation, on_step=on_step
             )
         with self.active.task():
-            watchers = Watchers(on_step, on_plan, on_delta, on_event)
             given = LimitOptions.of(concurrency, timeout)
-            loop = self._loop(conversation, await self._kept.journal_to_run(), given, watchers)
-            loop = replace(loop, approve=approve, yes=yes, eager=eager, replan=replan)
-            start = Start(self._setup.day(today), loop.run_options, approve, yes, on_event)
-            asked = await self._asked(question, today, context, conversation)
-            asked = await answered(loop, asked, start)
+            options = self.run_options(given)
+            journal = await self._kept.journal_to_run()
+            start = Start(self._setup.day(today), options, approve, yes, on_event)
+            loop = self._loop(journal, start, given, Watchers(on_step, on_plan, on_delta))
+            loop = replace(loop, eager=eager, replan=replan)
+            asked = await answered(loop, await self._asked(question, today, context, conversation))
             asked = await summarised(asked, self.model, summary, self._setup)
             return await self._finished(asked, conversation)
 
-    def check(self, plan: _check.PlanArgument, *, dialect: str = "toolplan") -> CheckResult:
+    def check(self, plan: PlanArgument, *, dialect: str = "toolplan") -> CheckResult:
         """Check a plan against the tools and the policy: text in `dialect`, JSON, or a plan.
 
         Raises:
             ToolplanError: `plan` is not a plan, or there is no such dialect.
         """
-        return _check.check(plan, dialect, self._setup)
+        return self._setup.check(plan, dialect)
 
     @overload
     async def run(
-        self, plan: _check.PlanArgument, *, dialect: str = ..., dry_run: Literal[True]
+        self, plan: PlanArgument, *, dialect: str = ..., dry_run: Literal[True]
     ) -> dry_runs.DryRun: ...
 
     @overload
     async def run(
         self,
-        plan: _check.PlanArgument,
+        plan: PlanArgument,
         *,
         dialect: str = ...,
         run_id: str | None = ...,
@@ -291,7 +295,7 @@ class App:
 
     async def run(
         self,
-        plan: _check.PlanArgument,
+        plan: PlanArgument,
         *,
         dialect: str = "toolplan",
         run_id: str | None = None,
@@ -324,7 +328,7 @@ class App:
             if dry_run:
                 return await simulate_run(self._setup, checked, await self._kept.journal_so_far())
             start = Start(self._setup.day(today), options, approve, yes, on_event, done)
-            notes = run_notes(self._metadata, self._user.advice, given, start.day)
+            notes = self._setup.run_notes(given, start.day)
             if await self._kept.journal_so_far() is not None:
                 notes |= estimate(await in_thread(self.forecast, checked, given))
             checked = noted(checked, notes)
@@ -369,15 +373,20 @@ class App:
             JournalError: there is no such run, or another process works on it.
         """
         with self.active.task():
-            decided = decisions_of(retry, resolve, abort), consents_of(allow, deny, reason)
+            decisions = decisions_of(retry, resolve, abort)
+            consents = consents_of(allow, deny, reason)
             journal = await in_thread(self.needed_journal)
-            name, document, plan = await in_thread(_kept_run, self._setup, journal, run)
-            metadata, given = metadata_of(document), LimitOptions.of(concurrency, timeout)
+            name = await in_thread(journal.find, run)
+            record = await in_thread(journal.record, name)
+            plan = await in_thread(self._setup.plan_in, record)
+            metadata, given = metadata_of(record.plan), LimitOptions.of(concurrency, timeout)
             if on_plan is not None:
                 on_plan(plan)
             options = self.run_options(LimitOptions.kept(metadata.get(ADVICE)), given)
             start = Start(self._setup.day(day_of(metadata)), options, approve, yes, on_event)
-            plan, ended = await resumed(self._setup, journal, name, plan, decided, leave_out, start)
+            plan, ended = await resumed(
+                self._setup, journal, name, plan, decisions, consents, leave_out, start
+            )
             return await in_thread(self._ended, plan, ended)
 
     def runs(self, limit: int = 20, after: str = "") -> list[RunEntry]:
@@ -402,9 +411,7 @@ class App:
         Raises:
             ToolplanError: a limit is wrong.
         """
-        if self._options is not None and all(each == NO_LIMITS for each in given):
-            return self._options
-        return run_options(self._user.settings, self.tools, *given)
+        return self._setup.run_options(*given)
 
     @property
     def journal(self) -> Store | None:
@@ -416,11 +423,10 @@ class App:
         return self._kept.needed_journal()
 
     def _loop(
-        self, conversation: str | None, journal: Store | None, given: LimitOptions, watch: Watchers
+        self, journal: Store | None, start: Start, given: LimitOptions, watchers: Watchers
     ) -> Loop:
-        notes = run_notes(self._metadata, self._user.advice, given)
-        options = self.run_options(given)
-        return Loop(self._setup, self.planner, journal, options, notes, watch, note=self._note)
+        notes = self._setup.run_notes(given)
+        return Loop(self._setup, self.planner, journal, start, notes, watchers, note=self._note)
 
     async def _asked(
         self, text: str, today: date | str | None, context: Json, conversation: str | None
@@ -444,10 +450,3 @@ class App:
 
     def _note(self, sentence: str) -> None:
         (logger.info if self._on_note is None else self._on_note)(printable(sentence))
-
-
-def _kept_run(setup: Setup, journal: Store, start: str) -> tuple[str, Json, ExecutionPlan]:
-    """Return the name, the plan's document and the plan of the run whose name begins so."""
-    name = journal.find(start)
-    record = journal.record(name)
-    return name, record.plan, plan_in(record, setup.tools, limits=setup.limits, rules=setup.rules)

@@ -31,9 +31,6 @@ def journal_place(settings: Settings, given: Place | None = None) -> Path | str:
     """Return where the journal is: a file, or the address of a database.
 
     It is what is given, else what is set, else the file in the user's folder.
-
-    Raises:
-        SettingsError: what is set cannot be used.
     """
     place = settings.journal if given is None else given
     if place is None:
@@ -47,11 +44,7 @@ def user_journal(given: str | None = None) -> Path | str:
 
 
 def journal_at(place: Path | str) -> Store | None:
-    """Open the journal at `place`; None where it is a file that does not exist.
-
-    Raises:
-        JournalError: it cannot be opened.
-    """
+    """Open the journal at `place`; None where it is a file that does not exist."""
     if isinstance(place, Path) and not place.exists():
         return None
     return open_journal(place)
@@ -64,11 +57,7 @@ PolicyArgument: TypeAlias = Policy | Mapping[str, object] | str | os.PathLike[st
 
 
 def policy_of(given: PolicyArgument, settings: Path | None) -> Policy:
-    """Return the policy that is `given`; else that beside the file `settings`, or an empty one.
-
-    Raises:
-        ToolplanError: it cannot be read (`bad-policy`); the message has the line.
-    """
+    """Return the policy that is `given`; else that beside the file `settings`, or an empty one."""
     match given:
         case Policy():
             return given

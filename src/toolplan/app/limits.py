@@ -56,11 +56,7 @@ NO_LIMITS: Final = LimitOptions()
 
 
 def run_options(settings: Settings, tools: Toolbox, *given: LimitOptions) -> RunOptions:
-    """Return the options of a run. Later ones of `given` come before earlier, and before settings.
-
-    Raises:
-        ToolplanError: a limit is not valid, or names neither a tool nor a source.
-    """
+    """Return the options of a run; later ones of `given` replace earlier ones, and settings."""
     limits, default = settings.limits, RunOptions()
     in_all, seconds = limits.concurrency or default.concurrency, limits.timeout or default.timeout_s
     of_tools, of_sources = {**limits.tools}, {**limits.sources}
@@ -123,10 +119,6 @@ def _unknown(name: str, tools: Toolbox, sources: set[str]) -> ToolplanError:
 
 
 def limits_everywhere(settings: Settings, tools: Toolbox) -> dict[str, int]:
-    """Return the most calls at once over all machines, by the names of tools and sources.
-
-    Raises:
-        SettingsError: a limit is not valid. A name that these tools do not have is left out.
-    """
+    """Return the most calls at once over all machines, of those of `tools` and their sources."""
     names = {*tools, *(tool.source for tool in tools.values())}
     return {name: most for name, most in settings.limits.everywhere.items() if name in names}

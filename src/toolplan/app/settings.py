@@ -200,8 +200,9 @@ _HELP: Final = {
     "limits": "It has lines such as `concurrency = 8` and `timeout = 20`.",
     "retention": 'It has the lines `older_than = "30d"` and `keep = 100`.',
     "runs": 'It has lines such as `journal = "runs.sqlite"`.',
+    "toolboxes": '[toolboxes.NAME] has a line with at least one text: `tools = ["module:TOOLS"]`.',
 }
-TABLES: Final = (*_HELP, "sources", "toolboxes")
+TABLES: Final = (*_HELP, "sources")
 
 
 def source_tables() -> tuple[str, ...]:
@@ -218,12 +219,7 @@ class Settings:
         path: Path | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Read `toolplan.toml` at `path`, and the variables of `environment`.
-
-        Raises:
-            SettingsError: a name is unknown.
-            ToolplanError: a table is for a source that is not installed.
-        """
+        """Read `toolplan.toml` at `path`, and the variables of `environment`."""
         self.path = path
         self._document = document
         variables = os.environ if environment is None else environment
@@ -250,11 +246,7 @@ class Settings:
         return bool(self._set.get("TOOLPLAN_MODEL") or self._document.get("toolplan_model"))
 
     def table(self, name: str) -> dict[str, object]:
-        """Return a table, empty where there is none.
-
-        Raises:
-            SettingsError: it is not a table.
-        """
+        """Return a table, empty where there is none."""
         found = self._document.get(name, {})
         if not isinstance(found, Mapping):
             raise SettingsError(
@@ -262,30 +254,23 @@ class Settings:
             )
         return dict(cast("Mapping[str, object]", found))
 
-    def _read(self, name: str, kind: type[_T]) -> _T:
-        """Return a table as `kind`."""
+    def _read(self, name: str, kind: type[_T], value: object = None) -> _T:
+        """Return a table, or the `value` of one that is called `name`, as `kind`."""
         try:
-            return convert(self.table(name), kind)
+            return convert(self.table(name) if value is None else value, kind)
         except (ValidationError, ToolplanError) as error:
             reason = str(error)
-        raise SettingsError(f"{self.place}: [{name}] cannot be used: {reason}", _HELP[name])
+        help_ = _HELP.get(name, _HELP["toolboxes"])
+        raise SettingsError(f"{self.place}: [{name}] cannot be used: {reason}", help_)
 
     @property
     def effects(self) -> dict[str, Effects]:
-        """The labels of `[effects]`, by tool.
-
-        Raises:
-            SettingsError: one is not a label.
-        """
+        """The labels of `[effects]`, by tool."""
         return self._read("effects", dict[str, Effects])
 
     @property
     def limits(self) -> Limits:
-        """The table `[limits]`.
-
-        Raises:
-            SettingsError: it cannot be used.
-        """
+        """The table `[limits]`."""
         return self._read("limits", Limits)
 
     def retention(self, older_than: str | None = None, keep: int | None = None) -> tuple[int, int]:
@@ -293,9 +278,6 @@ class Settings:
 
         That is what is given, else what is set, else 30 days and 100 runs. Where only one of the
         two is given or set, only that one counts.
-
-        Raises:
-            ToolplanError: an age or a number is not valid.
         """
         table = self._read("retention", _Retention)
         try:
@@ -317,9 +299,6 @@ class Settings:
         """Where the journal is, of `TOOLPLAN_JOURNAL` or the table `[runs]`; None: nowhere said.
 
         A path in the file is relative to the folder of the file.
-
-        Raises:
-            SettingsError: the table cannot be used.
         """
         written, variable = self._read("runs", _Runs).journal, self._set.get("TOOLPLAN_JOURNAL")
         if variable or ":/" in written or self.path is None or not written:
@@ -327,32 +306,20 @@ class Settings:
         return self.path.parent / Path(written).expanduser()
 
     def toolbox(self, name: str) -> tuple[str, ...]:
-        """Return what opens the tools of the toolbox `name`, of the table `[toolboxes.NAME]`.
-
-        Raises:
-            SettingsError: there is none, or it cannot be used.
-        """
+        """Return what opens the tools of the toolbox `name`, of the table `[toolboxes.NAME]`."""
         table = self.table("toolboxes")
-        line = f'[toolboxes.{name}] has a line with at least one text: `tools = ["module:TOOLS"]`.'
         if name not in table:
             known = ", ".join(map(repr, table)) or "none"
             raise SettingsError(
                 f"{self.place}: there is no toolbox {name!r}.",
-                did_you_mean(near(name, table)) or f"Known toolboxes: {known}. {line}",
+                did_you_mean(near(name, table))
+                or f"Known toolboxes: {known}. {_HELP['toolboxes']}",
             )
-        try:
-            return convert(table[name], _Toolbox).tools
-        except ValidationError as error:
-            reason = str(error)
-        raise SettingsError(f"{self.place}: [toolboxes.{name}] cannot be used: {reason}", line)
+        return self._read(f"toolboxes.{name}", _Toolbox, table[name]).tools
 
     @property
     def thresholds(self) -> Thresholds:
-        """What is an outlier and a trend in answers: the table `[answer]`.
-
-        Raises:
-            SettingsError: a name is unknown, or its value means nothing.
-        """
+        """What is an outlier and a trend in answers: the table `[answer]`."""
         for name in self.table("answer"):
             if name not in Thresholds.__struct_fields__:
                 raise SettingsError(
@@ -362,11 +329,7 @@ class Settings:
 
     @cached_property
     def models(self) -> ModelSettings:
-        """The settings of models and planners.
-
-        Raises:
-            SettingsError: some cannot be used; the message names each of them.
-        """
+        """The settings of models and planners."""
         values: dict[str, Any] = {}
         wrong: list[str] = []
         for each in fields(ModelSettings):
@@ -408,11 +371,7 @@ def _converted(name: str, value: object, kind: object) -> object:
 def read_settings(
     folder: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> Settings:
-    """Return the settings in `toolplan.toml` of `folder`, and in `environment`, by default ours.
-
-    Raises:
-        SettingsError: the file cannot be read, or has an unknown name.
-    """
+    """Return the settings in `toolplan.toml` of `folder`, and in `environment`, by default ours."""
     if folder is None:
         return Settings(environment=environment)
     path = folder / FILE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from typing import Final, NamedTuple
@@ -15,12 +15,9 @@ from toolplan.app._approve import by_values, is_other
 from toolplan.app._arguments import checked_arguments
 from toolplan.app._decisions import consents_of, day_of, decisions_of, metadata_of
 from toolplan.app._kept import Kept
-from toolplan.app._loop import Setup
-from toolplan.app._runs import User, run_notes
-from toolplan.app._toolset import ADVICE
+from toolplan.app._setup import ADVICE, Setup, noted
 from toolplan.app.limits import Concurrency, LimitOptions
-from toolplan.app.notes import noted
-from toolplan.app.resume import plan_in, tools_in
+from toolplan.app.resume import tools_in
 from toolplan.approval import Approval, ApprovalRequired, approve, approve_digest
 from toolplan.consent import Consent, Effect, ValueApproval
 from toolplan.engines import (
@@ -69,19 +66,9 @@ class Workers:
     It needs a journal in Postgres, and an app whose tools are a toolbox of the settings.
     """
 
-    def __init__(
-        self,
-        setup: Setup,
-        kept: Kept,
-        user: User,
-        metadata: Mapping[str, Json],
-        options: Callable[..., RunOptions],
-    ) -> None:
+    def __init__(self, setup: Setup, kept: Kept) -> None:
         self._setup = setup
         self._kept = kept
-        self._user = user
-        self._metadata = metadata
-        self._options = options
         self._runs: WorkerRuns | None = None
 
     @property
@@ -91,13 +78,14 @@ class Workers:
         Raises:
             ToolplanError: the tools of the app are no toolbox.
         """
-        if not self._user.toolbox:
+        toolbox = self._setup.user.toolbox
+        if not toolbox:
             raise ToolplanError(
                 "no-toolbox",
                 "Workers take runs with a toolbox, and these tools are none.",
                 "Open the app with toolbox=NAME, the name of a table [toolboxes.NAME].",
             )
-        return queue_of(self._user.toolbox, self._setup.tools)
+        return queue_of(toolbox, self._setup.tools)
 
     def runs(self) -> WorkerRuns:
         """Return the runs of the journal that workers take.
@@ -159,10 +147,25 @@ class Workers:
             ApprovalRequired: `approve` is of another plan.
             JournalError: nothing was kept; other runs may have used the digest.
         """
-        return await in_thread(
-            self._submit, plan, run_id, today, _granted(plan, approve, yes=yes),
-            LimitOptions.of(concurrency, timeout),
-        )  # fmt: skip
+
+        def submitted() -> str:
+            setup, runs, queue = self._setup, self.runs(), self.queue
+            given = LimitOptions.of(concurrency, timeout)
+            setup.run_options(given)  # a wrong limit is an error before anything is kept
+            made = prepare(
+                noted(plan, setup.run_notes(given, setup.day(today))),
+                setup.tools,
+                approval=approval,
+                limits=setup.limits,
+                run_id=run_id or setup.new_id(),
+                clock=setup.clock,
+            )
+            starts = not made.waits
+            runs.submit(made.run, made.digest, made.record, made.events, queue, starts=starts)
+            return made.run
+
+        approval = _granted(plan, approve, yes=yes)
+        return await in_thread(submitted)
 
     async def follow(self, run: str) -> AsyncGenerator[Event]:
         """Yield the events of a run as they are written, until it ends or waits for a person."""
@@ -182,7 +185,22 @@ class Workers:
             ApprovalRequired: `digest` is not of this run's plan.
             JournalError: there is no such run, it waits for no approval, or nothing was kept.
         """
-        await in_thread(self._approve, run, digest, who)
+
+        def approved() -> None:
+            now = self._kept.needed_journal().load(run)
+            if now.digest != digest:
+                raise ApprovalRequired(now.digest)
+            if now.waiting or now.approved_at is not None or now.status is not RunState.WAITING:
+                how = now.status.value
+                waits = "its calls wait with their values" if now.waiting else f"it is {how}"
+                raise JournalError(
+                    "not-waiting",
+                    f"Run {run!r} waits for no approval of its plan: {waits}.",
+                    f"`toolplan show {run}` shows it.",
+                )
+            self.runs().send(run, "approve", digest, who)
+
+        await in_thread(approved)
 
     @checked_arguments
     async def decide(
@@ -208,7 +226,15 @@ class Workers:
         """
         decisions = decisions_of(retry, resolve, abort)
         consents = consents_of(allow, deny, reason)
-        await in_thread(self._decide, run, decisions, consents, who)
+
+        def decided() -> None:
+            runs, events = self.runs(), self._kept.needed_journal().events(run)
+            contents = _decided(events, decisions)
+            contents += [("consent", each) for each in _consented(fold(events), consents)]
+            for kind, content in contents or [("resume", None)]:
+                runs.send(run, kind, content, who)
+
+        await in_thread(decided)
 
     async def cancel(self, run: str, *, who: str = "") -> None:
         """Cancel a run, whoever works on it; a run without a worker ends here.
@@ -233,74 +259,9 @@ class Workers:
             CannotRun: its plan does not pass the check with these tools.
         """
         setup, metadata = self._setup, metadata_of(record.plan)
-        tools = tools_in(record, setup.tools)
-        plan = plan_in(record, tools, limits=setup.limits, rules=setup.rules)
-        today = setup.day(day_of(metadata))
-        return Worked(plan, tools, today, self._options(LimitOptions.kept(metadata.get(ADVICE))))
-
-    # Inside, all blocking
-
-    def _submit(
-        self,
-        plan: ExecutionPlan,
-        run_id: str | None,
-        today: date | str | None,
-        approval: Approval | ValueApproval | None,
-        given: LimitOptions,
-    ) -> str:
-        setup, runs, queue = self._setup, self.runs(), self.queue
-        self._options(given)  # a wrong limit is an error before anything is kept
-        day = setup.day(today)
-        plan = noted(plan, run_notes(self._metadata, self._user.advice or {}, given, day))
-        made = prepare(
-            plan,
-            setup.tools,
-            approval=approval,
-            limits=setup.limits,
-            run_id=run_id or setup.new_id(),
-            clock=setup.clock,
-        )
-        runs.submit(made.run, made.digest, made.record, made.events, queue, starts=not made.waits)
-        return made.run
-
-    def _approve(self, run: str, digest: str, who: str) -> None:
-        journal = self._kept.needed_journal()
-        now = journal.load(run)
-        if now.digest != digest:
-            raise ApprovalRequired(now.digest)
-        if now.waiting or now.approved_at is not None or now.status is not RunState.WAITING:
-            waits = (
-                "its calls wait with their values" if now.waiting else f"it is {now.status.value}"
-            )
-            raise JournalError(
-                "not-waiting",
-                f"Run {run!r} waits for no approval of its plan: {waits}.",
-                f"`toolplan show {run}` shows it.",
-            )
-        self.runs().send(run, "approve", digest, who)
-
-    def _decide(
-        self,
-        run: str,
-        decisions: Mapping[Slot, Decided],
-        consents: Mapping[str, Consent],
-        who: str,
-    ) -> None:
-        runs, events = self.runs(), self._kept.needed_journal().events(run)
-        intents = recover(events).intents
-        contents: list[tuple[str, Json]] = []
-        for (step, item), decided in decisions.items():
-            attempt = intents.get((step, item))
-            if attempt is None:
-                place = f"step {step!r}" if item is None else f"item {item} of step {step!r}"
-                raise no_call_in_doubt(place)
-            contents.append(("decide", {
-                "step": step, "item": item, "attempt": attempt, "decision": decided.decision,
-                "output": decided.output,
-            }))  # fmt: skip
-        contents += [("consent", each) for each in _consented(fold(events), consents)]
-        for kind, content in contents or [("resume", None)]:
-            runs.send(run, kind, content, who)
+        plan, today = setup.plan_in(record), setup.day(day_of(metadata))
+        options = setup.run_options(LimitOptions.kept(metadata.get(ADVICE)))
+        return Worked(plan, tools_in(record, setup.tools), today, options)
 
 
 class Stranded(NamedTuple):
@@ -348,6 +309,23 @@ def queue_of(toolbox: str, tools: Mapping[str, Tool]) -> str:
     """
     text = json.dumps([tools[name].version for name in sorted(tools)])
     return f"{toolbox}@{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def _decided(events: Sequence[Event], decisions: Mapping[Slot, Decided]) -> list[tuple[str, Json]]:
+    """Return the messages of `decisions` about calls in doubt."""
+    intents = recover(events).intents
+    found: list[tuple[str, Json]] = []
+    for (step, item), decided in decisions.items():
+        attempt = intents.get((step, item))
+        if attempt is None:
+            place = f"step {step!r}" if item is None else f"item {item} of step {step!r}"
+            raise no_call_in_doubt(place)
+        content: Json = {
+            "step": step, "item": item, "attempt": attempt, "decision": decided.decision,
+            "output": decided.output,
+        }  # fmt: skip
+        found.append(("decide", content))
+    return found
 
 
 def _consented(run: Run, consents: Mapping[str, Consent]) -> list[Json]:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, NoReturn, TypeAlias
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from toolplan.approval import digest_of
@@ -228,27 +227,20 @@ def about_question(
     )
 
 
-class Fixed(Struct, frozen=True):
-    """A plan with every safe fix applied, and what was wrong with it as it was written."""
-
-    plan: Plan
-    diagnostics: tuple[Diagnostic, ...]
-
-
 def fix(
     plan: Plan,
     tools: Tools | None,
     *,
     policy: Policy = Policy(),
     rules: Sequence[Rule] | None = None,
-) -> Fixed:
+) -> Examined:
     """Apply all safe fixes that do not overlap, and check again, until none is left.
 
     A problem that another one hid in an earlier round is reported too. One that is gone in the end
     is reported as fixed.
     """
     context, diagnostics = _fixed(_context(plan, tools, policy), rules)
-    return Fixed(context.plan, diagnostics)
+    return Examined(context.plan, diagnostics, context.unchecked)
 
 
 def _fixed(

@@ -130,11 +130,10 @@ def dry_document(dry: DryRun) -> Document:
 
 
 def _faults(dry: DryRun) -> Iterator[Block]:
-    count = len(dry.faults)
-    if count:
-        yield Lead(f"The dry run found {count_text(count, 'fault')}; no tool was called.", bad=True)
-        lines = [f"{_where(fault)}: {_what(fault)}" for fault in dry.faults]
-        yield Bullets(_few(lines), bad=True)
+    if dry.faults:
+        count = count_text(len(dry.faults), "fault")
+        yield Lead(f"The dry run found {count}; no tool was called.", bad=True)
+        yield Bullets(_few([f"{_where(fault)}: {_what(fault)}" for fault in dry.faults]), bad=True)
         return
     parts = ["The dry run found no fault"]
     if dry.may_fail:
@@ -152,7 +151,7 @@ def _risks(dry: DryRun) -> Iterator[Block]:
 
 
 def _risk_line(risk: MayFail) -> str:
-    tools = " and ".join(printable(name) for name in risk.tools)
+    tools = " and ".join(map(printable, risk.tools))
     return f"with earlier results of {tools}, {_where(risk)} fails: {_what(risk)}"
 
 
@@ -167,33 +166,29 @@ def _what(found: Fault) -> str:
 
 
 def _calls(dry: DryRun) -> Iterator[Block]:
-    total = dry.total
     yield Heading("Calls")
     rows = [(printable(name), _range(bounds)) for name, bounds in dry.calls.items()]
-    left = len(rows) - _MOST_LINES
-    rows = rows[:_MOST_LINES]
-    yield Table(("step", "calls"), (False, True), (*rows, ("all", _range(total))))
-    if left > 0:
-        yield Note(f"{count_text(left, 'step')} more, counted in the last row.")
-    if total.most > dry.limit:
-        limit = number_text(dry.limit, grouped=True)
-        yield Note(f"A run stops after {limit} calls.")
+    more = len(rows) - _MOST_LINES
+    yield Table(("step", "calls"), (False, True), (*rows[:_MOST_LINES], ("all", _range(dry.total))))
+    if more > 0:
+        yield Note(f"{count_text(more, 'step')} more, counted in the last row.")
+    if dry.total.most > dry.limit:
+        yield Note(f"A run stops after {number_text(dry.limit, grouped=True)} calls.")
     scenarios = _few([printable(scenario.description) for scenario in dry.scenarios])
     yield Note(f"{count_text(len(dry.scenarios), 'scenario')} simulated: {'; '.join(scenarios)}.")
 
 
 def _effects(dry: DryRun) -> Iterator[Block]:
     yield Heading("Effects")
-    if not dry.effects:
+    if dry.effects:
+        yield Bullets(_few([_effect_line(effect) for effect in dry.effects]))
+    else:
         yield Note("The plan changes nothing.")
-        return
-    yield Bullets(_few([_effect_line(effect) for effect in dry.effects]))
 
 
 def _effect_line(effect: EffectBounds) -> str:
-    # unknown effects are treated as the worst
-    unsaid = effect.effects is Effects.UNKNOWN
-    kind = "may change something (undeclared)" if unsaid else effect.effects.value
+    is_undeclared = effect.effects is Effects.UNKNOWN  # treated as the worst
+    kind = "may change something (undeclared)" if is_undeclared else effect.effects.value
     calls = count_text(effect.calls.most, "call")
     most = "" if effect.calls.least == effect.calls.most else "at most "
     return f"{printable(effect.step)}: {printable(effect.tool)}, {kind}, {most}{calls}"
@@ -211,10 +206,9 @@ def _gaps(dry: DryRun) -> Iterator[Block]:
 
 def _few(lines: Sequence[str]) -> tuple[str, ...]:
     """Return the first lines and the number of further ones."""
-    left = len(lines) - _MOST_LINES
-    return (
-        (*lines[:_MOST_LINES], f"{number_text(left, grouped=True)} more") if left > 0 else (*lines,)
-    )
+    more = len(lines) - _MOST_LINES
+    ending = (f"{number_text(more, grouped=True)} more",) if more > 0 else ()
+    return (*lines[:_MOST_LINES], *ending)
 
 
 def _range(bounds: CallBounds) -> str:

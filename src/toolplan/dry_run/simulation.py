@@ -64,11 +64,13 @@ async def simulate(
             steps than `limits` allow.
     """
     known = Toolbox(tools if isinstance(tools, Sequence) else tools.values())
-    # raises CannotRun
-    callees(plan.plan.steps, {name: _describing(tool) for name, tool in known.items()}, limits)
-    simulation = _Simulation(plan, known, recordings or {}, limits)
-    await simulation.simulate_all()
-    return simulation.result()
+    described = {name: replace(tool, call=_refuse) for name, tool in known.items()}
+    callees(plan.plan.steps, described, limits)  # raises CannotRun
+    return await _Simulation(plan, known, recordings or {}, limits).run()
+
+
+async def _refuse(args: Arguments) -> Json:
+    raise CannotRun("A dry run calls no tool.")
 
 
 class _Case(Struct, frozen=True):
@@ -108,8 +110,12 @@ class _Simulation:
         self._faults: dict[tuple[str, str, str], Fault] = {}
         self._may_fail: dict[tuple[str, str, str], MayFail] = {}
 
-    def result(self) -> DryRun:
-        """Return what the scenarios have shown."""
+    async def run(self) -> DryRun:
+        """Simulate all scenarios, and return what they have shown."""
+        included = self._included()
+        for case in self._cases(included):
+            await self._simulate(included, case)
+        acting = {n: s for n, s in self._steps.items() if self._tools[s.tool].has_effects}
         return DryRun(
             faults=tuple(self._faults.values()),
             may_fail=tuple(self._may_fail.values()),
@@ -118,18 +124,11 @@ class _Simulation:
             total=self._total,
             limit=self._limits.calls,
             effects=tuple(
-                EffectBounds(step.id, step.tool, self._tools[step.tool].effects, self._calls[name])
-                for name, step in self._steps.items()
-                if self._tools[step.tool].has_effects
+                EffectBounds(name, step.tool, self._tools[step.tool].effects, self._calls[name])
+                for name, step in acting.items()
             ),
             unchecked=self._unchecked(),
         )
-
-    async def simulate_all(self) -> None:
-        """Simulate all scenarios."""
-        included = self._included()
-        for case in self._cases(included):
-            await self._simulate(included, case)
 
     def _unchecked(self) -> tuple[Unchecked, ...]:
         """Return the steps without known results, with the reasons."""
@@ -162,25 +161,19 @@ class _Simulation:
 
     def _included(self) -> ExecutionPlan:
         """Return the plan without the steps that cannot be simulated, and without effects."""
+
+        def kept(names: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(name for name in names if name not in self._excluded)
+
         # stand-ins need neither timeouts nor retries, and make no pages
         steps = tuple(
-            replace(
-                step,
-                after=tuple(name for name in step.after if name not in self._excluded),
-                timeout_s=None,
-                retries=0,
-                pages=None,
-            )
+            replace(step, after=kept(step.after), timeout_s=None, retries=0, pages=None)
             for step in self._plan.plan.steps
             if step.id not in self._excluded
         )
-        needs = {
-            step.id: tuple(n for n in self._plan.needs[step.id] if n not in self._excluded)
-            for step in steps
-        }
-        order = tuple(name for name in self._plan.order if name not in self._excluded)
+        needs = {step.id: kept(self._plan.needs[step.id]) for step in steps}
         plan = replace(self._plan.plan, steps=steps)
-        return replace(self._plan, plan=plan, order=order, needs=needs, effects=())
+        return replace(self._plan, plan=plan, order=kept(self._plan.order), needs=needs, effects=())
 
     def _cases(self, included: ExecutionPlan) -> list[_Case]:
         conditional = [step.id for step in included.plan.steps if step.when is not None]
@@ -290,15 +283,6 @@ def _all_but(names: Sequence[str]) -> str:
 
 def _succeeded(step: StepRun) -> bool:
     return step.state is StepState.SUCCEEDED and step.error is None
-
-
-def _describing(tool: Tool) -> Tool:
-    """Return `tool` with a function, for checks that need one; it is never called."""
-
-    async def refuse(args: Arguments) -> Json:
-        raise CannotRun(f"A dry run calls no tool: {tool.name!r}.")
-
-    return replace(tool, call=refuse)
 
 
 def _stand_in(tool: Tool, call: Call, samples: SampleValues) -> Tool:
