@@ -74,6 +74,7 @@ class StepRun(Struct, frozen=True):
 
 
 _PENDING = StepRun()
+_RUNNING, _SUCCEEDED = StepState.RUNNING, StepState.SUCCEEDED
 _Asked = TypeVar("_Asked", CallInDoubt, CallWaiting)
 
 
@@ -124,8 +125,11 @@ class Folding:
     def add(self, event: Event) -> None:
         """Add the next event."""
         # the two most frequent events; a class pattern costs more than a comparison
-        if type(event) is StepSucceeded or type(event) is StepStarted:
-            self._steps[event.step] = _step_after(self._steps.get(event.step, _PENDING), event)
+        if type(event) is StepSucceeded:
+            self._steps[event.step] = _succeeded(self._steps.get(event.step, _PENDING), event)
+            return
+        if type(event) is StepStarted and self._steps.get(event.step, _PENDING) is _PENDING:
+            self._steps[event.step] = StepRun(_RUNNING, None, None, event.at, None, 0, event.items)
             return
         run, steps = self._run, self._steps
         match event:
@@ -193,25 +197,27 @@ def part_to_json(partial: tuple[Partial, ...]) -> dict[str, Json]:
     return {"complete": False, "partial": parts}
 
 
+def _succeeded(step: StepRun, event: StepSucceeded) -> StepRun:
+    return StepRun(
+        _SUCCEEDED,
+        event.output,
+        event.failure,
+        step.started_at,
+        event.at,
+        event.attempts,
+        step.items,
+        step.items_done,
+        step.items_failed,
+        event.partial,
+        step.doubts,
+    )
+
+
 def _step_after(step: StepRun, event: StepEvent) -> StepRun:
     match event:
         case StepSucceeded():
-            return StepRun(
-                StepState.SUCCEEDED,
-                event.output,
-                event.failure,
-                step.started_at,
-                event.at,
-                event.attempts,
-                step.items,
-                step.items_done,
-                step.items_failed,
-                event.partial,
-                step.doubts,
-            )
+            return _succeeded(step, event)
         case StepStarted(items=items, at=at):
-            if step is _PENDING:
-                return StepRun(StepState.RUNNING, started_at=at, items=items)
             return replace(step, state=_open_state(step), started_at=at, items=items)
         case AttemptFailed(attempt=attempt):
             return replace(step, attempts=attempt)
