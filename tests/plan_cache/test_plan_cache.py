@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -201,12 +202,16 @@ def _make_newer(path: Path) -> None:
     _change(path, "PRAGMA user_version = 99")
 
 
+def _make_foreign(path: Path) -> None:
+    _change(path, "CREATE TABLE entries (theirs TEXT)")
+
+
 @pytest.mark.parametrize(
     ("make", "place", "note"),
     [
-        (lambda path: path.write_bytes(b"no database at all" * 100), ".", "damaged"),
-        (lambda path: path.write_bytes(b"SQLite format 3\x00" + b"x" * 999), ".", "damaged"),
-        (lambda path: _change(path, "CREATE TABLE entries (theirs TEXT)"), ".", "another program"),
+        (partial(Path.write_bytes, data=b"no database at all" * 100), ".", "damaged"),
+        (partial(Path.write_bytes, data=b"SQLite format 3\x00" + b"x" * 999), ".", "damaged"),
+        (_make_foreign, ".", "another program"),
         (_make_newer, ".", "version 99"),
         (Path.mkdir, ".", "was not used"),
         (Path.touch, "below", "was not used"),
