@@ -19,6 +19,7 @@ from tests.plans_strategy import execution_plan
 from toolplan.approval import approve
 from toolplan.engines import run
 from toolplan.events import (
+    AttemptFailed,
     CallInDoubt,
     CallIntended,
     Event,
@@ -32,6 +33,7 @@ from toolplan.events import (
     RunState,
     RunWaiting,
     StepFailed,
+    StepSkipped,
     StepStarted,
     StepSucceeded,
     fold,
@@ -88,8 +90,17 @@ _FIELDS: dict[str, st.SearchStrategy[object]] = {
 _CLASSES = [
     event for group in get_args(Event) for event in (get_args(group) or (group,))
 ]  # a union of unions is flat already, or is not
+
+
+def _fields_of(cls: type[Event]) -> dict[str, st.SearchStrategy[object]]:
+    """Return strategies for the fields of `cls`; a step that failed has a failure."""
+    fields = {name: _FIELDS[name] for name in cls.__struct_fields__}
+    return {**fields, "failure": FAILURES} if cls in _FAILED else fields
+
+
+_FAILED = (AttemptFailed, CallInDoubt, StepFailed, StepSkipped)
 EVENTS: st.SearchStrategy[Event] = st.one_of(
-    [st.builds(cls, **{name: _FIELDS[name] for name in cls.__struct_fields__}) for cls in _CLASSES]
+    [st.builds(cls, **_fields_of(cls)) for cls in _CLASSES]
 )
 RECORD = RunRecord(plan={"steps": []}, tools=[], policy={"allow": None})
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from toolplan.events import Event, RunApproved, RunEnded, RunStarted, RunState, StepSucceeded
-from toolplan.storage.journal import Journal, JournalError, RunRecord, backup, prune, to_record
+from toolplan.storage.journal import Journal, JournalError, RunRecord, backup, to_record
 from toolplan.storage.journal._database import COUNT_FILE
 
 DAY = 86_400.0
@@ -78,11 +78,10 @@ def test_old_runs_are_pruned_and_the_latest_kept(
 ) -> None:
     """A16: dry first, then the same runs."""
     with closing(journal):
-        bounds = {"older_than_s": days * DAY, "keep": keep, "now": clock.now}
-        dry = prune(journal.path, **bounds)  # type: ignore[arg-type]
+        dry = journal.prune(older_than_s=days * DAY, keep=keep)
         assert list(dry.runs) == expected
         assert len(names(journal)) == 10
-        done = prune(journal.path, **bounds, apply=True)  # type: ignore[arg-type]
+        done = journal.prune(older_than_s=days * DAY, keep=keep, apply=True)
         assert done.runs == dry.runs
         assert done.kept == dry.kept == 10 - len(expected)
         assert sorted(names(journal)) == sorted({f"r{n}" for n in range(10)} - {*expected})
@@ -104,7 +103,7 @@ def test_a_run_that_is_not_over_is_never_pruned(
             other.commit()
         keep_run(journal, "over", RunState.FAILED)
         clock.now += 1000 * DAY
-        done = prune(journal.path, older_than_s=0, keep=0, apply=True, now=clock.now)
+        done = journal.prune(older_than_s=0, keep=0, apply=True)
         assert done.runs == ("over",)
         assert names(journal) == ["open"]
 
@@ -112,7 +111,7 @@ def test_a_run_that_is_not_over_is_never_pruned(
 def test_a_run_that_a_process_works_on_is_not_pruned(tmp_path: Path, clock: Clock) -> None:
     with closing(Journal(tmp_path / "j", clock=clock)) as journal:
         keep_run(journal, "leased", RunState.CANCELLED, release=False)
-        done = prune(journal.path, older_than_s=-DAY, keep=0, apply=True, now=clock.now + 1)
+        done = journal.prune(older_than_s=-DAY, keep=0, apply=True)
         assert done.runs == ()
 
 
@@ -124,7 +123,7 @@ def test_a_used_approval_stays_used(tmp_path: Path, clock: Clock) -> None:
         ended = to_record(RunEnded(RunState.SUCCEEDED, None, 4.0))
         journal.append(lease, [ended], lease.at, sync=True, status=RunState.SUCCEEDED)
         journal.release(lease)
-        prune(journal.path, older_than_s=0, keep=0, apply=True, now=clock.now + DAY)
+        journal.prune(older_than_s=-DAY, keep=0, apply=True)
         assert names(journal) == []
         again = [RunStarted("second", "digest", ("a",), 1.0), approved]
         with pytest.raises(JournalError, match="used by run 'first'"):
@@ -137,7 +136,7 @@ def test_what_a_crash_left_is_swept(journal: Journal, clock: Clock) -> None:
     for path in (orphan, partial, other):
         path.write_text("x", "utf-8")
     with closing(journal):
-        prune(journal.path, older_than_s=1000 * DAY, keep=10, apply=True, now=clock.now)
+        journal.prune(older_than_s=1000 * DAY, keep=10, apply=True)
         assert not orphan.exists()
         assert not partial.exists()
         assert other.exists()
@@ -156,13 +155,14 @@ journal._driver.connection.execute("PRAGMA busy_timeout = 20000")  # a run retri
 for at in range(40):
     keep_run(journal, f"{{sys.argv[1]}}{{at}}", RunState.SUCCEEDED, size=40_000)
 """
-    Journal(path).close()
+    journal = Journal(path)
     writers = [subprocess.Popen([sys.executable, "-c", code, name]) for name in "ab"]
     while any(writer.poll() is None for writer in writers):
-        prune(path, older_than_s=-DAY, keep=5, apply=True)
+        journal.prune(older_than_s=-DAY, keep=5, apply=True)
         time.sleep(0.1)
     assert [writer.wait() for writer in writers] == [0, 0]
-    prune(path, older_than_s=-DAY, keep=5, apply=True)
+    journal.prune(older_than_s=-DAY, keep=5, apply=True)
+    journal.close()
     with closing(Journal(path)) as journal:
         assert len(names(journal)) == 5
         for name in names(journal):

@@ -1,13 +1,20 @@
-"""The events of a run. Times are seconds since the epoch, from the clock of the engine."""
+"""The events of a run. Times are seconds since the epoch, from the clock of the engine.
+
+Tags and the order of fields belong to the file format of the journal: a class may be renamed, a tag
+may not, and a new field comes last with a default.
+"""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from toolplan.path import Json
+if TYPE_CHECKING:
+    from toolplan.path import Json
+else:
+    Json = Any  # msgspec reads no recursive types
 
 
 class StepState(StrEnum):
@@ -38,7 +45,11 @@ Decision: TypeAlias = Literal["retry", "resolve", "abort"]
 """A decision about a call in doubt."""
 
 
-class Failure(Struct, frozen=True):
+class _Array(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A JSON array: of its tag, where it has one, and its fields."""
+
+
+class Failure(_Array, frozen=True):
     """Why a step did not succeed.
 
     `code` is a kebab-case name, as `tool-error` or `upstream-failed`; `pointer` is a JSON Pointer
@@ -50,7 +61,7 @@ class Failure(Struct, frozen=True):
     pointer: str = ""
 
 
-class Partial(Struct, frozen=True):
+class Partial(_Array, frozen=True):
     """A list of which a run has, or may have, only a part.
 
     `step` made it; `rows` is how many are there, and `total` how many there are, None where that is
@@ -86,7 +97,7 @@ _REASONS: Final = {
 }
 
 
-class RunStarted(Struct, frozen=True):
+class RunStarted(_Array, frozen=True, tag="run-started"):
     """The run was accepted, with the ids of its steps in plan order and the digest of the plan.
 
     Both are empty for a streamed plan: `StepArrived` and `PlanSettled` follow.
@@ -98,14 +109,14 @@ class RunStarted(Struct, frozen=True):
     at: float
 
 
-class StepArrived(Struct, frozen=True):
+class StepArrived(_Array, frozen=True, tag="step-arrived"):
     """A streamed plan has one more step."""
 
     step: str
     at: float
 
 
-class PlanSettled(Struct, frozen=True):
+class PlanSettled(_Array, frozen=True, tag="plan-settled"):
     """A streamed plan is complete and checked; `steps` are its ids in order."""
 
     digest: str
@@ -113,13 +124,13 @@ class PlanSettled(Struct, frozen=True):
     at: float
 
 
-class RunWaiting(Struct, frozen=True):
+class RunWaiting(_Array, frozen=True, tag="run-waiting"):
     """The run waits for an approval; no step with effects has started."""
 
     at: float
 
 
-class RunApproved(Struct, frozen=True):
+class RunApproved(_Array, frozen=True, tag="run-approved"):
     """The plan was approved; `approval` is the id of the approval, `by` who gave it if known."""
 
     approval: str
@@ -128,7 +139,7 @@ class RunApproved(Struct, frozen=True):
     by: str = ""
 
 
-class ApprovalStaged(Struct, frozen=True):
+class ApprovalStaged(_Array, frozen=True, tag="approval-staged"):
     """Each call with effects of the run is approved by itself, once its arguments are known.
 
     `shapes` are the steps that were approved as they stand in the plan.
@@ -139,20 +150,20 @@ class ApprovalStaged(Struct, frozen=True):
     at: float
 
 
-class RunResumed(Struct, frozen=True):
+class RunResumed(_Array, frozen=True, tag="run-resumed"):
     """The run was resumed; steps that were running or cancelled are pending again."""
 
     at: float
 
 
-class RunParked(Struct, frozen=True):
+class RunParked(_Array, frozen=True, tag="run-parked"):
     """No step can continue without a person: `status` is `waiting` or `in_doubt`."""
 
     status: RunState
     at: float
 
 
-class StepStarted(Struct, frozen=True):
+class StepStarted(_Array, frozen=True, tag="step-started"):
     """A step has its inputs, and its first call follows; `items` counts `for_each`."""
 
     step: str
@@ -160,7 +171,7 @@ class StepStarted(Struct, frozen=True):
     at: float
 
 
-class AttemptFailed(Struct, frozen=True):
+class AttemptFailed(_Array, frozen=True, tag="attempt-failed"):
     """An attempt failed and another follows; `item` is the position in `for_each`."""
 
     step: str
@@ -170,7 +181,7 @@ class AttemptFailed(Struct, frozen=True):
     at: float
 
 
-class CallIntended(Struct, frozen=True):
+class CallIntended(_Array, frozen=True, tag="call-intended"):
     """A call with effects follows; in a journal this event is on disk before the call.
 
     It uses the slot of the approval for this step and item. `key` is the idempotency key of the
@@ -184,7 +195,7 @@ class CallIntended(Struct, frozen=True):
     at: float
 
 
-class CallAnsweredLate(Struct, frozen=True):
+class CallAnsweredLate(_Array, frozen=True, tag="call-answered-late"):
     """A call that was given up has ended; its result was discarded.
 
     `failure` is None if it succeeded. For a call in doubt this is its outcome.
@@ -197,7 +208,7 @@ class CallAnsweredLate(Struct, frozen=True):
     at: float
 
 
-class CallInDoubt(Struct, frozen=True):
+class CallInDoubt(_Array, frozen=True, tag="call-in-doubt"):
     """The outcome of a call with effects is unknown, and it may not be repeated.
 
     The step waits for a decision; other steps continue. `tool` and `args` are the call; `result` is
@@ -214,7 +225,7 @@ class CallInDoubt(Struct, frozen=True):
     result: Json = None
 
 
-class CallDecided(Struct, frozen=True):
+class CallDecided(_Array, frozen=True, tag="call-decided"):
     """A person decided about a call in doubt.
 
     It is `retry`, `resolve` (it took effect and returned `output`) or `abort` (it failed). `by` is
@@ -230,7 +241,7 @@ class CallDecided(Struct, frozen=True):
     by: str = ""
 
 
-class CallWaiting(Struct, frozen=True):
+class CallWaiting(_Array, frozen=True, tag="call-waiting"):
     """A call with effects has its arguments, and waits until a person allows or refuses it.
 
     `digest` is that of the call (`toolplan.consent.call_digest`). `origins` says where its values
@@ -246,7 +257,7 @@ class CallWaiting(Struct, frozen=True):
     at: float
 
 
-class ConsentGiven(Struct, frozen=True):
+class ConsentGiven(_Array, frozen=True, tag="consent-given"):
     """A person allowed calls that waited, or refused them with a reason.
 
     `calls` are the items, None without `for_each`, each with the digest of the call that was shown.
@@ -261,7 +272,7 @@ class ConsentGiven(Struct, frozen=True):
     by: str = ""
 
 
-class ItemEnded(Struct, frozen=True):
+class ItemEnded(_Array, frozen=True, tag="item-ended"):
     """A call of a step with `for_each` is over; `output` is null if it failed."""
 
     step: str
@@ -273,7 +284,7 @@ class ItemEnded(Struct, frozen=True):
     partial: tuple[Partial, ...] = ()
 
 
-class PageEnded(Struct, frozen=True):
+class PageEnded(_Array, frozen=True, tag="page-ended"):
     """One page of a call of a step with `pages` is there; `page` counts from 0.
 
     `said` is what came beside the result about further pages, as headers say it.
@@ -288,7 +299,7 @@ class PageEnded(Struct, frozen=True):
     at: float
 
 
-class StepProgressed(Struct, frozen=True):
+class StepProgressed(_Array, frozen=True, tag="step-progressed"):
     """A tool reported progress; `total` is None if it is not known."""
 
     step: str
@@ -298,7 +309,7 @@ class StepProgressed(Struct, frozen=True):
     at: float
 
 
-class StepSucceeded(Struct, frozen=True):
+class StepSucceeded(_Array, frozen=True, tag="step-succeeded"):
     """The step succeeded; `failure` is set if `on_error: continue` made its output null.
 
     `partial` are the lists of which its output knows a part only: its own, and those that it read.
@@ -312,7 +323,7 @@ class StepSucceeded(Struct, frozen=True):
     partial: tuple[Partial, ...] = ()
 
 
-class StepFailed(Struct, frozen=True):
+class StepFailed(_Array, frozen=True, tag="step-failed"):
     """The step failed."""
 
     step: str
@@ -321,7 +332,7 @@ class StepFailed(Struct, frozen=True):
     at: float
 
 
-class StepSkipped(Struct, frozen=True):
+class StepSkipped(_Array, frozen=True, tag="step-skipped"):
     """The step will not run; `failure` says why (`when-false`, `upstream-skipped` …)."""
 
     step: str
@@ -329,14 +340,14 @@ class StepSkipped(Struct, frozen=True):
     at: float
 
 
-class StepCancelled(Struct, frozen=True):
+class StepCancelled(_Array, frozen=True, tag="step-cancelled"):
     """The run was cancelled before the step was over."""
 
     step: str
     at: float
 
 
-class RunEnded(Struct, frozen=True):
+class RunEnded(_Array, frozen=True, tag="run-ended"):
     """The run is over; `output` is the plan's output, `failure` what is wrong with it.
 
     `partial` are the lists of which the output knows a part only.

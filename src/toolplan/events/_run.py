@@ -74,6 +74,7 @@ class StepRun(Struct, frozen=True):
 
 
 _PENDING = StepRun()
+_RUNNING, _SUCCEEDED = StepState.RUNNING, StepState.SUCCEEDED
 _Asked = TypeVar("_Asked", CallInDoubt, CallWaiting)
 
 
@@ -113,63 +114,54 @@ class Run(Shown, Struct, frozen=True):
 
 
 class Folding:
-    """A run that takes events in place, each in constant time.
+    """A run that takes events in place, each in constant time."""
 
-    `apply` defines the meaning of an event, but copies the steps. This makes a single `StepRun` for
-    a step that starts and succeeds.
-    """
+    __slots__ = ("_run", "_steps")
 
-    __slots__ = ("_run", "_starts", "_steps")
-
-    def __init__(self) -> None:
-        self._run = Run()
-        self._steps: dict[str, StepRun] = {}
-        self._starts: dict[str, StepStarted] = {}
+    def __init__(self, run: Run | None = None) -> None:
+        self._run: Run = run or Run()
+        self._steps: dict[str, StepRun] = dict(self._run.steps)
 
     def add(self, event: Event) -> None:
         """Add the next event."""
         # the two most frequent events; a class pattern costs more than a comparison
         if type(event) is StepSucceeded:
-            started = self._starts.pop(event.step, None)
-            if started is not None:
-                self._steps[event.step] = StepRun(
-                    StepState.SUCCEEDED,
-                    event.output,
-                    event.failure,
-                    started.at,
-                    event.at,
-                    event.attempts,
-                    started.items,
-                    partial=event.partial,
-                )
-                return
-        elif type(event) is StepStarted and self._steps.get(event.step, _PENDING) is _PENDING:
-            self._starts[event.step] = event
+            self._steps[event.step] = _succeeded(self._steps.get(event.step, _PENDING), event)
             return
-        self._add(event)
-
-    def _add(self, event: Event) -> None:
+        if type(event) is StepStarted and self._steps.get(event.step, _PENDING) is _PENDING:
+            self._steps[event.step] = StepRun(_RUNNING, None, None, event.at, None, 0, event.items)
+            return
+        run, steps = self._run, self._steps
         match event:
-            case RunEnded() | RunApproved() | ApprovalStaged() | RunWaiting() | RunParked():
-                self._run = apply(self._run, event)
+            case RunStarted():
+                self._run = Run(event.run, event.digest, started_at=event.at)
+                self._steps = dict.fromkeys(event.steps, _PENDING)
             case StepArrived():
-                self._steps[event.step] = _PENDING
-            case RunStarted() | PlanSettled() | RunResumed():
-                self._run = apply(self.run(), event)
-                self._steps = dict(self._run.steps)
-                self._starts.clear()
+                steps[event.step] = _PENDING
+            case PlanSettled():
+                self._run = replace(run, digest=event.digest)
+                self._steps = {name: steps.get(name, _PENDING) for name in event.steps}
+            case ApprovalStaged():
+                self._run = replace(run, status=RunState.RUNNING)
+            case RunWaiting():
+                self._run = replace(run, status=RunState.WAITING)
+            case RunApproved():
+                self._run = replace(run, status=RunState.RUNNING, approved_at=event.at)
+            case RunResumed():
+                self._steps = {name: _resumed(step) for name, step in steps.items()}
+                again = replace(run, status=RunState.RUNNING, is_resumed=True)
+                self._run = replace(again, output=None, error=None, ended_at=None, partial=())
+            case RunParked():
+                self._run = replace(run, status=event.status)
+            case RunEnded(status, output, at, failure, partial):
+                ended = replace(run, status=status, output=output, error=failure, ended_at=at)
+                self._run = replace(ended, partial=partial or run.partial)
             case _:
-                step = self._steps.get(event.step, _PENDING)
-                if event.step in self._starts:
-                    step = _apply_to_step(step, self._starts.pop(event.step))
-                self._steps[event.step] = _apply_to_step(step, event)
+                steps[event.step] = _step_after(steps.get(event.step, _PENDING), event)
 
     def run(self) -> Run:
         """Return the run after the events so far."""
-        running = {
-            name: _apply_to_step(_PENDING, started) for name, started in self._starts.items()
-        }
-        return replace(self._run, steps={**self._steps, **running})
+        return replace(self._run, steps=dict(self._steps))
 
 
 def fold(events: Iterable[Event]) -> Run:
@@ -182,33 +174,9 @@ def fold(events: Iterable[Event]) -> Run:
 
 def apply(run: Run, event: Event) -> Run:
     """Return `run` after `event`."""
-    match event:
-        case RunStarted(run=name, digest=digest, steps=steps, at=at):
-            return Run(name, digest, steps=dict.fromkeys(steps, _PENDING), started_at=at)
-        case StepArrived(step=name):
-            return replace(run, steps={**run.steps, name: _PENDING})
-        case PlanSettled(digest=digest, steps=steps):
-            return replace(
-                run, digest=digest, steps={name: run.steps.get(name, _PENDING) for name in steps}
-            )
-        case ApprovalStaged():
-            return replace(run, status=RunState.RUNNING)
-        case RunWaiting():
-            return replace(run, status=RunState.WAITING)
-        case RunApproved(at=at):
-            return replace(run, status=RunState.RUNNING, approved_at=at)
-        case RunResumed():
-            steps = {name: _resumed(step) for name, step in run.steps.items()}
-            again = replace(run, status=RunState.RUNNING, steps=steps, is_resumed=True)
-            return replace(again, output=None, error=None, ended_at=None, partial=())
-        case RunParked(status=status):
-            return replace(run, status=status)
-        case RunEnded(status, output, at, failure, partial):
-            ended = replace(run, status=status, output=output, error=failure, ended_at=at)
-            return replace(ended, partial=partial) if partial else ended
-        case _:
-            before = run.steps.get(event.step, _PENDING)
-            return replace(run, steps={**run.steps, event.step: _apply_to_step(before, event)})
+    folding = Folding(run)
+    folding.add(event)
+    return folding.run()
 
 
 def to_json(run: Run) -> dict[str, Json]:
@@ -224,20 +192,31 @@ def part_to_json(partial: tuple[Partial, ...]) -> dict[str, Json]:
     if not partial:
         return {}
     parts: list[Json] = [
-        {
-            "step": each.step,
-            "rows": each.rows,
-            "total": each.total,
-            "reason": each.reason,
-            "text": each.text,
-        }
-        for each in partial
+        _members(each, "step", "rows", "total", "reason", "text") for each in partial
     ]
     return {"complete": False, "partial": parts}
 
 
-def _apply_to_step(step: StepRun, event: StepEvent) -> StepRun:
+def _succeeded(step: StepRun, event: StepSucceeded) -> StepRun:
+    return StepRun(
+        _SUCCEEDED,
+        event.output,
+        event.failure,
+        step.started_at,
+        event.at,
+        event.attempts,
+        step.items,
+        step.items_done,
+        step.items_failed,
+        event.partial,
+        step.doubts,
+    )
+
+
+def _step_after(step: StepRun, event: StepEvent) -> StepRun:
     match event:
+        case StepSucceeded():
+            return _succeeded(step, event)
         case StepStarted(items=items, at=at):
             return replace(step, state=_open_state(step), started_at=at, items=items)
         case AttemptFailed(attempt=attempt):
@@ -249,17 +228,6 @@ def _apply_to_step(step: StepRun, event: StepEvent) -> StepRun:
             return step
         case CallInDoubt() | CallDecided() | CallWaiting() | ConsentGiven():
             return _asked_about(step, event)
-        case StepSucceeded(output=output, attempts=attempts, failure=failure, at=at):
-            return replace(
-                step,
-                state=StepState.SUCCEEDED,
-                output=output,
-                attempts=attempts,
-                error=failure,
-                ended_at=at,
-                partial=event.partial,
-                waiting=(),
-            )
         case StepFailed(failure=failure, attempts=attempts, at=at):
             ended = replace(step, state=StepState.FAILED, error=failure, ended_at=at)
             return replace(ended, attempts=attempts, waiting=())
@@ -328,32 +296,24 @@ def _step_to_json(step: StepRun) -> Json:
         "state": step.state.value,
         "output": step.output,
         "error": None if step.error is None else asdict(step.error),
-        "started_at": step.started_at,
-        "ended_at": step.ended_at,
-        "attempts": step.attempts,
+        **_members(step, "started_at", "ended_at", "attempts"),
         **part_to_json(step.partial),
     }
-    if step.in_doubt:
+    if step.doubts:
         document["in_doubt"] = [*step.in_doubt]
         document["calls_in_doubt"] = [
             {
-                "item": each.item,
-                "tool": each.tool,
-                "args": each.args,
+                **_members(each, "item", "tool", "args"),
                 "reason": each.failure.message,
                 "result": each.result,
             }
             for each in step.doubts
         ]
     if step.waiting:
-        document["calls_waiting"] = [
-            {
-                "item": each.item,
-                "tool": each.tool,
-                "args": each.args,
-                "origins": each.origins,
-                "digest": each.digest,
-            }
-            for each in step.waiting
-        ]
+        names = ("item", "tool", "args", "origins", "digest")
+        document["calls_waiting"] = [_members(each, *names) for each in step.waiting]
     return document
+
+
+def _members(value: Struct, *names: str) -> dict[str, Json]:
+    return {name: getattr(value, name) for name in names}

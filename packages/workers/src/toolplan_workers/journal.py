@@ -61,7 +61,7 @@ def prune_shared(
 ) -> Pruning:
     """Remove the runs that began more than `older_than_s` seconds ago, but not the `keep` latest.
 
-    It does for a database what `storage.journal.prune` does for a file. Messages to the runs are
+    It does for a database what `Journal.prune` does for a file. Messages to the runs are
     removed with them; approvals that were used stay used.
 
     Raises:

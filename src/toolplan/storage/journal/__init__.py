@@ -1,6 +1,6 @@
 """The journal: the events of runs in SQLite, from which runs are resumed."""
 
-from toolplan.storage.journal._sqlite import Journal, backup, prune
+from toolplan.storage.journal._sqlite import Journal, backup
 from toolplan.storage.journal.errors import (
     JournalError,
     LeaseHeld,
@@ -50,7 +50,6 @@ __all__ = [
     "is_address",
     "named_blobs",
     "open_journal",
-    "prune",
     "record_fields",
     "recover",
     "settle",

@@ -76,7 +76,29 @@ class Journal(Store):
 
     def prune(self, *, older_than_s: float, keep: int, apply: bool = False) -> Pruning:
         """Remove older runs that are over."""
-        return prune(self.path, older_than_s=older_than_s, keep=keep, apply=apply)
+        path, blobs = self.path, self._driver.blobs
+        before = _size(path, blobs)
+        with _opened(path) as connection:
+            values = (self._clock() - older_than_s, keep)
+            if not apply:
+                names = _names(connection, values)
+            else:
+                with transaction(connection):
+                    names = _names(connection, values)
+                    rows = [(name,) for name in names]
+                    connection.executemany("DELETE FROM events WHERE run = ?", rows)
+                    connection.executemany("DELETE FROM runs WHERE run = ?", rows)
+                # Another process writes a blob again that it is about to refer to. After a crash
+                # before this, the next pruning deletes them.
+                with transaction(connection):
+                    blobs.sweep(named_blobs(connection.execute(_WITH_BLOBS, (BLOB,))))
+                with suppress(sqlite3.OperationalError):  # in use: the next pruning shrinks it
+                    connection.execute("VACUUM")
+                    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            kept = int(connection.execute("SELECT count(*) FROM runs").fetchone()[0])
+        if not apply:
+            return Pruning(names, kept - len(names), before, before)
+        return Pruning(names, kept, before, _size(path, blobs))
 
 
 class FileDriver(Driver):
@@ -269,43 +291,6 @@ _PRUNABLE: Final = """
 """
 _WITH_BLOBS: Final = "SELECT event FROM events WHERE instr(event, ?)"
 _PAGES: Final = 1_000
-
-
-def prune(
-    path: Path, *, older_than_s: float, keep: int, apply: bool = False, now: float | None = None
-) -> Pruning:
-    """Remove the runs that began more than `older_than_s` seconds ago, but not the `keep` latest.
-
-    Only runs that are over are removed: never one that runs, waits, is in doubt or was interrupted.
-    Approvals that were used stay used. Without `apply` nothing is removed.
-
-    Raises:
-        JournalError: the journal cannot be read or written.
-    """
-    moment = time.time() if now is None else now
-    blobs = _blobs_of(path)
-    before = _size(path, blobs)
-    with _opened(path) as connection:
-        values = (moment - older_than_s, keep)
-        if not apply:
-            names = _names(connection, values)
-        else:
-            with transaction(connection):
-                names = _names(connection, values)
-                rows = [(name,) for name in names]
-                connection.executemany("DELETE FROM events WHERE run = ?", rows)
-                connection.executemany("DELETE FROM runs WHERE run = ?", rows)
-            # Another process writes a blob again that it is about to refer to. After a crash
-            # before this, the next pruning deletes them.
-            with transaction(connection):
-                blobs.sweep(named_blobs(connection.execute(_WITH_BLOBS, (BLOB,))))
-            with suppress(sqlite3.OperationalError):  # in use: the next pruning makes it smaller
-                connection.execute("VACUUM")
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        kept = int(connection.execute("SELECT count(*) FROM runs").fetchone()[0])
-    if not apply:
-        return Pruning(names, kept - len(names), before, before)
-    return Pruning(names, kept, before, _size(path, blobs))
 
 
 def backup(path: Path, copy: Path) -> None:

@@ -6,7 +6,6 @@ import hashlib
 import os
 import re
 from collections.abc import Collection
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -67,22 +66,17 @@ class Blobs:
             raise BadBlob(f"Blob {name} was changed.")
         return content.decode()
 
-    def sweep(self, named: Collection[str]) -> int:
-        """Delete all blobs but those `named`, and what is left of writes; return how many bytes.
+    def sweep(self, named: Collection[str]) -> None:
+        """Delete all blobs but those `named`, and what interrupted writes left.
 
         Nothing may be committed to the journal meanwhile.
 
         Raises:
             OSError: one cannot be deleted.
         """
-        freed = 0
-        for path in sorted(self.folder.iterdir()) if self.folder.is_dir() else ():
+        for path in self.folder.iterdir() if self.folder.is_dir() else ():
             if _BLOB.fullmatch(path.name) is not None and path.name not in named:
-                with suppress(FileNotFoundError):  # another process was just writing it
-                    size = path.stat().st_size
-                    path.unlink()
-                    freed += size
-        return freed
+                path.unlink(missing_ok=True)  # another process was just writing it
 
 
 def _sync_folder(folder: Path) -> None:

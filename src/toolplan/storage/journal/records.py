@@ -1,18 +1,15 @@
-"""Records of events: JSON arrays of a kind and the fields, with their checksums.
-
-The kinds belong to the file format: a class may be renamed, a kind may not.
-"""
+"""Records of events: JSON arrays of a kind and the fields, with their checksums."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from json.encoder import encode_basestring
 from math import isfinite
-from typing import Final, cast
+from typing import Final, cast, get_args
 from zlib import crc32
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert
 from msgspec.structs import astuple
 
 from toolplan import events
@@ -20,38 +17,22 @@ from toolplan.errors import ToolplanError
 from toolplan.path import Json
 from toolplan.storage.journal.blobs import blob_name
 
-_KINDS: Final[Mapping[type[events.Event], str]] = {
-    events.RunStarted: "run-started",
-    events.StepArrived: "step-arrived",
-    events.PlanSettled: "plan-settled",
-    events.RunWaiting: "run-waiting",
-    events.RunApproved: "run-approved",
-    events.ApprovalStaged: "approval-staged",
-    events.RunResumed: "run-resumed",
-    events.RunParked: "run-parked",
-    events.RunEnded: "run-ended",
-    events.StepStarted: "step-started",
-    events.CallIntended: "call-intended",
-    events.AttemptFailed: "attempt-failed",
-    events.CallAnsweredLate: "call-answered-late",
-    events.CallInDoubt: "call-in-doubt",
-    events.CallDecided: "call-decided",
-    events.CallWaiting: "call-waiting",
-    events.ConsentGiven: "consent-given",
-    events.ItemEnded: "item-ended",
-    events.PageEnded: "page-ended",
-    events.StepProgressed: "step-progressed",
-    events.StepSucceeded: "step-succeeded",
-    events.StepFailed: "step-failed",
-    events.StepSkipped: "step-skipped",
-    events.StepCancelled: "step-cancelled",
+_CLASSES: Final = {
+    cls.__struct_config__.tag: cls
+    for cls in (*get_args(events.RunEvent), *get_args(events.StepEvent))
 }
-_CLASSES: Final[Mapping[str, type[events.Event]]] = {kind: cls for cls, kind in _KINDS.items()}
 
 _MOST_PLAIN: Final = 8
 
-_encode: Final[Callable[[object], str]] = json.JSONEncoder(
-    ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False
+
+def _part(value: object) -> tuple[object, ...]:
+    if isinstance(value, events.Failure | events.Partial):
+        return astuple(value)
+    raise TypeError(f"{type(value).__name__} is no JSON.")
+
+
+_encode: Final = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False, default=_part
 ).encode
 
 
@@ -76,10 +57,7 @@ def to_record(event: events.Event) -> str:
     ):
         step, output = encode_basestring(event.step), _output(event.output)
         return f'["step-succeeded",{step},{output},{event.attempts},null,{event.at!r}]'
-    fields: list[object] = [*map(_value, astuple(event))]
-    if fields[-1] == () and type(event).__struct_fields__[-1] == "partial":
-        fields.pop()
-    return _encode((_KINDS[type(event)], *fields))
+    return _encode((event.__struct_config__.tag, *astuple(event)))
 
 
 def record_fields(event: events.Event) -> tuple[str, dict[str, Json]]:
@@ -87,12 +65,6 @@ def record_fields(event: events.Event) -> tuple[str, dict[str, Json]]:
     kind, *values = cast("list[Json]", json.loads(to_record(event)))
     # a list of parts that is empty stands in no record
     return str(kind), dict(zip(event.__struct_fields__, values, strict=False))
-
-
-def _value(value: object) -> object:
-    if isinstance(value, events.Failure | events.Partial):
-        return astuple(value)
-    return [*map(_value, cast("tuple[object, ...]", value))] if type(value) is tuple else value
 
 
 def _output(output: Json) -> str:
@@ -122,46 +94,10 @@ def from_record(text: str) -> events.Event:
         raise BadRecord("It is not JSON.") from None
     if not isinstance(fields, list) or not fields:
         raise BadRecord("It is not a list.")
-    kind, *rest = cast("list[Json]", fields)
-    known = _CLASSES.get(kind) if isinstance(kind, str) else None
-    names = () if known is None else known.__struct_fields__
-    least = 0 if known is None else len(names) - len(known.__struct_defaults__)
-    if known is None or not least <= len(rest) <= len(names):
-        raise BadRecord(f"It is not an event: {kind!r} with {len(rest)} fields.")
-    named = dict(zip(names, rest, strict=False))
-    return _event(known, {name: _field(name, value) for name, value in named.items()})
-
-
-def _event(known: type[events.Event], fields: Mapping[str, object]) -> events.Event:
-    make = cast("Callable[..., events.Event]", known)
-    return make(**fields)
-
-
-def _field(name: str, value: Json) -> object:
-    """Return a field in the type of the event; most have their JSON type."""
-    if (
-        name == "failure"
-        and isinstance(value, list)
-        and len(value) == len(events.Failure.__struct_fields__)
-    ):
-        return events.Failure(*map(str, value))
-    if name == "partial" and isinstance(value, list):
-        return tuple(_partial(each) for each in value)
-    if name in ("steps", "shapes") and isinstance(value, list):
-        return tuple(map(str, value))
-    if name == "calls" and isinstance(value, list):
-        return tuple(tuple(call) for call in value if isinstance(call, list))
-    if name == "status":
-        return events.RunState(value)
-    return value
-
-
-def _partial(value: Json) -> events.Partial:
-    match value:
-        case [str(step), int(rows), int() | None as total, str(reason), [*path]]:
-            return events.Partial(step, rows, total, reason, tuple(map(str, path)))
-        case _:
-            raise BadRecord("It names no part of a list.")
+    try:
+        return convert(fields, _CLASSES[fields[0]])
+    except (KeyError, TypeError, ValidationError) as error:
+        raise BadRecord(f"It is not an event: {error}.") from None
 
 
 def checksums(run: str, at: int, lines: Sequence[str]) -> str:

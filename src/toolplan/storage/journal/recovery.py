@@ -6,8 +6,8 @@ processes, recover to the same state.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -21,7 +21,6 @@ from toolplan.events import (
     CallWaiting,
     ConsentGiven,
     Event,
-    Failure,
     ItemEnded,
     PageEnded,
     RunApproved,
@@ -32,20 +31,11 @@ from toolplan.events import (
     StepStarted,
     StepSucceeded,
 )
-from toolplan.path import Json
 
 Slot: TypeAlias = tuple[str, int | None]
 """One call: the id of its step, and its item if the step has `for_each`."""
 
 Over: TypeAlias = StepSucceeded | StepFailed | StepSkipped
-
-
-class Doubt(Struct, frozen=True):
-    """Why a call is in doubt, and what came back of it, as in `CallInDoubt`."""
-
-    attempt: int
-    failure: Failure
-    result: Json
 
 
 class Recovered(Struct, frozen=True):
@@ -57,7 +47,7 @@ class Recovered(Struct, frozen=True):
         pages: for each running call with `pages`, those that are there.
         intents: calls with effects without an outcome, with the last attempt of each.
         tries: the last attempt of each call with effects.
-        doubts: what is known of the calls in `intents` that are in doubt.
+        doubts: those of the calls in `intents` that are in doubt.
         decisions: the decisions about the calls in `intents`.
         approval: the id of the run's approval; empty if there is none.
         staged: says that calls are approved with their values; None if they are not.
@@ -76,7 +66,7 @@ class Recovered(Struct, frozen=True):
     )
     intents: Mapping[Slot, int] = field(default_factory=dict[Slot, int])
     tries: Mapping[Slot, int] = field(default_factory=dict[Slot, int])
-    doubts: Mapping[Slot, Doubt] = field(default_factory=dict[Slot, Doubt])
+    doubts: Mapping[Slot, CallInDoubt] = field(default_factory=dict[Slot, CallInDoubt])
     decisions: Mapping[Slot, CallDecided] = field(default_factory=dict[Slot, CallDecided])
     approval: str = ""
     staged: ApprovalStaged | None = None
@@ -97,103 +87,85 @@ class Recovered(Struct, frozen=True):
 
 def recover(events: Iterable[Event]) -> Recovered:
     """Return how far the run of `events` has come."""
+    events = [*events]
+    tries = {slot: each.attempt for slot, each in _last(events, CallIntended, _attempt).items()}
+    closed = _last(events, AttemptFailed, _attempt)
+    decided = _last(events, CallDecided, _attempt)
+    doubts = _last(events, CallInDoubt, _weight)
+    waiting = _last(events, CallWaiting, lambda shown: (shown.at, shown.digest))
     over: dict[str, Over] = {}
     items: dict[str, dict[int, ItemEnded]] = {}
     counts: dict[str, int] = {}
-    intended: dict[Slot, int] = {}
-    closed: dict[Slot, int] = {}
-    decided: dict[Slot, CallDecided] = {}
-    doubts: dict[Slot, Doubt] = {}
-    asked = _Asked()
-    approval, status = "", None
+    pages: dict[Slot, dict[int, PageEnded]] = {}
+    consents: set[ConsentGiven] = set()
+    approval, staged, status = "", None, None
     for event in events:
         match event:
             case StepSucceeded() | StepFailed() | StepSkipped():
                 over[event.step] = event
-            case ItemEnded(step=step, item=item):
-                items.setdefault(step, {})[item] = event
+            case ItemEnded():
+                items.setdefault(event.step, {})[event.item] = event
             case StepStarted(step=step, items=int(count)):
                 counts[step] = count
-            case CallIntended(step=step, item=item, attempt=attempt):
-                intended[step, item] = max(attempt, intended.get((step, item), 0))
-            case AttemptFailed(step=step, item=item, attempt=attempt):
-                closed[step, item] = max(attempt, closed.get((step, item), 0))
-            case CallInDoubt():
-                _add_doubt(doubts, event)
-            case CallDecided(step=step, item=item, attempt=attempt):
-                before = decided.get((step, item))
-                if before is None or before.attempt < attempt:
-                    decided[step, item] = event
+            case PageEnded():
+                pages.setdefault((event.step, event.item), {})[event.page] = event
+            case ConsentGiven():
+                consents.add(event)
+            case ApprovalStaged():
+                staged = event
             case RunApproved():
                 approval = event.approval
             case RunEnded() if event.status is not RunState.CANCELLED:
                 status = event.status
             case _:
-                asked.add(event)
-    open_ = {
-        slot: attempt
-        for slot, attempt in intended.items()
-        if attempt > closed.get(slot, 0)
-        and slot[0] not in over
-        and slot[1] not in items.get(slot[0], {})
+                pass
+    intents = {
+        (step, item): attempt
+        for (step, item), attempt in tries.items()
+        if step not in over
+        and item not in items.get(step, {})
+        and ((step, item) not in closed or attempt > closed[step, item].attempt)
     }
     return Recovered(
         over={step: _whole(event, items, counts) for step, event in over.items()},
         items={step: ended for step, ended in items.items() if step not in over},
-        pages={slot: taken for slot, taken in asked.pages.items() if slot[0] not in over},
-        intents=open_,
-        tries=intended,
-        doubts={slot: each for slot, each in doubts.items() if open_.get(slot) == each.attempt},
+        pages={slot: taken for slot, taken in pages.items() if slot[0] not in over},
+        intents=intents,
+        tries=tries,
+        doubts={slot: each for slot, each in doubts.items() if intents.get(slot) == each.attempt},
         decisions={
-            slot: event for slot, event in decided.items() if open_.get(slot) == event.attempt
+            slot: each for slot, each in decided.items() if intents.get(slot) == each.attempt
         },
         approval=approval,
-        staged=asked.staged,
-        waiting={slot: event for slot, event in asked.waiting.items() if slot[0] not in over},
-        consents=frozenset(asked.consents),
+        staged=staged,
+        waiting={slot: each for slot, each in waiting.items() if slot[0] not in over},
+        consents=frozenset(consents),
         status=status,
     )
 
 
-class _Asked:
-    """What a person was asked about calls with their values, and answered; and pages of calls."""
-
-    __slots__ = ("consents", "pages", "staged", "waiting")
-
-    def __init__(self) -> None:
-        self.staged: ApprovalStaged | None = None
-        self.waiting: dict[Slot, CallWaiting] = {}
-        self.consents: list[ConsentGiven] = []
-        self.pages: dict[Slot, dict[int, PageEnded]] = {}
-
-    def add(self, event: Event) -> None:
-        match event:
-            case CallWaiting(step=step, item=item):
-                shown = self.waiting.get((step, item), event)
-                self.waiting[step, item] = max(shown, event, key=_last)
-            case ConsentGiven():
-                self.consents.append(event)
-            case PageEnded(step=step, item=item, page=page):
-                self.pages.setdefault((step, item), {})[page] = event
-            case ApprovalStaged():
-                self.staged = event
-            case _:
-                pass
+_Call = TypeVar("_Call", CallIntended, AttemptFailed, CallDecided, CallInDoubt, CallWaiting)
 
 
-def _last(event: CallWaiting) -> tuple[float, str]:
-    return event.at, event.digest
+def _last(
+    events: Sequence[Event], kind: type[_Call], key: Callable[[_Call], Any]
+) -> dict[Slot, _Call]:
+    """Return the event of a kind with the greatest `key` of each call, whatever their order."""
+    kept: dict[Slot, _Call] = {}
+    for event in events:
+        if isinstance(event, kind):
+            slot = (event.step, event.item)
+            kept[slot] = max(kept.get(slot, event), event, key=key)
+    return kept
 
 
-def _add_doubt(doubts: dict[Slot, Doubt], event: CallInDoubt) -> None:
-    """Keep the doubt that says most about the last attempt, whatever the order of the events."""
+def _attempt(event: CallIntended | AttemptFailed | CallDecided) -> int:
+    return event.attempt
 
-    def weight(doubt: Doubt) -> tuple[int, bool, str]:
-        # a failure has no order of its own; as text it has one, with all of its fields
-        return doubt.attempt, doubt.result is not None, repr(doubt.failure)
 
-    slot, doubt = (event.step, event.item), Doubt(event.attempt, event.failure, event.result)
-    doubts[slot] = max(doubts.get(slot, doubt), doubt, key=weight)
+def _weight(event: CallInDoubt) -> tuple[int, bool, str]:
+    # a failure has no order of its own; as text it has one, with all of its fields
+    return event.attempt, event.result is not None, repr(event)
 
 
 class Whole:

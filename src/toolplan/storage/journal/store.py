@@ -72,12 +72,38 @@ class Pruning(NamedTuple):
     size_after: int
 
 
-class Readings:
-    """Reads the runs of a journal."""
+_WAIT_S: Final = 1.0
+"""How long a wait for events is at most; a notice of new ones may get lost."""
 
-    def __init__(self, driver: Driver) -> None:
+
+class Store(ABC):
+    """A journal: the events of runs, and which process may write them.
+
+    Its methods block and are thread-safe. Event loops give them to `worker`. All of them raise
+    `JournalError` when the journal cannot be read or written.
+
+    Attributes:
+        lease_s: seconds after its last write for which a process has the lease of a run.
+        owner: the name under which this object has leases, different for each process.
+        worker: does blocking work for event loops.
+        place: where the journal is, in messages: without a password.
+        locks: names for what only one process on this journal does at a time.
+        notes: sentences that the user should know when the journal is opened.
+        records_lost: the reason, by run, why this process gave a run up: acknowledged records
+            were lost.
+    """
+
+    def __init__(self, driver: Driver, clock: Callable[[], float], worker: Worker) -> None:
         self._driver = driver
         self._read = driver.read
+        self.lease_s = driver.claims.lease_s
+        self.owner = driver.owner
+        self.worker = worker
+        self.place, self.locks, self.notes = driver.place, driver.locks, driver.notes
+        self.records_lost: dict[str, str] = {}
+        self._claims = driver.claims
+        self._clock = clock
+        self._unsure: set[str] = set()  # new runs, until it is seen that they are committed
 
     def runs(self, limit: int = 50, after: str = "") -> list[RunEntry]:
         """Return the latest runs, newest first; with the cursor of a run, those after it.
@@ -200,54 +226,6 @@ class Readings:
         query = "SELECT run FROM runs ORDER BY created_at DESC LIMIT ?"
         names = [str(row[0]) for row in self._read(query, (_SEARCHED_RUNS,))]
         return recordings_of(names, self._plan_and_records, set(tools), most)
-
-    def _plan_and_records(self, run: str) -> tuple[Json, list[str]]:
-        groups = [*read_groups(run, self._reader_of(""))]
-        return self.record(run).plan, [line for _, lines in groups for line in lines]
-
-    def _entries(self, run: str, limit: int, after: str = "") -> list[RunEntry]:
-        rows = self._read(self._driver.sql.entries, (run, *read_cursor(after), limit))
-        return [read_entry(row, self._driver.is_free) for row in rows]
-
-    def _unknown(self, run: str) -> JournalError:
-        return unknown(run, self._reader_of(""), self._driver.damage)
-
-    def _reader_of(self, run: str) -> Query:
-        """Return `_read` for queries about `run`."""
-        return lambda query, values: self._read(query, values, run)
-
-
-_WAIT_S: Final = 1.0
-"""How long a wait for events is at most; a notice of new ones may get lost."""
-
-
-class Store(Readings, ABC):
-    """A journal: the events of runs, and which process may write them.
-
-    Its methods block and are thread-safe. Event loops give them to `worker`. All of them raise
-    `JournalError` when the journal cannot be read or written.
-
-    Attributes:
-        lease_s: seconds after its last write for which a process has the lease of a run.
-        owner: the name under which this object has leases, different for each process.
-        worker: does blocking work for event loops.
-        place: where the journal is, in messages: without a password.
-        locks: names for what only one process on this journal does at a time.
-        notes: sentences that the user should know when the journal is opened.
-        records_lost: the reason, by run, why this process gave a run up: acknowledged records
-            were lost.
-    """
-
-    def __init__(self, driver: Driver, clock: Callable[[], float], worker: Worker) -> None:
-        super().__init__(driver)
-        self.lease_s = driver.claims.lease_s
-        self.owner = driver.owner
-        self.worker = worker
-        self.place, self.locks, self.notes = driver.place, driver.locks, driver.notes
-        self.records_lost: dict[str, str] = {}
-        self._claims = driver.claims
-        self._clock = clock
-        self._unsure: set[str] = set()  # new runs, until it is seen that they are committed
 
     def worker_runs(self, *, make: bool = False) -> WorkerRuns | None:
         """Return the runs that workers take; None where they have never shared the journal.
@@ -395,6 +373,21 @@ class Store(Readings, ABC):
             raise
         self._claims.renew(lease.run, beat)
         self._driver.notify(lease.run)
+
+    def _plan_and_records(self, run: str) -> tuple[Json, list[str]]:
+        groups = [*read_groups(run, self._reader_of(""))]
+        return self.record(run).plan, [line for _, lines in groups for line in lines]
+
+    def _entries(self, run: str, limit: int, after: str = "") -> list[RunEntry]:
+        rows = self._read(self._driver.sql.entries, (run, *read_cursor(after), limit))
+        return [read_entry(row, self._driver.is_free) for row in rows]
+
+    def _unknown(self, run: str) -> JournalError:
+        return unknown(run, self._reader_of(""), self._driver.damage)
+
+    def _reader_of(self, run: str) -> Query:
+        """Return `_read` for queries about `run`."""
+        return lambda query, values: self._read(query, values, run)
 
 
 async def follow(journal: Store, run: str, at: int = 0) -> AsyncGenerator[Event]:
