@@ -60,7 +60,7 @@ def _load(
     steps = workflow.at("steps")
     if not isinstance(steps.value, list):
         said = "The workflow has no list 'steps'."
-        reading.refuse(said, workflow, None, "missing-field")
+        reading.refuse(said, workflow, "missing-field")
         return Parsed(None, report.diagnostics)
     if bounded(steps.items, document, limits, report) is None:
         return Parsed(None, report.diagnostics)
