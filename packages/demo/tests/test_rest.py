@@ -28,8 +28,7 @@ from toolplan.path import Json
 from toolplan.tools import Toolbox, ToolError
 from toolplan_demo import demo_tools
 from toolplan_demo.rest import DOCUMENT_PATH, MAX_BODY, MAX_HEAD, application
-from toolplan_demo.rest_document import openapi_document
-from toolplan_demo.rest_routes import ROUTES
+from toolplan_demo.rest_document import ROUTES, openapi_document
 from toolplan_offline import OfflinePlanner
 from toolplan_openapi import openapi_toolbox
 

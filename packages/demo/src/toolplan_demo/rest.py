@@ -24,8 +24,7 @@ from toolplan.http_server.guard import Guard, Rules
 from toolplan.http_server.serving import serve_http
 from toolplan.path import Json
 from toolplan.tools import Tool, Toolbox, ToolError
-from toolplan_demo.rest_document import openapi_document
-from toolplan_demo.rest_routes import PREFIX, Route, routes_of
+from toolplan_demo.rest_document import PREFIX, Route, openapi_document, routes_of
 from toolplan_demo.tools import wrong_arguments
 
 DOCUMENT_PATH: Final = "/openapi.json"

@@ -18,12 +18,13 @@ from toolplan.path import Json
 from toolplan.providers import Message, Model, ModelError, ModelRequest, complete
 from toolplan.tools import Toolbox
 from toolplan_langgraph._messages import compiled_calls, failed, not_called, results, transcript
-from toolplan_langgraph._planning import plan_problems, planned
 from toolplan_langgraph._replies import (
     ASSESSMENT_FORM,
     PLANNER_FORM,
     STEP_FORM,
     Form,
+    plan_problems,
+    planned,
     structured_reply,
 )
 from toolplan_langgraph._runs import Running, run_name, run_once

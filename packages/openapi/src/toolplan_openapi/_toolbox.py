@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from toolplan.paging import next_link
 from toolplan.path import Json
 from toolplan.tool_call import current_call, report_page
-from toolplan.tools import Arguments, Call, Tool, Toolbox, ToolError, ToolObjectError
+from toolplan.tools import Arguments, Tool, Toolbox, ToolError, ToolObjectError
 from toolplan_openapi._addresses import Guard, Origin, origin_of
 from toolplan_openapi._document import Fault
 from toolplan_openapi._http import Credentials, Transport
@@ -116,10 +116,7 @@ def openapi_toolbox(
             missing, or an argument is not what it should be.
     """
     always = read_headers(headers, environment, "headers")
-    read = read_openapi(document, headers)
-    if not read.operations:
-        reason = str(read.faults[0]) if read.faults else "Its 'paths' hold none."
-        raise ToolObjectError(f"The document has no operation that can be used. {reason}")
+    read = _usable(document, headers)
     base = _base(base_url, read)
     known = read_credentials(read.schemes, auth, environment, always)
     guard = Guard.made(allow_hosts, None if base is None else base.origin)
@@ -139,17 +136,17 @@ def openapi_toolbox(
         hosts[server.origin.host] = None
         is_home = isinstance(home, _Server) and server.origin == home.origin
         added = chosen(operation.security, *((known, always) if is_home else _NO_CREDENTIALS))
-        # the server is part of what an approval covers: the same tool elsewhere is another tool
-        where: dict[str, Json] = {
-            "method": operation.method,
-            "path": operation.path,
-            "server": f"{server.origin}{server.prefix}",
-        }
-        call = _call(operation, server, added, sender)
-        source = server.origin.authority
-        tools.append(replace(tool, annotations={"openapi": where}, call=call, source=source))
+        tools.append(_with_call(tool, operation, server, added, sender))
     blocked = [why for host in hosts if transport is None and (why := guard.objects(host))]
     return OpenApiToolbox(tools, faults, sender, blocked)
+
+
+def _usable(document: Json, headers: Iterable[str]) -> Operations:
+    read = read_openapi(document, headers)
+    if not read.operations:
+        reason = str(read.faults[0]) if read.faults else "Its 'paths' hold none."
+        raise ToolObjectError(f"The document has no operation that can be used. {reason}")
+    return read
 
 
 def _base(base_url: str | None, read: Operations) -> _Server | None:
@@ -206,9 +203,13 @@ def _claims(read: Operations, trusted: bool | Collection[str]) -> Iterator[Fault
             )
 
 
-def _call(
-    operation: Operation, server: _Server, credentials: Credentials | None, transport: Transport
-) -> Call:
+def _with_call(
+    tool: Tool,
+    operation: Operation,
+    server: _Server,
+    credentials: Credentials | None,
+    transport: Transport,
+) -> Tool:
     needed = " or ".join("+".join(each) for each in operation.security)
 
     async def call(arguments: Arguments) -> Json:
@@ -233,4 +234,11 @@ def _call(
             return {k: each for k, each in answer.items() if k not in operation.omitted}
         return answer
 
-    return call
+    # the server is part of what an approval covers: the same tool elsewhere is another tool
+    where: dict[str, Json] = {
+        "method": operation.method,
+        "path": operation.path,
+        "server": f"{server.origin}{server.prefix}",
+    }
+    source = server.origin.authority
+    return replace(tool, annotations={"openapi": where}, call=call, source=source)

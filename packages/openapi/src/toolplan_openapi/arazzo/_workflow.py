@@ -32,8 +32,7 @@ from toolplan.sources import plain_name
 from toolplan.sources.replies import read_json
 from toolplan_openapi._document import Place, free_name
 from toolplan_openapi.arazzo._criteria import Condition, Unsayable, criterion
-from toolplan_openapi.arazzo._expressions import Outputs, Scope, body_path
-from toolplan_openapi.arazzo._inputs import Inputs
+from toolplan_openapi.arazzo._expressions import Inputs, Outputs, Scope, body_path
 
 Fields: TypeAlias = Mapping[str, type]
 """The fields that an object may have, and their types."""
