@@ -38,11 +38,7 @@ def changes_file() -> Path:
 
 
 def reset() -> bool:
-    """Delete all changes; return whether there were any.
-
-    Raises:
-        OSError: the file cannot be deleted.
-    """
+    """Delete all changes; return whether there were any."""
     path = changes_file()
     there = path.exists()
     for each in (path, path.with_name(f"{FILE}-journal")):
@@ -51,11 +47,7 @@ def reset() -> bool:
 
 
 def apply_changes(connection: sqlite3.Connection, data: str) -> None:
-    """Put the changes that were kept of `data` into a new database.
-
-    Raises:
-        ToolError: the file cannot be read.
-    """
+    """Put the changes that were kept of `data` into a new database."""
     if not changes_file().exists():
         return
     with _opened() as file:
@@ -69,11 +61,7 @@ def apply_changes(connection: sqlite3.Connection, data: str) -> None:
 def keep_changes(
     connection: sqlite3.Connection, data: str, written: Collection[tuple[str, str]]
 ) -> None:
-    """Keep the rows that were written, named by table and id, before they are committed.
-
-    Raises:
-        ToolError: they cannot be kept.
-    """
+    """Keep the rows that were written, named by table and id, before they are committed."""
     if not written:
         return
     rows: list[tuple[str, str, str, str]] = []

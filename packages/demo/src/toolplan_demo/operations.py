@@ -28,12 +28,6 @@ _GROUPS: Final = {
 """Of which names an argument takes one, in any spelling."""
 
 _ROLES: Final = {"range.start": ">= ?", "min": ">= ?", "max": "<= ?"}
-_ENTITIES: Final = {
-    "shipments": "Shipment",
-    "facilities": "Facility",
-    "contaminants": "Contaminant",
-    "inspections": "Inspection",
-}
 _ORDERS: Final = {
     "shipments": "date DESC, id DESC",
     "facilities": "name ASC, id ASC",
@@ -51,14 +45,10 @@ _PASSED: Final = {"accepted": True, "rejected": False}
 
 
 def _row(database: Database, table: str, identity: Json) -> Row:
-    """Return the row of `table` with this id.
-
-    Raises:
-        ToolError: there is none.
-    """
+    """Return the row of `table` with this id."""
     found = database.row(" ".join(("SELECT * FROM", table, "WHERE id = ?")), (str(identity),))
     if found is None:
-        raise ToolError(f"{_ENTITIES[table]} {str(identity)!r} not found.")
+        raise ToolError(f"{TOOLS[f'{table}_get'].entity.capitalize()} {str(identity)!r} not found.")
     return found
 
 

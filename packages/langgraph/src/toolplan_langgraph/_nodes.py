@@ -73,12 +73,7 @@ class Nodes(Struct, frozen=True):
     new_id: Callable[[], str]
 
     def configured(self, configurable: Mapping[str, Any], opened: OpenModels) -> Nodes:
-        """Return the nodes with the prompts and models of one call.
-
-        Raises:
-            ConfigurationError: a field does not exist, is not text, or cannot change after the
-                graph was built, or the name of a model is not valid.
-        """
+        """Return the nodes with the prompts and models of one call."""
         models, prompts = self.models._asdict(), dict[str, Json]()
         for name, value in configurable.items():
             role = name.removesuffix("_model")

@@ -86,10 +86,6 @@ async def structured_reply(
     """Return a reply that fits `form` and in which `problems` finds nothing.
 
     The problems of a reply go back to the model, which is asked at most `tries` times.
-
-    Raises:
-        Stop: no reply was valid.
-        ModelError: there is no reply.
     """
     schema = json.dumps(form.schema, ensure_ascii=False, separators=(",", ":"))
     asked = f"Reply with one JSON object, and nothing else, of this schema:\n{schema}"
@@ -113,11 +109,7 @@ async def structured_reply(
 
 
 def _read(text: str, form: Form) -> dict[str, Json]:
-    """Return the first JSON object in `text`; prose and fences are skipped.
-
-    Raises:
-        ValueError: there is none, or it does not fit `form`.
-    """
+    """Return the first JSON object in `text`; prose and fences are skipped."""
     body = _THINKING.sub("", text, count=1)
     if len(body) > _MOST_READ:
         raise ValueError(f"The reply has {len(body)} characters; {_MOST_READ} is the maximum.")

@@ -75,11 +75,7 @@ class Origin(Struct, frozen=True):
 
 
 def origin_of(url: str) -> tuple[Origin, SplitResult]:
-    """Return the origin of an absolute URL, and its parts.
-
-    Raises:
-        ValueError: it is not an `http` or `https` URL with a host, or it has a user name in it.
-    """
+    """Return the origin of an absolute URL, and its parts."""
     if not url.isascii() or any(character <= " " for character in url):
         raise ValueError("it has characters that a URL cannot have")
     parts = urlsplit(url)

@@ -132,9 +132,6 @@ class Body(Struct, frozen=True):
         """Return the content and its media type, None where `arguments` say none.
 
         `elsewhere` are the arguments that are parameters.
-
-        Raises:
-            ToolError: an argument cannot be written as the document has it.
         """
         given: Json = arguments.get(self.whole)
         fields = {
