@@ -11,7 +11,7 @@ from typing import Protocol
 import pytest
 
 from toolplan.path import Json
-from toolplan.tools import Toolbox
+from toolplan.tools import Call, Toolbox
 from toolplan_demo import demo_tools, open_database
 
 TODAY = datetime.date(2025, 10, 12)
@@ -65,23 +65,39 @@ def ask_writable(writable: Toolbox) -> Ask:
 @pytest.fixture(scope="session")
 def rows(ask: Ask) -> Rows:
     def rows(name: str, /, **arguments: Json) -> list[dict[str, Json]]:
-        data = ask(name, **arguments)
-        assert isinstance(data, list)
-        return [row for row in data if isinstance(row, dict)]
+        return [node(row) for row in listed(ask(name, **arguments))]
 
     return rows
 
 
+def node(value: Json) -> dict[str, Json]:
+    assert isinstance(value, dict)
+    return value
+
+
+def listed(value: Json) -> list[Json]:
+    assert isinstance(value, list)
+    return value
+
+
+def function(toolbox: Toolbox, name: str) -> Call:
+    found = toolbox[name].call
+    assert found is not None
+    return found
+
+
+def call(toolbox: Toolbox, name: str, arguments: dict[str, Json]) -> dict[str, Json]:
+    """Call a tool, and give the whole answer."""
+
+    async def answer() -> Json:
+        return await function(toolbox, name)(arguments)
+
+    return node(asyncio.run(answer()))
+
+
 def asking(toolbox: Toolbox) -> Ask:
     def ask(name: str, /, **arguments: Json) -> Json:
-        call = toolbox[name].call
-        assert call is not None
-
-        async def answer() -> Json:
-            return await call(arguments)
-
-        result = asyncio.run(answer())
-        assert isinstance(result, dict)
+        result = call(toolbox, name, arguments)
         output = toolbox[name].output
         assert output is not None
         assert output.violations(result) == []

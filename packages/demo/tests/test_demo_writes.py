@@ -7,15 +7,17 @@ import gc
 
 import pytest
 
-from packages.demo.tests.conftest import TODAY, Ask, asking
+from packages.demo.tests.conftest import TODAY, Ask, asking, function, listed, node
 from toolplan.path import Json
 from toolplan.tools import Toolbox, ToolError
 from toolplan_demo import demo_tools
 
-
-def node(value: Json) -> dict[str, Json]:
-    assert isinstance(value, dict)
-    return value
+FACILITY: dict[str, Json] = {
+    "name": "Kiel Förde",
+    "location": "Kiel",
+    "type": "sorting",
+    "capacity_tons": 90,
+}
 
 
 def test_a_new_shipment_is_seen_by_every_later_read(ask_writable: Ask) -> None:
@@ -43,9 +45,7 @@ def test_new_ids_follow_the_last_of_their_day(ask_writable: Ask) -> None:
         return str(node(made)["id"])
 
     day = "2025-10-12"
-    before = ask_writable("shipments_list", date_from=day, date_to=day)
-    assert isinstance(before, list)
-    n = len(before)
+    n = len(listed(ask_writable("shipments_list", date_from=day, date_to=day)))
     assert [make(day), make(day)] == [f"S20251012-{n + 1:03d}", f"S20251012-{n + 2:03d}"]
     assert [make("2031-01-01"), make("2031-01-01")] == ["S20310101-001", "S20310101-002"]
 
@@ -61,29 +61,15 @@ def test_an_update_changes_what_is_given_and_nothing_else(ask_writable: Ask) -> 
 
 
 def test_facilities_are_made_and_changed(ask_writable: Ask) -> None:
-    made = node(
-        ask_writable(
-            "facilities_create",
-            name="Kiel Förde",
-            location="Kiel",
-            type="sorting",
-            capacity_tons=90,
-        )
-    )
+    made = node(ask_writable("facilities_create", **FACILITY))
     assert made["id"] == "F20"
     assert (made["accepted_waste_types"], made["coordinates"]) == ([], None)
-    changed = node(
-        ask_writable(
-            "facilities_update",
-            id="F20",
-            current_load_tons=12.5,
-            accepted_waste_types=["paper", "glass"],
-        )
-    )
-    assert changed == made | {
+    update: dict[str, Json] = {
         "current_load_tons": 12.5,
         "accepted_waste_types": ["paper", "glass"],
     }
+    changed = node(ask_writable("facilities_update", id="F20", **update))
+    assert changed == made | update
     assert ask_writable("facilities_list", location="kiel") == [changed]
 
 
@@ -91,17 +77,14 @@ def test_an_inspection_knows_what_was_found_in_its_shipment(ask_writable: Ask) -
     identity = "S20251012-001"
     made = node(ask_writable("inspections_create", shipment_id=identity, status="rejected"))
     shipment = node(ask_writable("shipments_get", id=identity))
-    found = ask_writable("contaminants_list", shipment_ids=identity)
-    assert isinstance(found, list)
+    found = listed(ask_writable("contaminants_list", shipment_ids=identity))
     assert made["facility_id"] == shipment["facility_id"]
     assert (made["passed"], made["date"]) == (False, TODAY.isoformat())
-    detected = made["contaminants_detected"]
-    assert isinstance(detected, list)
+    detected = listed(made["contaminants_detected"])
     assert set(map(str, detected)) == {str(node(each)["type"]) for each in found}
-    listed = ask_writable("inspections_list", shipment_id=identity)
-    assert isinstance(listed, list)
-    assert made in listed
-    assert len({str(node(each)["id"]) for each in listed}) == len(listed)
+    inspections = listed(ask_writable("inspections_list", shipment_id=identity))
+    assert made in inspections
+    assert len({str(node(each)["id"]) for each in inspections}) == len(inspections)
 
 
 @pytest.mark.parametrize(
@@ -138,35 +121,25 @@ def test_a_write_that_cannot_be_is_refused_and_writes_nothing(
 
 
 async def test_concurrent_writes_and_reads_do_not_lose_anything(writable: Toolbox) -> None:
-    create, listing = writable["shipments_create"].call, writable["shipments_list"].call
-    assert create is not None
-    assert listing is not None
+    create, listing = (function(writable, f"shipments_{verb}") for verb in ("create", "list"))
     made = [create({"facility_id": "F1", "weight_kg": n + 1}) for n in range(40)]
     read = [listing({"limit": 5}) for _ in range(40)]
     done = await asyncio.gather(*made, *read)
     seen = await listing({"status": "pending", "date_from": TODAY.isoformat()})
     ids = {str(node(node(each)["data"])["id"]) for each in done[:40]}
-    rows = node(seen)["data"]
-    assert isinstance(rows, list)
     assert len(ids) == 40
-    assert ids <= {str(node(row)["id"]) for row in rows}
+    assert ids <= {str(node(row)["id"]) for row in listed(node(seen)["data"])}
 
 
 def test_toolboxes_do_not_share_their_rows(ask_writable: Ask, ask: Ask) -> None:
-    made = node(ask_writable("facilities_create", **new_facility()))
+    made = node(ask_writable("facilities_create", **FACILITY))
     with pytest.raises(ToolError, match="not found"):
         ask("facilities_get", id=made["id"])
 
 
 def test_a_toolbox_that_is_dropped_leaves_no_open_database() -> None:
     def use() -> int:
-        rows = asking(demo_tools(TODAY, rows=731))("facilities_list")
-        assert isinstance(rows, list)
-        return len(rows)
+        return len(listed(asking(demo_tools(TODAY, rows=731))("facilities_list")))
 
     assert use() == 19
     gc.collect()  # a connection left open would be a warning, and so an error
-
-
-def new_facility() -> dict[str, Json]:
-    return {"name": "Kiel", "location": "Kiel", "type": "sorting", "capacity_tons": 90}

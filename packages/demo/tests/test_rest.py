@@ -16,8 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from packages.demo.tests.conftest import TODAY
+from packages.demo.tests.conftest import TODAY, call, listed, node
 from packages.demo.tests.test_demo_filters import CASES
+from packages.demo.tests.test_demo_writes import FACILITY
 from toolplan.app.app import App
 from toolplan.app.results import AskResult
 from toolplan.approval import ApprovalRequired, approve
@@ -28,8 +29,7 @@ from toolplan.path import Json
 from toolplan.tools import Toolbox, ToolError
 from toolplan_demo import demo_tools
 from toolplan_demo.rest import DOCUMENT_PATH, MAX_BODY, MAX_HEAD, application
-from toolplan_demo.rest_document import openapi_document
-from toolplan_demo.rest_routes import ROUTES
+from toolplan_demo.rest_document import ROUTES, openapi_document
 from toolplan_offline import OfflinePlanner
 from toolplan_openapi import openapi_toolbox
 
@@ -45,18 +45,14 @@ class Said(NamedTuple):
 
     @property
     def data(self) -> Json:
-        assert isinstance(self.value, dict)
-        assert self.value["success"] is True
-        return self.value["data"]
+        assert node(self.value)["success"] is True
+        return node(self.value)["data"]
 
     @property
     def message(self) -> str:
-        assert isinstance(self.value, dict)
-        assert self.value.keys() == {"success", "error"}
-        assert self.value["success"] is False
-        error = self.value["error"]
-        assert isinstance(error, dict)
-        return str(error["message"])
+        assert node(self.value).keys() == {"success", "error"}
+        assert node(self.value)["success"] is False
+        return str(node(node(self.value)["error"])["message"])
 
 
 class Api(NamedTuple):
@@ -137,16 +133,6 @@ def own_api(writable: Toolbox) -> Iterator[Api]:
         yield served
 
 
-def call(tools: Toolbox, name: str, arguments: dict[str, Json]) -> Json:
-    function = tools[name].call
-    assert function is not None
-
-    async def called() -> Json:
-        return await function(arguments)
-
-    return asyncio.run(called())
-
-
 def ask(tools: Toolbox, question: str) -> AskResult:
     app = App(tools, OfflinePlanner())
     return asyncio.run(app.ask(question, today=TODAY, approve=approve))
@@ -171,10 +157,7 @@ def test_the_document_makes_the_same_tools(over_http: Toolbox, same_tools: Toolb
 
 
 def test_the_document_shares_the_schemas_of_things(same_tools: Toolbox) -> None:
-    components = openapi_document(same_tools)["components"]
-    assert isinstance(components, dict)
-    schemas = components["schemas"]
-    assert isinstance(schemas, dict)
+    schemas = node(node(openapi_document(same_tools)["components"])["schemas"])
     assert {"Error", "Shipment", "Facility", "Contaminant", "Inspection"} <= schemas.keys()
 
 
@@ -195,8 +178,7 @@ def test_every_filter_gives_what_the_tool_gives(
 def test_every_list_honours_its_limit(api: Api, path: str) -> None:
     """C-36."""
     said = api.get(f"/api/{path}?limit=2")
-    assert isinstance(said.data, list)
-    assert len(said.data) == 2
+    assert len(listed(said.data)) == 2
     assert api.get(f"/api/{path}?limit=0").status == 400
 
 
@@ -220,10 +202,7 @@ def test_many_ids_fit_into_a_request(over_http: Toolbox) -> None:
         ("/api/shipments?date_from=2025-02-30", "date_from: "),
         ("/api/shipments?limit=ten", "limit: It is a string, not an integer."),
         ("/api/shipments?limit=1.5", "limit: "),
-        (
-            "/api/shipments?has_contaminants=maybe",
-            "has_contaminants: It is a string, not a boolean.",
-        ),
+        ("/api/shipments?has_contaminants=maybe", "has_contaminants: It is a string, not a bool"),
         ("/api/shipments?limit=1&limit=2", "The parameter 'limit' is given twice."),
         ("/api/shipments?waste_type=%ff", "The query is not UTF-8 text."),
         ("/api/facilities/F1?x=1", "There is no parameter 'x'. There are: none."),
@@ -309,20 +288,10 @@ def test_the_host_is_checked(api: Api, host: str, status: int) -> None:
     assert api.get("/api/facilities", Host=host).status == status
 
 
-@pytest.mark.parametrize(
-    "origin",
-    [
-        "http://demo.own:80",
-        "http://localhost:3000",
-        "http://127.0.0.1",
-        "https://evil.example",
-        "null",
-    ],
-)
-def test_pages_of_other_sites_are_refused(api: Api, origin: str) -> None:
-    assert api.get("/api/facilities", Origin=origin).status == 403
-    own = f"http://127.0.0.1:{api.port}"
-    assert api.get("/api/facilities", Origin=own).status == 200
+def test_pages_of_other_sites_are_refused(api: Api) -> None:
+    for origin in ("http://demo.own:80", "http://localhost:3000", "http://127.0.0.1", "null"):
+        assert api.get("/api/facilities", Origin=origin).status == 403
+    assert api.get("/api/facilities", Origin=api.url).status == 200
 
 
 def test_names_that_the_user_allows_are_answered(same_tools: Toolbox) -> None:
@@ -339,12 +308,11 @@ def test_a_shipment_is_made_read_and_changed(own_api: Api) -> None:
         "POST", "/api/shipments", {"facility_id": "F1", "weight_kg": 1200, "carrier": "EcoTrans"}
     )
     assert made.status == 201
-    assert isinstance(made.data, dict)
-    identity = made.data["id"]
+    identity = node(made.data)["id"]
     assert own_api.get(f"/api/shipments/{identity}").data == made.data
     changed = own_api.send("PUT", f"/api/shipments/{identity}", {"status": "delivered"})
     assert changed.status == 200
-    assert changed.data == {**made.data, "status": "delivered"}
+    assert changed.data == {**node(made.data), "status": "delivered"}
 
 
 @pytest.mark.parametrize(
@@ -353,13 +321,7 @@ def test_a_shipment_is_made_read_and_changed(own_api: Api) -> None:
         ("POST", "/api/shipments", {"weight_kg": 1}, 400, "The required 'facility_id' is missing."),
         ("POST", "/api/shipments", {"facility_id": "F1", "weight_kg": 0}, 400, "weight_kg: "),
         ("POST", "/api/shipments", {"facility_id": "F1", "weight_kg": 1, "id": "S1"}, 400, ""),
-        (
-            "POST",
-            "/api/shipments",
-            {"facility_id": "F999", "weight_kg": 1},
-            409,
-            "Facility 'F999' not found.",
-        ),
+        ("POST", "/api/shipments", {"facility_id": "F999", "weight_kg": 1}, 409, "Facility 'F999"),
         ("PUT", "/api/shipments/S1", {"status": "delivered"}, 404, "Shipment 'S1' not found."),
         ("PUT", "/api/facilities/F1", {}, 400, "There is nothing to change."),
         ("PUT", "/api/facilities/F1", {"id": "F2"}, 400, "'id' stands in the path"),
@@ -443,8 +405,7 @@ def test_many_calls_at_once_give_what_they_give_in_process(
         ended = asyncio.run(run(compiled.plan, tools))
         outputs.append(ended.steps["each"].output)
     assert outputs[0] == outputs[1]
-    assert isinstance(outputs[0], list)
-    assert len(outputs[0]) == 200
+    assert len(listed(outputs[0])) == 200
 
 
 def test_a_plan_with_effects_needs_an_approval_and_writes_once(own_api: Api) -> None:
@@ -460,17 +421,7 @@ def test_a_plan_with_effects_needs_an_approval_and_writes_once(own_api: Api) -> 
     assert compiled.plan is not None, compiled.diagnostics
     with pytest.raises(ApprovalRequired):
         asyncio.run(run(compiled.plan, tools))
-    assert own_api.get("/api/facilities?location=Emden").data == []
+    assert own_api.get("/api/facilities?location=Kiel").data == []
     ended = asyncio.run(run(compiled.plan, tools, approval=approve(compiled.plan)))
     assert ended.succeeded
-    found = own_api.get("/api/facilities?location=Emden").data
-    assert isinstance(found, list)
-    assert len(found) == 1
-
-
-FACILITY: dict[str, Json] = {
-    "name": "Emden Hafen",
-    "location": "Emden",
-    "type": "sorting",
-    "capacity_tons": 100,
-}
+    assert len(listed(own_api.get("/api/facilities?location=Kiel").data)) == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Sequence
 from typing import Any, NotRequired, cast
@@ -49,9 +48,15 @@ def scripted(**replies: Sequence[ModelReply]) -> dict[str, ScriptedModel]:
     return {role: ScriptedModel(replies.get(role, REPLIES[role])) for role in ROLES}
 
 
-def ask(graph: object, **configurable: object) -> dict[str, Any]:
+def built(models: Any = None, **options: Any) -> Any:
+    """Return a graph with one expert, and scripted roles where there are no `models`."""
+    roles = RoleModels(**scripted()) if models is None else models
+    return build_graph(Configuration(), {"desk": toolbox()}, roles, **options)
+
+
+async def ask(graph: Any, **configurable: object) -> dict[str, Any]:
     config = {"configurable": configurable}
-    return asyncio.run(cast("Any", graph).ainvoke({"messages": [HumanMessage("Look")]}, config))
+    return await graph.ainvoke({"messages": [HumanMessage("Look")]}, config)
 
 
 def last(state: dict[str, Any]) -> str:
@@ -59,15 +64,15 @@ def last(state: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_prompts_and_models_of_one_call_are_configurable(role: str) -> None:
+async def test_prompts_and_models_of_one_call_are_configurable(role: str) -> None:
     usual, other = scripted(), ScriptedModel(REPLIES[role])
-    graph = build_graph(Configuration(), {"desk": toolbox()}, RoleModels(**usual))
+    graph = built(RoleModels(**usual))
     prompt = {f"{role}_system_prompt": f"As {role} today."}
-    ended = ask(graph, **{f"{role}_model": other}, **prompt, thread_id="t")
+    ended = await ask(graph, **{f"{role}_model": other}, **prompt, thread_id="t")
     assert last(ended) == "There is one desk."
     assert usual[role].requests == []
     assert other.requests[0].messages[0].text.startswith(f"As {role} today.")
-    ask(build_graph(Configuration(), {"desk": toolbox()}, RoleModels(**usual)))
+    await ask(graph)
     assert not usual[role].requests[0].messages[0].text.startswith("As ")
 
 
@@ -81,24 +86,23 @@ def test_prompts_and_models_of_one_call_are_configurable(role: str) -> None:
         ("caps", {"rounds": 1}),
     ],
 )
-def test_what_cannot_be_configured_is_said(name: str, value: object) -> None:
-    graph = build_graph(Configuration(), {"desk": toolbox()}, RoleModels(**scripted()))
+async def test_what_cannot_be_configured_is_said(name: str, value: object) -> None:
     with pytest.raises(ConfigurationError, match=name):
-        ask(graph, **{name: value})
+        await ask(built(), **{name: value})
 
 
-def test_a_model_by_name_is_opened_with_the_keys_of_the_graph() -> None:
-    graph = build_graph(Configuration(), {"desk": toolbox()}, RoleModels(**scripted()))
-    assert "There is no key for openai:gpt-4o." in last(ask(graph, planner_model="openai/gpt-4o"))
+async def test_a_model_by_name_is_opened_with_the_keys_of_the_graph() -> None:
+    state = await ask(built(), planner_model="openai/gpt-4o")
+    assert "There is no key for openai:gpt-4o." in last(state)
     with pytest.raises(ConfigurationError, match="provider 'nobody'"):
-        ask(graph, planner_model="nobody/gpt")
+        await ask(built(), planner_model="nobody/gpt")
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_a_model_that_fails_ends_the_graph_with_its_words(role: str) -> None:
+async def test_a_model_that_fails_ends_the_graph_with_its_words(role: str) -> None:
     down = ModelError("llm-unavailable", "It is out of water.")
     models = scripted(**{role: [down]})
-    state = ask(build_graph(Configuration(), {"desk": toolbox()}, RoleModels(**models)))
+    state = await ask(built(RoleModels(**models)))
     assert state["stopped"]["reason"] == "model"
     assert "I have stopped. It is out of water." in last(state)
 
@@ -109,20 +113,15 @@ class Tenant(State):
     tenant: NotRequired[str]
 
 
-def test_the_state_can_be_extended() -> None:
-    graph: Any = build_graph(
-        Configuration(), {"desk": toolbox()}, RoleModels(**scripted()), state_schema=Tenant
-    )
+async def test_the_state_can_be_extended() -> None:
     given = {"messages": [HumanMessage("Look")], "tenant": "north"}
-    assert asyncio.run(graph.ainvoke(given))["tenant"] == "north"
+    assert (await built(state_schema=Tenant).ainvoke(given))["tenant"] == "north"
 
 
-def test_chat_models_of_langchain_are_taken_as_they_are() -> None:
+async def test_chat_models_of_langchain_are_taken_as_they_are() -> None:
     chats = {role: FakeListChatModel(responses=REPLIES[role]) for role in ROLES}
-    state = ask(build_graph(Configuration(), {"desk": toolbox()}, RoleModels(**chats)))
-    assert last(state) == "There is one desk."
-    one = FakeListChatModel(responses=[plan(), "x"])
-    assert last(ask(build_graph(Configuration(), {"desk": toolbox()}, one)))
+    assert last(await ask(built(RoleModels(**chats)))) == "There is one desk."
+    assert last(await ask(built(FakeListChatModel(responses=[plan(), "x"]))))
 
 
 FORM: Json = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
@@ -162,18 +161,18 @@ class Chat(BaseChatModel):
     [(Chat(), (0.0, 77)), (Chat(temperature=0.7, max_tokens=9), (0.7, 9))],
     ids=["open", "set"],
 )
-def test_the_form_of_a_reply_and_open_limits_reach_a_chat_model(
+async def test_the_form_of_a_reply_and_open_limits_reach_a_chat_model(
     chat: Chat, limits: tuple[float, int]
 ) -> None:
-    reply = asyncio.run(complete(ChatModel(chat), ASKED))
+    reply = await complete(ChatModel(chat), ASKED)
     assert json.loads(reply.text) == {"a": 7}
     assert chat.forms == [{"title": "reply", "description": "The reply.", **cast("Any", FORM)}]
     assert chat.limits == [limits]
 
 
-def test_a_chat_model_without_forms_is_asked_without_and_that_is_remembered() -> None:
+async def test_a_chat_model_without_forms_is_asked_without_and_that_is_remembered() -> None:
     chat = Chat(refuses=True)
     model = ChatModel(chat)
     for _ in range(2):
-        assert asyncio.run(complete(model, ASKED)).text == '{"a": 1}'
+        assert (await complete(model, ASKED)).text == '{"a": 1}'
     assert len(chat.forms) == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import get_type_hints
 
@@ -29,6 +28,7 @@ from toolplan_langgraph import (
     models,
 )
 
+ROLES = ("planner", "orchestrate", "task_assessment", "generate_response")
 SERVERS: dict[str, Json] = {
     "a": {"command": "x", "description": "Knows\n a lot."},
     "b": {"command": "y", "env": {"KEY": "${KEY}"}},
@@ -38,34 +38,25 @@ SERVERS: dict[str, Json] = {
 def test_a_configuration_has_prompts_and_models_of_four_roles() -> None:
     """F004-1."""
     configuration = Configuration(SERVERS)
-    for role in ("planner", "orchestrate", "task_assessment", "generate_response"):
+    for role in ROLES:
         assert getattr(configuration, f"{role}_model") == "openai/gpt-4o"
         assert getattr(configuration, f"{role}_system_prompt")
     assert configuration.servers({"KEY": "k"})["a"] == StdioServer("x")
 
 
-def test_the_prompt_of_each_role_is_the_configured_one() -> None:
+async def test_the_prompt_of_each_role_is_the_configured_one() -> None:
     """F004-1."""
-    configuration = Configuration(
-        planner_system_prompt="As planner.",
-        orchestrate_system_prompt="As expert.",
-        task_assessment_system_prompt="As assessor.",
-        generate_response_system_prompt="As responder.",
-    )
-    tools = ScriptedTools().toolbox
+    prompts: dict[str, Json] = {f"{role}_system_prompt": f"As {role}." for role in ROLES}
     talked = Conversation(
-        {"a": tools}, planner=[plan(("a", "Say it."))], configuration=configuration
+        {"a": ScriptedTools().toolbox},
+        planner=[plan(("a", "Say it."))],
+        configuration=Configuration.from_json(prompts),
     )
-    asyncio.run(talked.says("Say it"))
-    roles = {
-        "As planner.": talked.planner,
-        "As expert.": talked.expert,
-        "As assessor.": talked.assessor,
-        "As responder.": talked.responder,
-    }
-    for prompt, model in roles.items():
+    await talked.says("Say it")
+    models = (talked.planner, talked.expert, talked.assessor, talked.responder)
+    for role, model in zip(ROLES, models, strict=True):
         first = model.requests[0].messages[0]
-        assert (first.role, first.text.partition("\n")[0]) == ("system", prompt)
+        assert (first.role, first.text.partition("\n")[0]) == ("system", f"As {role}.")
 
 
 def test_descriptions_become_a_line_for_each_expert() -> None:

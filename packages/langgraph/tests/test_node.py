@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import datetime
 import json
 from collections.abc import Mapping
@@ -77,10 +76,9 @@ def asking(text: str = "How many?") -> dict[str, list[AnyMessage]]:
     return {"messages": [HumanMessage(text)]}
 
 
-def test_a_node_plans_checks_runs_and_answers() -> None:
+async def test_a_node_plans_checks_runs_and_answers() -> None:
     scripted = tools()
-    graph = around(scripted, READS)
-    state = asyncio.run(graph.ainvoke(asking(), CONFIG))
+    state = await around(scripted, READS).ainvoke(asking(), CONFIG)
     outcome = state["toolplan"]
     assert outcome["kind"] == "answered"
     assert [step["id"] for step in outcome["plan"]["steps"]] == ["rows", "one"]
@@ -131,22 +129,24 @@ async def test_a_plan_that_is_refused_calls_nothing() -> None:
         (draft({"id": "x", "tool": "broken"}), "failed", "no"),
     ],
 )
-def test_whatever_comes_of_a_question_is_reported(proposal: Proposal, kind: str, text: str) -> None:
-    state = asyncio.run(around(tools(), proposal).ainvoke(asking(), CONFIG))
+async def test_whatever_comes_of_a_question_is_reported(
+    proposal: Proposal, kind: str, text: str
+) -> None:
+    state = await around(tools(), proposal).ainvoke(asking(), CONFIG)
     assert state["toolplan"]["kind"] == kind
     assert text in state["messages"][-1].text
 
 
-def test_a_journal_keeps_the_run_of_a_node(tmp_path: Path) -> None:
+async def test_a_journal_keeps_the_run_of_a_node(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "runs.sqlite")
-    state = asyncio.run(around(tools(), READS, journal=journal).ainvoke(asking(), CONFIG))
+    state = await around(tools(), READS, journal=journal).ainvoke(asking(), CONFIG)
     assert journal.load(state["toolplan"]["run"]["run"]).succeeded
 
 
-def test_a_question_needs_a_person() -> None:
+async def test_a_question_needs_a_person() -> None:
     node = cast("Graph", toolplan_node(App(tools().toolbox, ScriptedPlanner(READS))))
     with pytest.raises(ValueError, match="no message of a user"):
-        asyncio.run(node.ainvoke({"messages": [AIMessage("Well.")]}, {}))
+        await node.ainvoke({"messages": [AIMessage("Well.")]}, {})
 
 
 async def test_a_tool_answers_and_outside_of_a_graph_changes_nothing() -> None:
@@ -178,9 +178,9 @@ async def test_a_tool_inside_of_a_graph_interrupts_and_resumes() -> None:
     assert [made.tool for made in scripted.calls] == ["write"]
 
 
-def test_integers_that_no_checkpointer_keeps_are_text_in_the_outcome() -> None:
+async def test_integers_that_no_checkpointer_keeps_are_text_in_the_outcome() -> None:
     scripted = tools()
     scripted.add("large", Gives({"wei": 2**70}))
     large = draft({"id": "a", "tool": "large", "args": {"n": 1}})
-    state = asyncio.run(around(scripted, large).ainvoke(asking(), CONFIG))
+    state = await around(scripted, large).ainvoke(asking(), CONFIG)
     assert state["toolplan"]["run"]["output"] == {"a": {"wei": str(2**70)}}

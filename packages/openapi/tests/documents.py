@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from toolplan.path import Json
-from toolplan.tools import Tool, Toolbox
+from toolplan.tools import Call, Tool, Toolbox
 from toolplan_openapi import (
     OpenApiToolbox,
     Request,
@@ -24,7 +24,6 @@ Node = dict[str, Json]
 DATA: Final = Path(__file__).with_name("data")
 
 TEXT: Final[Node] = {"type": "string"}
-PET_ID: Final[Node] = {"name": "petId", "in": "path", "required": True, "schema": TEXT}
 
 
 def json_response(schema: Json, code: str = "200") -> Node:
@@ -118,23 +117,35 @@ def recorded(
     return tools, recorder
 
 
+def function(toolbox: Toolbox, name: str) -> Call:
+    """Return the call of a tool."""
+    found = toolbox[name].call
+    assert found is not None
+    return found
+
+
 def call(toolbox: Toolbox, name: str, /, **arguments: Json) -> Json:
     """Call a tool with arguments that fit its schema."""
-    tool = toolbox[name]
-    function = tool.call
-    assert function is not None
-    assert tool.input.violations(arguments) == []
+    assert toolbox[name].input.violations(arguments) == []
 
     async def called() -> Json:
-        return await function(arguments)
+        return await function(toolbox, name)(arguments)
 
     return asyncio.run(called())
 
 
 def properties(tool: Tool) -> Node:
     """Return the schemas of the arguments."""
-    schema = tool.raw_input
-    assert isinstance(schema, dict)
-    found = schema["properties"]
-    assert isinstance(found, dict)
-    return found
+    return node(node(tool.raw_input)["properties"])
+
+
+def node(value: Json) -> Node:
+    assert isinstance(value, dict)
+    return value
+
+
+def parameter(name: str, spot: str = "query", schema: Json = TEXT, **more: Json) -> Node:
+    return {"name": name, "in": spot, "schema": schema, **more}
+
+
+PET_ID: Final[Node] = parameter("petId", "path", required=True)

@@ -276,29 +276,29 @@ def test_a_criterion_that_is_not_met_ends_the_workflow(shop: tuple[Shop, Toolbox
     assert service.asked == ["/things?tags=red&tags=small&page=2"]
 
 
-def test_a_workflow_that_calls_another_is_run(shop: tuple[Shop, Toolbox]) -> None:
+FIRST = RENT.replace("who: {type: string}", "who: {default: Bo}")
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect", "output", "asked", "order"),
+    [
+        (RENT, "arazzo?who=Ada", {"order": 42, "same": 42}, ["/things?tags=red", "/orders"],
+         {"thing": 7, "lines": ["for Ada"]}),
+        (RENT, "arazzo:order-it?thing=4&quantity=2&label=12", {"order_number": 42}, ["/orders"],
+         {"thing": 4, "quantity": 2, "lines": ["12"]}),
+        (FIRST, "arazzo:rent-first", {"order": 42},
+         ["/things?tags=red", "/orders", "/orders", "/thanks"],
+         {"thing": 42, "quantity": 3, "lines": ["none"]}),
+    ],
+    ids=["calls another", "chosen by its name", "depends on others"],
+)  # fmt: skip
+def test_workflows_are_called_chosen_and_depended_on(
+    shop: tuple[Shop, Toolbox], text: str, dialect: str, output: Any, asked: list[str], order: Any
+) -> None:
     service, tools = shop
-    ended = run(tools, RENT, "arazzo?who=Ada")
+    ended = run(tools, text, dialect)
     assert ended.status == "succeeded"
-    assert ended.output == {"order": 42, "same": 42}
-    assert service.asked == ["/things?tags=red", "/orders"]
-    assert service.order == {"thing": 7, "lines": ["for Ada"]}
-
-
-def test_a_workflow_is_chosen_by_its_name(shop: tuple[Shop, Toolbox]) -> None:
-    service, tools = shop
-    ended = run(tools, RENT, "arazzo:order-it?thing=4&quantity=2&label=12")
-    assert ended.output == {"order_number": 42}
-    assert service.order == {"thing": 4, "quantity": 2, "lines": ["12"]}
-
-
-def test_a_workflow_runs_after_those_that_it_depends_on(shop: tuple[Shop, Toolbox]) -> None:
-    service, tools = shop
-    text = RENT.replace("who: {type: string}", "who: {default: Bo}")
-    ended = run(tools, text, "arazzo:rent-first")
-    assert ended.output == {"order": 42}
-    assert service.asked == ["/things?tags=red", "/orders", "/orders", "/thanks"]
-    assert service.order == {"thing": 42, "quantity": 3, "lines": ["none"]}
+    assert (ended.output, service.asked, service.order) == (output, asked, order)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from flask import Flask, Response, jsonify, request
 from werkzeug.serving import make_server
 
-from packages.openapi.tests.documents import call
+from packages.openapi.tests.documents import call, node, properties
 from tests.authority import MACHINE_ID, MACHINE_SECRET, Authority, authority, echoing, saying
 from toolplan.path import Json
 from toolplan.sources._base import SourceContext
@@ -58,6 +58,9 @@ components:
       flows: {clientCredentials: {tokenUrl: "https://evil.example/", scopes: {}}}
     key: {type: apiKey, in: header, name: X-Key}
 """)
+
+
+BOTH = {"ID": "x", "SECRET": "y"}
 
 
 def client_at(token_url: str, scope: str = "") -> ClientCredentials:
@@ -123,19 +126,15 @@ def test_a_machine_gets_its_token_and_keeps_it(service: Service) -> None:
     assert service.state.asked == ["/token"]
 
 
-def test_a_token_that_is_refused_is_got_anew_once(service: Service) -> None:
+@pytest.mark.parametrize("is_revoked", [True, False])
+def test_a_token_that_is_refused_or_ends_is_got_anew_once(
+    service: Service, is_revoked: bool
+) -> None:
+    service.state.lifetime_s = service.state.lifetime_s if is_revoked else 1
     tools = service.tools()
     call(tools, "orders")
-    service.state.tokens[0].revoked = True
-    call(tools, "orders")
-    assert service.state.asked == ["/token", "/token"]
-
-
-def test_a_token_is_got_anew_when_it_ends(service: Service) -> None:
-    service.state.lifetime_s = 1
-    tools = service.tools()
-    call(tools, "orders")
-    time.sleep(1.0)
+    service.state.tokens[0].revoked = is_revoked
+    time.sleep(0.0 if is_revoked else 1.0)
     call(tools, "orders")
     assert service.state.asked == ["/token", "/token"]
 
@@ -168,28 +167,25 @@ def test_a_wrong_secret_is_refused(service: Service) -> None:
         call(service.tools("wrong-secret"), "orders")
 
 
-def test_a_client_that_cannot_be_used_is_refused() -> None:
-    client = client_at("https://auth.example/token")
-    environment = {"ID": "x", "SECRET": "y"}
-    with pytest.raises(ToolObjectError, match="'SECRET'"):
-        openapi_toolbox(DOCUMENT, auth={"oauth": client}, environment={"ID": "x"})
-    with pytest.raises(ToolObjectError, match="takes no token of OAuth2"):
-        openapi_toolbox(DOCUMENT, auth={"key": client}, environment=environment)
-    with pytest.raises(ToolObjectError, match="no security scheme 'oaut'"):
-        openapi_toolbox(DOCUMENT, auth={"oaut": client}, environment=environment)
-    bad = client_at("ftp://auth.example")
-    with pytest.raises(ToolObjectError, match="token_url"):
-        openapi_toolbox(DOCUMENT, auth={"oauth": bad}, environment=environment)
+@pytest.mark.parametrize(
+    ("scheme", "url", "environment", "reason"),
+    [
+        ("oauth", "https://auth.example/token", {"ID": "x"}, "'SECRET'"),
+        ("key", "https://auth.example/token", BOTH, "takes no token of OAuth2"),
+        ("oaut", "https://auth.example/token", BOTH, "no security scheme 'oaut'"),
+        ("oauth", "ftp://auth.example", BOTH, "token_url"),
+    ],
+)
+def test_a_client_that_cannot_be_used_is_refused(
+    scheme: str, url: str, environment: dict[str, str], reason: str
+) -> None:
+    with pytest.raises(ToolObjectError, match=reason):
+        openapi_toolbox(DOCUMENT, auth={scheme: client_at(url)}, environment=environment)
 
 
 def test_a_secret_goes_to_no_address_that_is_not_allowed(service: Service) -> None:
-    client = client_at("http://192.0.2.1/token")
-    tools = openapi_toolbox(
-        DOCUMENT,
-        base_url=service.url,
-        auth={"oauth": client},
-        environment={"ID": "x", "SECRET": "y"},
-    )
+    auth = {"oauth": client_at("http://192.0.2.1/token")}
+    tools = openapi_toolbox(DOCUMENT, base_url=service.url, auth=auth, environment=BOTH)
     with pytest.raises(ToolError, match="192"):
         call(tools, "orders")
 
@@ -208,27 +204,17 @@ def test_fields_and_files_are_sent_as_parts(service: Service) -> None:
         meta={"a": [1]},
         tags=["x", "y"],
     )
-    assert isinstance(answer, dict)
-    assert answer["form"] == {
-        "title": ['a "title"\n'],
-        "count": ["3"],
-        "meta": ['{"a": [1]}'],
-        "tags": ["x", "y"],
-    }
-    assert answer["files"] == [
+    form = {"title": ['a "title"\n'], "count": ["3"], "meta": ['{"a": [1]}'], "tags": ["x", "y"]}
+    files = [
         ["photo", "p.jpg", "image/jpeg", "jpeg"],
         ["more", "1.png", "application/octet-stream", "one"],
         ["more", "2.txt", "text/plain", "two"],
     ]
+    assert answer == {"form": form, "files": files}
 
 
 def test_a_file_takes_a_name_and_a_content(service: Service) -> None:
-    schema = service.tools()["upload"].raw_input
-    assert isinstance(schema, dict)
-    properties = schema["properties"]
-    assert isinstance(properties, dict)
-    photo: Json = properties["photo"]
-    assert isinstance(photo, dict)
+    photo = node(properties(service.tools()["upload"])["photo"])
     assert str(photo["description"]).startswith("The photo. A file")
     assert photo["required"] == ["filename"]
 

@@ -15,11 +15,10 @@ from packages.openapi.tests.documents import (
     call,
     one_get,
     recorded,
-    with_paths,
 )
 from toolplan.path import Json
 from toolplan.tools import ToolError, ToolObjectError
-from toolplan_openapi import OpenApiToolbox, Request, Response, openapi_toolbox
+from toolplan_openapi import Request, Response, openapi_toolbox
 
 SECRET = "s3cr3t/+= key"
 ENVIRONMENT = {"KEY": SECRET, "TOKEN": "t0ken-value", "LOGIN": "me:p4ssw0rd:x", "EMPTY": " "}
@@ -98,10 +97,7 @@ def test_a_call_that_needs_credentials_is_not_made_without() -> None:
     ("auth", "message"),
     [
         ({"bearr": "KEY"}, "The document has no security scheme 'bearr'. Did you mean 'bearer'?"),
-        (
-            {"key": "NOPE"},
-            "The environment variable 'NOPE' for the security scheme 'key' is not set.",
-        ),
+        ({"key": "NOPE"}, "variable 'NOPE' for the security scheme 'key' is not set."),
         ({"key": "EMPTY"}, "The environment variable 'EMPTY' for the security scheme"),
         ({"basic": "TOKEN"}, "The value of 'TOKEN' must read NAME:PASSWORD."),
         ({"cookie": "KEY"}, "The value of 'KEY' cannot stand in a cookie."),
@@ -121,21 +117,9 @@ def test_a_credential_that_is_missing_or_cannot_be_sent_is_reported_without_its_
 
 def test_credentials_stay_with_the_origin_of_the_service() -> None:
     get: Node = {"responses": {}, "security": [{"key": []}]}
-    document: Node = {
-        **with_paths(
-            {
-                "/b": {
-                    "get": {
-                        **get,
-                        "operationId": "b",
-                        "servers": [{"url": "https://evil.example"}],
-                    }
-                },
-                "/a": {"get": {**get, "operationId": "a"}},
-            }
-        ),
-        "components": {"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "K"}}},
-    }
+    evil: Node = {**get, "operationId": "b", "servers": [{"url": "https://evil.example"}]}
+    paths: Node = {"/b": {"get": evil}, "/a": {"get": {**get, "operationId": "a"}}}
+    document: Node = {**secured([]), "paths": paths}
     tools, recorder = recorded(document, auth={"key": "KEY"}, environment=ENVIRONMENT)
     call(tools, "a")
     with pytest.raises(ToolError, match=r"none are given for https://evil\.example"):
@@ -149,7 +133,6 @@ def test_no_tool_object_and_no_text_of_one_shows_a_secret() -> None:
     shown = [repr(tools), repr(recorder.requests)]
     shown += [json.dumps(tool.to_json()) + repr(tool) for tool in tools.values()]
     for text in shown:
-        assert SECRET not in text
         assert "s3cr3t" not in text
         assert "p4ssw0rd" not in text
 
@@ -162,23 +145,20 @@ class Echo(Recorder):
         self.status = status
 
     async def send(self, request: Request) -> Response:
-        text = json.dumps(
-            {"message": f"got {SECRET!r} and s3cr3t%2F%2B%3D%20key", SECRET: [SECRET]}
-        )
+        said = f"got {SECRET!r} and s3cr3t%2F%2B%3D%20key"
+        text = json.dumps({"message": said, SECRET: [SECRET]})
         return Response(self.status, {"content-type": "application/json"}, text.encode())
 
 
-def echoing(status: int) -> OpenApiToolbox:
-    return openapi_toolbox(
-        secured([{"key": []}]),
-        auth={"key": "KEY"},
-        environment=ENVIRONMENT,
-        transport=Echo(status),
-    )
-
-
 def test_a_secret_that_comes_back_is_struck_from_results_and_from_errors() -> None:
-    assert call(echoing(200), "get") == {"message": "got '***' and ***", "***": ["***"]}
+    document = secured([{"key": []}])
+    fine, refusing = (
+        openapi_toolbox(
+            document, auth={"key": "KEY"}, environment=ENVIRONMENT, transport=Echo(status)
+        )
+        for status in (200, 403)
+    )
+    assert call(fine, "get") == {"message": "got '***' and ***", "***": ["***"]}
     with pytest.raises(ToolError) as raised:
-        call(echoing(403), "get")
+        call(refusing, "get")
     assert str(raised.value) == "The service answered 403: got '***' and ***"

@@ -13,6 +13,7 @@ from packages.openapi.tests.documents import (
     one_get,
     one_post,
     operations,
+    parameter,
     with_paths,
 )
 from toolplan.path import EVERY, Json
@@ -40,10 +41,7 @@ def output(schema: Json, **schemas: Json) -> Schema:
     ("written", "read"),
     [
         ({"type": "string", "nullable": True}, {"type": ["string", "null"]}),
-        (
-            {"type": "string", "enum": ["a"], "nullable": True},
-            {"type": ["string", "null"], "enum": ["a", None]},
-        ),
+        ({"enum": ["a"], "nullable": True}, {"enum": ["a", None]}),
         ({"type": ["string"], "nullable": True}, {"type": ["string", "null"]}),
         (
             {"allOf": [TEXT], "nullable": True, "description": "d"},
@@ -173,43 +171,27 @@ def test_references_may_lead_anywhere_in_the_document() -> None:
         "/d": {"$ref": "#anchor"},
         "/e": {"$ref": 5},
     }
-    x: Node = {"name": "x", "in": "path", "required": True, "schema": TEXT}
-    document = with_paths(
-        {
-            path: {
-                "get": {"operationId": path[1], "parameters": [x], "responses": json_response(s)}
-            }
-            for path, s in items.items()
-        }
-    )
-    read = read_openapi(document)
-    assert {each.tool.name: each.tool.raw_output for each in read.operations}["b"] == {
-        "type": "integer"
+    x: Node = {"parameters": [parameter("x", "path", required=True)]}
+    paths: Node = {
+        path: {"get": {**x, "operationId": path[1], "responses": json_response(schema)}}
+        for path, schema in items.items()
     }
+    read = read_openapi(with_paths(paths))
+    outputs = {each.tool.name: each.tool.raw_output for each in read.operations}
+    assert outputs["b"] == {"type": "integer"}
     assert [each.message for each in read.faults] == [
         "It refers to '#/components/none', which is not in the document.",
         "Its '$ref' '#anchor' is not a JSON pointer.",
         "Its '$ref' is not text.",
     ]
-    assert (
-        read.faults[0].pointer
-        == "/paths/~1c/get/responses/200/content/application~1json/schema/items"
-    )
+    place = "/paths/~1c/get/responses/200/content/application~1json/schema/items"
+    assert read.faults[0].pointer == place
 
 
 def test_two_definitions_of_one_name_stay_two() -> None:
+    both: Json = {"a": {"$ref": "#/components/schemas/X"}, "b": {"$ref": "#/components/other/X"}}
     document: Node = {
-        **one_get(
-            [],
-            responses=json_response(
-                {
-                    "properties": {
-                        "a": {"$ref": "#/components/schemas/X"},
-                        "b": {"$ref": "#/components/other/X"},
-                    }
-                }
-            ),
-        ),
+        **one_get([], responses=json_response({"properties": both})),
         "components": {"schemas": {"X": TEXT}, "other": {"X": {"type": "integer"}}},
     }
     found = openapi_toolbox(document)["get"].output

@@ -6,22 +6,24 @@ import asyncio
 import gzip
 import json
 import logging
-from collections.abc import Callable, Coroutine
-from typing import Any
+import re
 
 import pytest
 
 from packages.openapi.tests.documents import (
     TEXT,
     Node,
+    function,
     json_body,
     json_response,
     one_get,
     one_post,
+    parameter,
     with_paths,
 )
 from packages.openapi.tests.wire import Drop, Reply, Stall, Wire, json_reply, reply
 from toolplan import approve, compile_plan, run
+from toolplan.events import Run
 from toolplan.path import Json
 from toolplan.tools import OutcomeUnknown, Toolbox, ToolError
 from toolplan_openapi import HttpLimits, openapi_toolbox
@@ -45,50 +47,44 @@ SHORT = HttpLimits(timeout_s=1.0, response_bytes=1_000)
 PATIENT = HttpLimits(response_bytes=1_000)
 
 
-def over(*replies: Reply, body: Callable[[Wire], Coroutine[Any, Any, None]]) -> Wire:
-    """Serve `replies` while `body` runs."""
-
-    async def serve() -> Wire:
-        async with Wire(list(replies)) as wire:
-            await body(wire)
-        return wire
-
-    return asyncio.run(serve())
-
-
-def called(
+async def called(
     name: str, *replies: Reply, limits: HttpLimits | None = None, **arguments: Json
 ) -> tuple[Wire, Json | ToolError]:
     """Call a tool once, and give what came of it."""
-    outcome: list[Json | ToolError] = []
     if limits is None:  # a service that says nothing is not waited for
         limits = SHORT if any(isinstance(said, Stall) for said in replies) else PATIENT
-
-    async def body(wire: Wire) -> None:
-        function = wire.tools(DOCUMENT, limits)[name].call
-        assert function is not None
+    async with Wire(list(replies)) as wire:
         try:
-            outcome.append(await function(arguments))
+            return wire, await function(wire.tools(DOCUMENT, limits), name)(arguments)
         except ToolError as error:
-            outcome.append(error)
-
-    return over(*replies, body=body), outcome[0]
+            return wire, error
 
 
-def failed(name: str, *replies: Reply, limits: HttpLimits | None = None) -> tuple[Wire, ToolError]:
-    wire, outcome = called(name, *replies, limits=limits)
+async def failed(
+    name: str, *replies: Reply, limits: HttpLimits | None = None
+) -> tuple[Wire, ToolError]:
+    wire, outcome = await called(name, *replies, limits=limits)
     assert isinstance(outcome, ToolError), outcome
     return wire, outcome
 
 
-def test_a_head_has_no_content() -> None:
-    wire, value = called("head", b"HTTP/1.1 200 Said\r\nContent-Length: 50\r\n\r\n")
+async def ran(wire: Wire, document: Json, tool: str, **step: Json) -> Run:
+    """Run a plan of one step, `a`, and approve what it does."""
+    plan: Json = {"toolplan": 1, "steps": [{"id": "a", "tool": tool, **step}]}
+    tools = wire.tools(document)
+    compiled = compile_plan(json.dumps(plan), tools=tools)
+    assert compiled.plan is not None, compiled.diagnostics
+    return await run(compiled.plan, tools, approval=approve(compiled.plan))
+
+
+async def test_a_head_has_no_content() -> None:
+    wire, value = await called("head", b"HTTP/1.1 200 Said\r\nContent-Length: 50\r\n\r\n")
     assert value is None
     assert wire.lines == ["HEAD /x HTTP/1.1"]
 
 
-def test_what_is_sent_is_what_the_document_says() -> None:
-    wire, _ = called("write", reply(201), a="ü")
+async def test_what_is_sent_is_what_the_document_says() -> None:
+    wire, _ = await called("write", reply(201), a="ü")
     head, _, body = wire.requests[0].partition(b"\r\n\r\n")
     headers = head.decode().split("\r\n")
     assert headers[0] == "POST /x HTTP/1.1"
@@ -99,8 +95,8 @@ def test_what_is_sent_is_what_the_document_says() -> None:
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 422, 500, 501])
 @pytest.mark.parametrize("name", ["read", "write", "delete"])
-def test_a_refusal_fails_the_call_and_is_not_tried_again(name: str, status: int) -> None:
-    wire, error = failed(name, json_reply('{"error": {"message": "no\\nway"}}', status))
+async def test_a_refusal_fails_the_call_and_is_not_tried_again(name: str, status: int) -> None:
+    wire, error = await failed(name, json_reply('{"error": {"message": "no\\nway"}}', status))
     assert type(error) is ToolError
     assert str(error) == f"The service answered {status}: no way"
     assert len(wire.requests) == 1
@@ -119,41 +115,41 @@ def test_a_refusal_fails_the_call_and_is_not_tried_again(name: str, status: int)
         (b"x" * 900, ": " + "x" * 497 + "..."),
     ],
 )
-def test_what_a_refusal_says_is_bounded(content: bytes, expected: str) -> None:
-    _, error = failed("read", reply(418, content))
+async def test_what_a_refusal_says_is_bounded(content: bytes, expected: str) -> None:
+    _, error = await failed("read", reply(418, content))
     assert str(error) == f"The service answered 418{expected}"
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
-def test_a_read_that_is_put_off_is_tried_again_after_a_pause(status: int) -> None:
-    wire, value = called("read", reply(status), reply(status), json_reply("1"))
+async def test_a_read_that_is_put_off_is_tried_again_after_a_pause(status: int) -> None:
+    wire, value = await called("read", reply(status), reply(status), json_reply("1"))
     assert value == 1
     assert wire.pauses == [0.5, 1.0]
-    wire, error = failed("read", reply(status))
+    wire, error = await failed("read", reply(status))
     assert str(error) == f"The service answered {status}."
     assert len(wire.requests) == 3
 
 
-def test_the_pause_that_the_service_asks_for_is_kept_unless_it_is_too_long() -> None:
-    wire, value = called("read", reply(429, b"", "Retry-After: 7"), json_reply("1"))
+async def test_the_pause_that_the_service_asks_for_is_kept_unless_it_is_too_long() -> None:
+    wire, value = await called("read", reply(429, b"", "Retry-After: 7"), json_reply("1"))
     assert (value, wire.pauses) == (1, [7.0])
     date = "Retry-After: Wed, 21 Oct 2015 07:28:00 GMT"
-    wire, value = called("read", reply(503, b"", date), json_reply("1"))
+    wire, value = await called("read", reply(503, b"", date), json_reply("1"))
     assert (value, wire.pauses) == (1, [0.0])
     date = "Retry-After: Tue, 14 Nov 2023 22:13:32 GMT"
-    wire, value = called("read", reply(503, b"", date), json_reply("1"))
+    wire, value = await called("read", reply(503, b"", date), json_reply("1"))
     assert (value, wire.pauses) == (1, [12.0])
-    wire, value = called("read", reply(503, b"", "Retry-After: soon"), json_reply("1"))
+    wire, value = await called("read", reply(503, b"", "Retry-After: soon"), json_reply("1"))
     assert (value, wire.pauses) == (1, [0.5])
-    wire, error = failed("read", reply(429, b"slowly", "Retry-After: 3600"))
+    wire, error = await failed("read", reply(429, b"slowly", "Retry-After: 3600"))
     assert str(error) == "The service answered 429: slowly"
     assert wire.pauses == []
 
 
 @pytest.mark.parametrize("name", ["write", "put", "delete"])
-def test_what_has_effects_is_never_sent_twice(name: str) -> None:
+async def test_what_has_effects_is_never_sent_twice(name: str) -> None:
     for said in (reply(429), reply(503), reply(502), Drop(), Drop(reset=True), reply(307)):
-        wire, _ = failed(name, said)
+        wire, _ = await failed(name, said)
         assert len(wire.requests) == 1
         assert wire.pauses == []
 
@@ -171,23 +167,23 @@ def test_what_has_effects_is_never_sent_twice(name: str) -> None:
         Stall(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"),
     ],
 )
-def test_a_connection_that_breaks_after_the_request_was_sent_leaves_effects_in_doubt(
+async def test_a_connection_that_breaks_after_the_request_was_sent_leaves_effects_in_doubt(
     said: Reply,
 ) -> None:
     # the library is loaded by the first call, for which a stall leaves no time
-    called("read", reply(204))
+    await called("read", reply(204))
     for name in ("write",) if isinstance(said, Stall) else ("write", "put", "delete"):
-        wire, error = failed(name, said)
+        wire, error = await failed(name, said)
         assert isinstance(error, OutcomeUnknown), error
         assert "It is not known whether it took effect." in str(error)
         assert len(wire.requests) == 1
 
 
-def test_a_read_whose_connection_breaks_is_tried_again() -> None:
-    wire, value = called("read", Drop(), Drop(b"HTTP/1.1 200", reset=True), json_reply("1"))
+async def test_a_read_whose_connection_breaks_is_tried_again() -> None:
+    wire, value = await called("read", Drop(), Drop(b"HTTP/1.1 200", reset=True), json_reply("1"))
     assert value == 1
     assert wire.pauses == [0.5, 1.0]
-    wire, error = failed("read", Drop())
+    wire, error = await failed("read", Drop())
     assert not isinstance(error, OutcomeUnknown)
     assert (
         str(error) == f"The connection to http://127.0.0.1:{wire.port} broke: RemoteProtocolError."
@@ -210,13 +206,13 @@ def test_a_read_whose_connection_breaks_is_tried_again() -> None:
         reply(200, b"x", "Content-Encoding: br"),
     ],
 )
-def test_an_answer_that_cannot_be_used_fails_a_read_and_leaves_effects_in_doubt(
+async def test_an_answer_that_cannot_be_used_fails_a_read_and_leaves_effects_in_doubt(
     said: bytes,
 ) -> None:
-    _, error = failed("read", said)
+    _, error = await failed("read", said)
     assert type(error) is ToolError
     assert str(error).startswith("The service answered 200, but ")
-    _, error = failed("write", said)
+    _, error = await failed("write", said)
     assert isinstance(error, OutcomeUnknown)
 
 
@@ -224,94 +220,84 @@ def test_an_answer_that_cannot_be_used_fails_a_read_and_leaves_effects_in_doubt(
     ("status", "kind"),
     [(301, OutcomeUnknown), (303, OutcomeUnknown), (307, ToolError), (308, ToolError)],
 )
-def test_a_redirect_of_a_call_with_effects_is_not_followed(
+async def test_a_redirect_of_a_call_with_effects_is_not_followed(
     status: int, kind: type[ToolError]
 ) -> None:
-    wire, error = failed("write", reply(status, b"", "Location: /y"))
+    wire, error = await failed("write", reply(status, b"", "Location: /y"))
     assert type(error) is kind
     assert str(error) == f"The service answered {status}, a redirect that is not followed."
     assert wire.lines == ["POST /x HTTP/1.1"]
 
 
-def test_a_gateway_that_gives_up_leaves_effects_in_doubt() -> None:
+async def test_a_gateway_that_gives_up_leaves_effects_in_doubt() -> None:
     for status in (408, 502, 504):
-        assert isinstance(failed("write", reply(status))[1], OutcomeUnknown)
-    assert type(failed("write", reply(503))[1]) is ToolError
+        assert isinstance((await failed("write", reply(status)))[1], OutcomeUnknown)
+    assert type((await failed("write", reply(503)))[1]) is ToolError
 
 
-def test_a_bomb_is_not_unpacked_beyond_the_limit() -> None:
+async def test_a_bomb_is_not_unpacked_beyond_the_limit() -> None:
     """The content is 20 MB of zeros in 20 kB; no more than the limit is ever held."""
     bomb = gzip.compress(b"\0" * 20_000_000)
     said = reply(200, bomb, "Content-Encoding: gzip")
-    _, error = failed("read", said, limits=HttpLimits(response_bytes=30_000))
+    _, error = await failed("read", said, limits=HttpLimits(response_bytes=30_000))
     assert str(error) == "The service answered 200, but what it sent is larger than 30000 bytes."
 
 
-def test_an_endless_answer_is_cut_off() -> None:
+async def test_an_endless_answer_is_cut_off() -> None:
     endless = b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 100_000
-    _, error = failed("read", Stall(endless))
+    _, error = await failed("read", Stall(endless))
     assert str(error) == "The service answered 200, but what it sent is larger than 1000 bytes."
-    _, error = failed("read", Stall(b"HTTP/1.1 500 Oh\r\n\r\n" + b"y" * 100_000))
+    _, error = await failed("read", Stall(b"HTTP/1.1 500 Oh\r\n\r\n" + b"y" * 100_000))
     assert str(error).startswith("The service answered 500: yyy")
 
 
-def test_no_answer_in_time_fails_a_read() -> None:
-    wire, error = failed("read", Stall())
+async def test_no_answer_in_time_fails_a_read() -> None:
+    wire, error = await failed("read", Stall())
     assert str(error) == f"No answer came from http://127.0.0.1:{wire.port} within 1 s."
     assert not isinstance(error, OutcomeUnknown)
 
 
 @pytest.mark.parametrize("name", ["read", "write"])
-def test_a_service_that_is_not_there_was_sent_nothing(name: str) -> None:
-    async def body() -> tuple[ToolError, list[float]]:
-        async with Wire([reply(200)]) as wire:
-            pass
-        function = wire.tools(DOCUMENT)[name].call
-        assert function is not None
-        with pytest.raises(ToolError) as raised:
-            await function({})
-        return raised.value, wire.pauses
-
-    error, pauses = asyncio.run(body())
-    assert not isinstance(error, OutcomeUnknown)
-    assert "cannot be reached: " in str(error)
-    assert pauses == ([0.5, 1.0] if name == "read" else [])
+async def test_a_service_that_is_not_there_was_sent_nothing(name: str) -> None:
+    async with Wire([reply(200)]) as wire:
+        pass
+    with pytest.raises(ToolError, match="cannot be reached: ") as raised:
+        await function(wire.tools(DOCUMENT), name)({})
+    assert not isinstance(raised.value, OutcomeUnknown)
+    assert wire.pauses == ([0.5, 1.0] if name == "read" else [])
 
 
 async def test_connections_are_shared_while_calls_go_on_and_closed_after() -> None:
     async with Wire([json_reply("1")]) as wire:
         tools = wire.tools(DOCUMENT)
-        function = tools["read"].call
-        assert function is not None
+        read = function(tools, "read")
         async with tools:
             for _ in range(5):
-                assert await function({}) == 1
+                assert await read({}) == 1
         assert wire.connections == 1
-        await function({})
-        await function({})
+        await read({})
+        await read({})
         assert wire.connections == 3
     assert len(wire.requests) == 7
 
 
 def test_one_toolbox_serves_one_event_loop_after_the_other() -> None:
+    wire = Wire([json_reply("1")])
     tools: Toolbox | None = None
+
+    async def read() -> list[Json]:
+        nonlocal tools
+        async with wire:
+            tools = tools or wire.tools(DOCUMENT)
+            return await asyncio.gather(*(function(tools, "read")({}) for _ in range(4)))
+
     for _ in range(3):
-
-        async def body(wire: Wire) -> None:
-            nonlocal tools
-            tools = wire.tools(DOCUMENT)
-            function = tools["read"].call
-            assert function is not None
-            assert await asyncio.gather(*(function({}) for _ in range(4))) == [1, 1, 1, 1]
-
-        over(json_reply("1"), body=body)
+        assert asyncio.run(read()) == [1, 1, 1, 1]
 
 
 async def test_a_call_that_is_cancelled_closes_its_connection() -> None:
     async with Wire([Stall()]) as wire:
-        function = wire.tools(DOCUMENT)["read"].call
-        assert function is not None
-        task = asyncio.ensure_future(function({}))
+        task = asyncio.ensure_future(function(wire.tools(DOCUMENT), "read")({}))
         await wire.asked.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -338,9 +324,7 @@ async def test_no_log_shows_a_credential(caplog: pytest.LogCaptureFixture) -> No
             auth={"q": "Q", "h": "H"},
             environment={"Q": "query-secret", "H": "header-secret"},
         )
-        function = tools["read"].call
-        assert function is not None
-        assert await function({}) == 1
+        assert await function(tools, "read")({}) == 1
     assert wire.lines == ["GET /x?k=query-secret HTTP/1.1"]
     assert b"Authorization: Bearer header-secret" in wire.requests[0]
     assert "secret" not in caplog.text
@@ -348,48 +332,25 @@ async def test_no_log_shows_a_credential(caplog: pytest.LogCaptureFixture) -> No
 
 async def test_the_key_of_the_call_is_the_same_on_every_try_of_the_engine() -> None:
     """Promise (d): a side effect with an idempotency key has the same key on every attempt."""
-    key: Node = {"name": "Idempotency-Key", "in": "header", "schema": TEXT}
+    key = parameter("Idempotency-Key", "header")
     document = one_post({}, requestBody=None, parameters=[key])
-    plan = '{"toolplan": 1, "steps": [{"id": "a", "tool": "post", "retries": 2}]}'
-
     async with Wire([Drop(), reply(500), json_reply("1")]) as wire:
-        tools = wire.tools(document)
-        compiled = compile_plan(plan, tools=tools)
-        assert compiled.plan is not None, compiled.diagnostics
-        ended = await run(compiled.plan, tools, approval=approve(compiled.plan))
-        assert ended.succeeded
-    keys = [
-        line
-        for request in wire.requests
-        for line in request.decode().split("\r\n")
-        if line.lower().startswith("idempotency-key:")
-    ]
+        assert (await ran(wire, document, "post", retries=2)).succeeded
+    keys = re.findall(rb"(?i)\r\n(idempotency-key:[^\r]*)", b"".join(wire.requests))
     assert len(keys) == 3
     assert len(set(keys)) == 1
 
 
 async def test_a_doubtful_call_of_a_run_waits_for_a_person() -> None:
     """Promise (e)."""
-    plan = '{"toolplan": 1, "steps": [{"id": "a", "tool": "write"}]}'
-
     async with Wire([Drop()]) as wire:
-        tools = wire.tools(DOCUMENT)
-        compiled = compile_plan(plan, tools=tools)
-        assert compiled.plan is not None
-        ended = await run(compiled.plan, tools, approval=approve(compiled.plan))
-        assert ended.status.value == "in_doubt"
+        assert (await ran(wire, DOCUMENT, "write")).status.value == "in_doubt"
     assert len(wire.requests) == 1
 
 
 async def test_an_answer_that_does_not_fit_the_document_fails_its_step() -> None:
     document = one_get([], responses=json_response({"type": "array", "items": TEXT}))
-    plan = '{"toolplan": 1, "steps": [{"id": "a", "tool": "get"}]}'
-
     async with Wire([json_reply("[1]")]) as wire:
-        tools = wire.tools(document)
-        compiled = compile_plan(plan, tools=tools)
-        assert compiled.plan is not None
-        ended = await run(compiled.plan, tools)
-        error = ended.steps["a"].error
-        assert error is not None
-        assert error.code == "result-schema"
+        error = (await ran(wire, document, "get")).steps["a"].error
+    assert error is not None
+    assert error.code == "result-schema"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import suppress
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import TypeAlias
 
 from tests.doubles.listening import stop_listening
@@ -65,23 +65,18 @@ class Wire:
     _writers: list[asyncio.StreamWriter] = field(default_factory=list[asyncio.StreamWriter])
 
     async def __aenter__(self) -> Wire:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *raised: object) -> None:
         if self._server is not None:
             await stop_listening(self._server)
         for writer in self._writers:
             writer.close()
-        for writer in self._writers:
+        while self._writers:
             with suppress(ConnectionError):
-                await writer.wait_closed()
+                await self._writers.pop().wait_closed()
 
     @property
     def lines(self) -> list[str]:
@@ -110,15 +105,8 @@ class Wire:
 
     async def _answered(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = await reader.readuntil(b"\r\n\r\n")
-        length = next(
-            (
-                int(line.partition(b":")[2])
-                for line in head.split(b"\r\n")
-                if line.lower().startswith(b"content-length:")
-            ),
-            0,
-        )
-        self.requests.append(head + await reader.readexactly(length))
+        stated = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
+        self.requests.append(head + await reader.readexactly(int(stated[1]) if stated else 0))
         self.asked.set()
         said = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
         match said:

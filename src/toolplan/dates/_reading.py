@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import cache
-from itertools import accumulate
-from typing import Final, Generic, TypeVar
+from itertools import accumulate, product
+from typing import Final, TypeAlias, TypeVar
 
 from toolplan.dates._table import (
     ATOMS,
@@ -34,6 +34,7 @@ from toolplan.dates._values import (
 )
 
 _T = TypeVar("_T")
+_Table: TypeAlias = list[tuple[re.Pattern[str], _T]]
 
 
 def _set(words: str) -> frozenset[str]:
@@ -65,7 +66,6 @@ _DENIED: Final = re.compile(
     r"(?: (?:in|on|from|of|for|during|since))?(?: the)?[ -]$",
     re.IGNORECASE,
 )
-_GROUP: Final = re.compile(r"(\(\?P[<=]\w+)")
 _GLUED: Final = re.compile(r"[-/_]?\w")
 _TOKEN: Final = re.compile(
     r"\d{4}[-/.]\d{1,2}(?:[-/.]\d{1,2}(?:t[\d:.]+(?:z|[+-]\d\d:?\d\d)?)?)?(?!\d)"
@@ -74,38 +74,27 @@ _TOKEN: Final = re.compile(
 )
 
 
-class _Table(Generic[_T]):
-    """Compiled patterns with their meanings; `any` matches where one of them does."""
-
-    def __init__(self, rows: Iterable[tuple[str, _T]]) -> None:
-        self.rows = [(compiled(each), meaning) for each, meaning in rows]
-        self.any = re.compile(
-            "|".join(
-                _GROUP.sub(rf"\1_{number}", each.pattern)
-                for number, (each, _) in enumerate(self.rows)
-            )
-        )
-
-
 class _Tables:
-    """The tables with compiled patterns, and the words that begin a time."""
+    """The tables with compiled patterns, and the words of times."""
 
     def __init__(self) -> None:
-        self.periods, self.parts = _Table(PERIODS), _Table(PARTS)
-        self.bounds, self.suffixes = _Table(BOUNDS), _Table(SUFFIXES)
-        rows = (*self.periods.rows, *self.parts.rows, *self.bounds.rows)
-        texts = " ".join(each.pattern for each, _ in rows)
-        self.words = frozenset(re.findall(r"(?<![<\\])\b[a-z]{2,}\b", texts)) | {"a", "q", "h"}
+        self.periods, self.parts = _compiled(PERIODS), _compiled(PARTS)
+        self.bounds, self.suffixes = _compiled(BOUNDS), _compiled(SUFFIXES)
+        texts = " ".join(each.pattern for each, _ in (*self.periods, *self.parts, *self.bounds))
+        words = re.findall(r"(?<![<\\])\b[a-z]{2,}\b", texts)
+        self.words = frozenset((*words, "a", "q", "h", "ytd", "qtd", "mtd"))
 
 
-@cache
-def _tables() -> _Tables:
-    return _Tables()
+def _compiled(rows: Iterable[tuple[str, _T]]) -> _Table[_T]:
+    return [(compiled(each), meaning) for each, meaning in rows]
+
+
+_tables: Final = cache(_Tables)
 
 
 def vocabulary() -> frozenset[str]:
     """Return the words of which times consist, in lower case."""
-    return _tables().words | {"ytd", "qtd", "mtd"}
+    return _tables().words
 
 
 def _nearest(period: Period, day: date, *, behind: bool) -> Period:
@@ -161,11 +150,8 @@ class _Reader:
         return self.periods[at] if at < len(self.periods) else {}
 
     def _matches(self, table: _Table[_T], first: int) -> Iterator[tuple[int, _T, dict[str, str]]]:
-        for pattern, meaning in (
-            table.rows if table.any.match(self.text, self.starts[first]) else ()
-        ):
-            match = pattern.match(self.text, self.starts[first])
-            if match:
+        for pattern, meaning in table:
+            if match := pattern.match(self.text, self.starts[first]):
                 yield self.ends[match.end()], meaning, match.groupdict()
 
     def _periods(self, first: int) -> dict[int, Meaning]:
@@ -293,16 +279,14 @@ class _Reader:
         found = [(at, each) for at, (each, _) in self.found.items() if isinstance(each, DateRange)]
         lower = [(at, each.first) for at, each in found if each.first]
         upper = [(at, each.last) for at, each in found if each.last and not each.first]
-        for one, first in lower:
-            for other, last in upper:
-                (start, middle), (again, end) = sorted((one, other))
-                gap = self.words[middle:again]
-                if middle <= again and gap in ([], ["and"], ["but"], [","]):
-                    empty = Ask(f"The range ends on {last}, before it begins on {first}.")
-                    self.found[start, end] = (
-                        DateRange(first, last) if first <= last else empty,
-                        "",
-                    )
+        for (one, first), (other, last) in product(lower, upper):
+            (start, middle), (again, end) = sorted((one, other))
+            gap = self.words[middle:again]
+            if middle <= again and gap in ([], ["and"], ["but"], [","]):
+                both: Meaning = DateRange(first, last)
+                if first > last:
+                    both = Ask(f"The range ends on {last}, before it begins on {first}.")
+                self.found[start, end] = both, ""
 
 
 def read_dates(words: Sequence[str], today: date, weeks: Weeks = "rolling") -> list[FoundDate]:

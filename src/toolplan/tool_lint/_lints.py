@@ -1,17 +1,14 @@
 """All lints, in the order of their findings.
 
-A lint is a function that yields its findings about one tool. Its name is the code, its docstring
-the page.
+A lint is a function that yields its findings about one tool. Its name is the code.
 """
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import wraps
 from typing import Final, NamedTuple, TypeAlias
-
-from msgspec import Struct
 
 from toolplan.diagnostics import words
 from toolplan.path import Json
@@ -51,24 +48,34 @@ class Report(NamedTuple):
 
 
 LintFunction: TypeAlias = Callable[[Tool, Catalogue], Iterable[Report]]
+ArgumentTest: TypeAlias = Callable[[Argument, Catalogue], object]
+
+LINTS: Final[dict[str, LintFunction]] = {}
+"""All lints by their codes, in the order of their findings."""
 
 
-class Lint(Struct, frozen=True):
-    """A check of one tool; `code` is its name, and `page` explains it."""
-
-    code: str
-    page: str
-    find: LintFunction
-
-    def check(self, tool: Tool, catalogue: Catalogue) -> Iterator[Finding]:
-        """Yield the findings about `tool`."""
-        for pointer, message, help_ in self.find(tool, catalogue):
-            yield Finding(self.code, tool.name, pointer, message, help_)
-
-
-def _lint(function: LintFunction) -> Lint:
+def _lint(function: LintFunction) -> LintFunction:
     name = getattr(function, "__name__", "")
-    return Lint(name.replace("_", "-"), inspect.getdoc(function) or "", function)
+    LINTS[name.replace("_", "-")] = function
+    return function
+
+
+def _argument_lint(message: str, help: str) -> Callable[[ArgumentTest], LintFunction]:
+    """Make a lint of a test of one argument, whose name stands for `{}` in message and help."""
+
+    def made(test: ArgumentTest) -> LintFunction:
+        @wraps(test)
+        def find(tool: Tool, catalogue: Catalogue) -> Iterator[Report]:
+            for each in catalogue.arguments[tool.name]:
+                if test(each, catalogue):
+                    name = repr(each.name)
+                    yield Report(
+                        each.pointer, message.replace("{}", name), help.replace("{}", name)
+                    )
+
+        return _lint(find)
+
+    return made
 
 
 @_lint
@@ -150,63 +157,54 @@ def unknown_effects(tool: Tool, _: Catalogue) -> Iterator[Report]:
         )
 
 
-@_lint
-def untyped_argument(tool: Tool, catalogue: Catalogue) -> Iterator[Report]:
+@_argument_lint("{} has no type.", "Add its type to the schema.")
+def untyped_argument(argument: Argument, _: Catalogue) -> bool:
     """Give every argument a type.
 
     Without it, neither a planner nor the check knows what the argument takes.
     """
-    for each in catalogue.arguments[tool.name]:
-        if each.schema is None or (not each.node and len(types_of(each.schema)) > 1):
-            yield Report(each.pointer, f"{each.name!r} has no type.", "Add its type to the schema.")
+    schema = argument.schema
+    return schema is None or (not argument.node and len(types_of(schema)) > 1)
 
 
-@_lint
-def date_as_text(tool: Tool, catalogue: Catalogue) -> Iterator[Report]:
+@_argument_lint(
+    "{} seems to be a date, but takes any text.",
+    'Add "format": "date" or "date-time".',
+)
+def date_as_text(argument: Argument, _: Catalogue) -> object:
     """Declare in the schema that an argument is a date, as its name or description says.
 
     Otherwise "last week" passes the check, and fails in the tool.
     """
-    for each in catalogue.arguments[tool.name]:
-        named = _DATE_WORDS & set(words(each.name))
-        if each.is_free and (named or _SAYS_DATE.search(each.description)):
-            yield Report(
-                each.pointer,
-                f"{each.name!r} seems to be a date, but takes any text.",
-                'Add "format": "date" or "date-time".',
-            )
+    named = _DATE_WORDS & set(words(argument.name))
+    return argument.is_free and (named or _SAYS_DATE.search(argument.description))
 
 
-@_lint
-def choice_as_text(tool: Tool, catalogue: Catalogue) -> Iterator[Report]:
+@_argument_lint(
+    "{} seems to be one of a few values, but takes any text.",
+    'List the values: "enum": [...].',
+)
+def choice_as_text(argument: Argument, _: Catalogue) -> object:
     """List the few values of an argument in the schema, as its description does.
 
     Otherwise another value passes the check, and fails in the tool or finds nothing.
     """
-    for each in catalogue.arguments[tool.name]:
-        said = each.description
-        if each.is_free and _SAYS_CHOICE.search(said) and not _SAYS_EXAMPLE.search(said):
-            yield Report(
-                each.pointer,
-                f"{each.name!r} seems to be one of a few values, but takes any text.",
-                'List the values: "enum": [...].',
-            )
+    said = argument.description
+    return argument.is_free and _SAYS_CHOICE.search(said) and not _SAYS_EXAMPLE.search(said)
 
 
-@_lint
-def identifier_as_text(tool: Tool, catalogue: Catalogue) -> Iterator[Report]:
+@_argument_lint(
+    "{} seems to be an identifier, but its name does not say so.",
+    "Name it after what it identifies, for example facility_id.",
+)
+def identifier_as_text(argument: Argument, _: Catalogue) -> object:
     """Name an argument after what it identifies, as its description does.
 
     Planners connect tools by names: `facility_id` is what a facility has as `id`.
     """
-    for each in catalogue.arguments[tool.name]:
-        named = _NAMING & set(words(each.name)) or each.name.casefold().endswith("id")
-        if each.is_free and not named and _SAYS_ID.match(each.description):
-            yield Report(
-                each.pointer,
-                f"{each.name!r} seems to be an identifier, but its name does not say so.",
-                "Name it after what it identifies, for example facility_id.",
-            )
+    name = argument.name
+    named = _NAMING & set(words(name)) or name.casefold().endswith("id")
+    return argument.is_free and not named and _SAYS_ID.match(argument.description)
 
 
 @_lint
@@ -249,19 +247,16 @@ def huge_enum(tool: Tool, catalogue: Catalogue) -> Iterator[Report]:
             )
 
 
-@_lint
-def unproduced_reference(tool: Tool, catalogue: Catalogue) -> Iterator[Report]:
+@_argument_lint(
+    "No tool is known to return {}.",
+    "Offer a tool that lists or finds it, with {} or 'id' in its output.",
+)
+def unproduced_reference(argument: Argument, catalogue: Catalogue) -> bool:
     """Offer a tool that returns the identifiers that another tool requires.
 
     Otherwise a plan works only if the question names the identifier.
     """
-    for each in catalogue.arguments[tool.name]:
-        if each.needed and not catalogue.returns(each):
-            yield Report(
-                each.pointer,
-                f"No tool is known to return {each.name!r}.",
-                f"Offer a tool that lists or finds it, with {each.name!r} or 'id' in its output.",
-            )
+    return argument.needed and not catalogue.returns(argument)
 
 
 @_lint
@@ -279,35 +274,14 @@ def similar_tools(tool: Tool, catalogue: Catalogue) -> Iterator[Report]:
         )
 
 
-LINTS: Final = (
-    unusable_schema,
-    no_description,
-    no_output_schema,
-    unknown_completeness,
-    unknown_effects,
-    untyped_argument,
-    date_as_text,
-    choice_as_text,
-    identifier_as_text,
-    indistinguishable_arguments,
-    huge_enum,
-    unproduced_reference,
-    similar_tools,
-)
-
-LINT_PAGES: Final = {lint.code: lint.page for lint in LINTS}
-"""The page of each code."""
-
-
-def lint_tools(toolbox: Toolbox, lints: Iterable[Lint] = LINTS) -> list[Finding]:
+def lint_tools(toolbox: Toolbox) -> list[Finding]:
     """Return all findings about `toolbox`, by tool, in its order."""
     catalogue = Catalogue(toolbox)
-    chosen = tuple(lints)
     return [
-        finding
+        Finding(code, tool.name, *report)
         for tool in toolbox.values()
-        for lint in chosen
-        for finding in lint.check(tool, catalogue)
+        for code, find in LINTS.items()
+        for report in find(tool, catalogue)
     ]
 
 

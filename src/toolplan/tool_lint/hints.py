@@ -63,11 +63,7 @@ async def propose_values(tools: Iterable[Tool]) -> tuple[list[ProposedHint], lis
 
 
 async def propose_words(tools: Iterable[Tool], model: Model) -> list[ProposedHint]:
-    """Return hints for other words that a model gives for things and fields.
-
-    Raises:
-        ModelError: no complete reply came.
-    """
+    """Return hints for other words that a model gives for things and fields."""
     places: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
     for tool in tools:
         root = ("input_schema",)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -25,15 +25,6 @@ _TABLE: Final = (
     "CREATE TABLE IF NOT EXISTS changes (data TEXT, name TEXT, id TEXT, fields TEXT NOT NULL, "
     "PRIMARY KEY (data, name, id)) WITHOUT ROWID"
 )
-_WRITTEN: Final = (
-    "CREATE TEMP TABLE written (name TEXT, id TEXT, PRIMARY KEY (name, id)) WITHOUT ROWID;"
-)
-_NOTING: Final = """
-CREATE TEMP TRIGGER $table_added AFTER INSERT ON main.$table
-    BEGIN INSERT OR IGNORE INTO written VALUES ('$table', NEW.id); END;
-CREATE TEMP TRIGGER $table_changed AFTER UPDATE ON main.$table
-    BEGIN INSERT OR IGNORE INTO written VALUES ('$table', NEW.id); END;
-"""
 _READ: Final = "SELECT * FROM main.$table WHERE id = ?"
 _WRITE: Final = "REPLACE INTO main.$table VALUES ($marks)"
 _TABLES: Final = ("facilities", "shipments", "contaminants", "inspections")
@@ -46,17 +37,8 @@ def changes_file() -> Path:
     return home / FILE
 
 
-def are_kept() -> bool:
-    """Return whether there are changes."""
-    return changes_file().exists()
-
-
 def reset() -> bool:
-    """Delete all changes; return whether there were any.
-
-    Raises:
-        OSError: the file cannot be deleted.
-    """
+    """Delete all changes; return whether there were any."""
     path = changes_file()
     there = path.exists()
     for each in (path, path.with_name(f"{FILE}-journal")):
@@ -65,30 +47,21 @@ def reset() -> bool:
 
 
 def apply_changes(connection: sqlite3.Connection, data: str) -> None:
-    """Put the changes that were kept of `data` into a new database, and note what is written next.
-
-    Raises:
-        ToolError: the file cannot be read.
-    """
-    if are_kept():
-        with _opened() as file:
-            query = "SELECT name, fields FROM changes WHERE data = ?"
-            for name, fields in file.execute(query, (data,)).fetchall():
-                row: list[Any] = json.loads(fields)
-                marks = ",".join("?" for _ in row)
-                connection.execute(_statement(_WRITE, name).replace("$marks", marks), row)
-    connection.executescript(_WRITTEN)
-    for name in _TABLES:
-        connection.executescript(_statement(_NOTING, name))
+    """Put the changes that were kept of `data` into a new database."""
+    if not changes_file().exists():
+        return
+    with _opened() as file:
+        query = "SELECT name, fields FROM changes WHERE data = ?"
+        for name, fields in file.execute(query, (data,)).fetchall():
+            row: list[Any] = json.loads(fields)
+            marks = ",".join("?" for _ in row)
+            connection.execute(_statement(_WRITE, name).replace("$marks", marks), row)
 
 
-def keep_changes(connection: sqlite3.Connection, data: str) -> None:
-    """Keep the rows that were written since the last call, before they are committed.
-
-    Raises:
-        ToolError: they cannot be kept.
-    """
-    written = connection.execute("SELECT name, id FROM temp.written").fetchall()
+def keep_changes(
+    connection: sqlite3.Connection, data: str, written: Collection[tuple[str, str]]
+) -> None:
+    """Keep the rows that were written, named by table and id, before they are committed."""
     if not written:
         return
     rows: list[tuple[str, str, str, str]] = []
@@ -99,7 +72,6 @@ def keep_changes(connection: sqlite3.Connection, data: str) -> None:
         file.execute("BEGIN IMMEDIATE")
         file.executemany("REPLACE INTO changes VALUES (?, ?, ?, ?)", rows)
         file.execute("COMMIT")
-    connection.execute("DELETE FROM temp.written")
 
 
 def _statement(sql: str, table: str) -> str:

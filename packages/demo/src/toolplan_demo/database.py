@@ -10,11 +10,10 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from msgspec import Struct
 from msgspec.structs import astuple
 
 from toolplan.path import Json
@@ -76,19 +75,11 @@ _SOURCES: Final = ("domain.json", "domain.py", "rows.py", "database.py")
 _CITY: Final = {city.name: city for city in NAMES.cities}
 
 
-class _Opened(Struct, frozen=True):
-    connection: sqlite3.Connection
-    today: datetime.date
-    is_copy: bool
-    """Whether it is in memory, so that it can be written."""
-
-
 class Database:
-    """The demo's database, built at its first use and closed with its last reference.
+    """The demo's database in memory, built at its first use and closed with its last reference.
 
     One connection stands behind a lock, so that threads may call at the same time and each reads
-    what any other wrote before. It is to the file of the cache, which is not written, until there
-    is something to write: then it is to a copy in memory.
+    what any other wrote before.
     """
 
     def __init__(
@@ -109,17 +100,21 @@ class Database:
         self._seed = seed
         self._lock = threading.RLock()
         self._first_day: datetime.date | None = None
-        self._opened: dict[datetime.date, _Opened] = {}
+        self._connections: dict[datetime.date, sqlite3.Connection] = {}
+        self._written: set[tuple[str, str]] = set()
 
     @property
     def today(self) -> datetime.date:
         """The last day of the data."""
-        return self._open().today
+        today = self._today()
+        if today is None:
+            today = self._first_day = self._first_day or datetime.date.today()
+        return today
 
     def rows(self, sql: str, values: Sequence[SqlValue] = ()) -> list[Row]:
         """Return the rows of the query `sql`, lists, objects and booleans as such."""
         with self._lock:
-            cursor = self._open().connection.execute(sql, values)
+            cursor = self._connection().execute(sql, values)
             names = [column[0] for column in cursor.description]
             found = cursor.fetchall()
         result: list[Row] = [dict(zip(names, row, strict=True)) for row in found]
@@ -139,29 +134,41 @@ class Database:
     def count(self, sql: str, values: Sequence[SqlValue] = ()) -> int:
         """Return the whole number that the query `sql` has in its one cell."""
         with self._lock:
-            (found,) = self._open().connection.execute(sql, values).fetchone()
+            (found,) = self._connection().execute(sql, values).fetchone()
         return int(found)
 
-    def execute(self, sql: str, values: Sequence[SqlValue]) -> None:
-        """Carry out the statement `sql`."""
-        with self._lock:
-            connection = self._open(to_write=True).connection
-            with nullcontext() if connection.in_transaction else self.transaction():
-                connection.execute(sql, values)
+    def insert(self, table: str, row: Row) -> None:
+        """Insert a row; within a transaction."""
+        columns, marks = ", ".join(row), ", ".join("?" for _ in row)
+        words = ("INSERT INTO", table, f"({columns})", "VALUES", f"({marks})")
+        self._write(words, table, row)
+
+    def update(self, table: str, row: Row) -> None:
+        """Write the columns that `row` has besides its `id`; within a transaction."""
+        changed = ", ".join(f"{name} = ?{at}" for at, name in enumerate(row, 1))
+        words = ("UPDATE", table, "SET", changed, f"WHERE id = ?{[*row].index('id') + 1}")
+        self._write(words, table, row)
+
+    def _write(self, words: tuple[str, ...], table: str, row: Row) -> None:
+        kept = [write_document(v) if isinstance(v, list | dict) else v for v in row.values()]
+        self._connection().execute(" ".join(words), kept)
+        self._written.add((table, str(row["id"])))
 
     @contextmanager
     def transaction(self) -> Generator[None, None, None]:
         """Let no other thread in between, and undo all of it where it raises."""
         with self._lock:
-            connection = self._open(to_write=True).connection
+            connection = self._connection()
             connection.execute("BEGIN")
             try:
                 yield
                 if self._lasts:
-                    changes.keep_changes(connection, self._data)
+                    changes.keep_changes(connection, self._data, self._written)
             except BaseException:
                 connection.execute("ROLLBACK")
                 raise
+            finally:
+                self._written.clear()
             connection.execute("COMMIT")
 
     @property
@@ -169,39 +176,16 @@ class Database:
         """What the rows are, whatever their last day."""
         return f"{self._rows}-{self._seed}-{_generator()}"
 
-    def _open(self, *, to_write: bool = False) -> _Opened:
+    def _connection(self) -> sqlite3.Connection:
         with self._lock:
-            today = self._today()
-            if today is None:
-                today = self._first_day = self._first_day or datetime.date.today()
-            opened = self._opened.get(today)
-            if opened is None or (to_write and not opened.is_copy):
-                opened = self._opened[today] = self._connect(today, to_write)
-            return opened
-
-    def _connect(self, today: datetime.date, to_write: bool) -> _Opened:
-        changed = self._lasts and changes.are_kept()
-        saved = None if to_write or changed else open_saved(today, self._rows, self._seed)
-        connection = saved or open_database(today, self._rows, self._seed)
-        weakref.finalize(self, connection.close)
-        if saved is None and self._lasts:
-            changes.apply_changes(connection, self._data)
-        return _Opened(connection, today, saved is None)
-
-
-def open_saved(today: datetime.date, rows: int, seed: int) -> sqlite3.Connection | None:
-    """Return what `open_database` does, from the file of the cache, to be read only.
-
-    None where there is none. A copy of it in memory takes as long as a question.
-    """
-    file = cache.find(_key(today, rows, seed))
-    if file is None:
-        return None
-    address = f"{file.absolute().as_uri()}?mode=ro&immutable=1"
-    try:
-        return _connected(sqlite3.connect(address, uri=True, check_same_thread=False))
-    except sqlite3.Error:  # it was removed, or SQLite cannot read its address
-        return None
+            today = self.today
+            if today not in self._connections:
+                made = open_database(today, self._rows, self._seed)
+                weakref.finalize(self, made.close)
+                if self._lasts:
+                    changes.apply_changes(made, self._data)
+                self._connections[today] = made
+            return self._connections[today]
 
 
 def open_database(
@@ -213,24 +197,15 @@ def open_database(
     as 0 and 1, times as ISO 8601 text. The SQL function `fold` gives text without case. What was
     generated once is taken from the cache (`toolplan_demo.cache`).
     """
-    connection = _connected(sqlite3.connect(":memory:", check_same_thread=False))
-    key = _key(today, rows, seed)
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    connection.create_function("fold", 1, _fold, deterministic=True)
+    key = f"{today}-{rows}-{seed}-{_generator()}"
     image = cache.load(key)
     if image is None:
         _generate(connection, today, rows, seed)
         cache.save(key, connection.serialize())
     else:
         connection.deserialize(image)
-    return connection
-
-
-def _key(today: datetime.date, rows: int, seed: int) -> str:
-    return f"{today}-{rows}-{seed}-{_generator()}"
-
-
-def _connected(connection: sqlite3.Connection) -> sqlite3.Connection:
-    connection.isolation_level = None
-    connection.create_function("fold", 1, _fold, deterministic=True)
     return connection
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from toolplan.path import Json
 from toolplan.tools import Arguments, ToolError
 from toolplan_demo import analytics
-from toolplan_demo.database import Database, Row, SqlValue, write_document
+from toolplan_demo.database import Database, Row, SqlValue
 from toolplan_demo.domain import TOOLS, Node, fold, next_day, proper
 
 Answer: TypeAlias = Callable[[Database, Arguments], Json]
@@ -28,12 +28,6 @@ _GROUPS: Final = {
 """Of which names an argument takes one, in any spelling."""
 
 _ROLES: Final = {"range.start": ">= ?", "min": ">= ?", "max": "<= ?"}
-_ENTITIES: Final = {
-    "shipments": "Shipment",
-    "facilities": "Facility",
-    "contaminants": "Contaminant",
-    "inspections": "Inspection",
-}
 _ORDERS: Final = {
     "shipments": "date DESC, id DESC",
     "facilities": "name ASC, id ASC",
@@ -51,14 +45,10 @@ _PASSED: Final = {"accepted": True, "rejected": False}
 
 
 def _row(database: Database, table: str, identity: Json) -> Row:
-    """Return the row of `table` with this id.
-
-    Raises:
-        ToolError: there is none.
-    """
+    """Return the row of `table` with this id."""
     found = database.row(" ".join(("SELECT * FROM", table, "WHERE id = ?")), (str(identity),))
     if found is None:
-        raise ToolError(f"{_ENTITIES[table]} {str(identity)!r} not found.")
+        raise ToolError(f"{TOOLS[f'{table}_get'].entity.capitalize()} {str(identity)!r} not found.")
     return found
 
 
@@ -102,20 +92,6 @@ def _scalar(value: Json) -> SqlValue:
     return value if isinstance(value, str | int | float) else None
 
 
-def _write(database: Database, verb: str, table: str, row: Row) -> None:
-    """Insert or update a row of the table, each column as it is kept."""
-    kept = [write_document(v) if isinstance(v, list) else _scalar(v) for v in row.values()]
-    columns = ", ".join(row)
-    if verb == "update":
-        changed = ", ".join(f"{name} = ?" for name in row)
-        words = ("UPDATE", table, "SET", changed, "WHERE id = ?")
-        database.execute(" ".join(words), (*kept, _scalar(row["id"])))
-    else:
-        marks = ", ".join("?" for _ in row)
-        words = ("INSERT INTO", table, f"({columns})", "VALUES", f"({marks})")
-        database.execute(" ".join(words), kept)
-
-
 def _next_number(database: Database, table: str, prefix: str) -> int:
     """Return the number after the highest one behind `prefix` in the ids of the table."""
     words = (
@@ -141,7 +117,7 @@ def _create_shipment(database: Database, given: Arguments) -> Json:
         identity = f"{day}{_next_number(database, 'shipments', day):03d}"
         made: Row = {"status": "pending", "has_contaminants": False, **_spelled(given)}
         made |= {"id": identity, "date": date, "destination": site["location"]}
-        _write(database, "insert", "shipments", made)
+        database.insert("shipments", made)
         return _get("shipments", database, made)
 
 
@@ -154,7 +130,7 @@ def _update(table: str, database: Database, given: Arguments) -> Json:
         if table == "shipments":
             to = given.get("facility_id", before["facility_id"])
             changed["destination"] = _row(database, "facilities", to)["location"]
-        _write(database, "update", table, changed)
+        database.update(table, changed)
         return _get(table, database, given)
 
 
@@ -172,7 +148,7 @@ def _create_facility(database: Database, given: Arguments) -> Json:
     with database.transaction():
         lists: Row = {"accepted_waste_types": [], "rejected_waste_types": []}
         made = {**lists, **_spelled(given), "id": f"F{_next_number(database, 'facilities', 'F')}"}
-        _write(database, "insert", "facilities", made)
+        database.insert("facilities", made)
         return _get("facilities", database, made)
 
 
@@ -227,7 +203,7 @@ def _create_inspection(database: Database, given: Arguments) -> Json:
             "has_risk_contaminants": worst in ("high", "critical"),
             "risk_assessment": worst,
         }
-        _write(database, "insert", "inspections", made)
+        database.insert("inspections", made)
         return _get("inspections", database, made)
 
 

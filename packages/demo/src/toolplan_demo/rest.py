@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from http import HTTPStatus
 from typing import Final, TypeAlias
 from urllib.parse import unquote_plus
 
@@ -24,8 +25,7 @@ from toolplan.http_server.guard import Guard, Rules
 from toolplan.http_server.serving import serve_http
 from toolplan.path import Json
 from toolplan.tools import Tool, Toolbox, ToolError
-from toolplan_demo.rest_document import openapi_document
-from toolplan_demo.rest_routes import PREFIX, Route, routes_of
+from toolplan_demo.rest_document import PREFIX, Route, openapi_document, routes_of
 from toolplan_demo.tools import wrong_arguments
 
 DOCUMENT_PATH: Final = "/openapi.json"
@@ -36,18 +36,10 @@ MAX_HEAD: Final = 1_000_000
 
 _BOOLEANS: Final[Mapping[str, Json]] = {"true": True, "false": False}
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?")
+_MESSAGES: Final = {404: "There is nothing at this path.", 405: "The method is not allowed here."}
 _INTEGER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[JSONResponse]]
-
-
-class _Refused(Exception):
-    """A request that is refused, with its status."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
 
 
 def application(tools: Toolbox, *, allow_hosts: Collection[str] = ()) -> ASGIApp:
@@ -67,7 +59,7 @@ def application(tools: Toolbox, *, allow_hosts: Collection[str] = ()) -> ASGIApp
     for path, listed in by_path.items():
         endpoints = {each.method: _endpoint(each, tools[each.tool]) for each in listed}
         routes.append(PathRoute(PREFIX + path, _by_method(endpoints), methods=list(endpoints)))
-    served = Starlette(routes=routes, exception_handlers={HTTPException: _not_served})
+    served = Starlette(routes=routes, exception_handlers={HTTPException: _refused})
     rules = Rules(hosts=allow_hosts, most_body=MAX_BODY)
     return Guard(served, rules, lambda _status, _code, message: _error(message))
 
@@ -93,11 +85,8 @@ def _endpoint(route: Route, tool: Tool) -> Endpoint:
     schemas = route.schemas(tool)
 
     async def answer(request: Request) -> JSONResponse:
-        try:
-            given = await _body(request) if route.has_body else _query(request, schemas)
-            return await _answer(route, tool, given, request.path_params)
-        except _Refused as refused:
-            return _failure(refused.status, refused.message)
+        given = await _body(request) if route.has_body else _query(request, schemas)
+        return await _answer(route, tool, given, request.path_params)
 
     return answer
 
@@ -106,18 +95,18 @@ async def _answer(
     route: Route, tool: Tool, given: dict[str, Json], in_path: Mapping[str, str]
 ) -> JSONResponse:
     if taken := given.keys() & in_path.keys():
-        raise _Refused(400, f"{min(taken)!r} stands in the path; it cannot be given twice.")
+        raise HTTPException(400, f"{min(taken)!r} stands in the path; it cannot be given twice.")
     if route.method == "PUT" and not given:
-        raise _Refused(400, "There is nothing to change.")
+        raise HTTPException(400, "There is nothing to change.")
     arguments: dict[str, Json] = {**in_path, **given}
     if wrong := wrong_arguments(tool, arguments):
-        raise _Refused(400, wrong)
+        raise HTTPException(400, wrong)
     if tool.call is None:
-        raise _Refused(501, f"The tool {tool.name!r} cannot be called.")
+        raise HTTPException(501, f"The tool {tool.name!r} cannot be called.")
     try:
         output = await tool.call(arguments)
     except ToolError as error:
-        raise _Refused(_status(route, in_path, str(error)), str(error)) from None
+        raise HTTPException(_status(route, in_path, str(error)), str(error)) from None
     content: dict[str, Json] = {"success": True}
     content |= output if isinstance(output, dict) else {"data": output}
     return JSONResponse(content, 201 if route.method == "POST" else 200)
@@ -132,16 +121,16 @@ def _status(route: Route, in_path: Mapping[str, str], message: str) -> int:
 async def _body(request: Request) -> dict[str, Json]:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
-        raise _Refused(415, "The body must be JSON (application/json).")
+        raise HTTPException(415, "The body must be JSON (application/json).")
     if request.headers.get("content-encoding"):
-        raise _Refused(415, "A compressed body is not read.")
+        raise HTTPException(415, "A compressed body is not read.")
     text = await request.body()
     try:
         value: Json = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
-        raise _Refused(400, "The body is not JSON that can be read.") from None
+        raise HTTPException(400, "The body is not JSON that can be read.") from None
     if not isinstance(value, dict):
-        raise _Refused(400, "The body must be an object.")
+        raise HTTPException(400, "The body must be an object.")
     return value
 
 
@@ -158,9 +147,9 @@ def _query(request: Request, schemas: Mapping[str, Json]) -> dict[str, Json]:
         name = _decoded(coded)
         if name not in schemas:
             known = ", ".join(schemas) or "none"
-            raise _Refused(400, f"There is no parameter {name!r}. There are: {known}.")
+            raise HTTPException(400, f"There is no parameter {name!r}. There are: {known}.")
         if name in given:
-            raise _Refused(400, f"The parameter {name!r} is given twice.")
+            raise HTTPException(400, f"The parameter {name!r} is given twice.")
         given[name] = _read(schemas[name], text)
     return given
 
@@ -187,18 +176,15 @@ def _decoded(text: str) -> str:
     try:
         return unquote_plus(text, errors="strict")
     except UnicodeDecodeError:
-        raise _Refused(400, "The query is not UTF-8 text.") from None
+        raise HTTPException(400, "The query is not UTF-8 text.") from None
 
 
-async def _not_served(_request: Request, error: Exception) -> JSONResponse:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    messages = {404: "There is nothing at this path.", 405: "The method is not allowed here."}
-    headers = error.headers if isinstance(error, HTTPException) else None
-    return _failure(status, messages.get(status, "The request cannot be served."), headers)
-
-
-def _failure(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    return JSONResponse(_error(message), status, headers)
+async def _refused(_request: Request, error: Exception) -> JSONResponse:
+    refused = error if isinstance(error, HTTPException) else HTTPException(500)
+    message = refused.detail
+    if message == HTTPStatus(refused.status_code).phrase:  # it is the library's
+        message = _MESSAGES.get(refused.status_code, "The request cannot be served.")
+    return JSONResponse(_error(message), refused.status_code, refused.headers)
 
 
 def _error(message: str) -> dict[str, Json]:

@@ -18,12 +18,13 @@ from toolplan.path import Json
 from toolplan.providers import Message, Model, ModelError, ModelRequest, complete
 from toolplan.tools import Toolbox
 from toolplan_langgraph._messages import compiled_calls, failed, not_called, results, transcript
-from toolplan_langgraph._planning import plan_problems, planned
 from toolplan_langgraph._replies import (
     ASSESSMENT_FORM,
     PLANNER_FORM,
     STEP_FORM,
     Form,
+    plan_problems,
+    planned,
     structured_reply,
 )
 from toolplan_langgraph._runs import Running, run_name, run_once
@@ -72,12 +73,7 @@ class Nodes(Struct, frozen=True):
     new_id: Callable[[], str]
 
     def configured(self, configurable: Mapping[str, Any], opened: OpenModels) -> Nodes:
-        """Return the nodes with the prompts and models of one call.
-
-        Raises:
-            ConfigurationError: a field does not exist, is not text, or cannot change after the
-                graph was built, or the name of a model is not valid.
-        """
+        """Return the nodes with the prompts and models of one call."""
         models, prompts = self.models._asdict(), dict[str, Json]()
         for name, value in configurable.items():
             role = name.removesuffix("_model")

@@ -1,4 +1,7 @@
-"""Structured replies: a model is asked for JSON with a schema, and its reply is checked."""
+"""Structured replies: a model is asked for JSON with a schema, and its reply is checked.
+
+The planner's reply becomes the plan.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,12 @@ from typing import Final, cast
 
 from msgspec import Struct
 
+from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import Json
 from toolplan.providers import Message, Model, ModelRequest, complete
 from toolplan.schema import Schema
 from toolplan_langgraph.approval import is_storable
-from toolplan_langgraph.state import Stop
+from toolplan_langgraph.state import Decision, PlannerResult, Stop, Task
 
 _THINKING: Final = re.compile(r"\s*<(think|thinking)>.*?</\1>", re.DOTALL)
 _MOST_READ: Final = 200_000
@@ -82,10 +86,6 @@ async def structured_reply(
     """Return a reply that fits `form` and in which `problems` finds nothing.
 
     The problems of a reply go back to the model, which is asked at most `tries` times.
-
-    Raises:
-        Stop: no reply was valid.
-        ModelError: there is no reply.
     """
     schema = json.dumps(form.schema, ensure_ascii=False, separators=(",", ":"))
     asked = f"Reply with one JSON object, and nothing else, of this schema:\n{schema}"
@@ -109,11 +109,7 @@ async def structured_reply(
 
 
 def _read(text: str, form: Form) -> dict[str, Json]:
-    """Return the first JSON object in `text`; prose and fences are skipped.
-
-    Raises:
-        ValueError: there is none, or it does not fit `form`.
-    """
+    """Return the first JSON object in `text`; prose and fences are skipped."""
     body = _THINKING.sub("", text, count=1)
     if len(body) > _MOST_READ:
         raise ValueError(f"The reply has {len(body)} characters; {_MOST_READ} is the maximum.")
@@ -133,3 +129,57 @@ def _read(text: str, form: Form) -> dict[str, Json]:
             raise ValueError(*(f"{each.pointer or '/'}: {each.message}" for each in violations))
         return reply
     raise ValueError("There is no JSON object in the reply.")
+
+
+def plan_problems(
+    reply: dict[str, Json], current: PlannerResult | None, experts: Sequence[str]
+) -> list[str]:
+    """Return the problems of a planner's reply that has the right form.
+
+    `current` is the current plan, if there is one; `experts` are the names of the experts.
+    """
+    found = planned(reply, current)
+    plan, index = _tasks(reply), cast("int", reply["next_task"])
+    first_open = 0
+    if found["clarification"] is not None:
+        return []
+    problems: list[str] = []
+    if found["decision"] == "continue":
+        if not found["plan"]:
+            return ["/decision: There is no plan to continue; decide `replace`."]
+        if plan and plan != found["plan"]:
+            problems.append("/plan: It is not the current plan; decide `replace` to change it.")
+        first_open = 0 if current is None else current["next_task"]
+    else:
+        for at, task in enumerate(plan):
+            if task["expert"] not in experts:
+                hint = did_you_mean(near(task["expert"], experts))
+                hint = hint or f"Experts: {', '.join(experts)}."
+                said = f"/plan/{at}/expert: There is no expert {task['expert']!r}. {hint}"
+                problems.append(said)
+            if not task["task"].strip():
+                problems.append(f"/plan/{at}/task: It is empty.")
+    most = len(found["plan"]) - 1
+    if found["plan"] and not first_open <= index <= most:
+        # tasks that are done are not repeated
+        problems.append(f"/next_task: It must be from {first_open} to {most}, not {index}.")
+    return problems
+
+
+def planned(reply: dict[str, Json], current: PlannerResult | None) -> PlannerResult:
+    """Return the plan after a valid reply; one that asks a question keeps the plan."""
+    asked = reply["clarification"]
+    question = (asked.strip() or None) if isinstance(asked, str) else None
+    decision, index = cast("Decision", reply["decision"]), cast("int", reply["next_task"])
+    plan = [] if current is None else current["plan"]
+    if question is not None:
+        index = 0 if current is None else current["next_task"]
+    elif decision == "replace":
+        plan = _tasks(reply)
+        index = index if plan else 0
+    return PlannerResult(decision=decision, plan=plan, next_task=index, clarification=question)
+
+
+def _tasks(reply: dict[str, Json]) -> list[Task]:
+    listed = cast("list[dict[str, str]]", reply["plan"])  # the reply fits its schema
+    return [Task(expert=each["expert"], task=each["task"]) for each in listed]

@@ -41,12 +41,7 @@ async def run_once(
     run_id: str,
     running: Running,
 ) -> Run:
-    """Run `plan`, or resume the run with that name, and send its events to the graph's stream.
-
-    Raises:
-        CannotRun: the tools are not those of the plan. No call was made.
-        JournalError: the journal cannot be written, or another process works on the run.
-    """
+    """Run `plan`, or resume the run with that name, and send its events to the graph's stream."""
     journal, limits, timeout_s = running
     start = partial(run, plan, tools, journal=journal, run_id=run_id)
     if journal is not None and await is_known(journal, run_id):  # a process died in this node

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, cast
 
 from langgraph.types import interrupt
+from msgspec.structs import asdict
 
 from toolplan.approval import Approval, approve, effect_steps
 from toolplan.consent import Effect, Origin, effects_of
@@ -177,25 +178,18 @@ def is_storable(value: Json) -> bool:
 
 def _shown(effect: Effect) -> Json:
     return {
-        "step": effect.step,
-        "item": effect.item,
-        "tool": effect.tool,
+        **asdict(effect),
         "args": storable(dict(effect.args)),
         "defaults": storable(dict(effect.defaults)),
         "origins": {name: _origin(each) for name, each in effect.origins.items()},
         "choices": {name: _origin(each) for name, each in effect.choices.items()},
-        "digest": effect.digest,
     }
 
 
 def _origin(origin: Origin) -> Json:
-    return {
-        "label": origin.label.word,
-        "needs": origin.needs,
-        "asked": origin.asked,
-        "refs": [*origin.refs],
-        "sources": [str(each) for each in origin.sources],
-    }
+    refs: list[Json] = [*origin.refs]
+    sources: list[Json] = [str(each) for each in origin.sources]
+    return {**asdict(origin), "label": origin.label.word, "refs": refs, "sources": sources}
 
 
 def _digests(shown: object) -> list[Json]:

@@ -75,11 +75,7 @@ class Origin(Struct, frozen=True):
 
 
 def origin_of(url: str) -> tuple[Origin, SplitResult]:
-    """Return the origin of an absolute URL, and its parts.
-
-    Raises:
-        ValueError: it is not an `http` or `https` URL with a host, or it has a user name in it.
-    """
+    """Return the origin of an absolute URL, and its parts."""
     if not url.isascii() or any(character <= " " for character in url):
         raise ValueError("it has characters that a URL cannot have")
     parts = urlsplit(url)
@@ -94,11 +90,7 @@ def origin_of(url: str) -> tuple[Origin, SplitResult]:
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
-    """Ask the system for the addresses of `host`.
-
-    Raises:
-        OSError: it has none.
-    """
+    """Ask the system for the addresses of `host`; an OSError where it has none."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[4][0]) for address in found))
@@ -138,11 +130,8 @@ class Guard(Struct, frozen=True):
             )
         if base is not None and (_address(base.host) or _is_this_machine(base.host)):
             hosts.append(base.host)
-        addresses = {each: _address(each) for each in hosts}
-        return cls(
-            frozenset(address for address in addresses.values() if address is not None),
-            frozenset(name for name, address in addresses.items() if address is None),
-        )
+        literal = frozenset(address for each in hosts if (address := _address(each)))
+        return cls(literal, frozenset(each for each in hosts if _address(each) is None))
 
     def admit(self, host: str, addresses: Sequence[str]) -> tuple[str, ...]:
         """Return `addresses`, to which `host` resolved, if all of them may be connected to.
@@ -153,30 +142,22 @@ class Guard(Struct, frozen=True):
         named = host.rstrip(".").lower() in self.names
         for text in addresses:
             address = _address(text)
-            if address is None:
-                raise HostBlocked(
-                    f"The host {host!r} resolves to {text!r}, which is not an address."
-                )
-            kind = self._objection(address, named)
+            kind = "not an address" if address is None else self._objection(address, named)
             if kind is not None:
-                where = "" if text == host else f" resolves to {address}, which"
-                raise HostBlocked(
-                    f"The host {host!r}{where} is {kind}."
-                    f" {way_to_allow(str(address) if named else host)}"
-                )
+                where = "" if text == host else f" resolves to {address or repr(text)}, which"
+                allow = way_to_allow(str(address) if named else host)
+                raise HostBlocked(f"The host {host!r}{where} is {kind}. {allow}")
         if not addresses:
             raise HostBlocked(f"The host {host!r} has no address.")
         return tuple(addresses)
 
     def objects(self, host: str) -> str | None:
         """Return why `host` is never connected to; None where that is not known without asking."""
-        address = _address(host)
-        if address is None and not _is_this_machine(host):
-            return None
+        known = [host] if _address(host) else ["127.0.0.1"] if _is_this_machine(host) else []
         try:
-            self.admit(host, ["127.0.0.1" if address is None else host])
+            self.admit(host, known)
         except HostBlocked as error:
-            return str(error)
+            return str(error) if known else None
         return None
 
     def trusts(self, origin: Origin) -> bool:

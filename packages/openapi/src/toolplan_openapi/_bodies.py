@@ -67,10 +67,8 @@ def _parts(name: str, value: Json, is_a_file: bool, stated: str | None) -> Itera
     elif is_a_file and isinstance(value, dict):
         filename, kind = str(value["filename"]), value.get("media_type") or stated or _OCTETS
         yield name, (filename, _content(name, value), str(kind))
-    elif isinstance(value, str):
-        yield name, (None, value.encode(), stated)
     else:
-        text = json.dumps(value, ensure_ascii=False)
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         kind = stated or ("application/json" if _is_deep(value) else None)
         yield name, (None, text.encode(), kind)
 
@@ -132,9 +130,6 @@ class Body(Struct, frozen=True):
         """Return the content and its media type, None where `arguments` say none.
 
         `elsewhere` are the arguments that are parameters.
-
-        Raises:
-            ToolError: an argument cannot be written as the document has it.
         """
         given: Json = arguments.get(self.whole)
         fields = {
@@ -232,24 +227,20 @@ def _plain_object(schema: Place, taken: set[str]) -> _Plain | None:
         parts = [each.followed() for each in parts[0].at("allOf").each()]
     properties: dict[str, Place] = {}
     required: dict[str, None] = {}
-    rest = schema.at("")
     for part in parts:
         node, declared = part.node, part.at("properties")
-        if node.keys() & MEANING - _OF_A_PLAIN_OBJECT or node.get("type", "object") != "object":
-            return None
-        if len(parts) > 1 and (
-            "additionalProperties" in node or properties.keys() & declared.node.keys()
-        ):
-            return None
-        if not declared.node:
+        is_object = node.get("type", "object") == "object"
+        is_more = not is_object or node.keys() & MEANING - _OF_A_PLAIN_OBJECT
+        clashes = "additionalProperties" in node or properties.keys() & declared.node.keys()
+        if is_more or not declared.node or (len(parts) > 1 and clashes):
             return None
         for name in declared.node:
             if declared.at(name).node.get("readOnly") is not True:
                 properties[name] = declared.at(name)
         required |= dict.fromkeys(n for n in part.at("required").items if isinstance(n, str))
-        rest = part.at("additionalProperties")
     if not properties or taken & properties.keys():
         return None
+    rest = parts[-1].at("additionalProperties")
     return properties, [name for name in required if name in properties], rest
 
 

@@ -120,11 +120,7 @@ class Place(Struct, frozen=True):
 
 
 def read_root(document: Json) -> Place:
-    """Return all of an OpenAPI document.
-
-    Raises:
-        ToolObjectError: it is none, or of a version that is not read.
-    """
+    """Return all of an OpenAPI document."""
     root = Place.of(document)
     version = root.text("openapi")
     if version.startswith(_READ_VERSIONS):

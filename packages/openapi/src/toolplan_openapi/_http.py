@@ -42,11 +42,7 @@ class Credentials:
         return bool(self.headers or self.query or self.cookies)
 
     async def ready(self, transport: Transport) -> Credentials:
-        """Return the credentials with the tokens that they need.
-
-        Raises:
-            ToolError: there is no token; the call was not made.
-        """
+        """Return the credentials with the tokens that they need."""
         return together((self, *[await each.credentials(transport) for each in self.tokens]))
 
     def struck(self, text: str) -> str:
@@ -119,11 +115,7 @@ class TokenSource:
         )
 
     async def credentials(self, transport: Transport) -> Credentials:
-        """Return what a request carries.
-
-        Raises:
-            ToolError: there is no token; the call was not made.
-        """
+        """Return what a request carries."""
         async with self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
             if not self._token or time.monotonic() >= self._ends:
                 await self._get(transport)

@@ -35,9 +35,6 @@ def request_of(
     """Return the request for a call of `operation` with `arguments`.
 
     `prefix` is the path of the server's URL; `key` is what the operation's key header carries.
-
-    Raises:
-        ToolError: an argument cannot be written as the document has it.
     """
     in_path: dict[str, str] = {}
     headers: list[Pair] = []
@@ -94,11 +91,7 @@ def with_query(target: str, pairs: tuple[Pair, ...]) -> str:
 
 
 def cookie_header(pairs: tuple[Pair, ...]) -> str:
-    """Return the value of `Cookie`.
-
-    Raises:
-        ToolError: a value cannot stand in it.
-    """
+    """Return the value of `Cookie`, refusing a value that cannot stand in it."""
     for name, value in pairs:
         if not IN_A_COOKIE.fullmatch(value):
             raise ToolError(f"The value of the cookie {name!r} cannot be sent.")

@@ -15,13 +15,8 @@ from toolplan.tools import Effects, Tool, ToolObjectError
 from toolplan_openapi._bodies import Body, read_body, read_media, read_output
 from toolplan_openapi._document import Fault, Node, Place, Unusable, free_name, read_root
 from toolplan_openapi._parameters import Parameter, read_parameters
-from toolplan_openapi._schemas import OPERATION_HINTS, Schemas, Use, shortened
-from toolplan_openapi._security import (
-    Requirement,
-    Scheme,
-    read_requirements,
-    read_schemes,
-)
+from toolplan_openapi._schemas import OPERATION_HINTS, Schemas, Use, shortened, without_properties
+from toolplan_openapi._security import Requirement, Scheme, read_requirements, read_schemes
 
 MAX_OPERATIONS: Final = 10_000
 
@@ -156,16 +151,16 @@ class _Reader:
         if method not in ("get", "head", "options"):
             taken = {each.argument for each in parameters}
             body = read_body(schemas, place.at("requestBody"), taken)
-        output: Json = {"type": "null"}
-        if method != "head":
-            output = read_output(schemas, responses)
+        output: Json = {"type": "null"} if method == "head" else read_output(schemas, responses)
         omitted = tuple(each for each in place.at(_OMIT).items if isinstance(each, str))
+        if isinstance(output, dict):
+            output = without_properties(output, omitted)
         name, aliases = self._name(method, path, place)
         tool = Tool(
             name,
             _description(place, item) or f"{method.upper()} {path}.",
             self._input(place, parameters, body, aliases),
-            _without(output, omitted),
+            output,
             annotations={"openapi": {"method": method.upper(), "path": path}},
             reports_pages=True,
         )
@@ -234,18 +229,6 @@ def _with_effects(tool: Tool, method: str, place: Place, key_header: str | None)
     )
     doubted = hinted.doubted(effects, idempotent)
     return replace(doubted, idempotent=doubted.idempotent or key_header is not None)
-
-
-def _without(schema: Json, names: tuple[str, ...]) -> Json:
-    """Return the schema of an object without the properties `names`."""
-    if not names or not isinstance(schema, dict):
-        return schema
-    made = dict(schema)
-    if isinstance(properties := schema.get("properties"), dict):
-        made["properties"] = {k: each for k, each in properties.items() if k not in names}
-    if isinstance(required := schema.get("required"), list):
-        made["required"] = [each for each in required if str(each) not in names]
-    return made
 
 
 def _description(place: Place, item: Place) -> str:

@@ -9,7 +9,7 @@ far is left open: then nothing is said of it, which is never wrong.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from enum import StrEnum
 from typing import Final
 
@@ -197,7 +197,7 @@ class Schemas:
             raw, lambda child, way, _: self._converted(child, f"{pointer}/{way}", use, depth + 1)
         )
         made.update(inner)
-        _drop_one_sided(made, raw, use)
+        made = _without_one_sided(made, raw, use)
         if "discriminator" in raw and "oneOf" in inner:
             self._discriminate(made, raw["discriminator"], pointer)
         return _nullable(made) if raw.get("nullable") is True else made
@@ -276,16 +276,26 @@ def _nullable(node: Node) -> Node:
     return wider
 
 
-def _drop_one_sided(made: Node, raw: Node, use: Use) -> None:
-    """Leave out of `made` the properties that only the other side writes."""
+def _without_one_sided(made: Node, raw: Node, use: Use) -> Node:
+    """Return `made` without the properties that only the other side writes.
+
+    In a response they are only not required.
+    """
     keyword = "readOnly" if use is Use.REQUEST else "writeOnly"
     properties = Place.of(raw).at("properties")
     dropped = {name for name in properties.node if properties.at(name).node.get(keyword) is True}
-    kept = made.get("properties")
-    if dropped and isinstance(kept, dict) and use is Use.REQUEST:
-        made["properties"] = {name: node for name, node in kept.items() if name not in dropped}
-    if dropped and isinstance(required := made.get("required"), list):
-        made["required"] = [name for name in required if str(name) not in dropped]
+    rest = without_properties(made, dropped)
+    return rest if use is Use.REQUEST or not dropped else rest | {"properties": made["properties"]}
+
+
+def without_properties(schema: Node, names: Collection[str]) -> Node:
+    """Return the schema of an object without the properties `names`."""
+    made = dict(schema)
+    if names and isinstance(properties := schema.get("properties"), dict):
+        made["properties"] = {k: each for k, each in properties.items() if k not in names}
+    if names and isinstance(required := schema.get("required"), list):
+        made["required"] = [each for each in required if str(each) not in names]
+    return made
 
 
 def _is_short(example: Json) -> bool:

@@ -68,12 +68,7 @@ def read_credentials(
     environment: Mapping[str, str],
     always: Credentials,
 ) -> dict[str, Credentials]:
-    """Return the credentials of each scheme that `auth` or a header of `always` fulfils.
-
-    Raises:
-        ToolObjectError: there is no such scheme, its header is given twice, or what `auth` names
-            is not set, or cannot be sent.
-    """
+    """Return the credentials of each scheme that `auth` or a header of `always` fulfils."""
     headers = {name.lower() for name, _ in always.headers}
     found = {
         name: Credentials()
@@ -118,11 +113,9 @@ def _value_of(variable: str, scheme: str, environment: Mapping[str, str]) -> str
 def read_headers(
     given: Mapping[str, str], environment: Mapping[str, str], place: str
 ) -> Credentials:
-    """Return the headers that the user gives each request, with `${NAME}` of `environment` filled.
+    """Return the user's headers of each request, with `${NAME}` of `environment` filled.
 
-    Raises:
-        ToolObjectError: a name or a value cannot be sent, or a variable is not set. The message has
-            `place`, and no value.
+    An error has `place`, and no value.
     """
     headers: list[tuple[str, str]] = []
     secrets: set[str] = set()

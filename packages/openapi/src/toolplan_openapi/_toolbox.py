@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from toolplan.paging import next_link
 from toolplan.path import Json
 from toolplan.tool_call import current_call, report_page
-from toolplan.tools import Arguments, Call, Tool, Toolbox, ToolError, ToolObjectError
+from toolplan.tools import Arguments, Tool, Toolbox, ToolError, ToolObjectError
 from toolplan_openapi._addresses import Guard, Origin, origin_of
 from toolplan_openapi._document import Fault
 from toolplan_openapi._http import Credentials, Transport
@@ -29,6 +29,7 @@ from toolplan_openapi._security import (
 from toolplan_openapi._transport import HttpLimits, HttpTransport
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+_NO_CREDENTIALS: Final[tuple[Mapping[str, Credentials], Credentials]] = ({}, Credentials())
 _FROM_A_FILE: Final = "Give base_url: the document does not say on which host the service is."
 
 
@@ -64,10 +65,18 @@ class OpenApiToolbox(Toolbox):
 
 
 class _Server(Struct, frozen=True):
-    """Where an operation is: the origin, and what comes before its path."""
+    """The origin of an operation, and what comes before its path."""
 
     origin: Origin
     prefix: str
+
+    @classmethod
+    def at(cls, url: str) -> _Server:
+        """Return the server at an absolute URL; a ValueError where it cannot be one."""
+        origin, parts = origin_of(url)
+        if parts.query or parts.fragment:
+            raise ValueError("it has a query or a fragment")
+        return cls(origin, _prefix(parts.path))
 
 
 def openapi_toolbox(
@@ -107,107 +116,70 @@ def openapi_toolbox(
             missing, or an argument is not what it should be.
     """
     always = read_headers(headers, environment, "headers")
-    read = read_openapi(document, headers)
-    if not read.operations:
-        reason = str(read.faults[0]) if read.faults else "Its 'paths' hold none."
-        raise ToolObjectError(f"The document has no operation that can be used. {reason}")
-    base = _base(base_url)
+    read = _usable(document, headers)
+    base = _base(base_url, read)
     known = read_credentials(read.schemes, auth, environment, always)
     guard = Guard.made(allow_hosts, None if base is None else base.origin)
     sender = HttpTransport(guard, limits or HttpLimits()) if transport is None else transport
-    service = _Service(read, base, known, always, sender)
+    # what one operation says of its server must not draw the credentials there
+    home = _located(read.server, base)
     faults = dict.fromkeys((*read.faults, *_claims(read, trusted)))
     tools: list[Tool] = []
     hosts: dict[str, None] = {}
     for operation in read.operations:
-        server = service.at(operation.server)
+        server = _located(operation.server, base)
         tool = operation.tool.believed() if trusted is True else operation.tool
         if isinstance(server, Fault):
             faults[server] = None
             tools.append(replace(tool, source=read.title))
-        else:
-            hosts[server.origin.host] = None
-            tools.append(service.tool(operation, tool, server))
+            continue
+        hosts[server.origin.host] = None
+        is_home = isinstance(home, _Server) and server.origin == home.origin
+        added = chosen(operation.security, *((known, always) if is_home else _NO_CREDENTIALS))
+        tools.append(_with_call(tool, operation, server, added, sender))
     blocked = [why for host in hosts if transport is None and (why := guard.objects(host))]
     return OpenApiToolbox(tools, faults, sender, blocked)
 
 
-class _Service:
-    """Where operations are, and what their calls carry."""
-
-    def __init__(
-        self,
-        read: Operations,
-        base: _Server | None,
-        known: Mapping[str, Credentials],
-        always: Credentials,
-        transport: Transport,
-    ) -> None:
-        self._base = base
-        # a base URL that ends as all paths begin would say that part twice (C-35)
-        self._is_twice = base is not None and all(
-            each.path.startswith(f"{base.prefix}/") for each in read.operations
-        )
-        # what one operation says of its server must not draw the credentials there
-        self._home = self.at(read.server)
-        self._known = known
-        self._always = always
-        self._transport = transport
-
-    def at(self, stated: str) -> _Server | Fault:
-        """Return where the server `stated` is, or why that is not known."""
-        base, is_absolute = self._base, "://" in stated
-        if base is None and not is_absolute:
-            return Fault("/servers", _FROM_A_FILE)
-        try:
-            if base is None:
-                return _server(stated)
-            if not base.prefix and not is_absolute:
-                return _Server(base.origin, _prefix(urlsplit(stated).path))
-            return _Server(base.origin, "" if self._is_twice else base.prefix)
-        except ValueError as error:
-            return Fault("/servers", f"The server {stated[:200]!r} cannot be used: {error}.")
-
-    def tool(self, operation: Operation, tool: Tool, server: _Server) -> Tool:
-        """Return `tool` with its call at `server`."""
-        is_home = isinstance(self._home, _Server) and server.origin == self._home.origin
-        credentials = (
-            chosen(operation.security, self._known, self._always)
-            if is_home
-            else chosen(operation.security, {}, Credentials())
-        )
-        # the server is part of what an approval covers: the same tool elsewhere is another tool
-        where: dict[str, Json] = {
-            "method": operation.method,
-            "path": operation.path,
-            "server": f"{server.origin}{server.prefix}",
-        }
-        return replace(
-            tool,
-            annotations={"openapi": where},
-            call=_call(operation, server, credentials, self._transport),
-            source=server.origin.authority,
-        )
+def _usable(document: Json, headers: Iterable[str]) -> Operations:
+    read = read_openapi(document, headers)
+    if not read.operations:
+        reason = str(read.faults[0]) if read.faults else "Its 'paths' hold none."
+        raise ToolObjectError(f"The document has no operation that can be used. {reason}")
+    return read
 
 
-def _base(base_url: str | None) -> _Server | None:
+def _base(base_url: str | None, read: Operations) -> _Server | None:
     if base_url is None:
         return None
     try:
-        return _server(base_url)
+        base = _Server.at(base_url)
     except ValueError as error:
         raise ToolObjectError(
             f"The base URL cannot be used: {error}.",
             "Give an address such as --base-url http://localhost:8000, or base_url in"
             " [openapi.NAME] of the settings.",
         ) from None
+    # a base URL that ends as all paths begin would say that part twice (C-35); "/" says none of it
+    is_twice = base.prefix and all(
+        each.path.startswith(f"{base.prefix}/") for each in read.operations
+    )
+    return _Server(base.origin, "/") if is_twice else base
 
 
-def _server(url: str) -> _Server:
-    origin, parts = origin_of(url)
-    if parts.query or parts.fragment:
-        raise ValueError("it has a query or a fragment")
-    return _Server(origin, _prefix(parts.path))
+def _located(stated: str, base: _Server | None) -> _Server | Fault:
+    """Return where the server `stated` is, or why that is not known."""
+    is_absolute = "://" in stated
+    if base is None and not is_absolute:
+        return Fault("/servers", _FROM_A_FILE)
+    try:
+        if base is None:
+            return _Server.at(stated)
+        if base.prefix or is_absolute:
+            return _Server(base.origin, base.prefix.rstrip("/"))
+        return _Server(base.origin, _prefix(urlsplit(stated).path))
+    except ValueError as error:
+        return Fault("/servers", f"The server {stated[:200]!r} cannot be used: {error}.")
 
 
 def _prefix(path: str) -> str:
@@ -231,9 +203,13 @@ def _claims(read: Operations, trusted: bool | Collection[str]) -> Iterator[Fault
             )
 
 
-def _call(
-    operation: Operation, server: _Server, credentials: Credentials | None, transport: Transport
-) -> Call:
+def _with_call(
+    tool: Tool,
+    operation: Operation,
+    server: _Server,
+    credentials: Credentials | None,
+    transport: Transport,
+) -> Tool:
     needed = " or ".join("+".join(each) for each in operation.security)
 
     async def call(arguments: Arguments) -> Json:
@@ -258,4 +234,11 @@ def _call(
             return {k: each for k, each in answer.items() if k not in operation.omitted}
         return answer
 
-    return call
+    # the server is part of what an approval covers: the same tool elsewhere is another tool
+    where: dict[str, Json] = {
+        "method": operation.method,
+        "path": operation.path,
+        "server": f"{server.origin}{server.prefix}",
+    }
+    source = server.origin.authority
+    return replace(tool, annotations={"openapi": where}, call=call, source=source)

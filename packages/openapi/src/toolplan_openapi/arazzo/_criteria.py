@@ -54,9 +54,6 @@ def criterion(fields: Mapping[str, Json]) -> list[Condition]:
     """Return what a criterion asks of the response (Arazzo 1.0.1, 4.6.12).
 
     A status of 2xx is what makes a call succeed: it asks nothing more.
-
-    Raises:
-        Unsayable: a plan cannot ask it.
     """
     kind, text = fields.get("type", "simple"), fields.get("condition")
     if isinstance(kind, dict):

@@ -1,4 +1,4 @@
-"""Runtime expressions of Arazzo, as values of a plan."""
+"""Runtime expressions of Arazzo as values of a plan, and the inputs that they refer to."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from typing import Final, TypeAlias
+from urllib.parse import parse_qsl
 
 from msgspec import Struct, field
 
@@ -22,6 +23,8 @@ from toolplan.plan import (
     split_pointer,
 )
 from toolplan.plan_json import ParsedText, TextProblem, shown
+from toolplan.sources.replies import read_json
+from toolplan_openapi._document import Place
 
 Outputs: TypeAlias = Mapping[str, Value]
 
@@ -35,11 +38,69 @@ _REFERENCE = re.compile(
     r"\.(?P<name>[\w-]+)(?P<rest>.*)"
 )
 _BODY: Final = "$response.body"
+_SHARED_INPUTS: Final = "#/components/inputs/"
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 _HELP: Final = (
     "A plan can say $inputs.NAME, $steps.STEP.outputs.NAME, $workflows.NAME.outputs.NAME and,"
     " in outputs and criteria, $response.body#/POINTER."
 )
+
+
+class Choice(Struct, frozen=True):
+    """Which workflow is the plan, None for the first, and the values of its inputs as text."""
+
+    workflow: str | None = None
+    inputs: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def read(cls, text: str) -> Choice:
+        """Return what `:NAME?INPUT=VALUE&INPUT=VALUE`, behind the name of the dialect, chooses."""
+        name, _, inputs = text.partition("?")
+        pairs = parse_qsl(inputs, keep_blank_values=True)
+        return cls(name.removeprefix(":") or None, tuple(pairs))
+
+
+class Inputs(Struct, frozen=True):
+    """The inputs of a workflow: their schemas by name, and the names of those that are required."""
+
+    declared: Mapping[str, Mapping[str, Json]]
+    required: list[Json]
+
+    @classmethod
+    def of(cls, workflow: Place, root: Place) -> Inputs:
+        """Return the inputs that `workflow` declares, or refers to in the components of `root`."""
+
+        def followed(place: Place) -> Place:
+            reference = place.text("$ref")
+            if not reference.startswith(_SHARED_INPUTS):
+                return place
+            return root.at("components", "inputs", reference.removeprefix(_SHARED_INPUTS))
+
+        schema = followed(workflow.at("inputs"))
+        properties = schema.at("properties")
+        declared = {name: followed(properties.at(name)).node for name in properties.node}
+        return cls(declared, schema.at("required").items)
+
+    def filled(self, given: Outputs) -> dict[str, Value]:
+        """Return the values `given`, and the `const` or `default` of the other inputs."""
+        stated = {
+            name: Literal(schema.get("const", schema.get("default")))
+            for name, schema in self.declared.items()
+            if "const" in schema or "default" in schema
+        }
+        return {**stated, **given}
+
+    def read(self, given: tuple[tuple[str, str], ...]) -> dict[str, Value]:
+        """Return values given as text: JSON, or plain text, as an input that is a string wants."""
+        return {name: Literal(self._value(name, text)) for name, text in given}
+
+    def _value(self, name: str, text: str) -> Json:
+        if self.declared.get(name, {}).get("type") == "string":
+            return text
+        try:
+            return read_json(text)
+        except (ValueError, RecursionError):
+            return text
 
 
 class Scope(Struct):

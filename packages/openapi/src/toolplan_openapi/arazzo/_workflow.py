@@ -32,8 +32,7 @@ from toolplan.sources import plain_name
 from toolplan.sources.replies import read_json
 from toolplan_openapi._document import Place, free_name
 from toolplan_openapi.arazzo._criteria import Condition, Unsayable, criterion
-from toolplan_openapi.arazzo._expressions import Outputs, Scope, body_path
-from toolplan_openapi.arazzo._inputs import Inputs
+from toolplan_openapi.arazzo._expressions import Inputs, Outputs, Scope, body_path
 
 Fields: TypeAlias = Mapping[str, type]
 """The fields that an object may have, and their types."""
@@ -79,7 +78,8 @@ _LONGEST_TIMEOUT_MS: Final = 10**9
 class Reading:
     """What the workflows of one document share while they become one plan.
 
-    `places` are pointers into the document by those of the plan.
+    `places` are pointers into the document by those of the plan; `conditions` the criteria of
+    steps, each with its pointer; `step` is the one that is being read.
     """
 
     root: Place
@@ -88,12 +88,14 @@ class Reading:
     most_steps: int
     steps: list[Step] = field(default_factory=list[Step])
     places: dict[str, str] = field(default_factory=dict[str, str])
-    conditions: list[tuple[str, Condition]] = field(default_factory=list[tuple[str, Condition]])
-    last_criterion: str = ""
+    conditions: list[tuple[str, Condition, str]] = field(
+        default_factory=list[tuple[str, Condition, str]]
+    )
     finished: dict[str, Outputs] = field(default_factory=dict[str, Outputs])
     running: list[str] = field(default_factory=list[str])
     calls: int = 0
     taken: set[str] = field(default_factory=set[str])
+    step: str | None = None
 
     def __post_init__(self) -> None:
         self.workflows = [*self.root.at("workflows").each()]
@@ -104,32 +106,32 @@ class Reading:
         named = (each for each in self.workflows if each.node.get("workflowId") == name)
         return next(named, None) if isinstance(name, str) else None
 
-    def fields(self, place: Place, known: Fields, step: str | None = None) -> None:
-        """Report fields of `place` that are not `known`, or of another type.
-
-        Extensions may be there.
-        """
+    def fields(self, place: Place, known: Fields) -> None:
+        """Report fields of `place` that are not `known`, or of another type; not extensions."""
         for name, what in _UNSAYABLE.items():
             if place.node.get(name) and name not in known:
-                self.refuse(f"A plan has no {what}.", place.at(name), step)
+                self.refuse(f"A plan has no {what}.", place.at(name))
         rest = {k: v for k, v in place.node.items() if k[:2] != "x-" and k not in _UNSAYABLE}
-        self.report.unknown_fields(rest, tuple(known), place.pointer, step, _OTHER_NAMES)
+        self.report.unknown_fields(rest, tuple(known), place.pointer, self.step, _OTHER_NAMES)
         for name, kind in known.items():
             each = place.at(name)
             is_flag = kind is int and isinstance(each.value, bool)
             if each.value is not None and (is_flag or not isinstance(each.value, kind)):
-                self.report.wrong_type(name, each.value, _KINDS[kind], each.pointer, step)
+                self.report.wrong_type(name, each.value, _KINDS[kind], each.pointer, self.step)
 
     def refuse(
-        self,
-        said: str,
-        place: Place,
-        step: str | None,
-        code: str = "cannot-express",
-        help: str | None = None,
+        self, said: str, place: Place, code: str = "cannot-express", help: str | None = None
     ) -> None:
         """Report what a plan cannot say."""
-        self.report.error(code, said, place.pointer, step, help)
+        self.report.error(code, said, place.pointer, self.step, help)
+
+    def criteria(self, place: Place) -> Iterator[tuple[Place, list[Condition] | Unsayable]]:
+        """Yield the success criteria of a step, each with its conditions or why it has none."""
+        for each in place.at("successCriteria").each():
+            try:
+                yield each, criterion(each.node)
+            except Unsayable as error:
+                yield each, error
 
     def plan(self, workflow: Place, inputs: Outputs) -> Plan:
         """Return the plan of `workflow`, with the values of its inputs."""
@@ -139,31 +141,29 @@ class Reading:
         self.places["/output"] = f"{workflow.pointer}/outputs"
         outputs = _WorkflowReader(self, workflow, inputs, "").read()
         last = self.steps[-1].id if self.steps else None
-        if any(step == last for step, _ in self.conditions):
+        if self.conditions and self.conditions[-1][0] == last:
             said = "No step comes after this one that its criterion could keep from running."
-            self.report.error("cannot-express", said, self.last_criterion, last)
+            self.report.error("cannot-express", said, self.conditions[-1][2], last)
         return Plan(tuple(self.steps), None if outputs is None else object_(tuple(outputs.items())))
 
-    def call(
-        self, name: str, given: Outputs, prefix: str, place: Place, step: str | None
-    ) -> Outputs:
+    def call(self, name: str, given: Outputs, prefix: str, place: Place) -> Outputs:
         """Add the steps of the workflow `name`, and return its outputs."""
         workflow = self.workflow(name)
         self.calls += 1
         if workflow is None:
-            self.refuse(f"The document has no workflow {shown(name)}.", place, step)
+            self.refuse(f"The document has no workflow {shown(name)}.", place)
         elif name in self.running:
             way = " -> ".join([*self.running[self.running.index(name) :], name])
-            self.refuse(f"A workflow calls itself: {way}.", place, step, "cycle")
+            self.refuse(f"A workflow calls itself: {way}.", place, "cycle")
         elif len(self.running) >= _DEEPEST or self.calls > self.most_steps:
             said = f"Workflows call workflows more than {_DEEPEST} deep, or too often."
-            self.refuse(said, place, step, "too-many-steps")
+            self.refuse(said, place, "too-many-steps")
         else:
             inputs = Inputs.of(workflow, self.root)
             for each in given if inputs.declared else ():
                 if each not in inputs.declared:
                     said = f"The workflow {shown(name)} has no input {shown(each)}."
-                    self.refuse(said, place, step, "unknown-argument")
+                    self.refuse(said, place, "unknown-argument")
             reader = _WorkflowReader(self, workflow, inputs.filled(given), prefix)
             self.finished[name] = reader.read() or {}
             return self.finished[name]
@@ -188,11 +188,12 @@ class _WorkflowReader:
         self._scope = Scope(inputs, reading.finished, is_chosen=not prefix)
         self._syntax = values.Syntax(self._scope.read_text, values.write_none)
         self._inputs = Inputs.of(workflow, reading.root)
-        self._step: str | None = None
+        self._refuse = reading.refuse
 
     def read(self) -> dict[str, Value] | None:
         """Add the steps to those that were read, and return the outputs; None where none are."""
         reading, steps = self._reading, self._workflow.at("steps")
+        reading.step = None
         reading.fields(self._workflow, _WORKFLOW_FIELDS)
         if not isinstance(steps.value, list):
             said = "The workflow has no list 'steps'."
@@ -201,7 +202,7 @@ class _WorkflowReader:
         reading.running.append(self._workflow.text("workflowId"))
         for each in self._workflow.at("dependsOn").each():
             if (name := str(each.value)) not in reading.finished:
-                reading.call(name, {}, f"{name}-", each, None)
+                reading.call(name, {}, f"{name}-", each)
         for at, place in enumerate(steps.each()):
             if len(reading.steps) >= reading.most_steps:
                 said = f"The plan has more than {reading.most_steps:,} steps."
@@ -209,21 +210,18 @@ class _WorkflowReader:
                 break
             self._read_step(place, at)
         reading.running.pop()
-        self._step, outputs = None, self._workflow.at("outputs")
+        reading.step = None
+        outputs = self._workflow.at("outputs")
         if outputs.value is None:
             return None
         return {name: self._value(outputs.at(name)) for name in outputs.node}
 
-    def _refuse(
-        self, said: str, place: Place, code: str = "cannot-express", help: str | None = None
-    ) -> None:
-        self._reading.refuse(said, place, self._step, code, help)
-
     def _note(self, said: str, place: Place) -> None:
-        self._reading.report.warning("noise", said, place.pointer, self._step)
+        self._reading.report.warning("noise", said, place.pointer, self._reading.step)
 
     def _value(self, place: Place) -> Value:
-        return self._syntax.read(place.value, place.pointer, self._step, self._reading.report)
+        reading = self._reading
+        return self._syntax.read(place.value, place.pointer, reading.step, reading.report)
 
     def _read_step(self, place: Place, at: int) -> None:
         reading = self._reading
@@ -231,7 +229,7 @@ class _WorkflowReader:
         if "workflowId" in place.node:
             return self._call(place, stated or f"s{at}")
         name = self._free(stated or f"s{at}") if self._prefix or not stated else stated
-        self._step = name
+        reading.step = name
         if not stated:
             self._refuse("The step has no 'stepId'.", place, "missing-field")
         reading.check.take(name)
@@ -254,12 +252,11 @@ class _WorkflowReader:
         if reading.steps and (before := reading.steps[-1].id) not in needed:
             made = replace(made, after=(before,))
         self._scope.steps[stated or name] = self._step_outputs(place, name)
-        for each in place.at("successCriteria").each():
-            try:
-                reading.conditions += [(name, asked) for asked in criterion(each.node)]
-                reading.last_criterion = each.pointer
-            except Unsayable as error:
-                self._refuse(str(error), each.at("condition"))
+        for each, asked in reading.criteria(place):
+            if isinstance(asked, Unsayable):
+                self._refuse(str(asked), each.at("condition"))
+            else:
+                reading.conditions += [(name, one, each.pointer) for one in asked]
         reading.steps.append(made)
         return None
 
@@ -273,27 +270,23 @@ class _WorkflowReader:
     def _call(self, place: Place, name: str) -> None:
         """Add the steps of the workflow that a step calls."""
         reading, target = self._reading, place.at("workflowId")
-        self._step = name
+        reading.step = name
         self._check_fields(place, _CALL_FIELDS)
         self._actions(place, int(split_pointer(place.pointer)[-1]), 0)
         inputs = dict(
             found[:2] for each in place.at("parameters").each() if (found := self._parameter(each))
         )
-        outputs = reading.call(str(target.value), inputs, f"{self._prefix}{name}-", target, name)
-        self._scope.own = outputs
+        outputs = reading.call(str(target.value), inputs, f"{self._prefix}{name}-", target)
+        reading.step, self._scope.own = name, outputs
         stated = self._step_outputs(place, None)
         self._scope.own = None
         self._scope.steps[name] = {**outputs, **stated}
-        for each in place.at("successCriteria").each():
-            try:
-                if not criterion(each.node):
-                    continue
-            except Unsayable:
-                pass
-            self._refuse("A step that calls a workflow has no response to look at.", each)
+        for each, asked in reading.criteria(place):
+            if asked:
+                self._refuse("A step that calls a workflow has no response to look at.", each)
 
     def _check_fields(self, place: Place, known: Fields) -> None:
-        self._reading.fields(place, known, self._step)
+        self._reading.fields(place, known)
         for each in place.at("dependsOn").each():
             if str(each.value).removeprefix("$steps.") not in self._scope.steps:
                 said = "'dependsOn' names what is no earlier step of this workflow."
@@ -304,19 +297,19 @@ class _WorkflowReader:
         known, path = self._reading.signatures, place.text("operationPath")
         if (named := self._named(place)) is not None:
             return named
+        if not path:
+            self._refuse("No 'operationId' is given.", place, "missing-field")
+            return ""
         found = _PATH.fullmatch(path)
-        if found is not None:
-            tool = plain_name(found["method"] + split_pointer(f"/{found['path']}")[0])
-            if not tool or (known is not None and tool not in known):
-                said = f"There is no tool for the operation {shown(path)}."
-                self._refuse(said, place, "unknown-tool", "Name it by its 'operationId'.")
-            return tool
-        if path:
+        if found is None:
             said = f"The operation {shown(path)} cannot be read."
             self._refuse(said, place.at("operationPath"), "field-type", _PATH_HELP)
-        else:
-            self._refuse("No 'operationId' is given.", place, "missing-field")
-        return ""
+            return ""
+        tool = plain_name(found["method"] + split_pointer(f"/{found['path']}")[0])
+        if not tool or (known is not None and tool not in known):
+            said = f"There is no tool for the operation {shown(path)}."
+            self._refuse(said, place, "unknown-tool", "Name it by its 'operationId'.")
+        return tool
 
     def _named(self, place: Place) -> str | None:
         """Return the tool with the `operationId` that a step states; None for no text.
@@ -358,15 +351,14 @@ class _WorkflowReader:
         return tries
 
     def _args(self, place: Place, canonical: str) -> dict[str, Value]:
-        args: dict[str, Value] = {}
+        args, places = dict[str, Value](), dict[str, str]()
         for owner in (self._workflow, place):
             seen: set[str] = set()
             for each in owner.at("parameters").each():
                 found = self._parameter(each)
                 if found is None:
                     continue
-                name, args[name], pointer = found
-                self._reading.places[f"{canonical}/{escape_pointer(name)}"] = pointer
+                name, args[name], places[name] = found
                 if name in seen:
                     said = f"Two parameters are called {shown(name)}; an argument has one value."
                     self._refuse(said, each, "duplicate-key")
@@ -375,7 +367,8 @@ class _WorkflowReader:
             if name in args:
                 said = f"{shown(name)} is a parameter, and in the body too."
                 self._refuse(said, place.at("requestBody"), "duplicate-key")
-            args[name] = value
+            args[name], places[name] = value, pointer
+        for name, pointer in places.items():
             self._reading.places[f"{canonical}/{escape_pointer(name)}"] = pointer
         return args
 
@@ -411,7 +404,7 @@ class _WorkflowReader:
     def _body(self, place: Place) -> Iterator[tuple[str, Value, str]]:
         """Yield the arguments that are in the body: names, values, and pointers to them."""
         body = place.at("requestBody")
-        self._reading.fields(body, _BODY_FIELDS, self._step)
+        self._reading.fields(body, _BODY_FIELDS)
         payload = body.at("payload")
         if isinstance(payload.value, str):
             payload = replace(
@@ -454,8 +447,9 @@ class _WorkflowReader:
 
     def _when(self) -> When | None:
         """Return what the steps before ask of their responses: without it a step does not run."""
-        asked_of: list[Value] = [Ref(step, asked.path) for step, asked in self._reading.conditions]
-        schemas: list[Json] = [asked.schema for _, asked in self._reading.conditions]
+        conditions = self._reading.conditions
+        asked_of: list[Value] = [Ref(step, asked.path) for step, asked, _ in conditions]
+        schemas: list[Json] = [asked.schema for _, asked, _ in conditions]
         if len(asked_of) == 1:
             return When(asked_of[0], schemas[0])
         return When(array(tuple(asked_of)), {"prefixItems": schemas}) if asked_of else None

@@ -32,7 +32,7 @@ from toolplan.source import Span
 from toolplan.yaml_text import YamlError, read_yaml
 from toolplan_openapi._document import Place
 from toolplan_openapi.arazzo import _expressions as expressions
-from toolplan_openapi.arazzo._inputs import Choice, Inputs
+from toolplan_openapi.arazzo._expressions import Choice, Inputs
 from toolplan_openapi.arazzo._workflow import ROOT_FIELDS, Reading
 
 _YAML = re.compile(r"^arazzo[ \t]*:", re.MULTILINE)
@@ -60,7 +60,7 @@ def _load(
     steps = workflow.at("steps")
     if not isinstance(steps.value, list):
         said = "The workflow has no list 'steps'."
-        reading.refuse(said, workflow, None, "missing-field")
+        reading.refuse(said, workflow, "missing-field")
         return Parsed(None, report.diagnostics)
     if bounded(steps.items, document, limits, report) is None:
         return Parsed(None, report.diagnostics)
