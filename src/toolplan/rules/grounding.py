@@ -34,7 +34,13 @@ _VERBS: Final = frozenset(
     ("get", "list", "search", "find", "show", "read", "create", "add", "update", "delete", "send",
      "set", "make", "by", "with", "for", "of", "to", "from", "the", "and", "all", "in", "on")
 )  # fmt: skip
+_ACTIONS: Final = (
+    "archive", "assign", "buy", "cancel", "change", "close", "copy", "delete", "drop", "merge",
+    "move", "pay", "remove", "rename", "reopen", "transfer",
+)  # fmt: skip
+"""What no other tool does: a plan without a tool that says so is of another question."""
 _ISO_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
+_OF_TIMES: Final = re.compile("date|day|time|since|until|when|week|month|year", re.IGNORECASE)
 _CODE: Final = re.compile(r"[A-Z]{2,4}")
 _NAMED: Final = re.compile(
     r"""["“]([^"”]+)["”]|([\w.+@/#-]*\d(?:[\w.+@/#-]*\w)?)|(?<=[\w,;]\s)([A-Z][\w'’-]{2,}|[A-Z]{2})\b"""
@@ -60,6 +66,7 @@ class Said:
         bare = texts[0]
         for found in reversed(find_dates(bare, day)):
             bare = f"{bare[: found.start]} {bare[found.end :]}"
+        self._untimed = KnownWords((bare, *texts[1:]))
         named = () if bare.isupper() else _NAMED.finditer(bare)
         self.named = tuple(each[each.lastindex or 0] for each in named)
         every = "\n".join((bare, *texts[1:])).lower()
@@ -83,7 +90,13 @@ class Said:
             return self.has_times or value in self._text
         if _CODE.fullmatch(value) and not OF_IDS.search(name):
             return True
-        return bool(words_of(plain(value))) and self.words.has_some_word(value)
+        known = self.words if _OF_TIMES.search(name) else self._untimed
+        return bool(words_of(plain(value))) and known.has_some_word(value)
+
+    def may_need(self, tool: Tool) -> bool:
+        """Return whether a word of the question is one of a tool or of its arguments."""
+        about = words(" ".join((tool.name, tool.description, *properties(tool))))
+        return self.words.has_some_word(" ".join(each for each in about if each not in _VERBS))
 
     def spelling(self, value: Json) -> str | None:
         """Return how the question spells `value`, where the capitals of that are missing."""
@@ -203,8 +216,14 @@ def _left_out(context: PlanContext, said: Said, listed: Sequence[_Written]) -> I
     for noun in sorted({each for name in context.tools or () for each in words(name)} - _VERBS):
         if said.words.has_any((noun,)) and not known.has_some_word(noun):
             yield Problem(f"The question says {noun!r}, and no step is about it.", "")
-    filled = {(step.tool, name) for step in context.plan.steps for name in step.args}
     tools = {step.tool: context.tool(step) for step in context.plan.steps}
+    about = [f"{words(name)} {tool.description if tool else ''}" for name, tool in tools.items()]
+    about += [str(each.value) for each in listed if _values(each.node)]
+    does = KnownWords(about)
+    for verb in _ACTIONS:
+        if said.words.has_any((verb,)) and not does.has_some_word(verb):
+            yield Problem(f"The question says {verb!r}, and no tool of the plan does that.", "")
+    filled = {(step.tool, name) for step in context.plan.steps for name in step.args}
     for tool in filter(None, tools.values()):
         for name, node in properties(tool).items():
             for value in () if (tool.name, name) in filled else _values(node) or ():
