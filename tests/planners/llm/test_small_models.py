@@ -221,3 +221,13 @@ def test_the_third_plan_of_a_small_model_is_checked_as_well() -> None:
     wrong = [drafted(customers(country=each)) for each in ("france", "spain", "peru")]
     asked, _ = asked_of("customers", *wrong)
     assert asked.plan is None
+
+
+def test_a_step_over_the_items_of_a_list_needs_the_list_in_the_second_request() -> None:
+    step = orders(customer_id="${item.id}")
+    wrong = drafted(customers(plan="pro"), step)
+    right = drafted(customers(plan="pro"), step | {"for_each": "${list_customers}"})
+    asked, model = asked_of("orders of pro customers", wrong, right)
+    assert asked.plan is not None
+    form = Schema.load(model.requests[1].schema)
+    assert [form.is_valid(json.loads(each)) for each in (wrong, right)] == [False, True]

@@ -47,6 +47,7 @@ _NO_ID: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 _MISSING_STEP: Final = frozenset(("unknown-step", "unknown-tool", "cycle", "duplicate-id"))
 """Codes of faults that another step may mend."""
+_NO_FOR_EACH: Final = frozenset(("item-outside-for-each", "list-into-scalar"))
 _FEW: Final = 6
 _SHORT: Final = 100
 _CALLS: Final = ("", "_2", "_3")
@@ -93,7 +94,8 @@ def plan_schema(
     """
     wrong = _wrong_arguments(refused)
     by_tool = {e.name: _small_step(e, said, wrong) if small else _step(e) for e in tools.values()}
-    needed = [] if said is None or refused or asks else filter(said.may_need, tools.values())
+    is_first = said is not None and refused is None and not asks
+    needed = [each for each in tools.values() if is_first and said and said.may_need(each)]
     step: Json = {"anyOf": [by_tool[e.name] for e in needed] or [*by_tool.values()]}
     kept: list[Json] = [] if refused is None else _kept_steps(refused, step)
     listed: dict[str, Json] = {"type": "array", "items": step}
@@ -208,7 +210,19 @@ def _kept_steps(refused: Attempt, step: Json) -> list[Json]:
     steps = steps_of(refused.draft)
     if -1 in wrong or len(steps) < 2 or any(each.code in _MISSING_STEP for each in faults):
         return []
-    return [step if at in wrong else {"const": each} for at, each in steps.items()]
+    choices = _part(step, "anyOf")
+    listed = choices if isinstance(choices, list) else []
+    for_each: list[Json] = [
+        {**e, "required": [*e["properties"]]}
+        for e in listed
+        if isinstance(e, dict) and isinstance(e["properties"], dict)
+    ]
+    one_each = {step_at(each.pointer) for each in faults if each.code in _NO_FOR_EACH}
+    found: list[Json] = []
+    for number, each in steps.items():
+        mended: Json = {"anyOf": for_each} if number in one_each else step
+        found.append(mended if number in wrong else {"const": each})
+    return found
 
 
 def _is_needed(tools: Toolbox, tool: str, argument: str) -> bool:
