@@ -41,6 +41,7 @@ _ACTIONS: Final = (
 """What no other tool does: a plan without a tool that says so is of another question."""
 _ISO_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
 _OF_TIMES: Final = re.compile("date|day|time|since|until|when|week|month|year", re.IGNORECASE)
+_OF_CODES: Final = re.compile("currency|country|state|lang|locale|code|unit|airport", re.IGNORECASE)
 _CODE: Final = re.compile(r"[A-Z]{2,4}")
 _NAMED: Final = re.compile(
     r"""["“]([^"”]+)["”]|([\w.+@/#-]*\d(?:[\w.+@/#-]*\w)?)|(?<=[\w,;]\s)([A-Z][\w'’-]{2,}|[A-Z]{2})\b"""
@@ -88,7 +89,7 @@ class Said:
             return True
         if _ISO_DATE.match(value) and not OF_IDS.search(name):
             return self.has_times or value in self._text
-        if _CODE.fullmatch(value) and not OF_IDS.search(name):
+        if _CODE.fullmatch(value) and _OF_CODES.search(name):
             return True
         known = self.words if _OF_TIMES.search(name) else self._untimed
         return bool(words_of(plain(value))) and known.has_some_word(value)
