@@ -219,7 +219,7 @@ class Loop(Struct):
                 asked = replace(asked, answer=setup.answer(compiled.plan, ended))
         else:
             compiled = setup.compiled(draft.text, draft.dialect, draft.times)
-            compiled = self._noted(compiled, draft.planner, asked.question, strict=draft.must_plan)
+            compiled = self._noted(compiled, draft.planner, asked.question, strict=draft.small)
             attempt = Attempt(draft, compiled.diagnostics)
         setup.keep_passed(compiled.plan)
         return replace(asked, compiled=compiled, attempts=(*asked.attempts, attempt))

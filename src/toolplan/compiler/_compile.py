@@ -19,6 +19,7 @@ from toolplan.path import Json
 from toolplan.plan import Limits, Plan, split_pointer
 from toolplan.plan_json import Parsed, dump, load
 from toolplan.rules import PlanContext, Rule, diagnose
+from toolplan.rules.grounding import grounded
 from toolplan.rules.invented_literal import invented_literal
 from toolplan.shown import counted, shown_html, shown_text
 from toolplan.tools import Effects, Tool, Toolbox
@@ -211,7 +212,7 @@ def about_question(
     """Return the values of a model's plan that the question in its metadata does not contain.
 
     One that a tool with effects would get is an error: nothing is sent to an invented address.
-    With `strict` each one is.
+    With `strict`, for small models, each one is, and so is all else that differs from the question.
     """
     if rules is not None and invented_literal not in rules:
         return ()
@@ -221,9 +222,10 @@ def about_question(
         for step in plan.steps
         if (tool := context.tool(step)) is not None and tool.effects is not Effects.READ
     }
+    found = diagnose(context, (grounded if strict else invented_literal,))
     return tuple(
         replace(each, severity=Severity.ERROR) if strict or each.step in acting else each
-        for each in diagnose(context, (invented_literal,))
+        for each in found
     )
 
 

@@ -20,8 +20,8 @@ class Draft(Struct, frozen=True, eq=False):
 
     `planner` is the name of its planner, empty if not known; `requests` are those to a model that
     the draft took. `times` are those of the question, where the draft may have their words in place
-    of dates. `must_plan` says that its model could not ask back, so that a value which is in
-    neither the question nor the tools is an error, also for tools that only read.
+    of dates. `small` says that its model is small, so that a value which the question does not
+    state is an error, also for tools that only read.
     """
 
     text: str
@@ -29,7 +29,7 @@ class Draft(Struct, frozen=True, eq=False):
     planner: str = ""
     requests: int = 0
     times: Times | None = None
-    must_plan: bool = False
+    small: bool = False
 
     def __eq__(self, other: object) -> bool:
         """Compare the text and its dialect: the same plan is the same, whoever planned it."""

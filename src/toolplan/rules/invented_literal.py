@@ -38,7 +38,7 @@ _OF_PEOPLE_OR_PLACES: Final = re.compile(
     r"|contact|author|artist|(?:first|last|full|user|person|customer|company|city|state)_?name)"
     r"(?:_|$)|^(?:to|from|cc|bcc|where_to)$"
 )
-_OF_IDS: Final = re.compile(
+OF_IDS: Final = re.compile(
     r"(?:^|_)(?:ids?|uuid|iban|account|phone|mobile|fax|key|token"
     r"|(?:account|card|order|phone|policy|ticket|invoice|passport|customer)_?(?:number|no))(?:_|$)"
 )
@@ -65,14 +65,15 @@ def invented_literal(context: PlanContext) -> Iterator[Problem]:
     people and places. What the question says in other words, what was said before it in the
     conversation, and what the tool's description or schema contains is not invented. Other texts,
     numbers and dates are not judged. Where a model plans, such a value for a tool with effects is
-    an error, which the model gets as feedback for its next plan. For a small model that cannot ask
-    back (`PLANNER_SMALL_MODEL`), so is one for a tool that reads.
+    an error, which the model gets as feedback for its next plan. For a small model
+    (`PLANNER_SMALL_MODEL`), so is one for a tool that reads, and so are a value of any kind that no
+    word of the question states, and a name or a number of the question that no argument has.
 
         "Write to sales" -> {"tool": "send_mail", "args": {"to": "sales@company.com"}}
 
     How to fix: take the value from the output of a step, or ask with the value in the question.
     """
-    said = _said(context.plan)
+    said = said_in(context.plan)
     if not said:
         return
     for position, step in enumerate(context.plan.steps):
@@ -116,7 +117,7 @@ def invented(text: str, argument: str, known: KnownWords) -> Iterator[str]:
     if bare != text or _DATE.search(text):
         return
     named = _HUMP.sub("_", argument).lower()
-    is_number = text.isdecimal() and len(text) >= _SHORTEST_NUMBER and _OF_IDS.search(named)
+    is_number = text.isdecimal() and len(text) >= _SHORTEST_NUMBER and OF_IDS.search(named)
     if is_number or _ID.fullmatch(text):
         if not known.has_identifier(text):
             yield text
@@ -129,7 +130,7 @@ def invented(text: str, argument: str, known: KnownWords) -> Iterator[str]:
         yield text
 
 
-def _said(plan: Plan) -> tuple[str, ...]:
+def said_in(plan: Plan) -> tuple[str, ...]:
     """Return the question and what was said before it, if a model wrote the plan."""
     query, planner = plan.metadata.get("query"), plan.metadata.get("planner")
     if not isinstance(query, str) or not isinstance(planner, str):
@@ -185,12 +186,17 @@ class KnownWords:
         self._words = frozenset(words)
         self._stems = frozenset(each[:_SAME_STEM] for each in words if len(each) >= _SAME_STEM)
         self._joined = "".join(words)
+        self._spaced = f" {' '.join(words)} "
         self._digits = "".join(_DIGITS.findall(text))
         self._numbers = frozenset(each.lstrip("0") for each in _DIGITS.findall(text))
 
     def has_text(self, text: str) -> bool:
         """Return whether the letters and digits of `text` occur in this order."""
         return "".join(words_of(plain(text))) in self._joined
+
+    def has_any(self, phrases: Iterable[str]) -> bool:
+        """Return whether one of `phrases` occurs in whole words."""
+        return any(f" {' '.join(words_of(plain(each)))} " in self._spaced for each in phrases)
 
     def has_phone(self, text: str) -> bool:
         """Return whether the digits of `text` occur, apart from its country and area."""

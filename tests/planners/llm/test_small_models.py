@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 
 from toolplan import App
+from toolplan.app.app import AskResult
 from toolplan.path import Json
 from toolplan.planners import Clarification, LLMPlanner, Question
 from toolplan.planners.llm._plan_schema import plan_schema
 from toolplan.schema import Schema
 from toolplan.testing.model import ScriptedModel
+from toolplan.tools import Tool, Toolbox
 from toolplan_demo import TOOLS
 
 GOOD = '{"toolplan": 1, "steps": [{"id": "a", "tool": "facilities_list", "args": {}}]}'
@@ -54,7 +57,7 @@ def unbounded(schema: Json) -> list[Json]:
 def test_a_reply_of_a_small_model_comes_to_an_end(step: Json, *, fits: bool) -> None:
     model = ScriptedModel(GOOD)
     planner = LLMPlanner(model, small=True)
-    asyncio.run(planner.propose(Question("x", "2025-10-12"), TOOLS, ()))
+    asyncio.run(planner.propose(Question("3 rejected shipments", "2025-10-12"), TOOLS, ()))
     schema = model.requests[0].schema
     assert not unbounded(schema)
     loaded = Schema.load(schema)
@@ -75,3 +78,156 @@ def test_a_small_model_asks_back_only_after_two_plans_that_were_refused() -> Non
     assert [form.is_valid(json.loads(back)) for form in forms] == [False, False, True]
     told = ["clarification" in str(request.messages) for request in model.requests]
     assert told == [False, False, True]
+
+
+def own_tools() -> Toolbox:
+    """Return tools with optional arguments, which small models fill in."""
+    country: Json = {"type": "string"}
+    plan: Json = {"enum": ["free", "pro"]}
+    day: Json = {"type": "string", "format": "date"}
+    most: Json = {"type": "integer"}
+    is_open: Json = {"type": "boolean"}
+    filters: dict[str, Json] = {
+        "country": country, "plan": plan, "since": day, "limit": most, "is_open": is_open,
+    }  # fmt: skip
+    result: Json = {
+        "type": "array",
+        "items": {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]},
+    }
+    orders: Json = {
+        "type": "object",
+        "properties": {
+            "customer_id": country,
+            "place": country,
+            "status": {"enum": ["late", "returned"]},
+        },
+        "required": ["customer_id"],
+    }
+    return Toolbox(
+        [
+            Tool("list_customers", "", {"type": "object", "properties": filters}, result),
+            Tool("list_orders", "", orders, result),
+        ]
+    )
+
+
+def drafted(*steps: dict[str, Json]) -> str:
+    """Return the reply of a model with a plan of these steps."""
+    named: list[Json] = [{"id": str(step["tool"]), **step} for step in steps]
+    return json.dumps({"toolplan": 1, "steps": named})
+
+
+def customers(**args: Json) -> dict[str, Json]:
+    return {"tool": "list_customers", "args": args}
+
+
+def orders(**args: Json) -> dict[str, Json]:
+    return {"tool": "list_orders", "args": args}
+
+
+def asked_of(question: str, *replies: str) -> tuple[AskResult, ScriptedModel]:
+    model = ScriptedModel([*replies])
+    app = App(own_tools(), LLMPlanner(model, small=True), attempts=len(replies))
+    return asyncio.run(app.plan(question, today="2026-11-20")), model
+
+
+@pytest.mark.parametrize(
+    ("question", "filters"),
+    [
+        ("customers in Norway", {"country"}),
+        ("pro customers", {"country", "plan"}),
+        ("customers since May", {"country", "since"}),
+        ("the latest customers", {"country", "limit"}),
+        ("three open customers", {"country", "limit", "is_open"}),
+    ],
+)
+def test_the_form_offers_the_filters_that_the_question_may_mean(
+    question: str, filters: set[str]
+) -> None:
+    _, model = asked_of(question, drafted(customers()))
+    schema: Any = model.requests[0].schema
+    step = schema["properties"]["steps"]["items"]["anyOf"][0]
+    args = step["properties"]["args"]["properties"]
+    assert set(args) == filters
+    assert args.get("plan") in (None, {"enum": ["pro"]})
+
+
+@pytest.mark.parametrize(
+    ("question", "step", "place"),
+    [
+        ("customers", customers(plan="free"), "/steps/0/args/plan"),
+        ("customers", customers(country="france"), "/steps/0/args/country"),
+        ("customers", customers(since="2026-11-20"), "/steps/0/args/since"),
+        ("orders of c2", orders(customer_id="2026-11-20"), "/steps/0/args/customer_id"),
+        ("orders of c2 today", orders(customer_id="2026-11-20"), "/steps/0/args/customer_id"),
+        ("orders of c2", orders(customer_id="*"), "/steps/0/args/customer_id"),
+        ("returned orders of c2", orders(customer_id="c2"), ""),
+        ("all customers in Norway", customers(), ""),
+        ('customers of "blue"', customers(), ""),
+        ("all customers in Norway", customers(country="norway"), "/steps/0/args/country"),
+        ("weather", customers(), "/steps/0"),
+        ("orders of c2", orders(customer_id="c2", place="C2"), "/steps/0"),
+    ],
+)
+def test_a_plan_that_is_not_of_the_question_is_an_error(
+    question: str, step: dict[str, Json], place: str
+) -> None:
+    asked, _ = asked_of(question, drafted(step))
+    assert asked.plan is None
+    assert place in [each.pointer for each in asked.attempts[0].diagnostics if each.blocks]
+
+
+@pytest.mark.parametrize(
+    ("question", "step"),
+    [
+        ("returned orders of c2", orders(customer_id="c2", status="returned")),
+        (
+            "pro customers in Norway since May",
+            customers(country="Norway", plan="pro", since="since May"),
+        ),
+        ("the 5 newest customers", customers(limit=5)),
+        ("CUSTOMERS IN NORWAY", customers(country="Norway")),
+    ],
+)
+def test_the_values_of_the_question_pass(question: str, step: dict[str, Json]) -> None:
+    assert asked_of(question, drafted(step))[0].plan is not None
+
+
+def test_the_second_request_has_only_the_faulty_steps_open() -> None:
+    first = customers(country="Norway")
+    wrong = drafted(first, orders(customer_id="${list_customers[0].id}", status="late"))
+    right = drafted(first, orders(customer_id="${list_customers[0].id}"))
+    asked, model = asked_of("orders of the first customer in Norway", wrong, right)
+    assert asked.plan is not None
+    before, after = (Schema.load(each.schema) for each in model.requests)
+    other = drafted(customers(), orders(customer_id="${list_customers[0].id}"))
+    assert [form.is_valid(json.loads(other)) for form in (before, after)] == [True, False]
+    assert [form.is_valid(json.loads(right)) for form in (before, after)] == [True, True]
+    assert not after.is_valid(json.loads(wrong))
+
+
+def test_a_required_value_that_was_invented_comes_from_a_step_in_the_second_request() -> None:
+    wrong = drafted(orders(customer_id="12345"))
+    each: dict[str, Json] = {"for_each": "${list_customers[*].id}"}
+    right = drafted(customers(), orders(customer_id="${item}") | each)
+    asked, model = asked_of("orders of all customers", wrong, right)
+    assert asked.plan is not None
+    form = Schema.load(model.requests[1].schema)
+    assert not form.is_valid(json.loads(wrong))
+    assert form.is_valid(json.loads(right))
+
+
+def test_the_third_plan_of_a_small_model_is_checked_as_well() -> None:
+    wrong = [drafted(customers(country=each)) for each in ("france", "spain", "peru")]
+    asked, _ = asked_of("customers", *wrong)
+    assert asked.plan is None
+
+
+def test_a_step_over_the_items_of_a_list_needs_the_list_in_the_second_request() -> None:
+    step = orders(customer_id="${item.id}")
+    wrong = drafted(customers(plan="pro"), step)
+    right = drafted(customers(plan="pro"), step | {"for_each": "${list_customers}"})
+    asked, model = asked_of("orders of pro customers", wrong, right)
+    assert asked.plan is not None
+    form = Schema.load(model.requests[1].schema)
+    assert [form.is_valid(json.loads(each)) for each in (wrong, right)] == [False, True]

@@ -16,6 +16,8 @@ TOOL_CHARACTERS: Final = 900
 """The most characters about the arguments of one tool."""
 ALL_CHARACTERS: Final = 8_000
 """The most characters about the arguments of all tools of a request."""
+SMALL: Final = 800
+"""The same for a small model."""
 
 _SENTENCE: Final = 140
 _VALUE: Final = 60
@@ -38,7 +40,9 @@ _BOUNDS: Final = (
 )
 
 
-def argument_lines(tools: Iterable[Tool]) -> dict[str, tuple[str, ...]]:
+def argument_lines(
+    tools: Iterable[Tool], all_characters: int = ALL_CHARACTERS
+) -> dict[str, tuple[str, ...]]:
     """Return for each tool the lines about its arguments, in declared order.
 
     All that a provider wrote is in quotes. Where the lines are too long for one tool or for all of
@@ -47,7 +51,7 @@ def argument_lines(tools: Iterable[Tool]) -> dict[str, tuple[str, ...]]:
     lines = {tool.name: list(_lines(tool)) for tool in tools}
     for most in range(TOOL_CHARACTERS, 0, -50):
         cut = {name: _within(of_tool, most) for name, of_tool in lines.items()}
-        if sum(len(line) for of_tool in cut.values() for line in of_tool) <= ALL_CHARACTERS:
+        if sum(len(line) for of_tool in cut.values() for line in of_tool) <= all_characters:
             return cut
     return dict.fromkeys(lines, ())
 
@@ -113,7 +117,8 @@ def _facts(schema: Schema, node: Json, name: str) -> Iterator[str]:
             yield f"matches {_value(pattern)}"
         for keyword, words in _BOUNDS:
             bound = each.get(keyword)
-            if isinstance(bound, int | float) and not isinstance(bound, bool):
+            is_plain = keyword == "minLength" and bound == 1
+            if isinstance(bound, int | float) and not isinstance(bound, bool) and not is_plain:
                 yield words.replace("{}", f"{bound:g}")
     default = next((each["default"] for each in branches if "default" in each), None)
     if default is not None:

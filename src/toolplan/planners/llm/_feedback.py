@@ -39,10 +39,10 @@ def feedback(attempt: Attempt) -> str:
     problems = sorted((each for each in attempt.diagnostics if each.blocks), key=_rank)
     if problems:
         lines = ["This plan does not pass its check:"]
-        steps = _steps(attempt.draft)
+        steps = steps_of(attempt.draft)
         for number, each in enumerate(problems[:_MOST], 1):
             lines.append(f"{number}. {_problem(each)}")
-            at = _step_at(each.pointer)
+            at = step_at(each.pointer)
             if at in steps:  # each step is shown once
                 lines.append(f"   The step is: {_cut(_json(steps.pop(at)))}")
         if len(problems) > _MOST:
@@ -89,14 +89,14 @@ def _edited(problem: Diagnostic) -> str:
     return _cut("; ".join(f"{e.pointer} is {_json(e.value)}" for e in values[:2]))
 
 
-def _step_at(pointer: str) -> int:
+def step_at(pointer: str) -> int:
     """Return the number of the step that `pointer` is in, -1 if it is in none."""
     parts = pointer.split("/")
     is_in_step = len(parts) > 2 and parts[1] == "steps" and parts[2].isdecimal()
     return int(parts[2]) if is_in_step else -1
 
 
-def _steps(draft: Draft) -> dict[int, Json]:
+def steps_of(draft: Draft) -> dict[int, Json]:
     """Return the steps as they were written; none where the draft is not strict JSON."""
     try:
         document: Json = json.loads(draft.text)

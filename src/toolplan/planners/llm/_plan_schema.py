@@ -8,6 +8,11 @@ from itertools import product
 from typing import Final
 
 from toolplan.path import EVERY, Json, Path, print_path
+from toolplan.plan import split_pointer
+from toolplan.planners._base import Attempt
+from toolplan.planners.llm._feedback import step_at, steps_of
+from toolplan.rules.grounding import Said, properties
+from toolplan.rules.invented_literal import OF_IDS
 from toolplan.schema import JsonType, Schema, at, elements, required, types_of
 from toolplan.tools import Tool, Toolbox
 
@@ -40,6 +45,9 @@ _CONDITION: Final[dict[str, Json]] = {
 _MOST_CHOICES: Final = 100
 _NO_ID: Final = re.compile(r"[^A-Za-z0-9_-]")
 
+_MISSING_STEP: Final = frozenset(("unknown-step", "unknown-tool", "cycle", "duplicate-id"))
+"""Codes of faults that another step may mend."""
+_NO_FOR_EACH: Final = frozenset(("item-outside-for-each", "list-into-scalar"))
 _FEW: Final = 6
 _SHORT: Final = 100
 _CALLS: Final = ("", "_2", "_3")
@@ -61,7 +69,13 @@ _ANY: Final[Json] = {"anyOf": [_LEAF, {"type": "array", "items": _LEAF, "maxItem
 
 
 def plan_schema(
-    tools: Toolbox, *, small: bool = False, asks: bool = True, times: Sequence[str] = ()
+    tools: Toolbox,
+    *,
+    small: bool = False,
+    asks: bool = True,
+    times: Sequence[str] = (),
+    said: Said | None = None,
+    refused: Attempt | None = None,
 ) -> Json:
     """Return the JSON Schema of a reply: a plan, and with `asks` a clarification or a refusal.
 
@@ -74,16 +88,27 @@ def plan_schema(
     tool as its id (`TOOL`, `TOOL_2`, `TOOL_3`), so that references are choices of what the tools
     declare to return.
 
-    A date may be one of `times`, the words of the question; for a small model it must.
+    A date may be one of `times`, the words of the question; for a small model it must. Its optional
+    arguments, and in the first request its tools, are those that the question may mean (`said`). In
+    the second one the right steps of the `refused` plan are fixed, and wrong arguments are missing.
     """
-    step = _small_step if small else _step
-    fields: dict[str, Json] = {
-        "toolplan": {"const": 1},
-        "steps": {"type": "array", "items": {"anyOf": [step(tool) for tool in tools.values()]}},
-        "output": {},
-    }
-    if small:
-        del fields["output"]
+    wrong = _wrong_arguments(refused)
+    by_tool = {e.name: _small_step(e, said, wrong) if small else _step(e) for e in tools.values()}
+    is_first = said is not None and refused is None and not asks
+    needed = [each for each in tools.values() if is_first and said and said.may_need(each)]
+    step: Json = {"anyOf": [by_tool[e.name] for e in needed] or [*by_tool.values()]}
+    kept: list[Json] = [] if refused is None else _kept_steps(refused, step)
+    listed: dict[str, Json] = {"type": "array", "items": step}
+    source = next((name for name, argument in wrong if _is_needed(tools, name, argument)), None)
+    if source is not None and len(tools) > 1 and len(kept) < 2:
+        before: list[Json] = [each for name, each in by_tool.items() if name != source]
+        kept = [{"anyOf": before}, _from_a_list(by_tool[source], tools, source, wrong)]
+    if kept:
+        size = len(kept)
+        listed = {"type": "array", "prefixItems": [*kept], "minItems": size, "maxItems": size}
+    fields: dict[str, Json] = {"toolplan": {"const": 1}, "steps": listed}
+    if not small:
+        fields["output"] = {}
     reply: Json = _object(fields, "toolplan", "steps")
     if asks:
         options: Json = {"type": "array", "items": _TEXT}
@@ -131,14 +156,99 @@ def _step(tool: Tool) -> Json:
     return _object(fields, "id", "tool", "args")
 
 
-def _small_step(tool: Tool) -> Json:
+def _small_step(tool: Tool, said: Said | None, wrong: frozenset[tuple[str, str]]) -> Json:
+    args = _arguments(tool.input)
+    if said is not None and isinstance(args, dict) and "properties" in args:
+        stated: Json = dict(_stated(tool, said, wrong))
+        args = {**args, "properties": stated}
     fields: dict[str, Json] = {
         "id": {"enum": [f"{_step_id(tool)}{end}" for end in _CALLS]},
         "tool": {"const": tool.name},
-        "args": _arguments(tool.input),
+        "args": args,
         "for_each": _A_LIST,
     }
     return _object(fields, "id", "tool", "args")
+
+
+def _stated(
+    tool: Tool, said: Said, wrong: frozenset[tuple[str, str]]
+) -> Iterator[tuple[str, Json]]:
+    """Yield the arguments of a tool that the question may have values for, with their schemas."""
+    form, nodes = _arguments(tool.input), properties(tool)
+    named, needed = _part(form, "properties"), required(tool.input)
+    for name, each in named.items() if isinstance(named, dict) else ():
+        values = said.choices(name, nodes.get(name))
+        form: Json = {"enum": [*values]} if values else each
+        if name in needed:
+            yield name, _REFERENCE if (tool.name, name) in wrong else form
+        elif (tool.name, name) not in wrong and said.may_fill(name, nodes.get(name)):
+            yield name, form
+
+
+def _wrong_arguments(refused: Attempt | None) -> frozenset[tuple[str, str]]:
+    """Return the tools and arguments whose values were refused."""
+    if refused is None:
+        return frozenset()
+    steps = steps_of(refused.draft)
+    found = [
+        (step_at(e.pointer), split_pointer(e.pointer)) for e in refused.diagnostics if e.blocks
+    ]
+    return frozenset(
+        (str(_part(steps.get(at), "tool")), keys[3])
+        for at, keys in found
+        if len(keys) > 3 and keys[2] == "args"
+    )
+
+
+def _kept_steps(refused: Attempt, step: Json) -> list[Json]:
+    """Return the right steps of a plan, and `step` in place of those with errors.
+
+    There are none where a step may be missing, or where no step is wrong.
+    """
+    faults = [each for each in refused.diagnostics if each.blocks]
+    wrong = {step_at(each.pointer) for each in faults}
+    steps = steps_of(refused.draft)
+    if -1 in wrong or len(steps) < 2 or any(each.code in _MISSING_STEP for each in faults):
+        return []
+    choices = _part(step, "anyOf")
+    listed = choices if isinstance(choices, list) else []
+    for_each: list[Json] = [
+        {**e, "required": [*e["properties"]]}
+        for e in listed
+        if isinstance(e, dict) and isinstance(e["properties"], dict)
+    ]
+    one_each = {step_at(each.pointer) for each in faults if each.code in _NO_FOR_EACH}
+    found: list[Json] = []
+    for number, each in steps.items():
+        mended: Json = {"anyOf": for_each} if number in one_each else step
+        found.append(mended if number in wrong else {"const": each})
+    return found
+
+
+def _is_needed(tools: Toolbox, tool: str, argument: str) -> bool:
+    return tool in tools and argument in required(tools[tool].input)
+
+
+def _from_a_list(
+    step: Json, tools: Toolbox, source: str, wrong: frozenset[tuple[str, str]]
+) -> Json:
+    """Return a step whose required value, which was invented, comes from the step before."""
+    name = next(argument for tool, argument in sorted(wrong) if _is_needed(tools, tool, argument))
+    others = Toolbox([each for each in tools.values() if each.name != source])
+    parts = _part(_references(others)["part"], "enum")
+    lists = [each for each in parts if "[*]" in str(each)] if isinstance(parts, list) else []
+    ids = [each for each in lists if str(each).endswith(("id}", "ids}"))]
+    choices = (OF_IDS.search(name) and ids) or lists
+    fields = _part(step, "properties")
+    if not choices or not isinstance(fields, dict):
+        return step
+    args = fields["args"]
+    named = _part(args, "properties")
+    if isinstance(args, dict) and isinstance(named, dict):
+        filled: Json = {**named, name: {"const": "${item}"}}
+        args = {**args, "properties": filled}
+    more: dict[str, Json] = {"args": args, "for_each": {"enum": [*choices]}}
+    return _object({**fields, **more}, "id", "tool", "args", "for_each")
 
 
 def _step_id(tool: Tool) -> str:
@@ -312,6 +422,8 @@ def _bounded(schema: Json) -> Json:
             return _A_PART
         case "string" if "pattern" not in schema:
             return {**schema, "maxLength": _SHORT}
+        case "array" if isinstance(parts := schema.get("prefixItems"), list):
+            return {**schema, "prefixItems": [_bounded(each) for each in parts]}
         case "array":
             return {**schema, "items": _bounded(schema.get("items", {})), "maxItems": _FEW}
         case "object" if isinstance(named, dict):

@@ -35,6 +35,8 @@ from toolplan.providers import (
     complete,
     total,
 )
+from toolplan.rules._texts import all_text
+from toolplan.rules.grounding import Said
 from toolplan.tool_search import FEW, relevant
 from toolplan.tools import Toolbox
 
@@ -143,9 +145,8 @@ class LLMPlanner:
                 return proposal
             if not any(_same(proposal, each.draft) for each in attempts):
                 times = times_of(question, self._weeks)
-                must_plan = not may_ask(attempts, small=self._small)
                 return Draft(
-                    proposal.text, proposal.dialect, self.name, used.calls, times, must_plan
+                    proposal.text, proposal.dialect, self.name, used.calls, times, self._small
                 )
         raise ModelError(
             "llm-no-progress",
@@ -174,7 +175,14 @@ class LLMPlanner:
                 asks = may_ask(attempts, small=self._small)
                 times = times_of(question, self._weeks)
                 words = () if times is None else times.clear
-                schema = plan_schema(shown, small=self._small, asks=asks, times=words)
+                said = refused = None
+                if self._small:
+                    before = tuple(all_text(question.context))
+                    said = Said((question.text, *before), question.today)
+                    refused = attempts[0] if len(attempts) == 1 else None
+                schema = plan_schema(
+                    shown, small=self._small, asks=asks, times=words, said=said, refused=refused
+                )
         return ModelRequest(asked, schema, self._temperature, self._max_tokens)
 
     async def _written(self, request: ModelRequest, on_text: OnText | None) -> tuple[str, Usage]:

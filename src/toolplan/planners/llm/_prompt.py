@@ -11,13 +11,13 @@ from toolplan.dates import DateRange, FoundDate, Weeks, find_dates
 from toolplan.path import Json
 from toolplan.planners._base import Attempt, Question
 from toolplan.planners.llm._examples import example_plans, own_examples
-from toolplan.planners.llm._facts import argument_lines
+from toolplan.planners.llm._facts import ALL_CHARACTERS, SMALL, argument_lines
 from toolplan.planners.llm._feedback import feedback
 from toolplan.planners.llm._signature import signatures_text
 from toolplan.providers import Message
 from toolplan.tools import Effects, Tool, Toolbox
 
-PROMPT_VERSION: Final = "8"
+PROMPT_VERSION: Final = "9"
 """Changed with every change of the prompt, so that stored plans of another one are not reused."""
 
 _DESCRIPTION: Final = 400
@@ -62,6 +62,19 @@ Rules
    What a text says, or is to say, is for `extract`, if listed; refer to fields of its "schema".
 6. A tool that writes or destroys only if the question asks for it.
 7. Answer with JSON alone.{asking}"""
+
+_SMALL_FORMAT: Final = """\
+You write a plan of tool calls as JSON. You call nothing: the plan is checked, then run exactly.
+The plan is {"toolplan": 1, "steps": [STEP, ...]}, and STEP is
+{"id": TOOL, "tool": TOOL, "args": {ARGUMENT: VALUE, ...}}, with as few steps as the question needs.
+
+1. Values are words of the question, spelled as there. An argument with "?" that the question has no
+   value for is left out. Each name and number of the question goes into an argument.
+2. What the question does not say comes from a step before: "${TOOL}" is its whole result,
+   "${TOOL.data[*].id}" the list of the ids in it.
+3. One call for each item: "for_each": LIST beside "args", and "${item}" or "${item.id}" in them.
+4. For a date write the words of the question: "last week".
+5. A tool that writes only if the question asks for it.{asking}"""
 
 _ASKING: Final = """ If something must be known first:
    {"clarification": {"question": TEXT, "options": [TEXT, ...]}}. If no tool can do it:
@@ -109,12 +122,12 @@ def messages(
     A small model that may ask back asks about most questions, so it learns of it from the feedback
     (`may_ask`).
     """
-    form = _FORMAT.replace("{weeks}", _WEEKS[weeks])
+    form = _SMALL_FORMAT if small else _FORMAT.replace("{weeks}", _WEEKS[weeks])
     parts = [form.replace("{asking}", "" if small else _ASKING)]
     if instructions:
         parts.append(f"Instructions of the user:\n{instructions}")
     parts.append(_TYPES)
-    about = argument_lines(tools.values())
+    about = argument_lines(tools.values(), SMALL if small else ALL_CHARACTERS)
     shared, signatures = signatures_text(tools.values())
     lines = [f"{name} = {text}" for name, text in shared.items()]
     for name, tool in tools.items():
