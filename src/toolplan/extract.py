@@ -32,15 +32,7 @@ from contextlib import aclosing
 from typing import Final
 
 from toolplan.path import Json, Path
-from toolplan.providers import (
-    Ended,
-    Message,
-    Model,
-    ModelError,
-    ModelRequest,
-    Restarted,
-    Text,
-)
+from toolplan.providers import Ended, Message, Model, ModelError, ModelRequest, Restarted, Text
 from toolplan.schema import Schema, SchemaError
 from toolplan.sources.replies import read_json
 from toolplan.tools import (
@@ -262,11 +254,7 @@ class _Reader:
 
 
 async def _written(model: Model, messages: list[Message], schema: Schema) -> str:
-    """Return a whole reply of the model.
-
-    Raises:
-        ToolError: there is none.
-    """
+    """Return a whole reply of the model."""
     request = ModelRequest(tuple(messages), _reply_schema(schema), 0.0, MAX_TOKENS)
     parts: list[str] = []
     size = 0
@@ -308,11 +296,7 @@ def _reply_schema(schema: Schema) -> Json:
 
 
 def _value(reply: str, schema: Schema) -> tuple[Json, list[str]]:
-    """Return the value of a reply, or what is wrong with it.
-
-    Raises:
-        ToolError: the text does not say what was asked for.
-    """
+    """Return the value of a reply, or what is wrong with it."""
     said = reply.rpartition("</think>")[2]
     body = said[said.find("{") : said.rfind("}") + 1]
     try:

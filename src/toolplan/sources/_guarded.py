@@ -16,21 +16,13 @@ from toolplan.tools import Tool, Toolbox, ToolObjectError
 
 
 def guarded_source(entry: EntryPoint, offered: object) -> ToolSource:
-    """Return the source that a package offers, with a guard around it.
-
-    Raises:
-        ExtensionError: it is no source.
-    """
+    """Return the source that a package offers, with a guard around it."""
     entry.instance(offered, "recognises open", texts="help", flags="takes_base_url")
     return _Guarded(entry, cast("ToolSource", offered))
 
 
 def guarded_tool(entry: EntryPoint, offered: object) -> Tool:
-    """Return the tool that a package adds to every toolbox; `offered` may be a function that does.
-
-    Raises:
-        ExtensionError: it is no tool, has another name, or may change something.
-    """
+    """Return the tool that a package adds to every toolbox; `offered` may be its function."""
     if isinstance(offered, Tool):
         found = offered
     elif callable(offered):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import json
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Final
 
 import httpx2
@@ -32,7 +33,7 @@ from toolplan.sources.mcp._answers import (
     to_line,
     words_of,
 )
-from toolplan.sources.mcp._authorised import Access, Authorised, body_of
+from toolplan.sources.mcp._authorised import Access, body_of
 from toolplan.sources.mcp._interceptors import mark_as_not_sent
 from toolplan.sources.mcp._oauth import NotAuthorised
 from toolplan.sources.replies import read_json
@@ -61,11 +62,17 @@ class FailuresAsAnswers(httpx2.AsyncBaseTransport):
     """A transport that answers with a JSON-RPC error where the network fails."""
 
     def __init__(
-        self, inner: httpx2.AsyncBaseTransport, on_session_lost: Callable[[], None]
+        self,
+        inner: httpx2.AsyncBaseTransport,
+        on_session_lost: Callable[[], None],
+        access: Access | None = None,
     ) -> None:
         """Call `on_session_lost` when the server no longer knows the session."""
         self._inner = inner
         self._on_session_lost = on_session_lost
+        self._send = inner.handle_async_request
+        if access is not None:
+            self._send = partial(access.send, inner=inner)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Return the server's answer, or one that says why there is none."""
@@ -73,7 +80,7 @@ class FailuresAsAnswers(httpx2.AsyncBaseTransport):
         if request.method == "DELETE":  # a courtesy, which nothing waits for
             request.extensions["timeout"] = httpx2.Timeout(_GOODBYE_S).as_dict()
         try:
-            response = await self._inner.handle_async_request(request)
+            response = await self._send(request)
             if _is_stream(response) and response.is_success:
                 events = PlainEvents(response, asked)
                 return httpx2.Response(
@@ -121,12 +128,12 @@ def http_client(
 
     Reading has no time limit of its own: calls have one each, and streams of notifications last.
     """
-    timeout = httpx2.Timeout(CONNECT_TIMEOUT_S, read=None)
-    inner: httpx2.AsyncBaseTransport = httpx2.AsyncHTTPTransport(retries=0)
-    if access is not None and access.provider is not None:
-        inner = Authorised(inner, access, access.provider)
-    transport = FailuresAsAnswers(inner, on_session_lost)
-    return httpx2.AsyncClient(headers=headers, timeout=timeout, transport=transport)
+    inner = httpx2.AsyncHTTPTransport(retries=0)
+    return httpx2.AsyncClient(
+        headers=headers,
+        timeout=httpx2.Timeout(CONNECT_TIMEOUT_S, read=None),
+        transport=FailuresAsAnswers(inner, on_session_lost, access),
+    )
 
 
 def _is_stream(response: httpx2.Response) -> bool:
@@ -276,11 +283,7 @@ class PlainEvents(httpx2.AsyncByteStream):
 
 
 async def _lines(response: httpx2.Response) -> AsyncIterator[str]:
-    """Yield the lines of a response; bytes that are not UTF-8 become single surrogates.
-
-    Raises:
-        ReadError: a line is too long.
-    """
+    """Yield the lines of a response; bytes that are not UTF-8 become single surrogates."""
     decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
     parts: list[str] = []
     size, has_return = 0, False

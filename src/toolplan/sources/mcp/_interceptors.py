@@ -80,13 +80,7 @@ class Interceptor:
         *,
         is_process: bool = False,
     ) -> None:
-        """Watch a connection.
-
-        Args:
-            on_end: called when the server says nothing more, for whatever reason.
-            on_request: called with the method that a server asks for.
-            is_process: all that comes in is the server's own: nothing is an answer of a transport.
-        """
+        """Watch a connection."""
         self.on_end = on_end
         self._on_request = on_request
         self._is_process = is_process
@@ -174,11 +168,7 @@ class InterceptedReceiving(ObjectReceiveStream[Incoming]):
         return getattr(self._inner, "last_context", None)
 
     async def receive(self) -> Incoming:
-        """Return the next message.
-
-        Raises:
-            EndOfStream: there is none.
-        """
+        """Return the next message."""
         if not self._plain:
             try:
                 item = await self._inner.receive()

@@ -118,11 +118,7 @@ Transport: TypeAlias = AbstractAsyncContextManager[Streams]
 async def over_stdio(
     server: StdioServer, interceptor: Interceptor, stderr: StandardError
 ) -> AsyncGenerator[Streams, None]:
-    """Start the server's process, and end it for sure, with all that it has started.
-
-    Raises:
-        OSError: it cannot be started.
-    """
+    """Start the server's process, and end it for sure, with all that it has started."""
     try:
         started = StdioServerParameters(
             command=_found(server.command),
@@ -284,12 +280,7 @@ class Link:
         return None if self._is_stale or is_old else self._listing
 
     async def listing(self) -> Listing:
-        """Return the tools that the server lists now.
-
-        Raises:
-            ListingError: they cannot be read.
-            MCPError: the server does not list them.
-        """
+        """Return the tools that the server lists now."""
         async with self._listing_now:
             if (known := self.known) is not None:
                 return known
@@ -313,12 +304,7 @@ class Link:
         report_progress: Progress | None,
         meta: RequestParamsMeta | None,
     ) -> Called:
-        """Call a tool, once. The result is not looked at: the engine does that.
-
-        Raises:
-            MCPError: the server answers with an error, or the connection is lost.
-            ValidationError: its answer is not valid.
-        """
+        """Call a tool, once. The result is not looked at: the engine does that."""
 
         async def on_progress(progress: float, total: float | None, message: str | None) -> None:
             if report_progress is not None:

@@ -24,11 +24,7 @@ class Entry(BaseModel):
 
     @classmethod
     def read(cls, value: object, place: str) -> Self:
-        """Return the entry that `value` says; a field that is null is not there.
-
-        Raises:
-            ToolObjectError: it cannot be read; the message has `place`, and no value.
-        """
+        """Return the entry that `value` says; a field that is null is not there."""
         if not isinstance(value, dict):
             raise ToolObjectError(f"{place} must be an object.")
         fields = cast("dict[str, object]", value)
@@ -91,11 +87,7 @@ def is_loopback(url: str) -> bool:
 
 
 def read_oauth(value: object, environment: Mapping[str, str], place: str) -> OAuth | None:
-    """Return what `value`, the field `oauth`, says; None where it is not there.
-
-    Raises:
-        ToolObjectError: it cannot be read; the message has `place`, and no secret.
-    """
+    """Return what `value`, the field `oauth`, says; None where it is not there."""
     if value is None:
         return None
     read = OAuth.read(value, place)

@@ -120,11 +120,7 @@ class Owner:
             self._scope.cancel()
 
     async def listing(self) -> Listing:
-        """Return what the server lists now.
-
-        Raises:
-            Unreachable: there is no server, or it does not list its tools.
-        """
+        """Return what the server lists now."""
         link = await self._linked()
         try:
             with anyio.fail_after(self._terms.start_timeout_s):

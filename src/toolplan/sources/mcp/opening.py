@@ -13,13 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
-from toolplan.sources._base import (
-    OpenedTools,
-    ServerStatus,
-    SourceContext,
-    ToolSource,
-    claim_lines,
-)
+from toolplan.sources._base import OpenedTools, ServerStatus, SourceContext, ToolSource, claim_lines
 from toolplan.sources.mcp.notices import Notice, ServerLost, ToolsChanged
 from toolplan.sources.mcp.servers import (
     Command,

@@ -17,12 +17,7 @@ from pydantic import Field
 
 from toolplan.path import Json
 from toolplan.sources.mcp._oauth_settings import Entry, OAuth, is_safe, read_oauth
-from toolplan.sources.secrets import (
-    MASK,
-    names_a_variable,
-    resolved,
-    sounds_secret,
-)
+from toolplan.sources.secrets import MASK, names_a_variable, resolved, sounds_secret
 from toolplan.sources.tool_files import parse_json, read_json_file
 from toolplan.tools import ToolObjectError
 
