@@ -8,7 +8,8 @@ read here, before the SDK sees them.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
 from typing import Any, Final, Protocol, TypeAlias, cast
 
@@ -24,6 +25,7 @@ from mcp.types import (
     JSONRPCResponse,
     RequestId,
 )
+from msgspec import Struct
 from pydantic import ValidationError
 
 from toolplan.sources.mcp._answers import LISTING, messages_in, own_code, read_messages, to_line
@@ -46,17 +48,11 @@ class _Sending(Protocol):
     async def aclose(self) -> None: ...
 
 
-class Delivery:
-    """Whether the request of one call may have reached its server, and what was answered.
+class Delivery(Struct):
+    """Whether the request of one call may have reached its server, and the result as it came."""
 
-    `answer` is the result as it came, or None.
-    """
-
-    __slots__ = ("answer", "begun")
-
-    def __init__(self) -> None:
-        self.begun = False
-        self.answer: dict[str, Any] | None = None
+    begun: bool = False
+    answer: dict[str, Any] | None = None
 
 
 DELIVERY: Final[ContextVar[Delivery | None]] = ContextVar("mcp_delivery", default=None)
@@ -209,6 +205,21 @@ class InterceptedSending(ObjectSendStream[SessionMessage]):
     async def aclose(self) -> None:
         """Close the stream."""
         await self._inner.aclose()
+
+
+Streams: TypeAlias = tuple[_Receiving, _Sending]
+Intercepted: TypeAlias = AbstractAsyncContextManager[
+    tuple[InterceptedReceiving, InterceptedSending]
+]
+
+
+@asynccontextmanager
+async def intercepted(
+    transport: AbstractAsyncContextManager[Streams], interceptor: Interceptor
+) -> AsyncGenerator[tuple[InterceptedReceiving, InterceptedSending], None]:
+    """Open `transport`, and have `interceptor` see what passes through it."""
+    async with transport as (read, write):
+        yield InterceptedReceiving(read, interceptor), InterceptedSending(write, interceptor)
 
 
 def _bare(tool: object) -> dict[str, Any]:
