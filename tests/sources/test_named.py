@@ -153,7 +153,7 @@ def test_an_attribute_of_a_module_in_the_folder_gives_tools(
         ("shelf_of_tools.inner:X", "There is no module 'shelf_of_tools.inner'"),
         ("shelf_of_tools:LOOKS", "no 'LOOKS'. Did you mean 'LOOK'"),
         ("shelf_of_tools:NUMBER", "of type int"),
-        ("shelf_of_tools:MIXED", "holds int"),
+        ("shelf_of_tools:MIXED", "3 is not a tool"),
         ("shelf_of_tools:PLAIN", r"not tools: 'send' at \[1\]\. Put @toolplan\.tool above"),
         ("shelf_of_tools:MANY_PLAIN", r"'send' at \[4\], and 2 more\. Put @toolplan\.tool"),
         ("shelf_of_tools:TWICE", "Two tools"),
