@@ -136,9 +136,6 @@ def _schema(raw: Json) -> Schema:
     return schema
 
 
-# What a value is made of
-
-
 def _compute_flow(
     literals: Mapping[str, Json], schemas: Mapping[str, Schema | None]
 ) -> Callable[[Path], Lineage]:
@@ -197,9 +194,6 @@ def _is_choice(node: Json, depth: int = 0) -> bool:
             return False
 
 
-# Calls
-
-
 class _Reader:
     """Calls of the tool. Values are kept by run, so that equal calls of one run cost once."""
 
@@ -208,7 +202,9 @@ class _Reader:
         self._kept: OrderedDict[tuple[str, str], Json] = OrderedDict()
 
     async def call(self, arguments: Arguments) -> Json:
-        text, instruction = _shown(arguments.get("text")), arguments.get("instruction")
+        text, instruction = arguments.get("text"), arguments.get("instruction")
+        if not isinstance(text, str):
+            text = json.dumps(text, ensure_ascii=False)
         if not isinstance(instruction, str):
             raise ToolError("'instruction' must be text.")
         if len(text) > MAX_TEXT:
@@ -312,7 +308,3 @@ def _value(reply: str, schema: Schema) -> tuple[Json, list[str]]:
     value = document["value"]
     wrong = schema.violations(value)
     return value, [f"At {each.pointer or 'the value'}: {each.message}" for each in wrong]
-
-
-def _shown(value: Json) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

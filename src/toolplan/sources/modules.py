@@ -137,13 +137,10 @@ def _missing(name: str, missing: str, folder: Path) -> ToolObjectError:
             "Check the name, start toolplan in the folder of the module, or install it.",
         )
     needed = "" if name == missing else f" needs {missing!r}, which"
-    install = f"{sys.executable} -m pip install …"
-    return ToolObjectError(
-        f"The module {name!r}{needed} is not installed.",
-        f"Install it beside toolplan: {install}"
-        if extra is None
-        else f"Install it: {extras.install_command(extra)}",
-    )
+    help_ = f"Install it beside toolplan: {sys.executable} -m pip install …"
+    if extra is not None:
+        help_ = f"Install it: {extras.install_command(extra)}"
+    return ToolObjectError(f"The module {name!r}{needed} is not installed.", help_)
 
 
 def _failure(what: str, error: BaseException) -> ToolObjectError:

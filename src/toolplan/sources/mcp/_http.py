@@ -36,7 +36,7 @@ from toolplan.sources.mcp._answers import (
 from toolplan.sources.mcp._authorised import Access, body_of
 from toolplan.sources.mcp._interceptors import mark_as_not_sent
 from toolplan.sources.mcp._oauth import NotAuthorised
-from toolplan.sources.replies import read_json
+from toolplan.sources.replies import json_object, read_json
 
 MAX_BODY_BYTES: Final = 200_000_000
 MAX_EVENT_BYTES: Final = 200_000_000
@@ -146,7 +146,7 @@ def _explained(
 ) -> httpx2.Response:
     """Return the answer whole, as JSON-RPC; one that is a failure says which."""
     status = response.status_code
-    if status >= _CLIENT_ERROR and not _is_rpc(text):
+    if status >= _CLIENT_ERROR and "jsonrpc" not in json_object(text.lstrip("\ufeff")):
         said = _status(response, text)
         if status in _ACCESS:
             reason = f"HTTP {status} ({_ACCESS[status]}): see its 'headers'."
@@ -195,14 +195,6 @@ def _data_of(text: str) -> str:
     lines = text.lstrip("\ufeff").splitlines()
     data = [line.partition(":")[2] for line in lines if line.startswith("data:")]
     return "\n".join(data) if data and not text.lstrip().startswith(("{", "[")) else text
-
-
-def _is_rpc(text: str) -> bool:
-    try:
-        content: object = json.loads(text.lstrip("\ufeff"))
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(content, dict) and "jsonrpc" in content
 
 
 def _headers(response: httpx2.Response) -> dict[str, str]:

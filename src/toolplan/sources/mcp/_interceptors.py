@@ -102,13 +102,10 @@ class Interceptor:
     def plain(self, fault: Exception) -> list[SessionMessage]:
         """Return what the server wrote as messages, where the SDK could not read it."""
         sent: object = ""
-        match fault:
-            case ValidationError():
-                sent = _sent_in(fault)
-            case UnicodeEncodeError():
-                sent = fault.object
-            case _:
-                pass
+        if isinstance(fault, ValidationError):
+            sent = _sent_in(fault)
+        elif isinstance(fault, UnicodeEncodeError):
+            sent = fault.object
         read = read_messages if isinstance(sent, str) else messages_in
         return [SessionMessage(message) for message in read(cast("Any", sent), self._waiting)]
 
@@ -242,9 +239,10 @@ def _sent_in(fault: ValidationError) -> object:
     """Return what could not be read: the text, or the JSON in it."""
     for error in fault.errors(include_url=False, include_context=False):
         match error:
-            case {"type": "json_invalid" | "string_unicode" | "model_type"}:
-                return error["input"]
-            case {"type": "missing", "loc": (_, _)}:
+            case {"type": "json_invalid" | "string_unicode" | "model_type"} | {
+                "type": "missing",
+                "loc": (_, _),
+            }:
                 return error["input"]
             case _:
                 pass
