@@ -76,17 +76,11 @@ def write(folder: Path, text: str | bytes) -> str:
     return "tools.json"
 
 
-@pytest.mark.parametrize("document", [TOOLS, {"tools": TOOLS}])
-def test_a_file_of_tool_objects_is_read(folder: Path, document: object) -> None:
-    assert list(load_tools(write(folder, json.dumps(document)), folder)) == ["look"]
-
-
-def test_a_byte_order_mark_does_no_harm(folder: Path) -> None:
-    assert list(load_tools(write(folder, "\ufeff" + json.dumps(TOOLS)), folder)) == ["look"]
-
-
-def test_an_absolute_path_is_read(folder: Path) -> None:
-    write(folder, json.dumps(TOOLS))
+@pytest.mark.parametrize(
+    "text", [json.dumps(TOOLS), json.dumps({"tools": TOOLS}), "\ufeff" + json.dumps(TOOLS)]
+)
+def test_a_file_of_tool_objects_is_read(folder: Path, text: str) -> None:
+    assert list(load_tools(write(folder, text), folder)) == ["look"]
     assert list(load_tools(str(folder / "tools.json"))) == ["look"]
 
 
