@@ -415,7 +415,10 @@ BASE = '{"mcpServers": {"s": {"url": "https://h/mcp", "oauth": %s}}}'
         ('{"client_secret": "${S}"}', "needs 'client_id'"),
         ('{"client_id": "x"}', "needs 'issuer'"),
         ('{"client_id": "${EMPTY}"}', "holds nothing"),
-        ('{"grant": "client_credentials", "client_id": "x"}', "needs 'client_secret'"),
+        (
+            '{"grant": "client_credentials", "client_id": "x"}',
+            "needs 'client_id' and 'client_secret'",
+        ),
         ('{"client_metadata_url": "http://x/y"}', "must be https"),
         ('{"scope": "${S}"}', "cannot name a variable"),
         ('{"scope": 3}', "scope: Input should be a valid string"),

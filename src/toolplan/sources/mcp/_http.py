@@ -46,11 +46,6 @@ NO_ACCESS: Final = -32_090
 """The code of an answer for want of a sign-in; the SDK gives it no meaning."""
 
 _SESSION: Final = "mcp-session-id"
-_ACCEPTED: Final = 202
-_CLIENT_ERROR: Final = 400
-_NOT_FOUND: Final = 404
-_REQUEST_TIMEOUT: Final = 408
-_SERVER_ERROR: Final = 500
 _ACCESS: Final = {401: "unauthorised", 403: "forbidden", 407: "proxy asks who we are"}
 _NEVER_REACHED: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _GOODBYE_S: Final = 2.0
@@ -104,7 +99,7 @@ class FailuresAsAnswers(httpx2.AsyncBaseTransport):
         text = body.decode(json.detect_encoding(body), "surrogateescape")
         if (
             request.method == "POST"
-            and response.status_code == _NOT_FOUND
+            and response.status_code == 404
             and _SESSION in request.headers
             and not (asked is not None and _is_plain(text, asked[0]))
         ):
@@ -146,19 +141,19 @@ def _explained(
 ) -> httpx2.Response:
     """Return the answer whole, as JSON-RPC; one that is a failure says which."""
     status = response.status_code
-    if status >= _CLIENT_ERROR and "jsonrpc" not in json_object(text.lstrip("\ufeff")):
+    if status >= 400 and "jsonrpc" not in json_object(text.lstrip("\ufeff")):
         said = _status(response, text)
         if status in _ACCESS:
             reason = f"HTTP {status} ({_ACCESS[status]}): see its 'headers'."
             return _failure(INVALID_REQUEST, reason, status)
-        if status >= _SERVER_ERROR or status == _REQUEST_TIMEOUT:
-            what = "gave up" if status == _REQUEST_TIMEOUT else "failed"
+        if status >= 500 or status == 408:
+            what = "gave up" if status == 408 else "failed"
             return _failure(CONNECTION_CLOSED, f"The server {what}: {said}.")
         if asked is not None:
             # no method of a server that speaks another protocol: the SDK falls back to an older one
-            code = METHOD_NOT_FOUND if status == _NOT_FOUND else INVALID_REQUEST
+            code = METHOD_NOT_FOUND if status == 404 else INVALID_REQUEST
             return _failure(code, f"The server refused the request: {said}.", status)
-    if asked is None or response.is_redirect or status == _ACCEPTED:
+    if asked is None or response.is_redirect or status == 202:
         return httpx2.Response(status, headers=_headers(response), content=body)
     if not _is_plain(text, asked[0]):
         text = to_line(answer_to(*asked, _data_of(text)))

@@ -111,18 +111,14 @@ def read_oauth(value: object, environment: Mapping[str, str], place: str) -> OAu
 
 def _fault(read: OAuth) -> str:
     """Return what does not go together; empty where all does."""
-    is_machine, address = read.grant == "client_credentials", read.client_metadata_url
+    address = read.client_metadata_url
     parts = urlsplit(address)
-    for name in ("client_id", "client_secret"):
-        if is_machine and not getattr(read, name):
-            return f": client_credentials needs {name!r}."
+    if read.grant == "client_credentials" and not (read.client_id and read.client_secret):
+        return ": client_credentials needs 'client_id' and 'client_secret'."
     if read.client_secret and not read.client_id:
         return ": 'client_secret' needs 'client_id'."
     if read.client_id and not read.issuer:
-        return (
-            ": 'client_id' needs 'issuer', the address of the authorization server that knows it;"
-            " it is sent nowhere else."
-        )
+        return ": 'client_id' needs 'issuer', the one authorization server that it is sent to."
     if address and read.client_id:
         return " takes 'client_id' or 'client_metadata_url', not both."
     if address and (parts.scheme != "https" or parts.path in ("", "/")):
