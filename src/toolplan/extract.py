@@ -32,15 +32,7 @@ from contextlib import aclosing
 from typing import Final
 
 from toolplan.path import Json, Path
-from toolplan.providers import (
-    Ended,
-    Message,
-    Model,
-    ModelError,
-    ModelRequest,
-    Restarted,
-    Text,
-)
+from toolplan.providers import Ended, Message, Model, ModelError, ModelRequest, Restarted, Text
 from toolplan.schema import Schema, SchemaError
 from toolplan.sources.replies import read_json
 from toolplan.tools import (
@@ -144,9 +136,6 @@ def _schema(raw: Json) -> Schema:
     return schema
 
 
-# What a value is made of
-
-
 def _compute_flow(
     literals: Mapping[str, Json], schemas: Mapping[str, Schema | None]
 ) -> Callable[[Path], Lineage]:
@@ -205,9 +194,6 @@ def _is_choice(node: Json, depth: int = 0) -> bool:
             return False
 
 
-# Calls
-
-
 class _Reader:
     """Calls of the tool. Values are kept by run, so that equal calls of one run cost once."""
 
@@ -216,7 +202,9 @@ class _Reader:
         self._kept: OrderedDict[tuple[str, str], Json] = OrderedDict()
 
     async def call(self, arguments: Arguments) -> Json:
-        text, instruction = _shown(arguments.get("text")), arguments.get("instruction")
+        text, instruction = arguments.get("text"), arguments.get("instruction")
+        if not isinstance(text, str):
+            text = json.dumps(text, ensure_ascii=False)
         if not isinstance(instruction, str):
             raise ToolError("'instruction' must be text.")
         if len(text) > MAX_TEXT:
@@ -262,11 +250,7 @@ class _Reader:
 
 
 async def _written(model: Model, messages: list[Message], schema: Schema) -> str:
-    """Return a whole reply of the model.
-
-    Raises:
-        ToolError: there is none.
-    """
+    """Return a whole reply of the model."""
     request = ModelRequest(tuple(messages), _reply_schema(schema), 0.0, MAX_TOKENS)
     parts: list[str] = []
     size = 0
@@ -308,11 +292,7 @@ def _reply_schema(schema: Schema) -> Json:
 
 
 def _value(reply: str, schema: Schema) -> tuple[Json, list[str]]:
-    """Return the value of a reply, or what is wrong with it.
-
-    Raises:
-        ToolError: the text does not say what was asked for.
-    """
+    """Return the value of a reply, or what is wrong with it."""
     said = reply.rpartition("</think>")[2]
     body = said[said.find("{") : said.rfind("}") + 1]
     try:
@@ -328,7 +308,3 @@ def _value(reply: str, schema: Schema) -> tuple[Json, list[str]]:
     value = document["value"]
     wrong = schema.violations(value)
     return value, [f"At {each.pointer or 'the value'}: {each.message}" for each in wrong]
-
-
-def _shown(value: Json) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -65,6 +65,15 @@ def test_a_word_that_raises_counts_at_once(hints: dict[str, Any], effects: Effec
     assert doubted.claim is None
 
 
+def described(**operations: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "t", "version": "1"},
+        "servers": [{"url": "https://example.com"}],
+        "paths": {"/x": operations},
+    }
+
+
 @pytest.mark.parametrize("method", ["post", "put", "patch", "delete"])
 @pytest.mark.parametrize(
     "hint",
@@ -77,12 +86,7 @@ def test_a_word_that_raises_counts_at_once(hints: dict[str, Any], effects: Effec
 def test_a_document_cannot_say_that_a_writing_method_reads(
     method: str, hint: dict[str, Any]
 ) -> None:
-    document: dict[str, Any] = {
-        "openapi": "3.1.0",
-        "info": {"title": "t", "version": "1"},
-        "servers": [{"url": "https://example.com"}],
-        "paths": {"/x": {method: {"operationId": "wipe", **hint}, "get": {"operationId": "see"}}},
-    }
+    document = described(**{method: {"operationId": "wipe", **hint}}, get={"operationId": "see"})
     box = openapi_toolbox(document)
     assert box["wipe"].has_effects
     assert [fault.pointer for fault in box.faults] == [f"/paths/~1x/{method}"]
@@ -96,13 +100,7 @@ def test_a_document_cannot_say_that_a_writing_method_reads(
 
 @pytest.mark.parametrize("effects", ["write", "destructive", "unknown"])
 def test_a_document_can_say_that_a_reading_method_does_not_only_read(effects: str) -> None:
-    document: dict[str, Any] = {
-        "openapi": "3.1.0",
-        "info": {"title": "t", "version": "1"},
-        "servers": [{"url": "https://example.com"}],
-        "paths": {"/x": {"get": {"operationId": "wipe", "x-toolplan-effects": effects}}},
-    }
-    box = openapi_toolbox(document)
+    box = openapi_toolbox(described(get={"operationId": "wipe", "x-toolplan-effects": effects}))
     assert box["wipe"].effects is Effects(effects)
     assert box.faults == ()
 
@@ -124,10 +122,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def effects_in(file: Path, **options: Any) -> dict[str, Effects]:
     with toolplan.open(str(file), journal=file.with_name("runs.sqlite"), **options) as app:
         return {name: tool.effects for name, tool in app.tools.items() if tool.source == "it"}
-
-
-def yes(claim: str) -> bool:
-    return bool(claim)
 
 
 def no(claim: str) -> bool:
@@ -162,7 +156,7 @@ def test_a_refusal_is_kept_too(tmp_path: Path) -> None:
 
 def test_what_was_accepted_holds_for_that_tool_alone(tmp_path: Path) -> None:
     file = configuration(tmp_path, listed_tool("look"))
-    effects_in(file, on_claim=yes)
+    effects_in(file, on_claim=bool)
     configuration(tmp_path, listed_tool("look"), listed_tool("wipe"))
     assert effects_in(file) == {"it.look": Effects.READ, "it.wipe": Effects.UNKNOWN}
     configuration(tmp_path, listed_tool("look", description="Looks, and deletes."))

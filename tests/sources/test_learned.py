@@ -21,13 +21,7 @@ from toolplan.path import Json
 from toolplan.schema import Absent, Schema, at
 from toolplan.sources import _shapes
 from toolplan.sources._shapes import MOST_PLACES, Learned, TooLarge, learned_from
-from toolplan.sources.learned import (
-    Drift,
-    LearnedError,
-    LearnedSchemas,
-    learn,
-    tool_digest,
-)
+from toolplan.sources.learned import Drift, LearnedError, LearnedSchemas, learn, tool_digest
 from toolplan.testing import Computes, Gives, ScriptedTools
 from toolplan.tools import Effects, Tool, Toolbox, ToolError
 from toolplan_demo import TOOLS
@@ -49,6 +43,13 @@ VALUES: st.SearchStrategy[Json] = st.recursive(
     max_leaves=20,
 )
 RESULTS = st.lists(VALUES, min_size=1, max_size=6)
+
+
+@pytest.fixture
+def kept() -> Iterator[LearnedSchemas]:
+    with LearnedSchemas(":memory:") as opened:
+        yield opened
+
 
 ROWS: Json = {
     "data": [
@@ -207,7 +208,7 @@ def test_objects_with_very_many_names_are_maps_and_their_names_are_not_kept() ->
     assert "F7" not in repr(found)
 
 
-def test_a_learned_schema_is_bounded_whatever_is_seen() -> None:
+def test_a_learned_schema_is_bounded_whatever_is_seen(kept: LearnedSchemas) -> None:
     def wide(depth: int, start: int) -> Json:
         if depth == 0:
             return 1
@@ -217,10 +218,9 @@ def test_a_learned_schema_is_bounded_whatever_is_seen() -> None:
     for start in range(12):
         found.take(learned_from([wide(4, start)]))
     assert found.shape.places() <= MOST_PLACES
-    with LearnedSchemas(":memory:") as kept:
-        for start in range(12):
-            kept.observe("t", [wide(4, start)])
-        expected = kept.schema("t")
+    for start in range(12):
+        kept.observe("t", [wide(4, start)])
+    expected = kept.schema("t")
     assert expected is not None
     assert json.dumps(expected.schema).count("type") <= 2 * MOST_PLACES
     Schema.load(expected.schema)
@@ -270,28 +270,26 @@ def changed(**fields: Json) -> Json:
         (None, ("the result is null; it was an object before.",)),
     ],
 )
-def test_drift_is_reported_by_its_place(value: Json, said: tuple[str, ...]) -> None:
-    with LearnedSchemas(":memory:") as kept:
-        kept.observe("t", ROWS)
-        assert kept.observe("t", value) == said
+def test_drift_is_reported_by_its_place(
+    value: Json, said: tuple[str, ...], kept: LearnedSchemas
+) -> None:
+    kept.observe("t", ROWS)
+    assert kept.observe("t", value) == said
 
 
-def test_drift_is_reported_in_a_few_sentences() -> None:
-    with LearnedSchemas(":memory:") as kept:
-        kept.observe("t", {"a": 1})
-        assert len(kept.observe("t", {f"new{n}": n for n in range(50)})) == 8
+def test_drift_is_reported_in_a_few_sentences(kept: LearnedSchemas) -> None:
+    kept.observe("t", {"a": 1})
+    assert len(kept.observe("t", {f"new{n}": n for n in range(50)})) == 8
 
 
-def test_before_anything_was_seen_nothing_is_said() -> None:
-    with LearnedSchemas(":memory:") as kept:
-        assert kept.schema("t") is None
-        assert kept.observe("t", ROWS) == ()
+def test_before_anything_was_seen_nothing_is_said(kept: LearnedSchemas) -> None:
+    assert kept.schema("t") is None
+    assert kept.observe("t", ROWS) == ()
 
 
-def test_a_tool_with_another_digest_begins_anew() -> None:
-    with LearnedSchemas(":memory:") as kept:
-        kept.observe("one", ROWS)
-        assert kept.schema("other") is None
+def test_a_tool_with_another_digest_begins_anew(kept: LearnedSchemas) -> None:
+    kept.observe("one", ROWS)
+    assert kept.schema("other") is None
 
 
 def test_the_tools_that_gave_something_long_ago_are_forgotten(
@@ -411,22 +409,21 @@ def picky(arguments: dict[str, Json]) -> Json:
     return {"n": arguments["n"]}
 
 
-def test_a_run_is_learned_from_and_what_is_new_is_reported() -> None:
+def test_a_run_is_learned_from_and_what_is_new_is_reported(kept: LearnedSchemas) -> None:
     tools = ScriptedTools()
     tools.add("a", Gives({"tons": 1}), Gives({"tons": 2}), Gives({"tons": "3 t"}))
     step: dict[str, Json] = {"id": "s", "tool": "a"}
-    with LearnedSchemas(":memory:") as kept:
-        assert ran(kept, tools.toolbox, step) == []
-        assert ran(kept, tools.toolbox, step) == []
-        assert ran(kept, tools.toolbox, step) == [
-            Drift("s", "a", ("tons is a string; it was a number before.",))
-        ]
-        known = kept.schema(tool_digest(tools.toolbox["a"]))
+    assert ran(kept, tools.toolbox, step) == []
+    assert ran(kept, tools.toolbox, step) == []
+    assert ran(kept, tools.toolbox, step) == [
+        Drift("s", "a", ("tons is a string; it was a number before.",))
+    ]
+    known = kept.schema(tool_digest(tools.toolbox["a"]))
     assert known is not None
     assert known.samples == 3
 
 
-def test_every_item_is_learned_from_and_no_call_that_failed() -> None:
+def test_every_item_is_learned_from_and_no_call_that_failed(kept: LearnedSchemas) -> None:
     tools = ScriptedTools()
     tools.add("a", Computes(picky))
     many: dict[str, Json] = {
@@ -438,18 +435,16 @@ def test_every_item_is_learned_from_and_no_call_that_failed() -> None:
     }
     one: dict[str, Json] = {"id": "t", "tool": "a", "args": {"n": 2}, "on_error": "continue"}
     fails: dict[str, Json] = {"id": "u", "tool": "a", "args": {"n": 2}}
-    with LearnedSchemas(":memory:") as kept:
-        ran(kept, tools.toolbox, many, one, fails)
-        known = kept.schema(tool_digest(tools.toolbox["a"]))
+    ran(kept, tools.toolbox, many, one, fails)
+    known = kept.schema(tool_digest(tools.toolbox["a"]))
     assert known == (schema({"n": 1}, {"n": 3}), 2)
 
 
-def test_a_tool_that_says_what_it_gives_is_not_learned_about() -> None:
+def test_a_tool_that_says_what_it_gives_is_not_learned_about(kept: LearnedSchemas) -> None:
     tools = ScriptedTools()
     tools.add("a", Gives({}), output_schema={"type": "object"})
-    with LearnedSchemas(":memory:") as kept:
-        ran(kept, tools.toolbox, {"id": "s", "tool": "a"})
-        assert kept.schema(tool_digest(tools.toolbox["a"])) is None
+    ran(kept, tools.toolbox, {"id": "s", "tool": "a"})
+    assert kept.schema(tool_digest(tools.toolbox["a"])) is None
 
 
 def test_the_digest_of_a_tool_is_of_what_its_source_says() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+import anyio
 import pytest
 
 from tests.named_tools import load_tools
@@ -80,11 +80,8 @@ def library(tmp_path: Path) -> Iterator[ModuleType]:
 
 
 def called(tool: Tool, **arguments: Json) -> Json:
-    async def call() -> Json:
-        assert tool.call is not None
-        return await tool.call(arguments)
-
-    return asyncio.run(call())
+    assert tool.call is not None
+    return anyio.run(tool.call, arguments)
 
 
 def described(tool: Tool, argument: str) -> Json:

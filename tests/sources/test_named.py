@@ -76,17 +76,11 @@ def write(folder: Path, text: str | bytes) -> str:
     return "tools.json"
 
 
-@pytest.mark.parametrize("document", [TOOLS, {"tools": TOOLS}])
-def test_a_file_of_tool_objects_is_read(folder: Path, document: object) -> None:
-    assert list(load_tools(write(folder, json.dumps(document)), folder)) == ["look"]
-
-
-def test_a_byte_order_mark_does_no_harm(folder: Path) -> None:
-    assert list(load_tools(write(folder, "\ufeff" + json.dumps(TOOLS)), folder)) == ["look"]
-
-
-def test_an_absolute_path_is_read(folder: Path) -> None:
-    write(folder, json.dumps(TOOLS))
+@pytest.mark.parametrize(
+    "text", [json.dumps(TOOLS), json.dumps({"tools": TOOLS}), "\ufeff" + json.dumps(TOOLS)]
+)
+def test_a_file_of_tool_objects_is_read(folder: Path, text: str) -> None:
+    assert list(load_tools(write(folder, text), folder)) == ["look"]
     assert list(load_tools(str(folder / "tools.json"))) == ["look"]
 
 
@@ -153,7 +147,7 @@ def test_an_attribute_of_a_module_in_the_folder_gives_tools(
         ("shelf_of_tools.inner:X", "There is no module 'shelf_of_tools.inner'"),
         ("shelf_of_tools:LOOKS", "no 'LOOKS'. Did you mean 'LOOK'"),
         ("shelf_of_tools:NUMBER", "of type int"),
-        ("shelf_of_tools:MIXED", "holds int"),
+        ("shelf_of_tools:MIXED", "3 is not a tool"),
         ("shelf_of_tools:PLAIN", r"not tools: 'send' at \[1\]\. Put @toolplan\.tool above"),
         ("shelf_of_tools:MANY_PLAIN", r"'send' at \[4\], and 2 more\. Put @toolplan\.tool"),
         ("shelf_of_tools:TWICE", "Two tools"),

@@ -66,12 +66,7 @@ class Document(Struct, frozen=True):
 
 
 def read(raw: Json) -> Document:
-    """Return the document of `raw`.
-
-    Raises:
-        SchemaError: it is not a schema, is too large or too deep, has a reference that leads
-            nowhere or to itself without end, or would take exponential work.
-    """
+    """Return the document of `raw`."""
     _bound(raw)
     if isinstance(raw, bool):
         return Document(raw, None)

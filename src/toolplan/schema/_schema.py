@@ -37,7 +37,7 @@ _OF_THE_WHOLE: Final = {
 
 # Linear in the text for every pattern, but without look-around and back-references.
 _LINEAR = jsonschema_rs.RegexOptions()
-
+_FAULTS: Final = (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError)
 
 _TIME: Final = re.compile(
     r"([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:[.][0-9]+)?)?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?"
@@ -229,16 +229,15 @@ class Schema:
 
     @cached_property
     def _validator(self) -> jsonschema_rs.Validator:
-        document = self.document
         try:
-            return _compile(document)
-        except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
-            lenient = _without_unusable_patterns(document)
-            if lenient is None:
-                raise SchemaError(_first_line(error)) from error
-        try:
-            return _compile(lenient)
-        except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
+            try:
+                return _compile(self.document)
+            except _FAULTS:
+                lenient = _without_unusable_patterns(self.document)
+                if lenient is None:
+                    raise
+                return _compile(lenient)
+        except _FAULTS as error:
             raise SchemaError(_first_line(error)) from error
 
     def nodes(self) -> list[dict[str, Json]]:
@@ -304,7 +303,7 @@ def _unusable_patterns(document: Node) -> set[str]:
 def _is_linear(pattern: str) -> bool:
     try:
         _compile({"pattern": pattern})
-    except (jsonschema_rs.ValidationError, ValueError):
+    except _FAULTS:
         return False
     return True
 

@@ -1,12 +1,6 @@
 """Where tools come from: Python, files, MCP servers, OpenAPI documents, and other packages."""
 
-from toolplan.sources._base import (
-    OpenedTools,
-    ServerStatus,
-    SourceContext,
-    ToolSource,
-    plain_name,
-)
+from toolplan.sources._base import OpenedTools, ServerStatus, SourceContext, ToolSource, plain_name
 from toolplan.sources.learned import (
     Drift,
     LearnedError,

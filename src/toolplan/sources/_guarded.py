@@ -16,21 +16,13 @@ from toolplan.tools import Tool, Toolbox, ToolObjectError
 
 
 def guarded_source(entry: EntryPoint, offered: object) -> ToolSource:
-    """Return the source that a package offers, with a guard around it.
-
-    Raises:
-        ExtensionError: it is no source.
-    """
+    """Return the source that a package offers, with a guard around it."""
     entry.instance(offered, "recognises open", texts="help", flags="takes_base_url")
     return _Guarded(entry, cast("ToolSource", offered))
 
 
 def guarded_tool(entry: EntryPoint, offered: object) -> Tool:
-    """Return the tool that a package adds to every toolbox; `offered` may be a function that does.
-
-    Raises:
-        ExtensionError: it is no tool, has another name, or may change something.
-    """
+    """Return the tool that a package adds to every toolbox; `offered` may be its function."""
     if isinstance(offered, Tool):
         found = offered
     elif callable(offered):
@@ -72,7 +64,9 @@ class _Guarded:
             if any(error is each for each in raised):
                 raise  # it is of what uses the tools
             if isinstance(error, FileNotFoundError) and error.filename is not None:
-                raise self._no_file(error.filename) from error
+                name = str(error.filename)
+                fault = f"There is no file {name!r}, which the {self._entry.label} opens."
+                raise ToolObjectError(fault, self.help or None) from error
             raise self._entry.fault(error) from error
 
     def _opening(self, spec: str, context: SourceContext) -> AbstractContextManager[object]:
@@ -83,10 +77,6 @@ class _Guarded:
             "returned from `open` what is no context manager",
             "Decorate its `open` with `@contextlib.contextmanager`.",
         )
-
-    def _no_file(self, name: object) -> ToolObjectError:
-        said = f"There is no file {str(name)!r}, which the {self._entry.label} opens."
-        return ToolObjectError(said, self.help or None)
 
     def _checked(self, opened: object) -> OpenedTools:
         found = self._entry.returned(opened, OpenedTools, by="open")

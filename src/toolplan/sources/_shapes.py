@@ -85,11 +85,7 @@ class Shape(Struct):
             self._as_map().take(other.rest)
 
     def see(self, value: Json, depth: int, places: Iterator[int]) -> None:
-        """Fold a value into this, with `depth` more levels; each value takes one of `places`.
-
-        Raises:
-            TooLarge: there are no more places.
-        """
+        """Fold a value into this, with `depth` more levels; each value takes one of `places`."""
         if next(places, None) is None:
             raise TooLarge(f"It has more than {MOST_VALUES} values.")
         kind = _KIND[type(value)]
@@ -191,11 +187,7 @@ class Learned(Struct):
 
 
 def learned_from(value: Json) -> Learned:
-    """Return what one result shows.
-
-    Raises:
-        TooLarge: it has too many places.
-    """
+    """Return what one result shows."""
     seen = Learned(depth=MOST_DEPTH, samples=1)
     seen.shape.see(value, MOST_DEPTH, iter(range(MOST_VALUES)))
     seen.bound()

@@ -7,7 +7,7 @@ import inspect
 import re
 import sys
 import sysconfig
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType, ModuleType
@@ -137,13 +137,10 @@ def _missing(name: str, missing: str, folder: Path) -> ToolObjectError:
             "Check the name, start toolplan in the folder of the module, or install it.",
         )
     needed = "" if name == missing else f" needs {missing!r}, which"
-    install = f"{sys.executable} -m pip install …"
-    return ToolObjectError(
-        f"The module {name!r}{needed} is not installed.",
-        f"Install it beside toolplan: {install}"
-        if extra is None
-        else f"Install it: {extras.install_command(extra)}",
-    )
+    help_ = f"Install it beside toolplan: {sys.executable} -m pip install …"
+    if extra is not None:
+        help_ = f"Install it: {extras.install_command(extra)}"
+    return ToolObjectError(f"The module {name!r}{needed} is not installed.", help_)
 
 
 def _failure(what: str, error: BaseException) -> ToolObjectError:
@@ -172,35 +169,18 @@ def _made_by(function: Callable[..., object], spec: str) -> object:
 def _toolbox(found: object, spec: str) -> Toolbox:
     if isinstance(found, Toolbox):
         return found
-    listed = _listed(found)
-    if listed is None or not all(isinstance(each, Tool) for each in listed):
-        if inspect.iscoroutine(found):
-            found.close()
+    if inspect.iscoroutine(found):
+        found.close()
+    if isinstance(found, str | bytes) or not isinstance(found, Tool | Iterable):
         raise ToolObjectError(
-            f"{spec!r} {_no_tools(found, listed or ())}",
+            f"{spec!r} is of type {type(found).__name__}; it must be a Toolbox, a Tool, or an"
+            " iterable of tools.",
             "Decorate functions with @toolplan.tool, and name the module: --tools 'MODULE:*'.",
         )
     try:
-        return Toolbox(cast("list[Tool]", listed))
+        return Toolbox([found] if isinstance(found, Tool) else cast("Iterable[Tool]", found))
     except ToolObjectError as error:
         raise ToolObjectError(f"{spec!r}: {error}", error.help) from error
-
-
-def _listed(found: object) -> list[object] | None:
-    if isinstance(found, Tool):
-        return [found]
-    is_listed = isinstance(found, Iterable) and not isinstance(found, str | bytes)
-    return list(cast("Iterable[object]", found)) if is_listed else None
-
-
-def _no_tools(found: object, items: Sequence[object]) -> str:
-    """Return what `found` is, which gives no tools."""
-    if functions := own_code.plain_functions(items):
-        return f"holds {functions}"
-    others = {type(each).__name__ for each in items} - {"Tool"}
-    holds = f" that holds {', '.join(sorted(others))}" if others else ""
-    kind = f"of type {type(found).__name__}{holds}"
-    return f"is {kind}; it must be a Toolbox, a Tool, or an iterable of tools."
 
 
 def toolbox_of(

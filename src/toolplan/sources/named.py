@@ -7,19 +7,15 @@ from typing import Final
 
 from toolplan.extensions import Extensions
 from toolplan.extras import check_beside
-from toolplan.sources import _guarded
 from toolplan.sources._base import ToolSource
+from toolplan.sources._guarded import guarded_source, guarded_tool
 from toolplan.sources.tool_files import json_in, path_of
 from toolplan.tools import Tool, ToolObjectError
 
-SOURCES: Final = Extensions[ToolSource](
-    "toolplan.sources", lambda entry, offered: _guarded.guarded_source(entry, offered)
-)
+SOURCES: Final = Extensions[ToolSource]("toolplan.sources", guarded_source)
 """The sources of installed packages and our own, by name."""
 
-ADDED: Final = Extensions[Tool](
-    "toolplan.tools", lambda entry, offered: _guarded.guarded_tool(entry, offered)
-)
+ADDED: Final = Extensions[Tool]("toolplan.tools", guarded_tool)
 """The tools that installed packages add to every toolbox, by name."""
 
 _OTHERS: Final = ""

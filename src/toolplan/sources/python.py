@@ -313,10 +313,7 @@ def _parameters(
 
     vars(arguments)["__signature__"] = signature.replace(parameters=taken)
     arguments.__annotations__ = {each.name: each.annotation for each in taken}
-    try:
-        return TypeAdapter(cast("type[dict[str, object]]", arguments))
-    except (PydanticUserError, TypeError, NameError) as error:
-        raise ToolObjectError(f"Tool {name!r}: {_first_line(error)}", _HINTS) from error
+    return cast("TypeAdapter[dict[str, object]]", _adapter(arguments, f"Tool {name!r}"))
 
 
 def _read(parameters: TypeAdapter[dict[str, object]], arguments: Arguments) -> dict[str, object]:
@@ -331,12 +328,14 @@ def _returned(name: str, signature: inspect.Signature) -> TypeAdapter[object] | 
     annotation: object = signature.return_annotation
     if annotation is inspect.Signature.empty or annotation is Any or annotation is object:
         return None
+    return _adapter(annotation, f"Tool {name!r}: its return hint")
+
+
+def _adapter(hint: object, place: str) -> TypeAdapter[object]:
     try:
-        return TypeAdapter(cast("type[object]", annotation))
+        return TypeAdapter(cast("type[object]", hint))
     except (PydanticUserError, TypeError, NameError) as error:
-        raise ToolObjectError(
-            f"Tool {name!r}: its return hint: {_first_line(error)}", _HINTS
-        ) from error
+        raise ToolObjectError(f"{place}: {_first_line(error)}", _HINTS) from error
 
 
 def _schema(

@@ -48,7 +48,7 @@ def page_title(text: str) -> str | None:
     return f"a web page, {words!r}" if words else "a web page"
 
 
-def json_object(content: bytes) -> dict[str, object]:
+def json_object(content: str | bytes) -> dict[str, object]:
     """Parse a JSON object; return an empty one if `content` is anything else."""
     try:
         found = cast("object", json.loads(content))

@@ -38,20 +38,12 @@ class ToolFileSource:
         Raises:
             ToolObjectError: the file cannot be read, or is not a list of tool objects.
         """
-        yield OpenedTools(read_tool_file(spec, context.folder))
-
-
-def read_tool_file(spec: str, folder: Path) -> Toolbox:
-    """Return the tools in the JSON file `spec`.
-
-    Raises:
-        ToolObjectError: the file cannot be read, or is not a list of tool objects.
-    """
-    items = read_json_file(path_of(spec, folder), repr(spec))
-    try:
-        return Toolbox.from_json(items)
-    except ToolObjectError as error:
-        raise ToolObjectError(f"{spec!r}: {error}", error.help or _SHAPE) from error
+        items = read_json_file(path_of(spec, context.folder), repr(spec))
+        try:
+            tools = Toolbox.from_json(items)
+        except ToolObjectError as error:
+            raise ToolObjectError(f"{spec!r}: {error}", error.help or _SHAPE) from error
+        yield OpenedTools(tools)
 
 
 def read_json_file(path: Path, shown: str, most_bytes: int = MAX_FILE_BYTES) -> object:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import mcp.types as wire
@@ -14,7 +16,7 @@ from mcp.server import Server, ServerRequestContext
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
 from toolplan.path import Json
-from toolplan.sources.mcp import LocalServer, StdioServer
+from toolplan.sources.mcp import LocalServer, McpSource, StdioServer, connected
 from toolplan.tools import Arguments, Tool, Toolbox
 
 WIRE_SERVER: Final = Path(__file__).with_name("wire_server.py")
@@ -43,6 +45,22 @@ class Scripted:
         log = self.path.with_suffix(".log")
         asked = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
         return [each for each in asked if each.get("method") == method]
+
+
+@contextmanager
+def serving(
+    folder: Path,
+    *tools: object,
+    results: Mapping[str, Any] | None = None,
+    server: Mapping[str, Any] = MappingProxyType({}),
+    script: Mapping[str, Any] = MappingProxyType({}),
+    **options: Any,
+) -> Generator[tuple[Scripted, Toolbox, McpSource]]:
+    """Start a server `it` with `tools`; `options` are those of `connected`, which trusts it."""
+    scripted = Scripted(folder, pages=one_page(*tools), results=results or {}, **script)
+    options = {"trusted": ["it"], **options}
+    with connected({"it": scripted.server(**server)}, **options) as source:
+        yield scripted, source.toolbox(), source
 
 
 def one_page(*tools: object) -> dict[str, Any]:

@@ -16,10 +16,20 @@ import mcp.types as wire
 import pytest
 from mcp.server import Server
 
-from tests.sources.mcp.scripts import ANYTHING, Scripted, call, called, listed_tool, one_page, text
+from tests.sources.mcp.scripts import (
+    ANYTHING,
+    Scripted,
+    call,
+    called,
+    listed_tool,
+    one_page,
+    serving,
+    text,
+)
 from toolplan.compiler import compile_plan
 from toolplan.engines import run
 from toolplan.events import Event, StepProgressed
+from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.sources.mcp import (
     LocalServer,
@@ -42,19 +52,23 @@ ASKED: dict[str, dict[str, Any]] = {
 
 def give(folder: Path, result: dict[str, Any], **options: Any) -> Json:
     """Call a tool that gives `result`."""
-    tool = listed_tool("look", **options)
-    script = Scripted(folder, pages=one_page(tool), results={"look": result})
-    with connected({"it": script.server()}, trusted=["it"]) as source:
-        return call(source.toolbox(), "it.look")
+    with serving(folder, listed_tool("look", **options), results={"look": result}) as (_, tools, _):
+        return call(tools, "it.look")
 
 
 @contextmanager
 def looking(folder: Path, **result: Any) -> Generator[tuple[Scripted, Toolbox, list[Notice]]]:
     """Open a server whose tool `look` gives `result`; yield it, its tools, and the notices."""
     notices: list[Notice] = []
-    script = Scripted(folder, pages=one_page(listed_tool("look")), results={"look": result})
-    with connected({"it": script.server()}, on_event=notices.append, trusted=["it"]) as source:
-        yield script, source.toolbox(), notices
+    results = {"look": result}
+    with serving(folder, listed_tool("look"), results=results, on_event=notices.append) as found:
+        yield found[0], found[1], notices
+
+
+def looked(tools: Toolbox) -> ExecutionPlan:
+    plan = compile_plan(LOOK, tools=tools).plan
+    assert plan is not None
+    return plan
 
 
 def until_called(script: Scripted) -> None:
@@ -134,32 +148,31 @@ def test_a_result_is_not_held_to_the_servers_schema_by_the_sdk(tmp_path: Path) -
 
 
 def test_a_call_has_a_time_limit_of_its_own(tmp_path: Path) -> None:
-    script = Scripted(
-        tmp_path, pages=one_page(listed_tool("slow")), results={"slow": {**text("x"), "sleep": 2.0}}
-    )
-    with connected({"it": script.server(timeout_s=0.8)}) as source:
-        tools = source.toolbox()
-        with pytest.raises(OutcomeUnknown, match=r"within 0\.8 s"):
-            call(tools, "it.slow")
+    results, server = {"slow": {**text("x"), "sleep": 2.0}}, {"timeout_s": 0.8}
+    with (
+        serving(tmp_path, listed_tool("slow"), results=results, server=server) as (
+            script,
+            tools,
+            _,
+        ),
+        pytest.raises(OutcomeUnknown, match=r"within 0\.8 s"),
+    ):
+        call(tools, "it.slow")
     assert script.sent("notifications/cancelled")
 
 
-def test_a_cancelled_call_is_cancelled_at_the_server(tmp_path: Path) -> None:
-
-    async def cancel(script: Scripted, tools: Toolbox) -> None:
+async def test_a_cancelled_call_is_cancelled_at_the_server(tmp_path: Path) -> None:
+    with looking(tmp_path, **text("x"), sleep=0.5) as (script, tools, _):
         task = asyncio.create_task(called(tools, "it.look", {}))
         await asyncio.to_thread(until_called, script)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-
-    with looking(tmp_path, **text("x"), sleep=0.5) as (script, tools, _):
-        asyncio.run(cancel(script, tools))
     [found] = script.sent("notifications/cancelled")
     assert found["params"]["requestId"] == script.sent("tools/call")[0]["id"]
 
 
-def test_progress_of_a_server_is_progress_of_the_step(tmp_path: Path) -> None:
+async def test_progress_of_a_server_is_progress_of_the_step(tmp_path: Path) -> None:
     progress = {
         "jsonrpc": "2.0",
         "method": "notifications/progress",
@@ -167,19 +180,15 @@ def test_progress_of_a_server_is_progress_of_the_step(tmp_path: Path) -> None:
     }
     events: list[Event] = []
     with looking(tmp_path, **text("x"), sends=[progress], sleep=0.2) as (_, tools, _):
-        plan = compile_plan(LOOK, tools=tools).plan
-        assert plan is not None
-        asyncio.run(run(plan, tools, on_event=events.append))
+        await run(looked(tools), tools, on_event=events.append)
     [found] = [each for each in events if isinstance(each, StepProgressed)]
     assert (found.step, found.done, found.total, found.message) == ("a", 3, 10, "ab")
 
 
-def test_an_idempotency_key_goes_with_the_call(tmp_path: Path) -> None:
+async def test_an_idempotency_key_goes_with_the_call(tmp_path: Path) -> None:
     with looking(tmp_path, **text("x")) as (script, tools, _):
-        plan = compile_plan(LOOK, tools=tools).plan
-        assert plan is not None
-        asyncio.run(run(plan, tools))
-        call(tools, "it.look")
+        await run(looked(tools), tools)
+        await called(tools, "it.look", {})
     in_a_run, by_hand = script.sent("tools/call")
     assert len(in_a_run["params"]["_meta"]["toolplan/idempotency-key"]) == 64
     assert "toolplan/idempotency-key" not in by_hand["params"].get("_meta", {})
@@ -219,15 +228,14 @@ def test_logs_of_a_server_are_reported(tmp_path: Path) -> None:
         "params": {"level": "warning", "data": "disk\x07 full"},
     }
     notices: list[Notice] = []
-    script = Scripted(
+    with serving(
         tmp_path,
-        pages=one_page(listed_tool("look")),
+        listed_tool("look"),
         results={"look": {**text("x"), "sends": [log], "sleep": 0.1}},
-        hello=["this is no message"],
-        stderr="on stderr",
-    )
-    with connected({"it": script.server()}, on_event=notices.append) as source:
-        call(source.toolbox(), "it.look")
+        script={"hello": ["this is no message"], "stderr": "on stderr"},
+        on_event=notices.append,
+    ) as (_, tools, _):
+        call(tools, "it.look")
     assert ServerSaid("it", "warning", "disk full") in notices
     assert ServerSaid("it", "stderr", "on stderr") in notices
     assert any(
@@ -291,9 +299,9 @@ def test_a_watcher_that_fails_ends_nothing(tmp_path: Path) -> None:
     def fail(_notice: Notice) -> None:
         raise RuntimeError("no")
 
-    script = Scripted(tmp_path, pages=one_page(listed_tool("look")), results={"look": text("x")})
-    with connected({"it": script.server()}, on_event=fail) as source:
-        assert call(source.toolbox(), "it.look") == "x"
+    results = {"look": text("x")}
+    with serving(tmp_path, listed_tool("look"), results=results, on_event=fail) as (_, tools, _):
+        assert call(tools, "it.look") == "x"
 
 
 def test_tools_are_called_from_many_loops_at_once(tmp_path: Path) -> None:
@@ -311,35 +319,22 @@ def test_tools_are_called_from_many_loops_at_once(tmp_path: Path) -> None:
     assert results == ["x"] * 20
 
 
-def test_connections_may_live_in_the_loop_that_calls(tmp_path: Path) -> None:
+async def test_connections_may_live_in_the_loop_that_calls(tmp_path: Path) -> None:
     script = Scripted(tmp_path, pages=one_page(listed_tool("look")), results={"look": text("x")})
-
-    async def use() -> Json:
-        async with connected_here({"it": script.server()}) as source:
-            tools = await source.tools()
-            with pytest.raises(RuntimeError, match="await `tools\\(\\)`"):
-                source.toolbox()
-            return await called(tools, "it.look", {})
-
-    assert asyncio.run(use()) == "x"
+    async with connected_here({"it": script.server()}) as source:
+        tools = await source.tools()
+        with pytest.raises(RuntimeError, match="await `tools\\(\\)`"):
+            source.toolbox()
+        assert await called(tools, "it.look", {}) == "x"
 
 
 def test_what_the_block_raises_comes_out_as_it_is(tmp_path: Path) -> None:
-    script = Scripted(tmp_path, pages=one_page(listed_tool("look")))
-
-    def use() -> None:
-        with connected({"it": script.server()}, trusted=["it"]) as source:
-            source.toolbox()
-            raise KeyError("mine")
-
-    with pytest.raises(KeyError, match="mine"):
-        use()
+    with pytest.raises(KeyError, match="mine"), serving(tmp_path, listed_tool("look")):
+        raise KeyError("mine")
 
 
 def test_a_call_that_goes_on_while_the_source_is_closed_ends(tmp_path: Path) -> None:
-    script = Scripted(
-        tmp_path, pages=one_page(listed_tool("slow")), results={"slow": {**text("x"), "sleep": 1}}
-    )
+    results = {"slow": {**text("x"), "sleep": 1}}
     failures: list[BaseException] = []
 
     def work() -> None:
@@ -348,8 +343,7 @@ def test_a_call_that_goes_on_while_the_source_is_closed_ends(tmp_path: Path) -> 
         except ToolError as error:
             failures.append(error)
 
-    with connected({"it": script.server()}, trusted=["it"]) as source:
-        tools = source.toolbox()
+    with serving(tmp_path, listed_tool("slow"), results=results) as (script, tools, _):
         thread = threading.Thread(target=work)
         thread.start()
         until_called(script)
@@ -360,7 +354,7 @@ def test_a_call_that_goes_on_while_the_source_is_closed_ends(tmp_path: Path) -> 
 
 
 PICTURE = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
-WRAPPER: Json = {
+WRAPPER: dict[str, Any] = {
     "type": "object",
     "properties": {"result": {"type": "array"}},
     "required": ["result"],
@@ -394,29 +388,17 @@ def test_what_is_beside_structured_content_is_said_in_the_result(
         ({"n": 1}, CLOSED),
         ({"n": 1}, {**CLOSED, "additionalProperties": {"type": "integer"}}),
         ({"n": 1, "content": "x"}, None),
-        (
-            {"result": [1]},
-            {"type": "object", "properties": {"result": {"type": "array"}}, "required": ["result"]},
-        ),
+        ({"result": [1]}, WRAPPER),
     ],
 )
-def test_where_a_result_has_no_room_for_it_the_step_says_so(
+async def test_where_a_result_has_no_room_for_it_the_step_says_so(
     structured: dict[str, Any], schema: dict[str, Any] | None, tmp_path: Path
 ) -> None:
     fields = {} if schema is None else {"outputSchema": schema}
-    script = Scripted(
-        tmp_path,
-        pages=one_page(listed_tool("look", **fields)),
-        results={"look": {"structuredContent": structured, "content": [PICTURE]}},
-    )
+    results = {"look": {"structuredContent": structured, "content": [PICTURE]}}
     events: list[Event] = []
-    with connected({"it": script.server()}, trusted=["it"]) as source:
-        tools = source.toolbox()
-        plan = compile_plan(
-            '{"toolplan": 1, "steps": [{"id": "a", "tool": "look", "args": {}}]}', tools=tools
-        ).plan
-        assert plan is not None
-        output = asyncio.run(run(plan, tools, on_event=events.append)).output
+    with serving(tmp_path, listed_tool("look", **fields), results=results) as (_, tools, _):
+        output = (await run(looked(tools), tools, on_event=events.append)).output
     assert output in ({"a": structured}, {"a": structured.get("result")})
     [said] = [each.message for each in events if isinstance(each, StepProgressed)]
     assert said == "The tool also gave what its output schema has no place for: image (image/png)."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import threading
 from collections.abc import Callable, Generator
@@ -19,28 +18,23 @@ from tests.sources.mcp.scripts import call, text
 from toolplan.sources.mcp import HttpServer, Notice, ServerStarted, connected
 from toolplan.sources.mcp._http import FailuresAsAnswers
 from toolplan.sources.mcp._interceptors import DELIVERY, Delivery
-from toolplan.tools import OutcomeUnknown, ToolError, ToolObjectError
+from toolplan.tools import OutcomeUnknown, Toolbox, ToolError, ToolObjectError
 
 SECRET = "s3cret-in-a-header"
 
 
-def answered(
+async def answered(
     handle: Callable[[httpx2.Request], httpx2.Response], **headers: str
 ) -> tuple[httpx2.Response, bool, bool]:
     """Send a request; give the answer, whether the call may have been made, and session loss."""
     lost: list[bool] = []
 
-    async def send() -> tuple[httpx2.Response, bool]:
-        delivery = Delivery()
-        delivery.begun = True
-        DELIVERY.set(delivery)
-        transport = FailuresAsAnswers(httpx2.MockTransport(handle), lambda: lost.append(True))
-        async with httpx2.AsyncClient(transport=transport) as client:
-            response = await client.post("http://h/mcp", json={}, headers=headers)
-        return response, delivery.begun
-
-    response, begun = asyncio.run(send())
-    return response, begun, bool(lost)
+    delivery = Delivery(begun=True)
+    DELIVERY.set(delivery)
+    transport = FailuresAsAnswers(httpx2.MockTransport(handle), lambda: lost.append(True))
+    async with httpx2.AsyncClient(transport=transport) as client:
+        response = await client.post("http://h/mcp", json={}, headers=headers)
+    return response, delivery.begun, bool(lost)
 
 
 def raising(error: Exception) -> Callable[[httpx2.Request], httpx2.Response]:
@@ -61,20 +55,20 @@ def raising(error: Exception) -> Callable[[httpx2.Request], httpx2.Response]:
         (httpx2.RemoteProtocolError(SECRET), True),
     ],
 )
-def test_an_error_of_the_network_is_an_answer(error: Exception, may_be_made: bool) -> None:
-    response, begun, _ = answered(raising(error))
+async def test_an_error_of_the_network_is_an_answer(error: Exception, may_be_made: bool) -> None:
+    response, begun, _ = await answered(raising(error))
     assert response.json()["error"]["code"] == -32000
     assert begun is may_be_made
     assert SECRET not in response.text
 
 
-def test_a_session_that_is_gone_is_a_call_that_was_not_made() -> None:
+async def test_a_session_that_is_gone_is_a_call_that_was_not_made() -> None:
     def gone(_request: httpx2.Request) -> httpx2.Response:
         return httpx2.Response(404, stream=httpx2.ByteStream(b""))
 
-    _, begun, lost = answered(gone, **{"mcp-session-id": "x"})
+    _, begun, lost = await answered(gone, **{"mcp-session-id": "x"})
     assert (begun, lost) == (False, True)
-    _, begun, lost = answered(gone)
+    _, begun, lost = await answered(gone)
     assert (begun, lost) == (True, False)
 
 
@@ -119,10 +113,15 @@ def test_a_call_is_made_in_a_new_session_where_the_old_one_was_forgotten() -> No
     assert [each.starts for each in notices if isinstance(each, ServerStarted)] == [1, 2]
 
 
-def test_a_failing_server_leaves_a_call_in_doubt_and_a_refusing_one_does_not() -> None:
+@contextmanager
+def service_of_tools() -> Generator[tuple[Service, Toolbox], None, None]:
     service = Service()
     with served(service) as address, connected({"h": HttpServer(address)}) as source:
-        tools = source.toolbox()
+        yield service, source.toolbox()
+
+
+def test_a_failing_server_leaves_a_call_in_doubt_and_a_refusing_one_does_not() -> None:
+    with service_of_tools() as (service, tools):
         service.status = 500
         with pytest.raises(OutcomeUnknown, match="HTTP 500"):
             call(tools, "h.pay", n=1)
@@ -136,9 +135,7 @@ def test_a_failing_server_leaves_a_call_in_doubt_and_a_refusing_one_does_not() -
 
 
 def test_a_stream_that_breaks_off_leaves_its_call_in_doubt_and_sends_nothing_twice() -> None:
-    service = Service()
-    with served(service) as address, connected({"h": HttpServer(address)}) as source:
-        tools = source.toolbox()
+    with service_of_tools() as (service, tools):
         service.breaks_streams = True
         with pytest.raises(OutcomeUnknown, match="its outcome is unknown"):
             call(tools, "h.pay", n=1)

@@ -24,27 +24,23 @@ def test_a_command_is_a_server_over_stdio() -> None:
     entry = {"command": "uvx", "args": ["mcp-server-git"], "env": {"A": "b"}, "cwd": "/tmp"}
     server = read(git=entry)["git"]
     assert isinstance(server, StdioServer)
-    assert (server.command, server.args, server.env, server.cwd) == (
-        "uvx",
-        ("mcp-server-git",),
-        {"A": "b"},
-        "/tmp",
-    )
-
-
-def test_an_address_is_a_server_over_streamable_http() -> None:
-    server = read(far={"url": "https://example.org/mcp"})["far"]
-    assert isinstance(server, HttpServer)
-    assert server.transport == "streamable-http"
+    assert (server.command, server.args) == ("uvx", ("mcp-server-git",))
+    assert (server.env, server.cwd) == ({"A": "b"}, "/tmp")
 
 
 @pytest.mark.parametrize(
     ("stated", "transport"),
-    [("http", "streamable-http"), ("streamable-http", "streamable-http"), ("sse", "sse")],
+    [
+        (None, "streamable-http"),
+        ("http", "streamable-http"),
+        ("streamable-http", "streamable-http"),
+        ("sse", "sse"),
+    ],
 )
-def test_a_transport_may_be_stated(stated: str, transport: str) -> None:
+def test_an_address_is_a_server_over_http(stated: str | None, transport: str) -> None:
     for field in ("type", "transport"):
         server = read(far={"url": "http://localhost/mcp", field: stated})["far"]
+        assert isinstance(server, HttpServer)
         assert server.transport == transport
 
 
@@ -79,7 +75,7 @@ def test_secrets_are_in_no_text_of_a_server() -> None:
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ({}, "takes either 'command'"),
+        ({}, "'command' is for one over stdio, 'url' for one over HTTP"),
         ({"command": "x", "url": "http://h"}, "takes 'command', not 'url'"),
         ({"command": ""}, "command must be a text"),
         ({"command": "x", "args": "y"}, ".args: Input should be a valid list"),

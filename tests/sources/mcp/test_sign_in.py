@@ -28,7 +28,7 @@ from tests.authority import (
     guarded,
     saying,
 )
-from tests.sources.mcp.scripts import call
+from tests.sources.mcp.scripts import call, called
 from toolplan.errors import ToolplanError
 from toolplan.sources.mcp import HttpServer, Server, connected, read_servers
 from toolplan.sources.mcp._oauth_settings import OAuth
@@ -162,16 +162,11 @@ def test_a_call_that_is_refused_was_not_made(place: Place) -> None:
         assert LOGIN in str(raised.value)
 
 
-def test_calls_do_not_wait_for_each_other(place: Place) -> None:
-    place.sign_in()
+async def test_calls_do_not_wait_for_each_other(place: Place) -> None:
+    await asyncio.to_thread(place.sign_in)
     with connected({"s": place.server}, sign_ins=place.sign_ins) as source:
-        meet = source.toolbox()["s.meet"].call
-        assert meet is not None
-
-        async def both() -> list[object]:
-            return [*await asyncio.gather(meet({}), meet({}))]
-
-        assert asyncio.run(asyncio.wait_for(both(), 20)) == [2, 2]
+        meets = [called(source.toolbox(), "s.meet", {}) for _ in range(2)]
+        assert await asyncio.wait_for(asyncio.gather(*meets), 20) == [2, 2]
 
 
 def test_a_token_for_another_server_is_refused(place: Place) -> None:
@@ -420,7 +415,10 @@ BASE = '{"mcpServers": {"s": {"url": "https://h/mcp", "oauth": %s}}}'
         ('{"client_secret": "${S}"}', "needs 'client_id'"),
         ('{"client_id": "x"}', "needs 'issuer'"),
         ('{"client_id": "${EMPTY}"}', "holds nothing"),
-        ('{"grant": "client_credentials", "client_id": "x"}', "needs 'client_secret'"),
+        (
+            '{"grant": "client_credentials", "client_id": "x"}',
+            "needs 'client_id' and 'client_secret'",
+        ),
         ('{"client_metadata_url": "http://x/y"}', "must be https"),
         ('{"scope": "${S}"}', "cannot name a variable"),
         ('{"scope": 3}', "scope: Input should be a valid string"),

@@ -8,18 +8,18 @@ from typing import Any, Final
 
 import pytest
 
-from tests.sources.mcp.scripts import ANYTHING, Scripted, call, listed_tool, one_page, text
+from tests.sources.mcp.scripts import ANYTHING, Scripted, call, listed_tool, one_page, serving, text
 from toolplan.compiler import compile_plan
 from toolplan.dialects import DIALECTS
 from toolplan.path import Json
-from toolplan.sources.mcp import McpSource, Notice, StdioServer, ToolRefused, connected
+from toolplan.sources.mcp import Notice, StdioServer, ToolRefused, connected
 from toolplan.sources.pins import SourcedTool
 from toolplan.tools import Effects, Toolbox, ToolObjectError
 
 
 def opened(place: Path, *tools: object, **more: Any) -> tuple[Toolbox, tuple[ToolRefused, ...]]:
-    with connected({"it": Scripted(place, pages=one_page(*tools), **more).server()}) as source:
-        return source.toolbox(), source.refused
+    with serving(place, *tools, script=more, trusted=()) as (_, found, source):
+        return found, source.refused
 
 
 def folder(parent: Path, name: str) -> Path:
@@ -211,13 +211,8 @@ def test_a_malformed_tool_is_refused_by_name_and_its_neighbours_work(
 
 def test_a_name_that_no_plan_can_write_gets_a_plain_one_and_stays_an_alias(tmp_path: Path) -> None:
     names = ["repos/get", "list issues", "café", "a:b", "x.y", "#1"]
-    script = Scripted(
-        tmp_path,
-        pages=one_page(*(listed_tool(name) for name in names)),
-        results={name: text(f"{name} was called") for name in names},
-    )
-    with connected({"it": script.server()}) as source:
-        tools = source.toolbox()
+    results = {name: text(f"{name} was called") for name in names}
+    with serving(tmp_path, *map(listed_tool, names), results=results) as (_, tools, _):
         plain = ["repos_get", "list_issues", "caf", "a_b", "x.y", "1"]
         assert list(tools) == [f"it.{name}" for name in plain]
         for wire, name in zip(names, plain, strict=True):
@@ -291,13 +286,9 @@ def test_a_wrapper_is_taken_off_the_output_schema_and_the_value(tmp_path: Path) 
         "$defs": {"Row": {"type": "object", "properties": {"id": {"type": "string"}}}},
     }
     rows: Json = [{"id": "a"}, {"id": "b"}]
-    script = Scripted(
-        tmp_path,
-        pages=one_page(listed_tool("look", outputSchema=wrapper)),
-        results={"look": text("x", structuredContent={"result": rows})},
-    )
-    with connected({"it": script.server()}) as source:
-        tools = source.toolbox()
+    results = {"look": text("x", structuredContent={"result": rows})}
+    look = listed_tool("look", outputSchema=wrapper)
+    with serving(tmp_path, look, results=results) as (_, tools, _):
         assert call(tools, "it.look") == rows
     output = tools["it.look"].output
     assert output is not None
@@ -325,13 +316,9 @@ def test_a_wrapper_is_taken_off_the_output_schema_and_the_value(tmp_path: Path) 
 )
 def test_what_is_no_wrapper_stays(schema: dict[str, Any], tmp_path: Path) -> None:
     result = {"result": "x"}
-    script = Scripted(
-        tmp_path,
-        pages=one_page(listed_tool("look", outputSchema=schema)),
-        results={"look": text("x", structuredContent=result)},
-    )
-    with connected({"it": script.server()}) as source:
-        tools = source.toolbox()
+    results = {"look": text("x", structuredContent=result)}
+    look = listed_tool("look", outputSchema=schema)
+    with serving(tmp_path, look, results=results) as (_, tools, _):
         assert call(tools, "it.look") == result
     assert tools["it.look"].raw_output == schema
 
@@ -356,11 +343,8 @@ def test_where_no_server_can_be_used_there_are_no_tools() -> None:
 
 
 def test_the_source_of_tools_is_closed_behind_its_block(tmp_path: Path) -> None:
-    closed: McpSource
-    with connected(
-        {"it": Scripted(tmp_path, pages=one_page(listed_tool("look"))).server()}
-    ) as closed:
-        closed.toolbox()
+    with serving(tmp_path, listed_tool("look")) as (_, _, closed):
+        pass
     with pytest.raises(ToolObjectError, match="closed"):
         closed.toolbox()
 

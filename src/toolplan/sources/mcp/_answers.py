@@ -24,7 +24,7 @@ from mcp.types import (
 )
 
 from toolplan.sources.mcp._texts import clean
-from toolplan.sources.replies import InexactJson, page_title, read_json
+from toolplan.sources.replies import InexactJson, json_object, page_title, read_json
 
 Waiting: TypeAlias = Mapping[RequestId, str]
 """The requests that have no answer yet: the method of each, by its id."""
@@ -235,11 +235,7 @@ def _shown(value: object) -> str:
 
 def ids_of(request: bytes) -> tuple[RequestId, str] | None:
     """Return the id and the method of the request in a body; None where it wants no answer."""
-    try:
-        sent: object = json.loads(request)
-    except (ValueError, RecursionError):
-        return None
-    match sent:
+    match json_object(request):
         case {"id": int() | str() as asked, "method": str(method)}:
             return asked, method
         case _:

@@ -59,15 +59,7 @@ class Access:
         sign_ins: SignIns | None,
         asks: Redirects | None,
     ) -> None:
-        """Use what `sign_ins` keeps.
-
-        Args:
-            name: of the server, for messages.
-            server: what the tokens are for.
-            mask: gets every secret, so that none is shown.
-            sign_ins: None where only a machine may sign in.
-            asks: asks a person, once; None where no person may be asked.
-        """
+        """Use what `sign_ins` keeps; `mask` gets every secret, and `asks` asks a person once."""
         self.mask_tokens = Mask(())
         self.wants_sign_in = False
         self._name = name
@@ -77,19 +69,43 @@ class Access:
         self._sign_ins = sign_ins
         self._asks = asks
         self._has_asked = False
+        self._renewing = anyio.Lock()
         self.provider: Provider | None = None
         if server.oauth is not None and server.oauth.grant == "client_credentials":
             self.provider = Machine(server, server.oauth)
         elif sign_ins is not None and is_safe(server.url, near_loopback=True):
             self.provider = Person(server, sign_ins, asks)
 
-    def hide(self, secrets: Iterable[str]) -> None:
+    async def send(
+        self, request: httpx2.Request, inner: httpx2.AsyncBaseTransport
+    ) -> httpx2.Response:
+        """Return the answer to `request`, sent with a token of the server over `inner`."""
+        if self.provider is None:
+            return await inner.handle_async_request(request)
+        refusal: httpx2.Response | None = None
+        token: str | None = None
+        for _ in range(2):
+            token = await self._token(self.provider, request, inner, refusal, token)
+            if refusal is not None and token is None:
+                break
+            if token is not None and _origin(request.url) == _origin(httpx2.URL(self._server.url)):
+                self._hide([token])
+                request.headers["Authorization"] = f"Bearer {token}"
+            response = await inner.handle_async_request(request)
+            if not self._is_refusal(request, response):
+                return response
+            refusal = await _read(response, request)
+        if refusal is None or (why := self._refused(refusal)) is None:
+            return refusal or httpx2.Response(401)
+        raise why
+
+    def _hide(self, secrets: Iterable[str]) -> None:
         """Have `secrets` shown nowhere; the long ones not in results either."""
         found = [*secrets]
         self._mask.add(found)
         self.mask_tokens.add(each for each in found if len(each) >= _TOKEN_LENGTH)
 
-    def is_refusal(self, request: httpx2.Request, response: httpx2.Response) -> bool:
+    def _is_refusal(self, request: httpx2.Request, response: httpx2.Response) -> bool:
         """Return whether a request was refused for want of a token, or of rights."""
         if request.method == "GET" and self._server.transport != "sse":
             return False  # the stream of notifications: a connection works without it
@@ -97,7 +113,7 @@ class Access:
             return extract_field_from_www_auth(response, "error") == "insufficient_scope"
         return response.status_code == 401
 
-    def may_ask(self) -> bool:
+    def _may_ask(self) -> bool:
         """Return whether new tokens may be asked for: a person only once."""
         if isinstance(self.provider, Machine):
             return True
@@ -105,7 +121,7 @@ class Access:
         self._has_asked |= may_ask
         return may_ask
 
-    def fault(self, error: Exception, answer: str) -> NotAuthorised:
+    def _failure(self, error: Exception, answer: str) -> NotAuthorised:
         """Return why there is no token: of an `answer` only its status and its code."""
         match error:
             case NotAuthorised():
@@ -115,8 +131,7 @@ class Access:
             case OAuthFlowError():
                 what = clean(self._mask(str(error)), 300)
             case OSError():
-                reason = error.strerror or type(error).__name__
-                what = f"the sign-in cannot be kept: {reason}"
+                what = f"the sign-in cannot be kept: {error.strerror or type(error).__name__}"
             case _:
                 kind = type(error).__name__
                 what = f"what it says of signing in cannot be read ({kind}): {answer}"
@@ -125,7 +140,7 @@ class Access:
             self._fault = fault
         return fault
 
-    def refused(self, response: httpx2.Response) -> NotAuthorised | None:
+    def _refused(self, response: httpx2.Response) -> NotAuthorised | None:
         """Return the error where no token can be had; None where the refusal has another cause."""
         provider = self.provider
         if self._fault is not None:
@@ -142,58 +157,21 @@ class Access:
         ):
             return None
         self.wants_sign_in = True
-        why = "wants you to sign in"
+        why = "does not take your sign-in any more" if has_signed_in else "wants you to sign in"
         if response.status_code == 403:
             why = "wants more rights than you have given"
-        elif has_signed_in:
-            why = "does not take your sign-in any more"
         return NotAuthorised(f"it {why}: `{self._sign_ins.login_command(self._name)}`")
 
-
-class Authorised(httpx2.AsyncBaseTransport):
-    """A transport whose requests to one server carry its token."""
-
-    def __init__(
-        self, inner: httpx2.AsyncBaseTransport, access: Access, provider: Provider
-    ) -> None:
-        self._inner = inner
-        self._access = access
-        self._provider = provider
-        self._renewing = anyio.Lock()
-        self._url = httpx2.URL(provider.context.server_url)
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Return the server's answer to `request`.
-
-        Raises:
-            NotAuthorised: it was refused, and there is no token for it.
-        """
-        refusal: httpx2.Response | None = None
-        token: str | None = None
-        for _ in range(2):
-            token = await self._token(request, refusal, token)
-            if refusal is not None and token is None:
-                break
-            if token is not None and _origin(request.url) == _origin(self._url):
-                self._access.hide([token])
-                request.headers["Authorization"] = f"Bearer {token}"
-            response = await self._inner.handle_async_request(request)
-            if not self._access.is_refusal(request, response):
-                return response
-            refusal = await _read(response, request)
-        if refusal is None or (why := self._access.refused(refusal)) is None:
-            return refusal or httpx2.Response(401)
-        raise why
-
-    async def aclose(self) -> None:
-        """Close all connections."""
-        await self._inner.aclose()
-
     async def _token(
-        self, request: httpx2.Request, refusal: httpx2.Response | None, used: str | None
+        self,
+        provider: Provider,
+        request: httpx2.Request,
+        inner: httpx2.AsyncBaseTransport,
+        refusal: httpx2.Response | None,
+        used: str | None,
     ) -> str | None:
         """Return a token other than `used`, which `refusal` refuses; renewed where it ends."""
-        provider, context = self._provider, self._provider.context
+        context = provider.context
         if refusal is None and (token := token_of(provider)) is not None:
             return token
         async with self._renewing:
@@ -207,25 +185,31 @@ class Authorised(httpx2.AsyncBaseTransport):
             if is_expired:
                 context.token_expiry_time = 1.0  # its time has come, whatever it says
             if refusal is not None or is_renewable:
-                await self._flow(request, refusal)
+                await self._flow(provider, request, inner, refusal)
         token = token_of(provider)
         return None if token == used else token
 
-    async def _flow(self, request: httpx2.Request, refusal: httpx2.Response | None) -> None:
+    async def _flow(
+        self,
+        provider: Provider,
+        request: httpx2.Request,
+        inner: httpx2.AsyncBaseTransport,
+        refusal: httpx2.Response | None,
+    ) -> None:
         """Run the SDK's flow up to where it would send `request`: with a token, or without."""
         failed = ""
-        flow = self._provider.async_auth_flow(request)
+        flow = provider.async_auth_flow(request)
         try:
             outgoing = await anext(flow)
             while True:
                 if outgoing is not request:
-                    answer = await self._asked(outgoing)
+                    answer = await self._asked(outgoing, inner)
                     if answer.status_code >= 400:
                         failed = f"HTTP {answer.status_code}{refusal_code(answer.content)}"
                 elif (
                     refusal is None
-                    or (refusal.status_code == 401 and token_of(self._provider) is not None)
-                    or not self._access.may_ask()
+                    or (refusal.status_code == 401 and token_of(provider) is not None)
+                    or not self._may_ask()
                 ):
                     return
                 else:
@@ -234,34 +218,34 @@ class Authorised(httpx2.AsyncBaseTransport):
         except StopAsyncIteration:
             return
         except Exception as error:  # of many kinds: the answers are another program's
-            raise self._access.fault(error, failed) from None
+            raise self._failure(error, failed) from None
         finally:
             await flow.aclose()
 
-    async def _asked(self, request: httpx2.Request) -> httpx2.Response:
+    async def _asked(
+        self, request: httpx2.Request, inner: httpx2.AsyncBaseTransport
+    ) -> httpx2.Response:
         """Return the answer of an authorization server, or the metadata of the server."""
         url = request.url
-        if not is_safe(str(url), near_loopback=is_loopback(str(self._url))):
+        if not is_safe(str(url), near_loopback=is_loopback(self._server.url)):
             raise NotAuthorised(f"it leads to {url.scheme}://{url.host}, which is not https")
         kind, _, credentials = request.headers.get("authorization", "").partition(" ")
         form = parse_qsl(request.content.decode("utf-8", "replace"))
         if kind:
-            self._access.hide([credentials])
-        self._access.hide(value for name, value in form if name in _SECRET_FIELDS)
+            self._hide([credentials])
+        self._hide(value for name, value in form if name in _SECRET_FIELDS)
         request.extensions["timeout"] = _TIMES
+        place = f"the authorization server at {url.host}"
         try:
             with anyio.fail_after(ANSWER_TIMEOUT_S):
-                response = await self._inner.handle_async_request(request)
-                answer = await _read(response, request)
+                answer = await _read(await inner.handle_async_request(request), request)
         except (httpx2.TransportError, TimeoutError) as error:
-            why = f"the authorization server at {url.host} cannot be reached"
-            raise NotAuthorised(f"{why} ({type(error).__name__})") from None
+            why = f"{place} cannot be reached ({type(error).__name__})"
+            raise NotAuthorised(why) from None
         found = json_object(answer.content)
-        self._access.hide(v for k, v in found.items() if k in _SECRET_FIELDS and isinstance(v, str))
+        self._hide(v for k, v in found.items() if k in _SECRET_FIELDS and isinstance(v, str))
         if answer.status_code >= 500 and request.method == "POST":
-            raise NotAuthorised(
-                f"the authorization server at {url.host} failed: HTTP {answer.status_code}"
-            )
+            raise NotAuthorised(f"{place} failed: HTTP {answer.status_code}")
         return answer
 
 
@@ -278,11 +262,7 @@ async def _read(response: httpx2.Response, request: httpx2.Request) -> httpx2.Re
 
 
 async def body_of(response: httpx2.Response, most: int) -> bytes:
-    """Return the body as it was sent, and close the response.
-
-    Raises:
-        ReadError: it has more than `most` bytes.
-    """
+    """Return the body as it was sent, and close the response."""
     content = bytearray()
     try:
         async for part in response.aiter_raw():

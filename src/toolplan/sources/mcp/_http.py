@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import json
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Final
 
 import httpx2
@@ -32,10 +33,10 @@ from toolplan.sources.mcp._answers import (
     to_line,
     words_of,
 )
-from toolplan.sources.mcp._authorised import Access, Authorised, body_of
+from toolplan.sources.mcp._authorised import Access, body_of
 from toolplan.sources.mcp._interceptors import mark_as_not_sent
 from toolplan.sources.mcp._oauth import NotAuthorised
-from toolplan.sources.replies import read_json
+from toolplan.sources.replies import json_object, read_json
 
 MAX_BODY_BYTES: Final = 200_000_000
 MAX_EVENT_BYTES: Final = 200_000_000
@@ -45,11 +46,6 @@ NO_ACCESS: Final = -32_090
 """The code of an answer for want of a sign-in; the SDK gives it no meaning."""
 
 _SESSION: Final = "mcp-session-id"
-_ACCEPTED: Final = 202
-_CLIENT_ERROR: Final = 400
-_NOT_FOUND: Final = 404
-_REQUEST_TIMEOUT: Final = 408
-_SERVER_ERROR: Final = 500
 _ACCESS: Final = {401: "unauthorised", 403: "forbidden", 407: "proxy asks who we are"}
 _NEVER_REACHED: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _GOODBYE_S: Final = 2.0
@@ -61,11 +57,17 @@ class FailuresAsAnswers(httpx2.AsyncBaseTransport):
     """A transport that answers with a JSON-RPC error where the network fails."""
 
     def __init__(
-        self, inner: httpx2.AsyncBaseTransport, on_session_lost: Callable[[], None]
+        self,
+        inner: httpx2.AsyncBaseTransport,
+        on_session_lost: Callable[[], None],
+        access: Access | None = None,
     ) -> None:
         """Call `on_session_lost` when the server no longer knows the session."""
         self._inner = inner
         self._on_session_lost = on_session_lost
+        self._send = inner.handle_async_request
+        if access is not None:
+            self._send = partial(access.send, inner=inner)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Return the server's answer, or one that says why there is none."""
@@ -73,7 +75,7 @@ class FailuresAsAnswers(httpx2.AsyncBaseTransport):
         if request.method == "DELETE":  # a courtesy, which nothing waits for
             request.extensions["timeout"] = httpx2.Timeout(_GOODBYE_S).as_dict()
         try:
-            response = await self._inner.handle_async_request(request)
+            response = await self._send(request)
             if _is_stream(response) and response.is_success:
                 events = PlainEvents(response, asked)
                 return httpx2.Response(
@@ -97,7 +99,7 @@ class FailuresAsAnswers(httpx2.AsyncBaseTransport):
         text = body.decode(json.detect_encoding(body), "surrogateescape")
         if (
             request.method == "POST"
-            and response.status_code == _NOT_FOUND
+            and response.status_code == 404
             and _SESSION in request.headers
             and not (asked is not None and _is_plain(text, asked[0]))
         ):
@@ -121,12 +123,12 @@ def http_client(
 
     Reading has no time limit of its own: calls have one each, and streams of notifications last.
     """
-    timeout = httpx2.Timeout(CONNECT_TIMEOUT_S, read=None)
-    inner: httpx2.AsyncBaseTransport = httpx2.AsyncHTTPTransport(retries=0)
-    if access is not None and access.provider is not None:
-        inner = Authorised(inner, access, access.provider)
-    transport = FailuresAsAnswers(inner, on_session_lost)
-    return httpx2.AsyncClient(headers=headers, timeout=timeout, transport=transport)
+    inner = httpx2.AsyncHTTPTransport(retries=0)
+    return httpx2.AsyncClient(
+        headers=headers,
+        timeout=httpx2.Timeout(CONNECT_TIMEOUT_S, read=None),
+        transport=FailuresAsAnswers(inner, on_session_lost, access),
+    )
 
 
 def _is_stream(response: httpx2.Response) -> bool:
@@ -139,19 +141,19 @@ def _explained(
 ) -> httpx2.Response:
     """Return the answer whole, as JSON-RPC; one that is a failure says which."""
     status = response.status_code
-    if status >= _CLIENT_ERROR and not _is_rpc(text):
+    if status >= 400 and "jsonrpc" not in json_object(text.lstrip("\ufeff")):
         said = _status(response, text)
         if status in _ACCESS:
             reason = f"HTTP {status} ({_ACCESS[status]}): see its 'headers'."
             return _failure(INVALID_REQUEST, reason, status)
-        if status >= _SERVER_ERROR or status == _REQUEST_TIMEOUT:
-            what = "gave up" if status == _REQUEST_TIMEOUT else "failed"
+        if status >= 500 or status == 408:
+            what = "gave up" if status == 408 else "failed"
             return _failure(CONNECTION_CLOSED, f"The server {what}: {said}.")
         if asked is not None:
             # no method of a server that speaks another protocol: the SDK falls back to an older one
-            code = METHOD_NOT_FOUND if status == _NOT_FOUND else INVALID_REQUEST
+            code = METHOD_NOT_FOUND if status == 404 else INVALID_REQUEST
             return _failure(code, f"The server refused the request: {said}.", status)
-    if asked is None or response.is_redirect or status == _ACCEPTED:
+    if asked is None or response.is_redirect or status == 202:
         return httpx2.Response(status, headers=_headers(response), content=body)
     if not _is_plain(text, asked[0]):
         text = to_line(answer_to(*asked, _data_of(text)))
@@ -188,14 +190,6 @@ def _data_of(text: str) -> str:
     lines = text.lstrip("\ufeff").splitlines()
     data = [line.partition(":")[2] for line in lines if line.startswith("data:")]
     return "\n".join(data) if data and not text.lstrip().startswith(("{", "[")) else text
-
-
-def _is_rpc(text: str) -> bool:
-    try:
-        content: object = json.loads(text.lstrip("\ufeff"))
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(content, dict) and "jsonrpc" in content
 
 
 def _headers(response: httpx2.Response) -> dict[str, str]:
@@ -276,11 +270,7 @@ class PlainEvents(httpx2.AsyncByteStream):
 
 
 async def _lines(response: httpx2.Response) -> AsyncIterator[str]:
-    """Yield the lines of a response; bytes that are not UTF-8 become single surrogates.
-
-    Raises:
-        ReadError: a line is too long.
-    """
+    """Yield the lines of a response; bytes that are not UTF-8 become single surrogates."""
     decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
     parts: list[str] = []
     size, has_return = 0, False

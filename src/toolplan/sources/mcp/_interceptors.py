@@ -8,7 +8,8 @@ read here, before the SDK sees them.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
 from typing import Any, Final, Protocol, TypeAlias, cast
 
@@ -24,6 +25,7 @@ from mcp.types import (
     JSONRPCResponse,
     RequestId,
 )
+from msgspec import Struct
 from pydantic import ValidationError
 
 from toolplan.sources.mcp._answers import LISTING, messages_in, own_code, read_messages, to_line
@@ -46,17 +48,11 @@ class _Sending(Protocol):
     async def aclose(self) -> None: ...
 
 
-class Delivery:
-    """Whether the request of one call may have reached its server, and what was answered.
+class Delivery(Struct):
+    """Whether the request of one call may have reached its server, and the result as it came."""
 
-    `answer` is the result as it came, or None.
-    """
-
-    __slots__ = ("answer", "begun")
-
-    def __init__(self) -> None:
-        self.begun = False
-        self.answer: dict[str, Any] | None = None
+    begun: bool = False
+    answer: dict[str, Any] | None = None
 
 
 DELIVERY: Final[ContextVar[Delivery | None]] = ContextVar("mcp_delivery", default=None)
@@ -80,13 +76,7 @@ class Interceptor:
         *,
         is_process: bool = False,
     ) -> None:
-        """Watch a connection.
-
-        Args:
-            on_end: called when the server says nothing more, for whatever reason.
-            on_request: called with the method that a server asks for.
-            is_process: all that comes in is the server's own: nothing is an answer of a transport.
-        """
+        """Watch a connection."""
         self.on_end = on_end
         self._on_request = on_request
         self._is_process = is_process
@@ -112,13 +102,10 @@ class Interceptor:
     def plain(self, fault: Exception) -> list[SessionMessage]:
         """Return what the server wrote as messages, where the SDK could not read it."""
         sent: object = ""
-        match fault:
-            case ValidationError():
-                sent = _sent_in(fault)
-            case UnicodeEncodeError():
-                sent = fault.object
-            case _:
-                pass
+        if isinstance(fault, ValidationError):
+            sent = _sent_in(fault)
+        elif isinstance(fault, UnicodeEncodeError):
+            sent = fault.object
         read = read_messages if isinstance(sent, str) else messages_in
         return [SessionMessage(message) for message in read(cast("Any", sent), self._waiting)]
 
@@ -174,11 +161,7 @@ class InterceptedReceiving(ObjectReceiveStream[Incoming]):
         return getattr(self._inner, "last_context", None)
 
     async def receive(self) -> Incoming:
-        """Return the next message.
-
-        Raises:
-            EndOfStream: there is none.
-        """
+        """Return the next message."""
         if not self._plain:
             try:
                 item = await self._inner.receive()
@@ -221,6 +204,21 @@ class InterceptedSending(ObjectSendStream[SessionMessage]):
         await self._inner.aclose()
 
 
+Streams: TypeAlias = tuple[_Receiving, _Sending]
+Intercepted: TypeAlias = AbstractAsyncContextManager[
+    tuple[InterceptedReceiving, InterceptedSending]
+]
+
+
+@asynccontextmanager
+async def intercepted(
+    transport: AbstractAsyncContextManager[Streams], interceptor: Interceptor
+) -> AsyncGenerator[tuple[InterceptedReceiving, InterceptedSending], None]:
+    """Open `transport`, and have `interceptor` see what passes through it."""
+    async with transport as (read, write):
+        yield InterceptedReceiving(read, interceptor), InterceptedSending(write, interceptor)
+
+
 def _bare(tool: object) -> dict[str, Any]:
     """Return as much of a tool as the SDK needs: the arguments that are sent as headers."""
     schema = cast("dict[str, Any]", tool).get("inputSchema")
@@ -241,9 +239,10 @@ def _sent_in(fault: ValidationError) -> object:
     """Return what could not be read: the text, or the JSON in it."""
     for error in fault.errors(include_url=False, include_context=False):
         match error:
-            case {"type": "json_invalid" | "string_unicode" | "model_type"}:
-                return error["input"]
-            case {"type": "missing", "loc": (_, _)}:
+            case {"type": "json_invalid" | "string_unicode" | "model_type"} | {
+                "type": "missing",
+                "loc": (_, _),
+            }:
                 return error["input"]
             case _:
                 pass

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from errno import ENOTDIR
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
@@ -41,7 +41,7 @@ from pydantic import TypeAdapter
 from toolplan.path import Json
 from toolplan.sources.mcp._authorised import Access
 from toolplan.sources.mcp._http import MAX_EVENT_BYTES, http_client
-from toolplan.sources.mcp._interceptors import InterceptedReceiving, InterceptedSending, Interceptor
+from toolplan.sources.mcp._interceptors import Intercepted, Interceptor, Streams, intercepted
 from toolplan.sources.mcp._listing import Listing, Page, read_listing
 from toolplan.sources.mcp._oauth import Redirects
 from toolplan.sources.mcp._texts import clean
@@ -92,17 +92,11 @@ class StandardError:
         return f"…\n{whole}"
 
     def _read(self) -> None:
-        rest = b""
-        with os.fdopen(self._reading, "rb", buffering=0) as pipe:
-            while chunk := pipe.read(_CHUNK):
-                *lines, rest = (rest + chunk).split(b"\n")
-                rest = rest[-_CHUNK:]
-                for line in lines:
-                    self._keep(line)
-        self._keep(rest)
+        with os.fdopen(self._reading, "rb") as pipe:
+            while line := pipe.readline(_CHUNK):
+                self._keep(line.decode(errors="replace").strip("\r\n"))
 
-    def _keep(self, line: bytes) -> None:
-        text = line.decode(errors="replace").strip("\r")
+    def _keep(self, text: str) -> None:
         if len(text) > _LONGEST_LINE:  # a cause is where a line begins, or where it ends
             text = f"{text[: _LONGEST_LINE // 2]} … {text[-_LONGEST_LINE // 2 :]}"
         if text.strip():
@@ -110,41 +104,17 @@ class StandardError:
             self._report(text)
 
 
-Streams: TypeAlias = tuple[InterceptedReceiving, InterceptedSending]
-Transport: TypeAlias = AbstractAsyncContextManager[Streams]
-
-
 @asynccontextmanager
-async def over_stdio(
-    server: StdioServer, interceptor: Interceptor, stderr: StandardError
-) -> AsyncGenerator[Streams, None]:
-    """Start the server's process, and end it for sure, with all that it has started.
-
-    Raises:
-        OSError: it cannot be started.
-    """
-    try:
-        started = StdioServerParameters(
-            command=_found(server.command),
-            args=list(server.args),
-            env=dict(server.env),
-            cwd=_folder(server.cwd),
-        )
-        # bytes that are not UTF-8 stay what they are, and fail the one answer that has them
-        started = started.model_copy(update={"encoding_error_handler": "surrogateescape"})
-        async with stdio_client(started, errlog=stderr.file) as (read, write):
-            stderr.close()
-            yield InterceptedReceiving(read, interceptor), InterceptedSending(write, interceptor)
-    finally:
+async def over_stdio(server: StdioServer, stderr: StandardError) -> AsyncGenerator[Streams, None]:
+    """Start the server's process, and end it for sure, with all that it has started."""
+    async with stdio_client(_process_of(server), errlog=stderr.file) as streams:
         stderr.close()
+        yield streams
 
 
 @asynccontextmanager
 async def over_http(
-    server: HttpServer,
-    interceptor: Interceptor,
-    on_session_lost: Callable[[], None],
-    access: Access | None = None,
+    server: HttpServer, on_session_lost: Callable[[], None], access: Access | None
 ) -> AsyncGenerator[Streams, None]:
     """Speak to the server's address; requests that fail fail alone."""
     client = http_client(dict(server.headers), on_session_lost, access)
@@ -154,34 +124,32 @@ async def over_http(
             server.url,
             httpx_client_factory=lambda headers=None, timeout=None, auth=None: client,
             sse_read_timeout=86_400.0,
-        ) as (read, write):
-            yield InterceptedReceiving(read, interceptor), InterceptedSending(write, interceptor)
+        ) as streams:
+            yield streams
         return
     async with (
         client,
         streamable_http_client(
             server.url, http_client=client, max_sse_event_size=MAX_EVENT_BYTES
-        ) as (read, write),
+        ) as streams,
     ):
-        yield InterceptedReceiving(read, interceptor), InterceptedSending(write, interceptor)
+        yield streams
 
 
-def _folder(cwd: str | None) -> str | None:
-    if cwd is not None and not Path(cwd).is_dir():
-        raise NotADirectoryError(ENOTDIR, f"there is no folder {cwd!r} to start it in")
-    return cwd
-
-
-def _found(command: str) -> str:
-    """Return the path of `command`; one that is not on the PATH may stand beside this Python.
-
-    So `toolplan` is found in an environment that is not activated.
-    """
+def _process_of(server: StdioServer) -> StdioServerParameters:
+    """Return what starts the process; its command may also stand beside this Python."""
+    if server.cwd is not None and not Path(server.cwd).is_dir():
+        raise NotADirectoryError(ENOTDIR, f"there is no folder {server.cwd!r} to start it in")
+    command = server.command
     if shutil.which(command) is None and Path(command).name == command:
+        # so `toolplan` is found in an environment that is not activated
         beside = Path(sys.executable).parent / command
-        if beside.is_file():
-            return str(beside)
-    return command
+        command = str(beside) if beside.is_file() else command
+    started = StdioServerParameters(
+        command=command, args=list(server.args), env=dict(server.env), cwd=server.cwd
+    )
+    # bytes that are not UTF-8 stay what they are, and fail the one answer that has them
+    return started.model_copy(update={"encoding_error_handler": "surrogateescape"})
 
 
 Progress: TypeAlias = Callable[[float, float | None, str], None]
@@ -220,14 +188,18 @@ class Terms(Struct, frozen=True):
 class Link:
     """A connection to a server. `over` is set when it is lost, or given up."""
 
-    def __init__(self, name: str, server: Server, mask: Mask, terms: Terms) -> None:
+    def __init__(
+        self, name: str, server: Server, mask: Mask, terms: Terms, access: Access | None
+    ) -> None:
         self.name = name
         self.over = anyio.Event()
+        self.stderr = StandardError(self._written) if isinstance(server, StdioServer) else None
         self.identity: dict[str, Json] = {}
         self.started = ServerStarted(name, "", "", "", 0)
         self._server = server
         self._mask = mask
         self._terms = terms
+        self._access = access
         self._client: Client
         self._session: ClientSession
         self._interceptor = Interceptor(
@@ -239,9 +211,7 @@ class Link:
         self._listing_now = anyio.Lock()
 
     @asynccontextmanager
-    async def opened(
-        self, stderr: StandardError | None, access: Access | None
-    ) -> AsyncGenerator[None, None]:
+    async def opened(self) -> AsyncGenerator[None, None]:
         """Connect to the server, list its tools, and hold the connection for the block.
 
         The task that entered it must exit it.
@@ -250,7 +220,7 @@ class Link:
             Exception: of many kinds; `reason_of` says what they mean.
         """
         async with Client(
-            _target(self._server, self._interceptor, stderr, self.over.set, access),
+            self._target(),
             client_info=_CLIENT,
             read_timeout_seconds=None,
             cache=None,
@@ -284,12 +254,7 @@ class Link:
         return None if self._is_stale or is_old else self._listing
 
     async def listing(self) -> Listing:
-        """Return the tools that the server lists now.
-
-        Raises:
-            ListingError: they cannot be read.
-            MCPError: the server does not list them.
-        """
+        """Return the tools that the server lists now."""
         async with self._listing_now:
             if (known := self.known) is not None:
                 return known
@@ -313,12 +278,7 @@ class Link:
         report_progress: Progress | None,
         meta: RequestParamsMeta | None,
     ) -> Called:
-        """Call a tool, once. The result is not looked at: the engine does that.
-
-        Raises:
-            MCPError: the server answers with an error, or the connection is lost.
-            ValidationError: its answer is not valid.
-        """
+        """Call a tool, once. The result is not looked at: the engine does that."""
 
         async def on_progress(progress: float, total: float | None, message: str | None) -> None:
             if report_progress is not None:
@@ -359,6 +319,21 @@ class Link:
         masked = [self._mask.every_text(cast("Json", each)) for each in sent]
         return Page(list(masked), {tool.name for tool in result.tools}, result.next_cursor)
 
+    def _target(self) -> Intercepted | SdkServer[Any] | MCPServer[Any]:
+        if isinstance(self._server, HttpServer):
+            transport = over_http(self._server, self.over.set, self._access)
+        elif isinstance(self._server, StdioServer) and self.stderr is not None:
+            transport = over_stdio(self._server, self.stderr)
+        else:
+            target = cast("LocalServer", self._server).server
+            if isinstance(target, SdkServer | MCPServer):
+                return cast("SdkServer[Any] | MCPServer[Any]", target)
+            raise ToolObjectError(f"A {type(target).__name__} is not a server of the MCP SDK.")
+        return intercepted(transport, self._interceptor)
+
+    def _written(self, line: str) -> None:
+        self._terms.report(ServerSaid(self.name, "stderr", clean(self._mask(line), 500)))
+
     def _asked(self, method: str) -> None:
         if method != "ping":  # which is answered
             self._terms.report(RequestRefused(self.name, clean(method, 100)))
@@ -373,25 +348,6 @@ class Link:
         elif isinstance(message, Exception):
             what = "It wrote a line that is not a protocol message."
             self._terms.report(ServerSaid(self.name, "warning", what))
-
-
-def _target(
-    server: Server,
-    interceptor: Interceptor,
-    stderr: StandardError | None,
-    on_session_lost: Callable[[], None],
-    access: Access | None,
-) -> Transport | SdkServer[Any] | MCPServer[Any]:
-    if isinstance(server, HttpServer):
-        return over_http(server, interceptor, on_session_lost, access)
-    if isinstance(server, LocalServer):
-        target = server.server
-        if isinstance(target, SdkServer | MCPServer):
-            return cast("SdkServer[Any] | MCPServer[Any]", target)
-        raise ToolObjectError(f"A {type(target).__name__} is not a server of the MCP SDK.")
-    if stderr is None:
-        raise ValueError("A process needs somewhere to write its errors to.")
-    return over_stdio(server, interceptor, stderr)
 
 
 def _changes(name: str, before: Listing, after: Listing) -> ToolsChanged:

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import cached_property
-from typing import Final, TypeAlias, cast
+from typing import Final, cast
 
 from msgspec import Struct
 
@@ -48,10 +48,6 @@ class Page(Struct, frozen=True):
     cursor: str | None
 
 
-Pages: TypeAlias = Callable[[str | None], Awaitable[Page]]
-"""Returns the page behind a cursor; None is the first."""
-
-
 class Listed(Struct, frozen=True):
     """A tool as its server sent it.
 
@@ -83,7 +79,10 @@ class Listing(Struct, frozen=True, dict=True):
 
 
 async def read_listing(
-    server: str, identity: Mapping[str, Json], pages: Pages, before: Listing | None = None
+    server: str,
+    identity: Mapping[str, Json],
+    read_page: Callable[[str | None], Awaitable[Page]],
+    before: Listing | None = None,
 ) -> Listing:
     """Return all that the server called `server` lists; `before` is what it listed last.
 
@@ -98,7 +97,7 @@ async def read_listing(
     seen: set[str] = set()
     cursor: str | None = None
     while True:
-        page = await pages(cursor)
+        page = await read_page(cursor)
         sent.extend(page.tools)
         callable_names.update(page.callable)
         cursor = page.cursor

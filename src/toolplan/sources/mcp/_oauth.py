@@ -63,11 +63,7 @@ class Redirects:
     """Listens on 127.0.0.1 for the browser that comes back from a sign-in."""
 
     def __init__(self, port: int, show: Callable[[str], None], wait_s: float) -> None:
-        """Listen on `port`, or on any free one where it is 0.
-
-        Raises:
-            OSError: the port is taken.
-        """
+        """Listen on `port`, or on any free one where it is 0."""
         self._show, self._wait_s, self._state = show, wait_s, ""
         self._came: asyncio.Future[dict[str, str]]
         self._server: asyncio.Server
@@ -86,11 +82,7 @@ class Redirects:
         await anyio.to_thread.run_sync(self._show, url)  # some browsers keep the terminal
 
     async def answer(self) -> AuthorizationCodeResult:
-        """Return what the browser brought back.
-
-        Raises:
-            NotAuthorised: no browser came back in time, or it brought a refusal.
-        """
+        """Return what the browser brought back."""
         try:
             fields = await asyncio.wait_for(self._came, self._wait_s)
         except TimeoutError:
@@ -181,11 +173,7 @@ class Person(_Kept, OAuthClientProvider):
         )
 
     async def load(self, *, again: bool = False) -> None:
-        """Read what is kept; `again`, since another process may have renewed it.
-
-        Raises:
-            NotAuthorised: it cannot be used.
-        """
+        """Read what is kept; `again`, since another process may have renewed it."""
         if again or not self._initialized:
             try:
                 await self._initialize()

@@ -24,11 +24,7 @@ class Entry(BaseModel):
 
     @classmethod
     def read(cls, value: object, place: str) -> Self:
-        """Return the entry that `value` says; a field that is null is not there.
-
-        Raises:
-            ToolObjectError: it cannot be read; the message has `place`, and no value.
-        """
+        """Return the entry that `value` says; a field that is null is not there."""
         if not isinstance(value, dict):
             raise ToolObjectError(f"{place} must be an object.")
         fields = cast("dict[str, object]", value)
@@ -91,11 +87,7 @@ def is_loopback(url: str) -> bool:
 
 
 def read_oauth(value: object, environment: Mapping[str, str], place: str) -> OAuth | None:
-    """Return what `value`, the field `oauth`, says; None where it is not there.
-
-    Raises:
-        ToolObjectError: it cannot be read; the message has `place`, and no secret.
-    """
+    """Return what `value`, the field `oauth`, says; None where it is not there."""
     if value is None:
         return None
     read = OAuth.read(value, place)
@@ -119,18 +111,14 @@ def read_oauth(value: object, environment: Mapping[str, str], place: str) -> OAu
 
 def _fault(read: OAuth) -> str:
     """Return what does not go together; empty where all does."""
-    is_machine, address = read.grant == "client_credentials", read.client_metadata_url
+    address = read.client_metadata_url
     parts = urlsplit(address)
-    for name in ("client_id", "client_secret"):
-        if is_machine and not getattr(read, name):
-            return f": client_credentials needs {name!r}."
+    if read.grant == "client_credentials" and not (read.client_id and read.client_secret):
+        return ": client_credentials needs 'client_id' and 'client_secret'."
     if read.client_secret and not read.client_id:
         return ": 'client_secret' needs 'client_id'."
     if read.client_id and not read.issuer:
-        return (
-            ": 'client_id' needs 'issuer', the address of the authorization server that knows it;"
-            " it is sent nowhere else."
-        )
+        return ": 'client_id' needs 'issuer', the one authorization server that it is sent to."
     if address and read.client_id:
         return " takes 'client_id' or 'client_metadata_url', not both."
     if address and (parts.scheme != "https" or parts.path in ("", "/")):

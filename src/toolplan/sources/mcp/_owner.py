@@ -24,11 +24,11 @@ from toolplan.sources.mcp._answers import to_line, words_of
 from toolplan.sources.mcp._authorised import Access
 from toolplan.sources.mcp._http import NO_ACCESS
 from toolplan.sources.mcp._interceptors import DELIVERY, Delivery
-from toolplan.sources.mcp._link import Called, Link, Progress, StandardError, Terms
+from toolplan.sources.mcp._link import Called, Link, Progress, Terms
 from toolplan.sources.mcp._listing import Listing, ListingError
 from toolplan.sources.mcp._results import Result, result_of
 from toolplan.sources.mcp._texts import clean, reason_of
-from toolplan.sources.mcp.notices import ServerLost, ServerSaid, ToolRefused
+from toolplan.sources.mcp.notices import ServerLost, ToolRefused
 from toolplan.sources.mcp.servers import HttpServer, LocalServer, Server, StdioServer
 from toolplan.sources.secrets import Mask
 from toolplan.tools import OutcomeUnknown, ToolError
@@ -120,11 +120,7 @@ class Owner:
             self._scope.cancel()
 
     async def listing(self) -> Listing:
-        """Return what the server lists now.
-
-        Raises:
-            Unreachable: there is no server, or it does not list its tools.
-        """
+        """Return what the server lists now."""
         link = await self._linked()
         try:
             with anyio.fail_after(self._terms.start_timeout_s):
@@ -235,10 +231,10 @@ class Owner:
             with anyio.move_on_after(self._pause_s()):
                 await self._closing.wait()
                 return
-        stderr = StandardError(self._said) if isinstance(self._server, StdioServer) else None
-        fault, starts = "", self._starts
+        link = Link(self.name, self._server, self._mask, self._terms, self._access)
+        stderr, fault, starts = link.stderr, "", self._starts
         try:
-            fault = await self._held(stderr)
+            fault = await self._held(link)
         except Exception as error:  # of any kind; the calls that wait get the reason
             fault = reason_of(error)
         finally:
@@ -257,13 +253,12 @@ class Owner:
         if not has_stood:  # calls that have come since one stood wait for the next start
             self._settle(fault)
 
-    async def _held(self, stderr: StandardError | None) -> str:
+    async def _held(self, link: Link) -> str:
         """Hold a connection; return why it ended."""
         limit_s = self._terms.start_timeout_s
-        link = Link(self.name, self._server, self._mask, self._terms)
         with anyio.CancelScope(deadline=anyio.current_time() + limit_s) as self._scope:
             scope = self._scope
-            async with link.opened(stderr, self._access):
+            async with link.opened():
                 scope.deadline = math.inf
                 self._link = link
                 self._starts += 1
@@ -308,6 +303,3 @@ class Owner:
 
     def _sentence(self, why: str) -> str:
         return f"The server {self.name!r} failed: {self._mask(why).rstrip('.')}."
-
-    def _said(self, line: str) -> None:
-        self._report(ServerSaid(self.name, "stderr", clean(self._mask(line), 500)))

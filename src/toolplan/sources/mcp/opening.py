@@ -13,13 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
-from toolplan.sources._base import (
-    OpenedTools,
-    ServerStatus,
-    SourceContext,
-    ToolSource,
-    claim_lines,
-)
+from toolplan.sources._base import OpenedTools, ServerStatus, SourceContext, ToolSource, claim_lines
 from toolplan.sources.mcp.notices import Notice, ServerLost, ToolsChanged
 from toolplan.sources.mcp.servers import (
     Command,
@@ -33,6 +27,7 @@ from toolplan.sources.mcp.sign_ins import SignIns
 from toolplan.sources.mcp.source import McpSource, connected
 from toolplan.sources.modules import insights_in, load_attribute
 from toolplan.sources.pins import FILE_NAME, Change, Pins, RefusedTool, pin_of
+from toolplan.sources.replies import json_object
 from toolplan.sources.tool_files import json_in, path_of
 from toolplan.storage.shared_file import locked, write_whole
 from toolplan.tools import Toolbox, ToolObjectError
@@ -276,10 +271,9 @@ def keep_shown(data: Path, what: str, digests: Mapping[str, str]) -> None:
 
 def _read(path: Path) -> dict[str, object]:
     try:
-        found = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):
+        return json_object(path.read_bytes())
+    except OSError:
         return {}
-    return cast("dict[str, object]", found) if isinstance(found, dict) else {}
 
 
 SOURCE: Final[ToolSource] = McpToolSource()

@@ -17,12 +17,7 @@ from pydantic import Field
 
 from toolplan.path import Json
 from toolplan.sources.mcp._oauth_settings import Entry, OAuth, is_safe, read_oauth
-from toolplan.sources.secrets import (
-    MASK,
-    names_a_variable,
-    resolved,
-    sounds_secret,
-)
+from toolplan.sources.secrets import MASK, names_a_variable, resolved, sounds_secret
 from toolplan.sources.tool_files import parse_json, read_json_file
 from toolplan.tools import ToolObjectError
 
@@ -237,18 +232,15 @@ def _read_server(name: str, entry: object, environment: Mapping[str, str]) -> Se
         raise ToolObjectError(
             f"{place}: the transport {stated!r} is not known; there are stdio, http and sse."
         )
-    own, others = (_STDIO_FIELDS, _HTTP_FIELDS)
+    which, own, others = "stdio", _STDIO_FIELDS, _HTTP_FIELDS
     if transport != "stdio":
-        own, others = others, own
-    misplaced = [each for each in others if each in written.model_fields_set]
+        which, own, others = "HTTP", _HTTP_FIELDS, _STDIO_FIELDS
+    misplaced = [f", not {each!r}" for each in others if each in written.model_fields_set]
     if getattr(written, own[0]) is None or misplaced:
-        which = "stdio" if transport == "stdio" else "HTTP"
-        fault = " takes either 'command' (stdio) or 'url' (HTTP)"
-        if stated is not None or misplaced:
-            fault = f": a server over {which} takes {own[0]!r}"
-        if misplaced:
-            fault += f", not {misplaced[0]!r}"
-        raise ToolObjectError(f"{place}{fault}.")
+        raise ToolObjectError(
+            f"{place}: a server over {which} takes {own[0]!r}{''.join(misplaced[:1])}; 'command' is"
+            " for one over stdio, 'url' for one over HTTP."
+        )
     if transport == "stdio":
         return _stdio(written, environment, place)
     return _http(written, transport, environment, place)
