@@ -50,6 +50,7 @@ from toolplan.planners.offline import can_plan
 from toolplan.release import own_version
 from toolplan.schema import Schema
 from toolplan.threads import in_thread
+from toolplan.tool_search import index_of
 
 _SHOWN_SOURCES: Final = 6
 _MOST_FAULTS: Final = 8
@@ -104,6 +105,7 @@ class Backend(AbstractAsyncContextManager["Backend"]):
 def make_server(backend: Backend) -> Server[str]:
     """Return the MCP server of `backend`."""
     tools, app = _Tools(backend), backend.app
+    index_of(app.tools)  # so that the first search need not wait for it
     server: Server[str] = Server(
         "toolplan",
         version=own_version(),
