@@ -95,8 +95,3 @@ def ledger(folder: Path) -> list[str]:
     """Return what the tools of the tests have noted, in order."""
     file = folder / "ledger"
     return file.read_text().split() if file.exists() else []
-
-
-def url_of(postgres: Server) -> str:
-    """Return the address of a journal that nobody has used."""
-    return postgres.schema()
