@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import toolplan
-from tests.postgres import Server
 from toolplan.app.app import App
 from toolplan.engines import Leaving
 from toolplan.events import Run, RunState

@@ -187,9 +187,7 @@ async def serve(
     ) as backend:
         server = make_server(backend)
         if transport == "stdio":
-            async with stdio_server() as (incoming, outgoing):
-                await server.run(incoming, outgoing, server.create_initialization_options())
-            return
+            return await _over_stdio(server)
         rules = checked_rules(host, token, hosts, origins)
         rules = replace(rules, token=rules.token or http_token()[0])
         logging.getLogger("mcp").setLevel(logging.ERROR)
@@ -228,3 +226,8 @@ def http_app(server: Server[str], rules: Rules) -> ASGIApp:
 def _report(on_ready: Callable[[str], None] | None, url: str) -> None:
     if on_ready is not None:
         on_ready(f"{url}{PATH}")
+
+
+async def _over_stdio(server: Server[str]) -> None:
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
