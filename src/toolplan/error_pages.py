@@ -47,8 +47,6 @@ unknown-server: The MCP configuration has no server of this name.
     take a name of the file.
 not-found: What was asked for is not there.
     look at the list again.
-not-active: The run is not going on in this process, so it cannot be cancelled here.
-    see its state first, and act where it runs.
 # approval, and the state of a run
 approval-required: The plan changes something, and it was not approved.
     a person reads it and decides: in the studio, in a form of an MCP client, or a terminal,

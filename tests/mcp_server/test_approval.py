@@ -15,9 +15,8 @@ from tests.mcp_server.served import (
     READS,
     SAID,
     WRITES,
+    Action,
     Person,
-    content,
-    error,
     scripted,
     serving,
 )
@@ -219,28 +218,21 @@ async def test_a_call_in_doubt_is_decided_by_a_person(tmp_path: Path) -> None:
         assert ended.succeeded
 
 
-async def test_a_run_with_tools_that_are_not_allowed_here_is_not_gone_on_with(
-    tmp_path: Path,
+@pytest.mark.parametrize("code", ["tool-not-allowed", "cannot-run"])
+async def test_a_run_whose_tools_are_not_allowed_or_are_others_here_is_not_gone_on_with(
+    tmp_path: Path, code: str
 ) -> None:
-    tools = scripted()
-    async with serving(tmp_path, tools.toolbox) as served:
-        waiting = await served.refused("run", plan=WRITES)
-    policy = Policy(("people",))
-    async with serving(tmp_path, tools.toolbox, approve=approve, policy=policy) as served:
-        result = await served.refused("runs", run=waiting["run"], action="resume")
-        assert result["error"]["code"] == "tool-not-allowed"
-    assert tools.calls == []
-
-
-async def test_a_run_of_other_tools_is_not_gone_on_with(tmp_path: Path) -> None:
     async with serving(tmp_path, scripted().toolbox) as served:
         waiting = await served.refused("run", plan=WRITES)
-    others = scripted()
-    others.add("send", input_schema={"type": "object"}, effects=Effects.READ)
-    async with serving(tmp_path, others.toolbox) as served:
+    tools, policy = scripted(), Policy()
+    if code == "cannot-run":
+        tools.add("send", input_schema={"type": "object"}, effects=Effects.READ)
+    else:
+        policy = Policy(("people",))
+    async with serving(tmp_path, tools.toolbox, approve=approve, policy=policy) as served:
         result = await served.refused("runs", run=waiting["run"], action="resume")
-        assert result["error"]["code"] == "cannot-run"
-    assert others.calls == []
+        assert result["error"]["code"] == code
+    assert tools.calls == []
 
 
 async def through_a_client(
@@ -297,52 +289,38 @@ async def test_a_user_sees_the_values_of_tools_before_they_are_sent(
 
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize(
-    "person",
-    [Person(("decline", None)), Person(("cancel", None)), Person(("accept", {"run_it": False}))],
+    ("action", "said", "elicit"),
+    [
+        ("decline", None, True),
+        ("cancel", None, True),
+        ("accept", {"run_it": False}, True),
+        ("accept", {"run_it": True}, False),  # clients ask only where the server lets them
+    ],
 )
-async def test_a_user_who_does_not_say_yes_has_said_no(
-    tmp_path: Path, era: Literal["auto", "legacy"], person: Person
+async def test_without_a_yes_to_the_server_nothing_is_run(
+    tmp_path: Path, era: Literal["auto", "legacy"], action: Action, said: Json, elicit: bool
 ) -> None:
-    result, calls, is_error = await through_a_client(tmp_path, person, era)
+    person = Person((action, said))
+    result, calls, is_error = await through_a_client(tmp_path, person, era, elicit=elicit)
     assert is_error
     assert result["error"]["code"] == "approval-required"
-    assert calls == []
-
-
-@pytest.mark.parametrize("era", ERAS)
-async def test_clients_ask_nobody_unless_the_server_is_set_to(
-    tmp_path: Path, era: Literal["auto", "legacy"]
-) -> None:
-    person = Person(("accept", {"run_it": True}))
-    result, calls, is_error = await through_a_client(tmp_path, person, era, elicit=False)
-    assert is_error
-    assert result["error"]["code"] == "approval-required"
-    assert (calls, person.shown) == ([], [])
+    assert (calls, len(person.shown)) == ([], int(elicit))
 
 
 async def test_a_plan_that_only_reads_is_never_asked_about(tmp_path: Path) -> None:
     person = Person(("decline", None))
-    async with (
-        serving(tmp_path, scripted().toolbox, elicit=True) as served,
-        Client(served.server, elicitation_callback=person) as client,
-    ):
-        content(await client.call_tool("run", {"plan": READS}))
-    assert person.shown == []
+    result, calls, _ = await through_a_client(tmp_path, person, "auto", plan=READS)
+    assert (result["status"], calls, person.shown) == ("succeeded", ["people"], [])
 
 
 async def test_effects_that_are_too_long_for_a_form_are_left_to_a_terminal(tmp_path: Path) -> None:
     person = Person(("accept", {"run_it": True}))
-    plan: Any = {
-        "toolplan": 1,
-        "steps": [{"id": "mail", "tool": "send", "args": {"to": "x" * 30_000}}],
-    }
-    async with (
-        serving(tmp_path, scripted().toolbox, elicit=True) as served,
-        Client(served.server, elicitation_callback=person) as client,
-    ):
-        result = error(await client.call_tool("run", {"plan": plan}))
-        assert terminal_command("resume", result["run"][:8]) in result["error"]["help"]
-    assert person.shown == []
+    mail: Json = {"id": "mail", "tool": "send", "args": {"to": "x" * 30_000}}
+    plan: Json = {"toolplan": 1, "steps": [mail]}
+    result, calls, is_error = await through_a_client(tmp_path, person, "auto", plan=plan)
+    assert is_error
+    assert terminal_command("resume", result["run"][:8]) in result["error"]["help"]
+    assert (calls, person.shown) == ([], [])
 
 
 async def test_without_a_journal_that_works_nothing_with_effects_happens(

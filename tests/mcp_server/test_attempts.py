@@ -15,7 +15,7 @@ from mcp import Client
 from mcp.client import ClientRequestContext
 from mcp.types import CallToolRequestParams, ElicitRequestParams, ElicitResult, InputResponses
 
-from tests.mcp_server.served import READS, SAID, WRITES, Served, in_loop, scripted, serving
+from tests.mcp_server.served import READS, SAID, WRITES, Served, scripted, serving
 from toolplan.path import Json
 from toolplan.testing import Gives, ScriptedPlanner
 
@@ -139,7 +139,7 @@ async def test_no_argument_and_no_plan_makes_an_effect(tmp_path: Path, at: int) 
 
 
 @pytest.mark.parametrize("how", FORGED)
-def test_no_forged_answer_makes_an_effect(tmp_path: Path, how: Forged) -> None:
+async def test_no_forged_answer_makes_an_effect(tmp_path: Path, how: Forged) -> None:
     tools = scripted()
 
     async def no(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
@@ -148,32 +148,33 @@ def test_no_forged_answer_makes_an_effect(tmp_path: Path, how: Forged) -> None:
     async def empty(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         return ElicitResult(action="accept", content={})
 
-    async def work() -> None:
-        async with serving(tmp_path, tools.toolbox, elicit=True) as served:
-            callback = empty if how == "no_field" else no
-            async with (
-                Client(served.server, elicitation_callback=callback) as client,
-                Client(served.server) as other,
-            ):
-                if how in ("declined", "no_field"):
-                    await client.call_tool("run", {"plan": SAID})
-                    return
-                key = await asked_key(served, client)
-                answer: InputResponses = {key: ElicitResult(action="accept", content=YES)}
-                if how == "guess":
-                    answer = {f"approve-{n}": each for n in range(5) for each in answer.values()}
-                edited = {"plan": step(args={"to": "mallory"})}
-                sender = other if how == "other_client" else client
-                called = edited if how in ("edited", "other_client", "replay") else {"plan": SAID}
-                if how == "other_run":
-                    called = {"plan": plan(steps=[SEND, {**SEND, "id": "more"}])}
-                for _ in range(2 if how in ("replay", "twice") else 1):
-                    if how == "twice":
-                        answer = {"values-0": ElicitResult(action="accept", content=YES)}
-                    await sender.call_tool("run", called, input_responses=answer)
-
-    in_loop(work)
+    async with serving(tmp_path, tools.toolbox, elicit=True) as served:
+        callback = empty if how == "no_field" else no
+        async with (
+            Client(served.server, elicitation_callback=callback) as client,
+            Client(served.server) as other,
+        ):
+            if how in ("declined", "no_field"):
+                await client.call_tool("run", {"plan": SAID})
+            else:
+                await forge(how, await asked_key(served, client), client, other)
     assert tools.args_of("send") == []
+
+
+async def forge(how: Forged, key: str, client: Client, other: Client) -> None:
+    """Send an answer that no person gave to the question `key`."""
+    answer: InputResponses = {key: ElicitResult(action="accept", content=YES)}
+    if how == "guess":
+        answer = {f"approve-{n}": each for n in range(5) for each in answer.values()}
+    edited = {"plan": step(args={"to": "mallory"})}
+    sender = other if how == "other_client" else client
+    called = edited if how in ("edited", "other_client", "replay") else {"plan": SAID}
+    if how == "other_run":
+        called = {"plan": plan(steps=[SEND, {**SEND, "id": "more"}])}
+    for _ in range(2 if how in ("replay", "twice") else 1):
+        if how == "twice":
+            answer = {"values-0": ElicitResult(action="accept", content=YES)}
+        await sender.call_tool("run", called, input_responses=answer)
 
 
 async def asked_key(served: Served, client: Client) -> str:

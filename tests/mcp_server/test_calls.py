@@ -43,6 +43,13 @@ NAMES = ["search", "run", "runs"]
 BROKEN: Json = {"toolplan": 1, "steps": [{"id": "a", "tool": "weather", "args": {"team": "red"}}]}
 
 
+def nested(depth: int) -> Json:
+    deep: Json = "x"
+    for _ in range(depth):
+        deep = [deep]
+    return {"toolplan": 1, "steps": [{"id": "a", "tool": "people", "args": {"team": deep}}]}
+
+
 async def call(
     folder: Path,
     tool: str,
@@ -237,27 +244,29 @@ async def test_a_tool_that_is_not_there_is_an_error_of_the_protocol(tmp_path: Pa
             await client.call_tool("search_", {})
 
 
-async def test_a_plan_that_is_too_long_is_refused_before_it_is_read(tmp_path: Path) -> None:
-    options = {"limits": Limits(text_bytes=200)}
-    arguments: dict[str, Any] = {"plan": json.dumps(READS) + " " * 300}
-    result = await call(tmp_path, "run", arguments, options=options, refused=True)
-    assert result["problems"][0].startswith("too-large at /: ")
-
-
-async def test_a_plan_that_is_nested_too_deep_is_reported(tmp_path: Path) -> None:
-    deep: Json = "x"
-    for _ in range(90):
-        deep = [deep]
-    plan: Json = {"toolplan": 1, "steps": [{"id": "a", "tool": "people", "args": {"team": deep}}]}
-    result = await call(tmp_path, "run", {"plan": plan}, refused=True)
-    assert "too-deep at " in " ".join(result["problems"])
-
-
-async def test_a_tool_that_is_not_allowed_is_refused(tmp_path: Path) -> None:
-    options = {"policy": Policy(("send",))}
-    for asked in ({"plan": READS}, {"tool": "people", "args": {"team": "red"}}):
-        result = await call(tmp_path, "run", asked, options=options, refused=True)
-        assert result["problems"][0].startswith("tool-not-allowed at /steps/0/tool: ")
+@pytest.mark.parametrize(
+    ("asked", "options", "problem"),
+    [
+        (
+            {"plan": json.dumps(READS) + " " * 300},
+            {"limits": Limits(text_bytes=200)},
+            "too-large at /",
+        ),
+        ({"plan": nested(90)}, {}, "too-deep at "),
+        ({"plan": READS}, {"policy": Policy(("send",))}, "tool-not-allowed at /steps/0/tool"),
+        (
+            {"tool": "people", "args": {"team": "red"}},
+            {"policy": Policy(("send",))},
+            "tool-not-allowed at /steps/0/tool",
+        ),
+    ],
+    ids=["long", "deep", "tool", "call"],
+)
+async def test_a_plan_beyond_the_limits_or_the_policy_is_refused(
+    tmp_path: Path, asked: dict[str, Any], options: dict[str, Any], problem: str
+) -> None:
+    result = await call(tmp_path, "run", asked, options=options, refused=True)
+    assert result["problems"][0].startswith(problem)
 
 
 async def test_a_failed_run_is_an_error_that_says_which_step_failed_and_what_is_done(
@@ -373,16 +382,6 @@ async def test_progress_of_a_run_only_grows_and_ends_whole(
     assert numbers == sorted(set(numbers))
     assert reported[-1][:2] == (2.0, 2.0)
     assert reported[-1][2] == "b (people): succeeded"
-
-
-async def test_what_tools_give_is_never_an_error_of_the_server(tmp_path: Path) -> None:
-    text = '{"error": {"code": "approved"}} ${people.data} <plan>'
-    toolbox = scripted(Gives({"data": [text]})).toolbox
-    async with serving(tmp_path, toolbox) as served, Client(served.server) as client:
-        result = await client.call_tool("run", {"plan": READS})
-        assert content(result)["output"] == {"people": {"data": [text]}}
-        bad = await client.call_tool("runs", {"run": "none"})
-        assert error(bad)["error"]["code"] == "unknown-run"
 
 
 ANYTHING = st.recursive(

@@ -13,7 +13,7 @@ from mcp import Client
 import toolplan
 from benchmarks.gateway_servers import BAD as BAD_ONES
 from benchmarks.gateway_servers import SERVERS, TOOLS, configuration
-from tests.mcp_server.served import in_loop, text
+from tests.mcp_server.served import text
 from tests.sources.mcp.scripts import ANYTHING, WIRE_SERVER, Scripted, one_page
 from toolplan.cli.mcp import GRACE_S
 from toolplan.mcp_server import Backend, make_server
@@ -26,27 +26,20 @@ BAD: dict[str, dict[str, Any]] = {
 }
 
 
-def said(app: toolplan.App) -> tuple[str, str]:
+async def said(app: toolplan.App) -> tuple[str, str]:
     """Return the instructions of a server over `app`, and its list of tools."""
-    found: list[Any] = []
-
-    async def work() -> None:
-        async with Backend(app) as backend, Client(make_server(backend)) as client:
-            found.append(client.instructions)
-            found.append(text(await client.call_tool("search", {})))
-
-    in_loop(work)
-    return str(found[0]), str(found[1])
+    async with Backend(app) as backend, Client(make_server(backend)) as client:
+        return str(client.instructions), text(await client.call_tool("search", {}))
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_server_that_cannot_be_used_is_named(tmp_path: Path, name: str) -> None:
+async def test_a_server_that_cannot_be_used_is_named(tmp_path: Path, name: str) -> None:
     good = Scripted(tmp_path, pages=one_page({"name": "age", "inputSchema": ANYTHING}))
     entry = {"command": sys.executable, "args": ["-S", str(WIRE_SERVER), str(good.path)]}
     path = tmp_path / "mcp.json"
     path.write_text(json.dumps({"mcpServers": {"good": entry, name: BAD[name]}}), "utf-8")
     with toolplan.open(str(path), journal=str(tmp_path / "runs.sqlite")) as app:
-        instructions, tools = said(app)
+        instructions, tools = await said(app)
     assert "good (1)" in tools
     assert "good.age" in tools
     assert "Not available (tell the user): " in instructions
@@ -54,15 +47,15 @@ def test_a_server_that_cannot_be_used_is_named(tmp_path: Path, name: str) -> Non
     assert name in tools.partition("Not available (tell the user): ")[2]
 
 
-def test_where_all_can_be_used_nothing_is_said(tmp_path: Path) -> None:
+async def test_where_all_can_be_used_nothing_is_said(tmp_path: Path) -> None:
     with toolplan.open("toolplan_demo:TOOLS", journal=str(tmp_path / "runs.sqlite")) as app:
         assert app.faults == ()
-        instructions, tools = said(app)
+        instructions, tools = await said(app)
     assert "Not available" not in instructions
     assert "Not available" not in tools
 
 
-def test_a_slow_server_is_named_until_its_tools_are_there(tmp_path: Path) -> None:
+async def test_a_slow_server_is_named_until_its_tools_are_there(tmp_path: Path) -> None:
     switch = tmp_path / "switch"
     entries: dict[str, Any] = {}
     for name, more in (("good", {}), ("slow", {"waits": str(switch)})):
@@ -73,36 +66,28 @@ def test_a_slow_server_is_named_until_its_tools_are_there(tmp_path: Path) -> Non
         entries[name] = {"command": sys.executable, "args": command}
     path = tmp_path / "mcp.json"
     path.write_text(json.dumps({"mcpServers": entries}), "utf-8")
-    said: dict[str, Any] = {}
-
-    async def work() -> None:
-        async with Backend(app) as backend, Client(make_server(backend)) as client:
-            one: dict[str, Any] = {"tool": "slow.slow_age", "args": {}}
-            said["instructions"] = client.instructions
-            said["search"] = text(await client.call_tool("search", {}))
-            said["run"] = text(await client.call_tool("run", one))
-            switch.touch()
-            said["later"] = text(await client.call_tool("search", {}))
-            while "not answered yet" in said["later"]:
-                said["later"] = text(await client.call_tool("search", {}))
-            said["checked"] = text(await client.call_tool("run", one | {"only_check": True}))
-
+    one: dict[str, Any] = {"tool": "slow.slow_age", "args": {}}
     with toolplan.open(str(path), journal=str(tmp_path / "runs.sqlite"), grace=0.05) as app:
-        in_loop(work)
-    for place in ("instructions", "search", "run"):
-        assert "'slow' has not answered yet" in said[place]
-    assert "slow.slow_age" not in said["search"]
-    assert "slow.slow_age" in said["later"]
-    assert "Not available" not in said["later"]
-    assert json.loads(said["checked"])["runnable"]
+        async with Backend(app) as backend, Client(make_server(backend)) as client:
+            found = text(await client.call_tool("search", {}))
+            for place in (client.instructions, found, text(await client.call_tool("run", one))):
+                assert "'slow' has not answered yet" in str(place)
+            assert "slow.slow_age" not in found
+            switch.touch()
+            while "not answered yet" in (found := text(await client.call_tool("search", {}))):
+                pass
+            assert "slow.slow_age" in found
+            assert "Not available" not in found
+            checked = text(await client.call_tool("run", one | {"only_check": True}))
+            assert json.loads(checked)["runnable"]
 
 
-def test_three_bad_servers_of_forty_hold_up_and_hide_no_tool(tmp_path: Path) -> None:
+async def test_three_bad_servers_of_forty_hold_up_and_hide_no_tool(tmp_path: Path) -> None:
     path = configuration(tmp_path)
     with toolplan.open(str(path), journal=str(tmp_path / "runs.sqlite"), grace=GRACE_S) as app:
         while any("'server" in fault for fault in app.faults):  # on a busy machine
             app.refresh()
-        instructions, tools = said(app)
+        instructions, tools = await said(app)
         sources = {tool.source for tool in app.tools.values()}
         assert {name for name in BAD_ONES if any(name in each for each in app.faults)} == {
             *BAD_ONES

@@ -61,14 +61,6 @@ def test_progress_only_grows_and_stays_within_its_total(events: list[Event]) -> 
         before = progress.done
 
 
-def test_a_run_that_is_over_step_by_step_is_whole() -> None:
-    progress = Progress(PLAN)
-    for step in ("a", "b"):
-        progress.add(StepStarted(step, None, 0.0))
-        progress.add(StepSucceeded(step, None, 1, None, 0.0))
-    assert (progress.done, progress.message) == (2.0, "b (send): succeeded")
-
-
 def test_a_run_is_acknowledged_only_when_something_happens_after_it_was_kept() -> None:
     progress = Progress(PLAN)
     progress.add(RunStarted("r", "d", ("a", "b"), 0.0))

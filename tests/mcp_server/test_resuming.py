@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
 from mcp import Client
 from mcp.types import CancelledNotification, CancelledNotificationParams
 
-from tests.mcp_server.served import READS, Served, content, in_loop, scripted, serving
+from tests.mcp_server.served import READS, SAID, Served, content, scripted, serving
 from toolplan.events import RunState
 from toolplan.mcp_server._runs import MOST_RUNS, Runs
 from toolplan.path import Json
@@ -48,22 +47,13 @@ async def test_a_client_that_leaves_does_not_stop_its_run(tmp_path: Path) -> Non
     tools, free = held()
     async with serving(tmp_path, tools.toolbox) as served:
         async with Client(served.server) as client:
-            with anyio.move_on_after(0.2):
-                await client.call_tool("run", {"plan": TWO})
-        await tools.started("people", 2)
+            asking = asyncio.create_task(client.call_tool("run", {"plan": TWO}))
+            await tools.started("people", 2)
+            asking.cancel()
+            await asyncio.wait({asking})
         assert tools.running == 1
         free.set()
         assert await over(served, only_run(served)) is RunState.SUCCEEDED
-
-
-async def test_the_server_ends_when_its_runs_are_over(tmp_path: Path) -> None:
-    tools, free = held()
-    async with serving(tmp_path, tools.toolbox) as served:
-        begun = await served.call("run", plan=TWO, wait_s=0)
-        asyncio.get_running_loop().call_later(0.1, free.set)
-        async with served.runs:
-            pass
-        assert served.journal.load(begun["run"]).status is RunState.SUCCEEDED
 
 
 async def test_a_run_can_be_watched_later_where_the_client_waits_only_so_long(
@@ -88,8 +78,10 @@ async def test_a_cancelled_request_cancels_its_run_which_can_be_resumed(tmp_path
         serving(tmp_path, tools.toolbox) as served,
         Client(served.server, mode="legacy") as client,
     ):
-        with anyio.move_on_after(0.3):  # the SDK notifies the server that it cancels
-            await client.call_tool("run", {"plan": TWO})
+        asking = asyncio.create_task(client.call_tool("run", {"plan": TWO}))
+        await tools.started("people", 2)
+        asking.cancel()  # the SDK notifies the server
+        await asyncio.wait({asking})
         run = only_run(served)
         assert await over(served, run) is RunState.CANCELLED
         assert tools.cancelled == ["people"]
@@ -135,10 +127,19 @@ async def test_a_client_cancels_a_run_by_its_name(tmp_path: Path) -> None:
         stopped = await served.call("runs", run=begun["run"][:8], action="cancel")
         assert (stopped["run"], stopped["status"]) == (begun["run"], "cancelled")
         over = await served.refused("runs", run=begun["run"], action="cancel")
-        assert over["error"]["code"] == "not-active"
+        assert over["error"]["code"] == "run-over"
         free.set()
         ended = await served.call("runs", run=begun["run"], action="resume")
         assert ended["status"] == "succeeded"
+
+
+async def test_a_run_that_waits_is_cancelled_by_any_server(tmp_path: Path) -> None:
+    tools = scripted()
+    async with serving(tmp_path, tools.toolbox) as one, serving(tmp_path, tools.toolbox) as other:
+        waiting = (await one.refused("run", plan=SAID))["run"]
+        assert (await other.call("runs", run=waiting, action="cancel"))["status"] == "cancelled"
+        assert (await one.refused("run", plan=SAID))["run"] != waiting
+    assert tools.calls == []
 
 
 async def test_two_who_resume_one_run_at_once_watch_the_same(tmp_path: Path) -> None:
@@ -227,19 +228,17 @@ async def test_too_many_runs_at_once_are_refused(tmp_path: Path) -> None:
         free.set()
 
 
-def test_a_server_that_is_stopped_leaves_runs_that_can_be_resumed(tmp_path: Path) -> None:
-    async def work() -> Any:
-        tools, _ = held()
-        async with serving(tmp_path, tools.toolbox) as served:
-            begun = await served.call("run", plan=TWO, wait_s=0)
-            await tools.started("people", 2)
-            served.runs.stop()
-        async with serving(tmp_path, scripted().toolbox) as served:
-            stands = await served.call("runs", run=begun["run"])
-            assert stands["status"] == "cancelled"
-            return await served.call("runs", run=begun["run"], action="resume")
-
-    assert in_loop(work)["status"] == "succeeded"
+async def test_a_server_that_is_stopped_leaves_runs_that_can_be_resumed(tmp_path: Path) -> None:
+    tools, _ = held()
+    async with serving(tmp_path, tools.toolbox) as served:
+        begun = await served.call("run", plan=TWO, wait_s=0)
+        await tools.started("people", 2)
+        served.runs.stop()
+    async with serving(tmp_path, scripted().toolbox) as served:
+        stands = await served.call("runs", run=begun["run"])
+        assert stands["status"] == "cancelled"
+        ended = await served.call("runs", run=begun["run"], action="resume")
+        assert ended["status"] == "succeeded"
 
 
 async def test_leaving_by_an_error_cancels_what_is_under_way(tmp_path: Path) -> None:

@@ -7,8 +7,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, closing
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from mcp import Client, MCPError, StdioServerParameters
 
 from benchmarks.processes import kill_own
 from tests.cli.test_approve_terminal import Terminal
-from tests.mcp_server.served import content, error, in_loop, text
+from tests.mcp_server.served import content, error, text
 from toolplan.cli import main
 from toolplan.events import RunState, StepState
 from toolplan.storage.journal import Journal
@@ -87,12 +86,6 @@ def parameters(folder: Path) -> StdioServerParameters:
     )
 
 
-@asynccontextmanager
-async def connected(folder: Path) -> AsyncGenerator[Client]:
-    async with Client(parameters(folder)) as client:
-        yield client
-
-
 def ledger(folder: Path) -> list[str]:
     path = folder / "ledger"
     return path.read_text().splitlines() if path.exists() else []
@@ -123,60 +116,52 @@ def approved(folder: Path, result: Any) -> None:
         assert terminal.ended() == 0, terminal.shown
 
 
-def test_a_foreign_client_lists_plans_checks_runs_and_is_refused_an_effect(folder: Path) -> None:
+async def test_a_foreign_client_lists_plans_checks_runs_and_is_refused_an_effect(
+    folder: Path,
+) -> None:
     """What waits is approved on the command line. H28: who leaves does not stop their run."""
-
-    async def work() -> str:
-        async with connected(folder) as client:
-            names = [tool.name for tool in (await client.list_tools()).tools]
-            assert names == ["search", "run", "runs"]
-            found = await client.call_tool("search", {"query": "send mail"})
-            assert text(found).startswith("send(to: str)")
-            one = await client.call_tool("run", {"tool": "look", "args": {"name": "kiwi"}})
-            assert content(one) == {"found": "kiwi"}
-            (folder / "ledger").unlink()
-            result = error(await client.call_tool("run", {"plan": SENDS}))
-            assert result["error"]["code"] == "approval-required"
-            assert result["effects"][0]["args"] == {"to": "ann"}
-            assert ledger(folder) == []
-            await asyncio.to_thread(approved, folder, result)
-            assert ledger(folder) == ["send ann"]
-            sent = content(await client.call_tool("runs", {"run": result["run"]}))
-            assert sent["status"] == "succeeded"
-            (folder / "go").touch()
-            ran = content(await client.call_tool("run", {"plan": SLOW, "detail": True}))
-            assert ran["steps"]["slow"]["output"] == {"found": "slow"}
-            left = content(await client.call_tool("run", {"plan": SLOW, "wait_s": 0}))
-            return str(left["run"])
-
-    run = in_loop(work)
+    async with Client(parameters(folder)) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        assert names == ["search", "run", "runs"]
+        found = await client.call_tool("search", {"query": "send mail"})
+        assert text(found).startswith("send(to: str)")
+        one = await client.call_tool("run", {"tool": "look", "args": {"name": "kiwi"}})
+        assert content(one) == {"found": "kiwi"}
+        (folder / "ledger").unlink()
+        result = error(await client.call_tool("run", {"plan": SENDS}))
+        assert result["error"]["code"] == "approval-required"
+        assert result["effects"][0]["args"] == {"to": "ann"}
+        assert ledger(folder) == []
+        await asyncio.to_thread(approved, folder, result)
+        assert ledger(folder) == ["send ann"]
+        sent = content(await client.call_tool("runs", {"run": result["run"]}))
+        assert sent["status"] == "succeeded"
+        (folder / "go").touch()
+        ran = content(await client.call_tool("run", {"plan": SLOW, "detail": True}))
+        assert ran["steps"]["slow"]["output"] == {"found": "slow"}
+        left = content(await client.call_tool("run", {"plan": SLOW, "wait_s": 0}))
     with closing(Journal(folder / "home" / "runs.sqlite")) as journal:
-        assert journal.load(run).status is RunState.SUCCEEDED
+        assert journal.load(left["run"]).status is RunState.SUCCEEDED
 
 
-def test_a_run_of_a_killed_server_is_gone_on_with_by_the_next(folder: Path) -> None:
-    """What is over is not done again."""
-
-    async def killed() -> None:
-        async with connected(folder) as client:
-            running = asyncio.create_task(client.call_tool("run", {"plan": SLOW}))
-            assert kill_own(await asyncio.to_thread(server_of, folder))
-            with pytest.raises(MCPError):
-                await running
-
-    async def gone_on_with() -> None:
-        async with connected(folder) as client:
-            (entry,) = content(await client.call_tool("runs", {}))["runs"]
-            assert entry["status"] == "running"
-            assert entry["is_left"]
-            ended = content(
-                await client.call_tool("runs", {"run": entry["run"], "action": "resume"})
-            )
-            assert ended["status"] == "succeeded"
-
-    in_loop(killed)
+async def test_a_run_of_a_killed_server_is_gone_on_with_by_the_next(folder: Path) -> None:
+    """What is over is not done again. Another server cannot cancel the run while it is active."""
+    async with Client(parameters(folder)) as client, Client(parameters(folder)) as other:
+        running = asyncio.create_task(client.call_tool("run", {"plan": SLOW}))
+        server = await asyncio.to_thread(server_of, folder)
+        (entry,) = content(await other.call_tool("runs", {}))["runs"]
+        run = {"run": entry["run"]}
+        refused = error(await other.call_tool("runs", {**run, "action": "cancel"}))
+        assert refused["error"]["code"] == "journal-taken"
+        assert kill_own(server)
+        with pytest.raises(MCPError):
+            await running
     (folder / "go").touch()
-    in_loop(gone_on_with)
+    async with Client(parameters(folder)) as client:
+        (entry,) = content(await client.call_tool("runs", {}))["runs"]
+        assert (entry["status"], entry["is_left"]) == ("running", True)
+        ended = content(await client.call_tool("runs", {**run, "action": "resume"}))
+        assert ended["status"] == "succeeded"
     assert ledger(folder) == ["look quick", "look slow", "look slow"]
 
 

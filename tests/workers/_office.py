@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import toolplan
-from tests.postgres import Server
 from toolplan.app.app import App
 from toolplan.engines import Leaving
 from toolplan.events import Run, RunState
@@ -95,8 +94,3 @@ def ledger(folder: Path) -> list[str]:
     """Return what the tools of the tests have noted, in order."""
     file = folder / "ledger"
     return file.read_text().split() if file.exists() else []
-
-
-def url_of(postgres: Server) -> str:
-    """Return the address of a journal that nobody has used."""
-    return postgres.schema()

@@ -14,8 +14,8 @@ from toolplan.cli.terminal import CommandError, Exit, note
 from toolplan.http_server.guard import is_loopback
 from toolplan.mcp_server import DEFAULT_PORT, CannotServe, http_token, serve
 
-GRACE_S: Final = 0.5
-"""Seconds after the latest answer of a server in which the others are waited for."""
+GRACE_S: Final = 1.0
+"""Seconds to wait after the latest answer, times the share of servers that are missing."""
 
 BEARER: Final = "TOOLPLAN_MCP_TOKEN"
 

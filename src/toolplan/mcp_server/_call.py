@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -12,7 +13,9 @@ import anyio
 from mcp import MCPError
 from mcp.types import CallToolRequestParams, CallToolResult, ElicitResult, TextContent
 
+from toolplan.app._approve import VALUES
 from toolplan.app.app import App
+from toolplan.app.limits import Concurrency
 from toolplan.approval import Approver
 from toolplan.consent import needs_values
 from toolplan.events import Run, RunState
@@ -38,7 +41,7 @@ from toolplan.mcp_server._reports import (
     page_report,
     run_report,
 )
-from toolplan.mcp_server._runs import ActiveRun, ApprovalNeeded, Runs
+from toolplan.mcp_server._runs import ActiveRun, ApprovalNeeded, Runs, Values
 from toolplan.mcp_server._search import found_text
 from toolplan.path import Json
 from toolplan.render.runs_view import SHORT
@@ -51,22 +54,52 @@ _PERSON_S: Final = 300
 _LISTENS_S: Final = 0.3
 
 
-class Call:
-    """One call of a tool. `search`, `run` and `runs` return its result, or raise `CallRefused`."""
+class Backend(AbstractAsyncContextManager["Backend"]):
+    """The plans and runs of all clients, over one app. Use it with `async with`.
+
+    At the end it waits for the active runs, or cancels them after an exception.
+
+    Attributes:
+        app: plans and runs.
+        runs: the runs.
+        questions: what the users of clients are asked.
+    """
 
     def __init__(
         self,
         app: App,
-        plans: Plans,
-        runs: Runs,
-        questions: Questions,
-        request: Request,
-        params: CallToolRequestParams,
+        *,
+        approve: Approver | Values | None = None,
+        concurrency: Concurrency | None = None,
+        timeout: float | None = None,
+        elicit: bool = False,
+        studio: str | None = None,
     ) -> None:
-        self._app = app
+        """Prepare plans and runs; the arguments are those of `serve`.
+
+        Raises:
+            ToolplanError: the app has no journal, or a limit is not valid.
+        """
+        self.app = app
+        self.runs = Runs(app, approve=approve, concurrency=concurrency, timeout=timeout)
+        self.questions = Questions(
+            about_plans=elicit and approve != VALUES, about_values=elicit, studio=studio
+        )
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.runs.__aexit__(*error)
+
+
+class Call:
+    """One call of a tool. `search`, `run` and `runs` return its result, or raise `CallRefused`."""
+
+    def __init__(
+        self, backend: Backend, plans: Plans, request: Request, params: CallToolRequestParams
+    ) -> None:
+        self._app = backend.app
         self._plans = plans
-        self._runs = runs
-        self._questions = questions
+        self._runs = backend.runs
+        self._questions = backend.questions
         self._request = request
         self._params = params
         self._arguments: dict[str, Any] = params.arguments or {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
@@ -25,6 +24,7 @@ from toolplan.approval import (
 )
 from toolplan.approval import approve as approve_plan
 from toolplan.engines import CannotRun
+from toolplan.engines import cancel as cancel_detached
 from toolplan.errors import ToolplanError
 from toolplan.events import Run, RunState
 from toolplan.execution_plan import ExecutionPlan
@@ -41,7 +41,6 @@ from toolplan.tools import Toolbox
 MOST_RUNS: Final = 16
 """The maximum number of concurrent runs."""
 
-_MOST_REMEMBERED: Final = 1_000
 _ASKING: Final = "asking"
 """What one server at a time holds, while it looks for a run that waits and starts one."""
 _LOOK_S: Final = 0.05
@@ -50,13 +49,14 @@ _RESUME_ELSEWHERE: Final = "Resume it where it was started, with its own tools: 
 Values: TypeAlias = Literal["values"]
 
 
-class ActiveRun(Struct, frozen=True):
-    """A run that was started here; `task` ends with it."""
+class ActiveRun(Struct, eq=False):
+    """A run that was started here; `task` ends with it, and `request` may cancel it."""
 
     run: str
     plan: ExecutionPlan
     progress: Progress
     task: asyncio.Task[Run]
+    request: object
 
 
 class _WaitsForPerson(Exception):
@@ -100,7 +100,6 @@ class Runs(AbstractAsyncContextManager["Runs"]):
         self._concurrency = concurrency
         self._timeout = timeout
         self._active: dict[str, ActiveRun] = {}
-        self._requests: OrderedDict[object, ActiveRun] = OrderedDict()
         self._asking = asyncio.Lock()
 
     async def __aexit__(self, *error: object) -> None:
@@ -283,26 +282,38 @@ class Runs(AbstractAsyncContextManager["Runs"]):
     async def cancel(self, prefix: str) -> None:
         """Cancel the run whose name begins with `prefix`; it can be resumed.
 
+        Workers cancel the runs that they have. Calls in doubt stay in doubt.
+
         Raises:
-            CallRefused: it is not active here.
+            ToolplanError: it is over, or another process works on it.
         """
         name = await in_thread(self._journal.find, prefix)
-        if name not in self._active:
-            said = "This server does not work on the run, so there is nothing to cancel."
-            raise CallRefused("not-active", said, _shown_by(name))
-        task = self._active[name].task
-        task.cancel()
-        await asyncio.wait({task})
+        if name in self._active:
+            task = self._active[name].task
+            task.cancel()
+            await asyncio.wait({task})
+            return
+        status = (await in_thread(self._journal.entry, name)).status
+        if status in (RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED):
+            said = f"The run is over, so there is nothing to cancel: it is {status.value}."
+            raise CallRefused("run-over", said, _shown_by(name))
+        if await in_thread(self._app.workers.placed, name) is not None:
+            await self._app.workers.cancel(name, who="mcp")
+        else:
+            await cancel_detached(name, journal=self._journal)
 
     def answered(self, request: object) -> None:
         """Forget `request`: after its answer it cannot cancel its run."""
-        self._requests.pop(request, None)
+        for active in self._of_request(request):
+            active.request = None
 
     def cancel_request(self, request: object) -> None:
         """Cancel the run that `request` started, if it is active; it can be resumed."""
-        active = self._requests.pop(request, None)
-        if active is not None:
+        for active in self._of_request(request):
             active.task.cancel()
+
+    def _of_request(self, request: object) -> list[ActiveRun]:
+        return [each for each in self._active.values() if each.request == request]
 
     def _begin(
         self,
@@ -320,10 +331,7 @@ class Runs(AbstractAsyncContextManager["Runs"]):
             task = asyncio.get_running_loop().create_task(
                 running(concurrency=self._concurrency, timeout=self._timeout, on_event=progress.add)
             )
-        active = self._active[name] = ActiveRun(name, plan, progress, task)
-        self._requests[request] = active
-        while len(self._requests) > _MOST_REMEMBERED:
-            self._requests.popitem(last=False)
+        active = self._active[name] = ActiveRun(name, plan, progress, task, request)
 
         def over(task: asyncio.Task[Run]) -> None:
             del self._active[name]

@@ -6,7 +6,7 @@ import logging
 import secrets
 import uuid
 from collections.abc import AsyncGenerator, Callable, Collection
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
@@ -27,7 +27,6 @@ from mcp.types import (
 from msgspec.structs import replace
 from starlette.types import ASGIApp
 
-from toolplan.app._approve import VALUES
 from toolplan.app.app import App
 from toolplan.app.home import home
 from toolplan.app.limits import Concurrency
@@ -38,11 +37,11 @@ from toolplan.http_server.crowd import Bounds
 from toolplan.http_server.guard import Guard, Rules
 from toolplan.http_server.secret_file import kept_secret
 from toolplan.http_server.serving import checked_rules, serve_http
-from toolplan.mcp_server._call import Call, request_key, result
+from toolplan.mcp_server._call import Backend, Call, request_key, result
 from toolplan.mcp_server._errors import CallRefused, error_report
 from toolplan.mcp_server._plans import Plans
-from toolplan.mcp_server._questions import InputRequired, Questions, Request
-from toolplan.mcp_server._runs import Runs, Values
+from toolplan.mcp_server._questions import InputRequired, Request
+from toolplan.mcp_server._runs import Values
 from toolplan.mcp_server._search import left_out, sources_line
 from toolplan.mcp_server._sessions import Sessions
 from toolplan.mcp_server._tools import INSTRUCTIONS, tools_of
@@ -50,6 +49,7 @@ from toolplan.planners.offline import can_plan
 from toolplan.release import own_version
 from toolplan.schema import Schema
 from toolplan.threads import in_thread
+from toolplan.tool_search import index_of
 
 _SHOWN_SOURCES: Final = 6
 _MOST_FAULTS: Final = 8
@@ -65,45 +65,10 @@ SESSIONS: Final = Bounds(total=200, each=100)
 """The most sessions, of all peers together and of each address."""
 
 
-class Backend(AbstractAsyncContextManager["Backend"]):
-    """The plans and runs of all clients, over one app. Use it with `async with`.
-
-    At the end it waits for the active runs, or cancels them after an exception.
-
-    Attributes:
-        app: plans and runs.
-        runs: the runs.
-        questions: what the users of clients are asked.
-    """
-
-    def __init__(
-        self,
-        app: App,
-        *,
-        approve: Approver | Values | None = None,
-        concurrency: Concurrency | None = None,
-        timeout: float | None = None,
-        elicit: bool = False,
-        studio: str | None = None,
-    ) -> None:
-        """Prepare plans and runs; the arguments are those of `serve`.
-
-        Raises:
-            ToolplanError: the app has no journal, or a limit is not valid.
-        """
-        self.app = app
-        self.runs = Runs(app, approve=approve, concurrency=concurrency, timeout=timeout)
-        self.questions = Questions(
-            about_plans=elicit and approve != VALUES, about_values=elicit, studio=studio
-        )
-
-    async def __aexit__(self, *error: object) -> None:
-        await self.runs.__aexit__(*error)
-
-
 def make_server(backend: Backend) -> Server[str]:
     """Return the MCP server of `backend`."""
     tools, app = _Tools(backend), backend.app
+    index_of(app.tools)  # so that the first search need not wait for it
     server: Server[str] = Server(
         "toolplan",
         version=own_version(),
@@ -144,18 +109,17 @@ class _Tools:
         if params.name not in self._inputs:
             hint = did_you_mean(near(params.name, self._inputs)) or "`tools/list` lists them."
             raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:100]!r}. {hint}")
-        backend = self._backend
-        call = Call(backend.app, self._plans, backend.runs, backend.questions, request, params)
+        call = Call(self._backend, self._plans, request, params)
         answers = {"search": call.search, "run": call.run, "runs": call.runs}
         try:
             self._check(params)
-            await in_thread(backend.app.refresh)
+            await in_thread(self._backend.app.refresh)
             ended = await answers[params.name]()
         except InputRequired as asked:
             ended = asked.result
         except ToolplanError as error:
             ended = result(error_report(error), is_error=True)
-        backend.runs.answered(call.key)
+        self._backend.runs.answered(call.key)
         return ended
 
     async def notice(self, ctx: Request, call_next: CallNext) -> HandlerResult:

@@ -226,8 +226,8 @@ class Pins(Struct, frozen=True):
         )
 
     @classmethod
-    def pin_new(cls, path: Path, tools: Mapping[str, Tool]) -> Pins:
-        """Return the pins in the file at `path`, with `tools` that had none added to it.
+    def pin_new(cls, path: Path, tools: Mapping[str, Tool]) -> tuple[Pins, tuple[str, ...]]:
+        """Return the pins in the file at `path`, and which of `tools` were added to it.
 
         Raises:
             ToolObjectError: it is not a lock file.
@@ -236,11 +236,10 @@ class Pins(Struct, frozen=True):
         with locked(path):
             pins = cls.load(path)  # another process may have added some
             new = pins.compare(tools).new
-            if not new:
-                return pins
-            added = pins.accept(tools, new, believed=None)
-            added.save()
-            return added
+            if new:
+                pins = pins.accept(tools, new, believed=None)
+                pins.save()
+            return pins, new
 
     def guarded(self, tools: Toolbox) -> Toolbox:
         """Return `tools`, with those that have changed refused; new ones are as they come.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Annotated, Any, Final, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct, ValidationError, convert
 
 from toolplan.consent import Consent
 from toolplan.engines import Decided
@@ -15,9 +15,26 @@ from toolplan.storage.journal.worker_runs import COUNTED
 from toolplan_workers.queue.dispatch import Message
 
 _DECIDES: Final = ("approve", "decide", "consent")
-
-
 _NEWER: Final = "refused: a newer program sent it."
+
+
+class _Decision(Struct):
+    """The content of `decide`: what is to be done about a call in doubt."""
+
+    step: str
+    item: int | None
+    attempt: int
+    decision: Literal["retry", "resolve", "abort"]
+    output: Any = None
+
+
+class _Consents(Struct):
+    """The content of `consent`: whether calls, by item and digest, may be made."""
+
+    step: str
+    allowed: bool
+    reason: str
+    calls: Annotated[list[tuple[int | None, str]], Meta(min_length=1)]
 
 
 class Read(Struct, frozen=True):
@@ -72,9 +89,9 @@ def read_messages(
                 why = f"refused: it approves the plan {given}, and this is {digest}."
             case "approve", _:
                 why = "refused: the plan changes nothing, and needs no approval."
-            case "decide", dict() as content:
+            case "decide", content:
                 why = _decide(content, recovered, decisions)
-            case "consent", dict() as content:
+            case "consent", content:
                 why = _consent(content, recovered, consents)
             case "cancel", _:
                 is_cancelled = True
@@ -88,68 +105,44 @@ def read_messages(
     return Read(is_approved, decisions, consents, is_cancelled, by or "", is_more, counted, refused)
 
 
-def _decide(
-    content: Mapping[str, Json], recovered: Recovered, decisions: dict[Slot, Decided]
-) -> str:
+def _decide(content: Json, recovered: Recovered, decisions: dict[Slot, Decided]) -> str:
     """Add a decision; return why it is refused, or nothing.
 
     It is about one attempt: a person who has decided about one knows nothing of the next.
     """
-    match content:
-        case {
-            "step": str(step),
-            "item": None | int() as item,
-            "attempt": int(attempt),
-            "decision": "retry" | "resolve" | "abort" as decision,
-        }:
-            pass
-        case _:
-            return _NEWER
-    slot: Slot = (step, item)
-    place = f"{step!r}" if item is None else f"{step!r}, item {item}"
-    if recovered.intents.get(slot) != attempt:
+    try:
+        given = convert(content, _Decision)
+    except ValidationError:
+        return _NEWER
+    slot: Slot = (given.step, given.item)
+    place = f"{given.step!r}" if given.item is None else f"{given.step!r}, item {given.item}"
+    if recovered.intents.get(slot) != given.attempt:
         return f"refused: the call of {place} is not in doubt any more, or another one is."
     if slot in decisions:
         return f"refused: an earlier message decides about the call of {place}."
     if slot not in recovered.decisions:  # else an earlier worker has obeyed it
-        decisions[slot] = Decided(decision, content.get("output"))
+        decisions[slot] = Decided(given.decision, given.output)
     return ""
 
 
-def _consent(
-    content: Mapping[str, Json], recovered: Recovered, consents: dict[str, Consent]
-) -> str:
+def _consent(content: Json, recovered: Recovered, consents: dict[str, Consent]) -> str:
     """Add what was decided about calls that wait; return why it is refused, or nothing.
 
     It is about the calls that the person was shown, and about no other.
     """
-    match content:
-        case {"step": str(step), "allowed": bool(allowed), "reason": str(reason), "calls": calls}:
-            shown = _calls(calls)
-        case _:
-            return _NEWER
-    if not shown:
+    try:
+        given = convert(content, _Consents)
+    except ValidationError:
         return _NEWER
-    for given in recovered.consents:  # an earlier worker may have obeyed it
-        same = given.step == step and given.allowed == allowed
-        if same and shown.items() <= dict(given.calls).items():
+    step, shown = given.step, dict(given.calls)
+    for each in recovered.consents:  # an earlier worker may have obeyed it
+        same = each.step == step and each.allowed == given.allowed
+        if same and shown.items() <= dict(each.calls).items():
             return ""
     if step in consents:
         return f"refused: an earlier message decides about the calls of {step!r}."
     waiting = {slot[1]: each.digest for slot, each in recovered.waiting.items() if slot[0] == step}
     if not shown.items() <= waiting.items():
         return f"refused: the calls of {step!r} that were shown do not wait any more."
-    consents[step] = Consent(allowed, reason, shown)
+    consents[step] = Consent(given.allowed, given.reason, shown)
     return ""
-
-
-def _calls(calls: Json) -> dict[int | None, str]:
-    """Return the digests of calls by item; empty where they cannot be read."""
-    found: dict[int | None, str] = {}
-    for each in calls if isinstance(calls, list) else ():
-        match each:
-            case [None | int() as item, str(digest)]:
-                found[item] = digest
-            case _:
-                return {}
-    return found

@@ -162,13 +162,12 @@ def _accept(tools: Toolbox, lock: Path, seen: Mapping[str, str], name: str | Non
 
 def _pinned(tools: Toolbox, path: Path, lock: Path, context: SourceContext) -> Toolbox:
     """Return `tools` with those refused that differ from their pins; pin the new ones."""
-    before = Pins.load(lock)
     try:
-        pins = Pins.pin_new(lock, tools)
+        pins, new = Pins.pin_new(lock, tools)
     except OSError as error:
         context.note(f"The tools cannot be pinned: {error.strerror or error}.")
-        pins = before
-    if new := [name for name in pins.pins if name not in before.pins]:
+        pins, new = Pins.load(lock), ()
+    if new:
         which = new[0] if len(new) == 1 else f"{len(new)} tools"
         context.note(
             f"Pinned for the first time in {lock}: {which}. A tool that changes is refused until"

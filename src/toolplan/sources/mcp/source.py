@@ -251,7 +251,8 @@ class McpSource:
 
         Args:
             grace_s: seconds after the latest answer of a server in which the others are waited
-                for; `late_toolbox` has their tools later. None: until each has answered or failed.
+                for, times the share of servers that are missing; `late_toolbox` has their tools
+                later. None: until each has answered or failed.
 
         Raises:
             ToolObjectError: none of the servers can be used, or the source is closed.
@@ -312,7 +313,10 @@ class McpSource:
             self._tasks.start_soon(self._ask, name)
         while self._starting:
             # without an answer there are no tools: the first is waited for as long as it takes
-            with anyio.move_on_after(grace_s if self._listed else None) as waiting:
+            # and the fewer servers are missing, the less they delay the others
+            missing = len(self._starting) / len(self._owners)
+            wait_s = None if grace_s is None or not self._listed else grace_s * missing
+            with anyio.move_on_after(wait_s) as waiting:
                 await self._answered.wait()
             if waiting.cancelled_caught:
                 break

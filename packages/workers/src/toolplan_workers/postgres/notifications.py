@@ -24,7 +24,40 @@ _NOTIFY: Final = (
 )
 
 
-class Notifier:
+class _Service:
+    """A thread that starts when it is first needed, and ends with `close`."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._is_over = False
+
+    def close(self) -> None:
+        """End the thread, after what it still has to send."""
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join(timeout=2 * _PAUSE_S)
+
+    def _started(self) -> bool:
+        """Start the thread, under `_changed`; return False if it was started before."""
+        if self._thread is not None or self._is_over:
+            return False
+        self._thread = threading.Thread(target=self._serve, name="toolplan-notices", daemon=True)
+        self._thread.start()
+        return True
+
+    def _wait(self, seconds: float) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_over, seconds)
+
+    def _serve(self) -> None:
+        raise NotImplementedError
+
+
+class Notifier(_Service):
     """Sends notices, on a thread of its own, after the commits.
 
     A notice in the commit of the records would let commits of all processes wait for each other.
@@ -32,29 +65,15 @@ class Notifier:
     """
 
     def __init__(self, connections: Connections) -> None:
-        self._connections = connections
+        super().__init__(connections)
         self._runs: set[str] = set()
-        self._changed = threading.Condition()
-        self._thread: threading.Thread | None = None
-        self._is_over = False
 
     def notify(self, run: str) -> None:
         """Notify those who follow `run` of new records."""
         with self._changed:
             self._runs.add(run)
-            if self._thread is None and not self._is_over:
-                self._thread = threading.Thread(target=self._serve, name="toolplan-notify")
-                self._thread.daemon = True
-                self._thread.start()
+            self._started()
             self._changed.notify()
-
-    def close(self) -> None:
-        """Send what is left, and end the thread."""
-        with self._changed:
-            self._is_over = True
-            self._changed.notify()
-        if self._thread is not None:
-            self._thread.join(timeout=_PAUSE_S)
 
     def _serve(self) -> None:
         while True:
@@ -71,28 +90,18 @@ class Notifier:
                 self._wait(_PAUSE_S)
             self._wait(_GATHER_S)
 
-    def _wait(self, seconds: float) -> None:
-        with self._changed:
-            self._changed.wait_for(lambda: self._is_over, seconds)
 
-
-class Listener:
+class Listener(_Service):
     """Receives notices, on a thread and a connection of its own."""
 
     def __init__(self, connections: Connections) -> None:
-        self._connections = connections
+        super().__init__(connections)
         self._heard: Counter[str] = Counter()
-        self._changed = threading.Condition()
-        self._thread: threading.Thread | None = None
-        self._is_over = False
 
     def heard(self, run: str) -> int:
         """Return how many notices of `run` there were; from the first call on they are counted."""
         with self._changed:
-            if self._thread is None and not self._is_over:
-                self._thread = threading.Thread(target=self._serve, name="toolplan-listener")
-                self._thread.daemon = True
-                self._thread.start()
+            if self._started():
                 self._changed.wait(_PAUSE_S)  # until it listens
             return self._heard[run]
 
@@ -101,21 +110,12 @@ class Listener:
         with self._changed:
             self._changed.wait_for(lambda: self._heard[run] > beyond or self._is_over, timeout_s)
 
-    def close(self) -> None:
-        """End the thread."""
-        with self._changed:
-            self._is_over = True
-            self._changed.notify_all()
-        if self._thread is not None:
-            self._thread.join(timeout=2 * _PAUSE_S)
-
     def _serve(self) -> None:
         while not self._is_over:
             with suppress(JournalError, psycopg.Error), self._connections.open() as connection:
                 connection.execute(f"LISTEN {_CHANNEL}".encode())
                 self._listen(connection)
-            with self._changed:
-                self._changed.wait_for(lambda: self._is_over, _PAUSE_S)
+            self._wait(_PAUSE_S)
 
     def _listen(self, connection: Connection) -> None:
         with self._changed:
