@@ -205,6 +205,11 @@ _HELP: Final = {
 TABLES: Final = (*_HELP, "sources")
 
 
+def _help_of(table: str) -> str:
+    first, _, name = table.partition(".")
+    return _HELP[first].replace("NAME", name, 1) if name else _HELP[first]
+
+
 def source_tables() -> tuple[str, ...]:
     """Return the tables of sources of other packages: each has the name of its source."""
     return tuple(each.name for each in SOURCES.entries() if not each.is_ours)
@@ -260,8 +265,7 @@ class Settings:
             return convert(self.table(name) if value is None else value, kind)
         except (ValidationError, ToolplanError) as error:
             reason = str(error)
-        help_ = _HELP.get(name, _HELP["toolboxes"])
-        raise SettingsError(f"{self.place}: [{name}] cannot be used: {reason}", help_)
+        raise SettingsError(f"{self.place}: [{name}] cannot be used: {reason}", _help_of(name))
 
     @property
     def effects(self) -> dict[str, Effects]:
@@ -313,7 +317,7 @@ class Settings:
             raise SettingsError(
                 f"{self.place}: there is no toolbox {name!r}.",
                 did_you_mean(near(name, table))
-                or f"Known toolboxes: {known}. {_HELP['toolboxes']}",
+                or f"Known toolboxes: {known}. {_help_of(f'toolboxes.{name}')}",
             )
         return self._read(f"toolboxes.{name}", _Toolbox, table[name]).tools
 
