@@ -27,8 +27,6 @@ def _read_stub() -> dict[str, str]:
 
 
 _HOMES: Final = _read_stub()
-__all__: list[str]
-globals().update(__all__=sorted(_HOMES))
 
 
 def _text_of(value: object) -> str:
@@ -41,6 +39,8 @@ use_renderer(_text_of)
 
 
 def __getattr__(name: str) -> object:
+    if name == "__all__":
+        return sorted(_HOMES)
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value: object = getattr(import_module(_HOMES[name]), name)
@@ -49,4 +49,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+    return sorted({"__all__", *_HOMES, *(name for name in globals() if name.startswith("__"))})

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Final, TypeAlias, cast
 
@@ -282,7 +282,7 @@ def _invented(plan: Plan, position: int) -> tuple[str, ...]:
             case ("steps", at, "args", name, *_) if at == str(position) and reason == INVENTED:
                 found[name] = None
             case _:
-                continue
+                pass
     return tuple(found)
 
 
@@ -337,14 +337,10 @@ def _canonical(value: dict[str, Json]) -> bytes:
     RFC 8785 has no integers beyond 2^53. They are listed separately, by pointer, as text, so that
     plans that differ only in one of them have different digests.
     """
-    with suppress(rfc8785.IntegerDomainError):
-        return rfc8785.dumps({"covered": value, "large": {}})
     large: dict[str, Json] = {}
 
     def tame(part: Json, pointer: str) -> Json:
         match part:
-            case bool():
-                return part
             case int() if abs(part) >= 2**53:
                 large[pointer] = str(part)
                 return None
@@ -355,5 +351,4 @@ def _canonical(value: dict[str, Json]) -> bytes:
             case _:
                 return part
 
-    tamed = tame(value, "")
-    return rfc8785.dumps({"covered": tamed, "large": large})
+    return rfc8785.dumps({"covered": tame(value, ""), "large": large})

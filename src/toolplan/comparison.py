@@ -90,10 +90,9 @@ class Comparison(Struct, frozen=True):
 def compare_plans(before: Plan, after: Plan) -> Comparison:
     """Return what differs between two plans; the ids of their steps may differ."""
     matched = _matched(before, after)
-    names = {old: f"m{at}" for at, old in enumerate(matched.values())}
-    old = _documents(before, {s.id: names.get(s.id, f"b{n}") for n, s in enumerate(before.steps)})
-    new_names = {s.id: names.get(matched.get(s.id, ""), f"a{n}") for n, s in enumerate(after.steps)}
-    new = _documents(after, new_names)
+    shared = {old: f"m{at}" for at, old in enumerate(matched.values())}
+    old = _documents(before, shared, "b")
+    new = _documents(after, {name: shared[partner] for name, partner in matched.items()}, "a")
     found: list[StepChange] = []
     for step in after.steps:
         partner = matched.get(step.id)
@@ -103,7 +102,7 @@ def compare_plans(before: Plan, after: Plan) -> Comparison:
         elif changes:
             found.append(StepChange("changed", partner, step.id, step.tool, changes))
     for step in before.steps:
-        if step.id not in names:
+        if step.id not in shared:
             changes = _changes(old[step.id], _bare(step))
             found.append(StepChange("removed", step.id, None, step.tool, changes))
     return Comparison(tuple(found), _changes(old[_OUTPUT], new[_OUTPUT]), matched)
@@ -116,14 +115,17 @@ class _Document(NamedTuple):
     shared: Json | Absent
 
 
-def _documents(plan: Plan, names: Mapping[str, str]) -> dict[str | None, _Document]:
-    """Return what is compared of each step, by its id, and of the output."""
-    shared = rename_steps(plan, names)
-    both = zip(plan.steps, shared.steps, strict=True)
-    found: dict[str | None, _Document] = {
-        step.id: _Document(_compared(step), _compared(other)) for step, other in both
-    }
-    return {**found, _OUTPUT: _Document(_output(plan), _output(shared))}
+def _documents(plan: Plan, shared: Mapping[str, str], prefix: str) -> dict[str | None, _Document]:
+    """Return what is compared of each step, by its id, and of the output.
+
+    `shared` are the ids that both plans have; other steps are named by `prefix` and position.
+    """
+    names = {step.id: shared.get(step.id, f"{prefix}{at}") for at, step in enumerate(plan.steps)}
+    renamed = rename_steps(plan, names)
+    found: dict[str | None, _Document] = {_OUTPUT: _Document(_output(plan), _output(renamed))}
+    for step, other in zip(plan.steps, renamed.steps, strict=True):
+        found[step.id] = _Document(_compared(step), _compared(other))
+    return found
 
 
 def _bare(step: Step) -> _Document:
@@ -211,9 +213,10 @@ def _keys(plan: Plan) -> dict[str, tuple[str, str]]:
     for step in reversed(ordered):
         users_key = _digest(sorted(users[step.id], key=str))
         found[step.id] = (calls[step.id], users_key)
-        uses = [(pointer, ref.step) for pointer, ref in step_refs(step)]
-        for pointer, name in (*uses, *(("/after", name) for name in step.after)):
-            users[name].append([pointer, calls[step.id], users_key])
+        for pointer, ref in step_refs(step):
+            users[ref.step].append([pointer, calls[step.id], users_key])
+        for name in step.after:
+            users[name].append(["/after", calls[step.id], users_key])
     return found
 
 

@@ -24,7 +24,7 @@ from toolplan.events import (
     StepSucceeded,
 )
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.plan import INDEX, ITEM, Plan, Ref, Step, When, map_refs, step_refs
+from toolplan.plan import INDEX, ITEM, Plan, Ref, Step, map_plan_refs, step_refs
 from toolplan.plan_json import dump
 
 _NOT_OF_STEP: Final = ("id", "thought")
@@ -93,11 +93,12 @@ def delta(
             partly[name] = giver
     unapproved: list[str] = []
     for name in after.effects:
-        if name not in kept:
-            if allowed[whole[name]]:
-                allowed[whole[name]] -= 1
-            else:
-                unapproved.append(name)
+        if name in kept:
+            continue
+        if not allowed[whole[name]]:
+            unapproved.append(name)
+        else:
+            allowed[whole[name]] -= 1
     used = set(same.values())
     return Delta(
         kept=kept,
@@ -148,23 +149,12 @@ def _keys(plan: Plan, order: Iterable[str], without: Collection[str]) -> dict[st
         return ref if ref.step in (ITEM, INDEX) else Ref(keys[ref.step], ref.path)
 
     for name in order:
-        step = steps[name]
-        plain = replace(
-            step,
-            args={key: map_refs(value, renamed) for key, value in step.args.items()},
-            after=tuple(sorted(keys[each] for each in step.after)),
-            for_each=None if step.for_each is None else map_refs(step.for_each, renamed),
-            when=step.when and When(map_refs(step.when.value, renamed), step.when.schema),
-        )
-        keys[name] = _key(plain, without)
+        step = replace(steps[name], after=tuple(sorted(keys[each] for each in steps[name].after)))
+        document: Any = dump(map_plan_refs(Plan((step,)), renamed))
+        kept = {key: value for key, value in document["steps"][0].items() if key not in without}
+        text = json.dumps(kept, sort_keys=True).encode("utf-8", "surrogatepass")
+        keys[name] = "k" + hashlib.sha256(text).hexdigest()[:40]
     return keys
-
-
-def _key(step: Step, without: Collection[str]) -> str:
-    document: Any = dump(Plan((step,)))
-    kept = {name: value for name, value in document["steps"][0].items() if name not in without}
-    text = json.dumps(kept, sort_keys=True)
-    return "k" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:40]
 
 
 def taken_over(
@@ -175,9 +165,7 @@ def taken_over(
     whole = set(kept.values())
     for event in events:
         match event:
-            case StepStarted(step=giver) if giver in takers:
-                yield replace(event, step=takers[giver])
-            case ItemEnded(step=giver, failure=None) if giver in takers:
+            case StepStarted(step=giver) | ItemEnded(step=giver, failure=None) if giver in takers:
                 yield replace(event, step=takers[giver])
             # of a step with some items done, neither the step nor other items have ended
             case StepSucceeded(step=giver) | ItemEnded(step=giver) if giver in whole:

@@ -1,6 +1,5 @@
 """Counts, groups, ranks, anti-joins over the tools of 110 APIs: exact, or said to be of a part."""
 
-import asyncio
 import json
 
 import pytest
@@ -10,7 +9,7 @@ from tests.paging.test_pages import arguments, rows_of
 from toolplan import compile_plan
 from toolplan.answer import answer
 from toolplan.engines import run
-from toolplan.events import Run, to_json
+from toolplan.events import to_json
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.tools import Arguments, Effects, Tool, Toolbox
@@ -81,17 +80,14 @@ def _rows_place(value: Json, place: str = "") -> str:
 
 @pytest.mark.parametrize("has_schema", [True, False], ids=["schema", "bare"])
 @pytest.mark.parametrize("question", list(_STATEMENTS))
-def test_an_answer_is_exact_or_says_that_it_is_over_a_part(question: str, has_schema: bool) -> None:
-    async def all_runs() -> list[tuple[Api, ExecutionPlan, Run]]:
-        found: list[tuple[Api, ExecutionPlan, Run]] = []
-        for api in APIS:
-            tools = toolbox(api, has_schema)
-            plan = planned(api, tools, _STATEMENTS[question])
-            found.append((api, plan, await run(plan, tools)))
-        return found
-
+async def test_an_answer_is_exact_or_says_that_it_is_over_a_part(
+    question: str, has_schema: bool
+) -> None:
     exact = 0
-    for api, plan, done in asyncio.run(all_runs()):
+    for api in APIS:
+        tools = toolbox(api, has_schema)
+        plan = planned(api, tools, _STATEMENTS[question])
+        done = await run(plan, tools)
         if not done.succeeded:
             assert done.steps["list"].error is not None, (api.name, done.steps)
             continue

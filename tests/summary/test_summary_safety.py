@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.sizes import share_of
 from tests.summary.test_summary import HONEST, QUESTION, ROWS, ran, summarised
 from toolplan.path import Json
-from toolplan.summary.prompt import ROWS_BYTES, Style, summary_request
+from toolplan.summary.prompt import ROWS_BYTES, summary_request
 from toolplan.summary.text import cleaned, safe_text
 from toolplan.testing.model import ScriptedModel
 
@@ -112,7 +112,7 @@ def test_a_model_that_obeys_the_rows_gains_nothing() -> None:
 def test_rows_are_shown_within_their_budget(budget: int, count: int) -> None:
     rows: list[Json] = [{"carrier": f"C{n} ü" + "x" * 300, "n": n} for n in range(count)]
     said, run = ran(rows)
-    request = summary_request(said, run, QUESTION, Style(), rows_bytes=budget)
+    request = summary_request(said, run, QUESTION, 500, rows_bytes=budget)
     text = request.messages[1].text
     shown = [line for line in text.splitlines() if '"row": {' in line]
     assert sum(len(line.encode()) + 1 for line in shown) <= budget
@@ -126,7 +126,7 @@ def test_rows_are_shown_within_their_budget(budget: int, count: int) -> None:
 def test_what_a_model_is_asked_is_bounded_however_large_the_results() -> None:
     rows: list[Json] = [{f"column {n}": "y" * 10_000 for n in range(40)} for _ in range(200)]
     said, run = ran(rows)
-    request = summary_request(said, run, "q" * 100_000, Style())
+    request = summary_request(said, run, "q" * 100_000, 500)
     assert sum(len(message.text.encode()) for message in request.messages) < 64_000
 
 

@@ -13,8 +13,14 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from toolplan.answer.insights import InsightFunction
-from toolplan.answer.results import Result, result_steps, results_of
-from toolplan.answer.sections import Section, section_of, size_text
+from toolplan.answer.sections import (
+    Result,
+    Section,
+    result_steps,
+    results_of,
+    section_of,
+    size_text,
+)
 from toolplan.answer.shape import hints, shape_of
 from toolplan.answer.trend import DEFAULT, Thresholds
 from toolplan.events import Partial, Run, RunState, StepRun, StepState, part_to_json

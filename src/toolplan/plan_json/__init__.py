@@ -5,8 +5,7 @@ could be read, so that the rules can still check it: lists of steps and of argum
 complete, with a placeholder for what cannot be read. `dump` writes what is not default.
 """
 
-from toolplan.plan_json._dump import dump
-from toolplan.plan_json._load import LONGEST_TIMEOUT_S, MOST_RETRIES, VERSION, load
+from toolplan.plan_json._form import LONGEST_TIMEOUT_S, MOST_RETRIES, VERSION, dump, load
 from toolplan.plan_json._references import (
     EARLIER,
     MOST_PROBLEMS,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from toolplan.path import Json
 from toolplan.plan import DEFAULT_MAX_ITEMS, DEFAULT_MAX_PAGES, RESERVED_IDS, Limits
-from toolplan.plan_json._load import LONGEST_TIMEOUT_S, MOST_RETRIES, VERSION
+from toolplan.plan_json._form import LONGEST_TIMEOUT_S, MOST_RETRIES, VERSION
 from toolplan.plan_json._references import STEP_ID
 
 

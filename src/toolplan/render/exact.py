@@ -17,8 +17,7 @@ from typing import Final, TypeAlias
 
 from toolplan.path import Json
 from toolplan.plan import Ref, Value
-from toolplan.render.printable import ref_text, text_width
-from toolplan.render.tokens import Mark, Text, tokens
+from toolplan.render.printable import Mark, Text, ref_text, text_width, tokens
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.:/-]+")
 _PIECE: Final = re.compile(r"[^\s\"'<>(),;]+")

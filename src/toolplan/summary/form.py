@@ -48,29 +48,12 @@ def head_text(answer: Answer, run: Run, form: Format) -> str:
 
 def marked(text: str, claims: Sequence[Claim], form: Format) -> str:
     """Return `text` with a mark on each claim that was not found."""
-    parts: list[str] = []
-    at = 0
-    for claim in claims:
+    for claim in reversed(claims):
         if not claim.found:
             start, end = claim.span
             mark = f"~~{claim.text}~~ ⚠" if form == "markdown" else f"{claim.text} [?]"
-            parts += (text[at:start], mark)
-            at = end
-    return "".join([*parts, text[at:]])
-
-
-def notes_of(
-    claims: Sequence[Claim], hosts: Sequence[str], form: Format, *, cut_at: int | None
-) -> tuple[str, ...]:
-    """Return the notes on a text: claims that were not found, removed links, a cut."""
-    notes: list[str] = []
-    if names := named([each for each in claims if not each.found]):
-        notes.append(f"{'⚠' if form == 'markdown' else '[?]'} not found in the results: {names}.")
-    if hosts:
-        notes.append(f"Links were removed (answer-link): {', '.join(hosts)}.")
-    if cut_at is not None:
-        notes.append(f"Cut at {count_text(cut_at, 'word')}.")
-    return tuple(notes)
+            text = text[:start] + mark + text[end:]
+    return text
 
 
 def named(claims: Sequence[Claim]) -> str:
@@ -88,12 +71,9 @@ def notes_text(notes: Sequence[str], form: Format) -> str:
     return "\n\n" + ("\n\n" if form == "markdown" else "\n").join(lines)
 
 
-def computed_text(answer: Answer, form: Format, *, details: bool = True) -> str:
-    """Return the computed answer; without `details` it has no tables and fields."""
+def computed_text(answer: Answer, form: Format) -> str:
+    """Return the computed answer."""
     document = answer.document
-    if not details:
-        kept = (block for block in document if not isinstance(block, Table | Fields | Heading))
-        document = tuple(kept)
     return document_markdown(document) if form == "markdown" else document_text(document)
 
 

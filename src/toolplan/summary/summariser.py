@@ -18,7 +18,7 @@ from toolplan.answer import Answer
 from toolplan.events import Run
 from toolplan.path import Json
 from toolplan.providers import Model, ModelError, complete
-from toolplan.render.printable import printable
+from toolplan.render.printable import count_text, printable
 from toolplan.summary.claims import Claim, check_claims, evidence_of
 from toolplan.summary.form import (
     Format,
@@ -26,10 +26,9 @@ from toolplan.summary.form import (
     head_text,
     marked,
     named,
-    notes_of,
     notes_text,
 )
-from toolplan.summary.prompt import Style, Tone, summary_request
+from toolplan.summary.prompt import summary_request
 from toolplan.summary.text import first_chars, first_words, in_markdown, safe_text
 
 LENGTH: Final = 500
@@ -96,14 +95,7 @@ class Summariser:
     """Writes summaries with a model, or without one."""
 
     def __init__(
-        self,
-        model: Model | None,
-        *,
-        format: Format = "plain",
-        length: int = LENGTH,
-        tone: Tone = "professional",
-        include_details: bool = True,
-        include_recommendations: bool = True,
+        self, model: Model | None, *, format: Format = "plain", length: int = LENGTH
     ) -> None:
         """Configure the summaries.
 
@@ -111,10 +103,6 @@ class Summariser:
             model: the model; None for the computed answer.
             format: the format of the text.
             length: the most words.
-            tone: the tone of the text.
-            include_details: the figures behind the main points; in JSON also the computed answer,
-                and without a model the tables.
-            include_recommendations: recommendations by the model.
 
         Raises:
             ValueError: `length` is less than 1.
@@ -123,9 +111,7 @@ class Summariser:
             raise ValueError("`length` must be at least 1.")
         self._model = model
         self._format: Format = format
-        self._style = Style(
-            length, tone, include_details, include_recommendations, format == "markdown"
-        )
+        self._length = length
 
     async def summarise(
         self, answer: Answer, run: Run, question: str, *, withheld: str = ""
@@ -135,13 +121,12 @@ class Summariser:
         `withheld` is why the model may not read the results; then it is not asked.
         """
         summary = await self._words(answer, run, question, withheld)
-        computed = computed_text(answer, self._format, details=self._style.details)
         if self._format == "json":
-            text = self._json(summary, answer, run, computed)
+            text = _json(summary, answer, run)
         elif summary.said:
             text = head_text(answer, run, self._format) + summary.words
         else:
-            text = computed + notes_text(summary.notes, self._format)
+            text = computed_text(answer, self._format) + notes_text(summary.notes, self._format)
         return replace(summary, text=text)
 
     async def _words(self, answer: Answer, run: Run, question: str, withheld: str) -> Summary:
@@ -152,52 +137,55 @@ class Summariser:
             return Summary(self._format, reason=withheld or _NO_MODEL)
         if withheld:
             return self._failed(withheld)
-        request = summary_request(answer, run, question, self._style)
+        is_markdown = self._format == "markdown"
+        request = summary_request(answer, run, question, self._length, markdown=is_markdown)
         try:
             reply = await complete(self._model, request)
         except ModelError as error:
             reason = printable(error.with_help).rstrip(". ")
             return self._failed(f"{reason} [{printable(error.code)}]")
         evidence = evidence_of(answer, run, question)
-        raw = first_chars(reply.text, self._style.length * _CHARS_A_WORD)
-        text, hosts = safe_text(
-            raw, lambda each: each in evidence.texts, markdown=self._format == "markdown"
-        )
-        said = first_words(text, self._style.length)
+        raw = first_chars(reply.text, self._length * _CHARS_A_WORD)
+        text, hosts = safe_text(raw, evidence.texts.__contains__, markdown=is_markdown)
+        said = first_words(text, self._length)
         if not said:
             return self._failed("the model wrote nothing")
         claims = check_claims(said, evidence)
-        is_cut = raw != reply.text or said != text
-        cut_at = self._style.length if is_cut else None
-        notes = notes_of(claims, hosts, self._format, cut_at=cut_at)
+        notes: list[str] = []
+        if names := named([each for each in claims if not each.found]):
+            notes.append(f"{'⚠' if is_markdown else '[?]'} not found in the results: {names}.")
+        if hosts:
+            notes.append(f"Links were removed (answer-link): {', '.join(hosts)}.")
+        if raw != reply.text or said != text:
+            notes.append(f"Cut at {count_text(self._length, 'word')}.")
         words = marked(said, claims, self._format) + notes_text(notes, self._format)
-        return Summary(self._format, "", words, said, claims, notes, reply.model)
+        return Summary(self._format, "", words, said, claims, tuple(notes), reply.model)
 
     def _failed(self, reason: str) -> Summary:
         notes = (f"Written without a model: {reason}.",)
         return Summary(self._format, notes=notes, reason=reason)
 
-    def _json(self, summary: Summary, answer: Answer, run: Run, computed: str) -> str:
-        claims: list[dict[str, Json]] = [
-            {"text": each.text, "start": each.span[0], "end": each.span[1], "found": each.found}
-            for each in summary.claims
-        ]
-        document: dict[str, Json] = {
-            "summary": summary.said or computed,
-            "model": summary.model or None,
-            "reason": summary.reason or None,
-            "status": run.status.value,
-            "problems": [
-                {"step": each.step, "state": each.state.value, "message": each.text}
-                for each in answer.problems
-            ],
-            "unsupported": [each for each in claims if not each["found"]],
-            "claims": [*claims],
-            "notes": [*summary.notes],
-        }
-        if self._style.details:
-            document["answer"] = answer.to_json()
-        return json.dumps(_without_nan(document), indent=2, allow_nan=False)
+
+def _json(summary: Summary, answer: Answer, run: Run) -> str:
+    claims: list[dict[str, Json]] = [
+        {"text": each.text, "start": each.span[0], "end": each.span[1], "found": each.found}
+        for each in summary.claims
+    ]
+    document: dict[str, Json] = {
+        "summary": summary.said or computed_text(answer, "plain"),
+        "model": summary.model or None,
+        "reason": summary.reason or None,
+        "status": run.status.value,
+        "problems": [
+            {"step": each.step, "state": each.state.value, "message": each.text}
+            for each in answer.problems
+        ],
+        "unsupported": [each for each in claims if not each["found"]],
+        "claims": [*claims],
+        "notes": [*summary.notes],
+        "answer": answer.to_json(),
+    }
+    return json.dumps(_without_nan(document), indent=2, allow_nan=False)
 
 
 def _without_nan(value: Json) -> Json:
