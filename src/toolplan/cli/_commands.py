@@ -64,7 +64,19 @@ BESIDE: Final = ("demo", "studio", "submit", "worker")
 SERVERS: Final = ("demo", "mcp", "studio", "worker")
 """Commands that serve until they are ended: they print nothing on standard output by themselves."""
 
-_MODULES: Final = {"cancel": "approve", "logout": "login", "uninstall": "install"}
+_MODULES: Final = {
+    "cancel": "approve",
+    "convert": "show",
+    "diff": "show",
+    "eval": "test",
+    "explain": "schema",
+    "hints": "tools",
+    "logout": "login",
+    "plan": "ask",
+    "policy": "check",
+    "resume": "run",
+    "uninstall": "install",
+}
 """Modules of commands that have another name."""
 
 _EXITS: Final = "Exit: 0 fine, 1 failed or no plan, 2 usage, 3 storage."

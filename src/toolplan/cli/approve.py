@@ -15,7 +15,7 @@ from toolplan.cli._approval import agreed_to, approved_by_word, new_word
 from toolplan.cli._tools import opened_journal
 from toolplan.cli.options import JournalOption, JsonFlag
 from toolplan.cli.placed import placed, reached, report_placed, user_name
-from toolplan.cli.resume import RunArgument
+from toolplan.cli.run import RunArgument
 from toolplan.cli.terminal import CommandError, Exit, err, note, print_json
 from toolplan.engines import cancel
 from toolplan.events import RunState
