@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from cyclopts import Parameter
+from msgspec import to_builtins
 
 from toolplan.cli.options import JsonFlag
 from toolplan.cli.terminal import CommandError, Exit, note, print_json
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.mcp_server.clients import CLIENTS, Client
-from toolplan.mcp_server.install import Installed, install, uninstall
+from toolplan.mcp_server.install import install, uninstall
 from toolplan.render.printable import printable
 
 _NAMES: Final = ", ".join(CLIENTS)
@@ -43,7 +44,7 @@ def install_command(
         for each in _known(client)
     }
     if as_json:
-        _print_json(done)
+        print_json(to_builtins(done, enc_hook=str))
         return Exit.FINE.value
     for name, each in done.items():
         state = "would change" if dry_run else "written"
@@ -69,7 +70,7 @@ def uninstall_command(
     """
     done = {each.name: uninstall(each, project=_folder(project=project)) for each in _known(client)}
     if as_json:
-        _print_json(done)
+        print_json(to_builtins(done, enc_hook=str))
         return Exit.FINE.value
     for name, each in done.items():
         said = "is as it was before" if each.changed else "has nothing of toolplan"
@@ -87,18 +88,3 @@ def _known(names: Sequence[str]) -> list[Client]:
 
 def _folder(*, project: bool) -> Path | None:
     return Path.cwd() if project else None
-
-
-def _print_json(done: dict[str, Installed]) -> None:
-    print_json(
-        {
-            name: {
-                "path": str(each.path),
-                "changed": each.changed,
-                "servers": str(each.servers),
-                "moved": [*each.moved],
-                "stays": {**each.stays},
-            }
-            for name, each in done.items()
-        }
-    )
