@@ -10,7 +10,7 @@ from typing import Final, cast
 
 from toolplan.cli._tools import opened_if_given
 from toolplan.cli.options import JsonFlag, ToolsOption
-from toolplan.cli.terminal import CommandError, Exit, out, print_json
+from toolplan.cli.terminal import CommandError, out, print_json
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.error_pages import ERROR_PAGES
 from toolplan.path import Json
@@ -257,7 +257,7 @@ def _add_used(node: Json, known: dict[str, Json], used: dict[str, Json]) -> None
 
 def schema_command(
     command: str | None = None, *, tools: ToolsOption = (), as_json: JsonFlag = False
-) -> int:
+) -> None:
     """Print the JSON Schema of plans, or of what COMMAND prints with --json.
 
     It covers the form of a plan; `toolplan check` covers all of it. With --tools only the names of
@@ -274,13 +274,12 @@ def schema_command(
                 f"Schemas: {', '.join(OUTPUTS)}; without a name that of plans.",
             )
         print_json(output_schema(command))
-        return Exit.FINE.value
+        return
     with opened_if_given(tools) as opened:
         print_json(json_schema(None if opened is None else opened.tools))
-    return Exit.FINE.value
 
 
-def explain_command(code: str | None = None, *, as_json: JsonFlag = False) -> int:
+def explain_command(code: str | None = None, *, as_json: JsonFlag = False) -> None:
     """Explain the code of a problem or an error; without CODE, list all codes."""
     pages = {**ERROR_PAGES, **rule_pages()}
     if code is None:
@@ -290,7 +289,7 @@ def explain_command(code: str | None = None, *, as_json: JsonFlag = False) -> in
             for name, page in sorted(pages.items()):
                 summary = page.partition("\n")[0]
                 out().print(f"{name:24}{summary}")
-        return Exit.FINE.value
+        return
     if code not in pages:
         raise CommandError(
             "unknown-code",
@@ -301,4 +300,3 @@ def explain_command(code: str | None = None, *, as_json: JsonFlag = False) -> in
         print_json({"code": code, "page": pages[code]})
     else:
         out().print(f"{code}\n\n{pages[code]}")
-    return Exit.FINE.value

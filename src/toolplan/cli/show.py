@@ -63,7 +63,7 @@ def show_command(
     mermaid: MermaidFlag = False,
     svg: SvgFlag = False,
     as_json: options.JsonFlag = False,
-) -> int:
+) -> None:
     """Show a plan as a tree: each step, and what it needs.
 
     With --json the plan is printed in its canonical form. With
@@ -73,8 +73,10 @@ def show_command(
     plan_file = plan_or_run(file, dialect, journal)
     if isinstance(plan_file, str):
         if (mermaid or svg) and not as_json:
-            return _draw_run(plan_file, as_mermaid if mermaid else as_svg, journal)
-        return _show_run(plan_file, journal, tools, effects, as_json=as_json)
+            _draw_run(plan_file, as_mermaid if mermaid else as_svg, journal)
+            return
+        _show_run(plan_file, journal, tools, effects, as_json=as_json)
+        return
     with opened_if_given(tools, effects) as opened:
         known = None if opened is None else opened.tools
         plan = parsed_whole(plan_file, known)
@@ -87,22 +89,20 @@ def show_command(
             sys.stdout.write(as_svg(plan, marks=marks))
         else:
             out().print(plan_tree(plan, marks=marks))
-        return Exit.FINE.value
 
 
-def _draw_run(name: str, draw: Callable[..., str], place: str | None) -> int:
+def _draw_run(name: str, draw: Callable[..., str], place: str | None) -> None:
     with closing(opened_journal(place)) as journal:
         run, plan = fold(journal.events(name)), load(journal.record(name).plan).plan
     if plan is None:
         raise CommandError("unreadable-plan", f"The plan of run {name[:SHORT]} cannot be read.")
     states = {step: each.state for step, each in run.steps.items()}
     sys.stdout.write(draw(plan, marks=run_marks(run), states=states))
-    return Exit.FINE.value
 
 
 def _show_run(
     name: str, place: str | None, tools: tuple[str, ...], effects: tuple[str, ...], *, as_json: bool
-) -> int:
+) -> None:
     with closing(opened_journal(place)) as journal:
         events, entry, record = journal.events(name), journal.entry(name), journal.record(name).plan
         is_left = entry.is_left
@@ -131,13 +131,12 @@ def _show_run(
             "answer": None if found is None else found.to_json(),
         }
         print_json(document)
-        return Exit.FINE.value
+        return
     expected = None if plan is None else plan.metadata.get("estimated_duration_ms")
     out().print(heading(run, is_left, expected))
     _print_result(run, plan, found, items)
     if is_left and not run.waiting:  # calls that wait have their own lines
         _print_next(run, is_placed=is_placed, has_worker=unworked is None)
-    return Exit.FINE.value
 
 
 def _answer(plan: Plan, run: Run, events: Sequence[Event], opened: Toolset | None) -> Answer | None:
@@ -285,7 +284,7 @@ def convert_command(
     to: ToOption = "toolplan",
     tools: options.ToolsOption = (),
     as_json: options.JsonFlag = False,
-) -> int:
+) -> None:
     """Convert a plan to another dialect, on standard output.
 
     A plan that the dialect cannot express is an error; nothing is left out silently.
@@ -297,4 +296,3 @@ def convert_command(
         plan = parsed_whole(plan_file, known, "--from")
         write = plan_document if as_json else plan_text
         sys.stdout.write(write(plan, to, known, "--to"))
-        return Exit.FINE.value

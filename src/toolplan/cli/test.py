@@ -189,7 +189,7 @@ def eval_command(
     times: TimesOption = 1,
     junit_file: JunitOption = None,
     as_json: JsonFlag = False,
-) -> int:
+) -> None:
     """Measure how good plans are: by model, and by prompt. No tool is called.
 
     The files are those of `toolplan test`. Each model of --model is measured by itself. Of a
@@ -221,7 +221,6 @@ def eval_command(
         print_json({"variants": [*documents]})
     else:
         _print(documents)
-    return Exit.FINE.value
 
 
 def _variants(

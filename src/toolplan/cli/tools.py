@@ -137,7 +137,7 @@ def hints_command(
     effects: EffectsOption = (),
     output: OutputOption = None,
     as_json: JsonFlag = False,
-) -> int:
+) -> None:
     """Propose hints for TOOLS, so that questions about them can be planned without a model.
 
     Lists that only read and require nothing are called once; values that repeat in their rows are
@@ -157,7 +157,6 @@ def hints_command(
             print_json([_to_json(hint) for hint in proposed])
     else:
         print_json([*objects])
-    return Exit.FINE.value
 
 
 async def _proposed(tools: Toolbox, specs: tuple[str, ...]) -> list[ProposedHint]:
