@@ -20,7 +20,7 @@ from toolplan.plan_tests.cases import Case, CaseFile, read_cases
 from toolplan.plan_tests.data import read_data
 from toolplan.plan_tests.measure import Figures, Measured, figures, measured
 from toolplan.plan_tests.recorded import Recorded
-from toolplan.plan_tests.runner import CaseResult, junit, open_for, run_cases
+from toolplan.plan_tests.runner import CaseResult, junit, open_for, run_case
 from toolplan.render._lines import Prose
 from toolplan.render.printable import count_text, printable
 
@@ -107,7 +107,8 @@ async def _tested(
     app: App, file: CaseFile, recorded: Recorded, times: int, *, as_json: bool
 ) -> Sequence[CaseResult]:
     results: list[CaseResult] = []
-    async for result in run_cases(app, file.cases, recorded, times):
+    for case in file.cases:
+        result = await run_case(app, case, recorded, times)
         results.append(result)
         if not as_json:
             print_result(result)
