@@ -28,8 +28,7 @@ from toolplan import (
     ToolplanError,
 )
 from toolplan.cli.ask import ask_command
-from toolplan.cli.resume import resume_command
-from toolplan.cli.run import run_command
+from toolplan.cli.run import resume_command, run_command
 from toolplan.events import Event, StepStarted
 from toolplan.path import Json
 from toolplan.planners import LLMPlanner

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tests.cli.calls import Call
-from toolplan.cli._commands import COMMANDS, SERVERS
+from toolplan.cli._commands import COMMANDS, SERVERS, commands
+from toolplan.error_pages import ERROR_PAGES
 from toolplan.rules import RULES, SYNTAX_PAGES
 
 TODAY = "2025-10-12"
@@ -334,3 +335,29 @@ def test_words_that_are_too_many_are_named(call: Call) -> None:
     assert said.code == 2
     assert "These words are too many: 'facilities'." in said.err
     assert "Put the question in quotes." in said.err
+
+
+def test_the_commands_are_those_that_are_registered() -> None:
+    registered = {
+        name: app.help
+        for name in commands()
+        if not name.startswith("-") and (app := commands()[name])
+    }
+    assert registered == COMMANDS
+
+
+@pytest.mark.parametrize("words", [(), ("-h",), ("--help",)])
+def test_every_way_of_asking_for_help_prints_it(words: tuple[str, ...], call: Call) -> None:
+    said = call(*words)
+    assert (said.code, said.err) == (0, "")
+    assert said.out.startswith("Usage: toolplan COMMAND\n")
+    assert all(name in said.out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("code", ["bad-plan", "usage", "approval-required", "unknown-run"])
+def test_explain_knows_the_codes_of_errors(call: Call, code: str) -> None:
+    said = call("explain", code)
+    assert said.code == 0
+    assert "How to fix:" in said.out
+    assert code in call("explain").out
+    assert call("explain", code, "--json").json["page"] == ERROR_PAGES[code]

@@ -10,7 +10,7 @@ import pytest
 import toolplan_adapters.network as network
 from tests.cli.calls import Call
 from toolplan.app import _planning
-from toolplan.cli import plan
+from toolplan.cli import ask
 from toolplan.extras import install_command
 
 CONTRACTS = str(Path(network.__file__).parent / "contracts")
@@ -110,7 +110,7 @@ def test_without_their_distribution_the_command_that_installs_it_is_named(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_planning, "PLANNERS", {})
-    monkeypatch.setattr(plan, "_STATES", {})
+    monkeypatch.setattr(ask, "_STATES", {})
     (tmp_path / "state.json").write_text("{}", "utf-8")
     for words in (("plan", "Assess HQ"), ("plan", "--state", str(tmp_path / "state.json"))):
         said = call(*words, "--contracts", CONTRACTS)

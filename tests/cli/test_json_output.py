@@ -17,6 +17,7 @@ from tests.cli.outputs import problems
 from toolplan.cli._commands import COMMANDS, SERVERS
 from toolplan.cli.schema import OUTPUTS, UNSTABLE, forms, output_schema
 from toolplan.path import Json
+from toolplan.plan_json import json_schema
 
 TODAY = ("--today", "2025-10-12")
 TOOLS = '''
@@ -192,3 +193,9 @@ def test_schema_prints_the_schema_of_a_command(call: Call, name: str) -> None:
 def test_schema_of_something_else_is_refused(call: Call) -> None:
     for words in (("doctor",), ("rum",), ("run", "--tools", "toolplan_demo:TOOLS")):
         assert call("schema", *words, "--json").code == 2
+
+
+def test_the_schema_is_printed(call: Call) -> None:
+    assert call("schema").json == json_schema()
+    said = call("schema", "--tools", "toolplan_demo:TOOLS", "--json")
+    assert "facilities_list" in said.json["$defs"]["step"]["properties"]["tool"]["enum"]

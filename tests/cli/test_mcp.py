@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
@@ -31,23 +30,17 @@ def given(result: CallToolResult) -> Any:
     return result.structured_content
 
 
-def test_a_foreign_client_plans_and_runs_and_is_refused_an_effect(
-    call: Call, tmp_path: Path
-) -> None:
+async def test_a_foreign_client_plans_and_runs_and_is_refused_an_effect(tmp_path: Path) -> None:
     env = {**os.environ, "TOOLPLAN_HOME": str(tmp_path)}
     server = StdioServerParameters(
         command=sys.executable,
         args=["-m", "toolplan", "mcp", "--tools", "toolplan_demo:TOOLS"],
         env=env,
     )
-
-    async def drive() -> tuple[list[str], Any, CallToolResult]:
-        async with Client(server) as client:
-            names = [tool.name for tool in (await client.list_tools()).tools]
-            ran = given(await client.call_tool("run", {"question": "facilities in Berlin"}))
-            return names, ran, await client.call_tool("run", {"plan": WRITES})
-
-    names, ran, refused = asyncio.run(drive())
+    async with Client(server) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        ran = given(await client.call_tool("run", {"question": "facilities in Berlin"}))
+        refused = await client.call_tool("run", {"plan": WRITES})
     assert names == ["search", "run", "runs"]
     assert ran["plan"]["steps"][0]["tool"] == "facilities_list"
     assert ran["status"] == "succeeded"

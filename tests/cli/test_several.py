@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
@@ -134,19 +132,15 @@ def test_login_finds_the_file_of_the_server(call: Call, servers: dict[str, objec
     assert "a.json and b.json" in none.err
 
 
-def test_an_mcp_client_sees_all_of_them() -> None:
+async def test_an_mcp_client_sees_all_of_them() -> None:
     server = StdioServerParameters(
         command=sys.executable, args=["-m", "toolplan", "mcp", *BOTH], env={**os.environ}
     )
-
-    async def drive() -> Any:
-        async with Client(server) as client:
-            short = await client.call_tool("run", {"plan": _plan("send"), "only_check": True})
-            ran = await client.call_tool("run", {"plan": _plan("post_mail.send")})
-            return short.structured_content, ran.structured_content
-
-    short, ran = asyncio.run(drive())
-    assert "'post_chat.send' and 'post_mail.send'" in json.dumps(short)
+    async with Client(server) as client:
+        short = await client.call_tool("run", {"plan": _plan("send"), "only_check": True})
+        ran = (await client.call_tool("run", {"plan": _plan("post_mail.send")})).structured_content
+    assert "'post_chat.send' and 'post_mail.send'" in json.dumps(short.structured_content)
+    assert ran is not None
     assert ran["output"] == {"a": "mailed Ada"}
 
 

@@ -17,7 +17,7 @@ from cyclopts import (
 )
 from cyclopts.completion.detect import ShellDetectionError, detect_shell
 
-from toolplan.cli.terminal import CommandError, Exit, note, out
+from toolplan.cli.terminal import CommandError, note, out
 from toolplan.diagnostics import near
 from toolplan.errors import ToolplanError
 from toolplan.extensions import EntryPoint, Extensions, described
@@ -64,7 +64,19 @@ BESIDE: Final = ("demo", "studio", "submit", "worker")
 SERVERS: Final = ("demo", "mcp", "studio", "worker")
 """Commands that serve until they are ended: they print nothing on standard output by themselves."""
 
-_MODULES: Final = {"cancel": "approve", "logout": "login", "uninstall": "install"}
+_MODULES: Final = {
+    "cancel": "approve",
+    "convert": "show",
+    "diff": "show",
+    "eval": "test",
+    "explain": "schema",
+    "hints": "tools",
+    "logout": "login",
+    "plan": "ask",
+    "policy": "check",
+    "resume": "run",
+    "uninstall": "install",
+}
 """Modules of commands that have another name."""
 
 _EXITS: Final = "Exit: 0 fine, 1 failed or no plan, 2 usage, 3 storage."
@@ -184,7 +196,7 @@ _START: Final = "(( $+functions[compdef] )) || { autoload -Uz compinit && compin
 """Starts completion in zsh where nothing has; a new `.zshrc` starts none."""
 
 
-def install_completion(shell: Shell = None, /) -> int:
+def install_completion(shell: Shell = None, /) -> None:
     """Install completion for the shell: bash, zsh or fish.
 
     A script is written to the folder of the shell, and for bash and zsh a line that loads it is
@@ -203,7 +215,6 @@ def install_completion(shell: Shell = None, /) -> int:
         ) from None
     out().print(f"wrote {path}", soft_wrap=True)
     note("Open a new shell to use it.")
-    return Exit.FINE.value
 
 
 def _start_in_zsh(script: Path) -> None:

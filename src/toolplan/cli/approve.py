@@ -15,8 +15,8 @@ from toolplan.cli._approval import agreed_to, approved_by_word, new_word
 from toolplan.cli._tools import opened_journal
 from toolplan.cli.options import JournalOption, JsonFlag
 from toolplan.cli.placed import placed, reached, report_placed, user_name
-from toolplan.cli.resume import RunArgument
-from toolplan.cli.terminal import CommandError, Exit, err, note, print_json
+from toolplan.cli.run import RunArgument
+from toolplan.cli.terminal import CommandError, err, note, print_json
 from toolplan.engines import cancel
 from toolplan.events import RunState
 from toolplan.render.approval_view import ApprovalView
@@ -33,7 +33,7 @@ def approve_command(
     yes: UnaskedFlag = False,
     journal: JournalOption = None,
     as_json: JsonFlag = False,
-) -> int:
+) -> None:
     """Approve the plan of a run that waits; a worker then continues it.
 
     It shows what the plan may change. The digest is that of the plan,
@@ -62,12 +62,11 @@ def approve_command(
         else:
             note(f"Approved. `toolplan show {name[:SHORT]}` shows its progress.")
             report_placed(store, [name])
-    return Exit.FINE.value
 
 
 def cancel_command(
     run: RunArgument, *, journal: JournalOption = None, as_json: JsonFlag = False
-) -> int:
+) -> None:
     """Cancel a run, whichever worker has it; one without a worker ends here.
 
     `toolplan resume RUN` can still continue it.
@@ -87,4 +86,3 @@ def cancel_command(
         note(f"The worker of run {name[:SHORT]} cancels it.")
     else:
         note(f"Run {name[:SHORT]} is {status}.")
-    return Exit.FINE.value

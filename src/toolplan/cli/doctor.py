@@ -7,7 +7,6 @@ from typing import Final
 from toolplan.app.checkup import Finding, State, check_up
 from toolplan.cli.options import JsonFlag, ToolsOption
 from toolplan.cli.terminal import Exit, out, print_json
-from toolplan.path import Json
 from toolplan.render._lines import Prose
 from toolplan.render.printable import count_text, printable
 
@@ -28,7 +27,12 @@ def doctor_command(*, tools: ToolsOption = (), as_json: JsonFlag = False) -> int
             print_finding(each)
     faults = sum(each.state is State.FAULTY for each in findings)
     if as_json:
-        print_json({"faults": faults, "findings": [_to_json(each) for each in findings]})
+        print_json(
+            {
+                "faults": faults,
+                "findings": [{**each._asdict(), "state": each.state.value} for each in findings],
+            }
+        )
     else:
         out().print(f"{count_text(faults, 'fault')}.", style="bold")
     return (Exit.FAILED if faults else Exit.FINE).value
@@ -42,12 +46,3 @@ def print_finding(finding: Finding) -> None:
     console.print(Prose(line, style, below="    "))
     if finding.help:
         console.print(Prose(f"    {printable(finding.help)}", "dim"))
-
-
-def _to_json(finding: Finding) -> Json:
-    return {
-        "subject": finding.subject,
-        "state": finding.state.value,
-        "text": finding.text,
-        "help": finding.help,
-    }

@@ -15,7 +15,7 @@ from cyclopts import Parameter
 from toolplan.app.settings import FILE as SETTINGS
 from toolplan.cli.options import JsonFlag
 from toolplan.cli.plan_file import writing
-from toolplan.cli.terminal import CommandError, Exit, out, print_json
+from toolplan.cli.terminal import CommandError, out, print_json
 
 TOOLS: Final = "books.py"
 SERVERS: Final = "mcp.json"
@@ -51,7 +51,7 @@ _NEXT: Final = (
 _SETTINGS_NEED: Final = "The settings are read where TOOLPLAN_HOME names their folder:"
 
 
-def init_command(folder: FolderArgument = Path(), /, *, as_json: JsonFlag = False) -> int:
+def init_command(folder: FolderArgument = Path(), /, *, as_json: JsonFlag = False) -> None:
     """Write first files into FOLDER: tools, settings, an MCP configuration, a plan test.
 
     Each works as it is written. No file is overwritten: where one exists, nothing is written.
@@ -69,7 +69,6 @@ def init_command(folder: FolderArgument = Path(), /, *, as_json: JsonFlag = Fals
             with path.open("x", encoding="utf-8") as file:  # never over a file made meanwhile
                 file.write(text)
     _print(folder, list(texts), as_json=as_json)
-    return Exit.FINE.value
 
 
 def _program() -> list[str]:

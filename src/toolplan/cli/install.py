@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from cyclopts import Parameter
+from msgspec import to_builtins
 
 from toolplan.cli.options import JsonFlag
-from toolplan.cli.terminal import CommandError, Exit, note, print_json
+from toolplan.cli.terminal import CommandError, note, print_json
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.mcp_server.clients import CLIENTS, Client
-from toolplan.mcp_server.install import Installed, install, uninstall
+from toolplan.mcp_server.install import install, uninstall
 from toolplan.render.printable import printable
 
 _NAMES: Final = ", ".join(CLIENTS)
@@ -30,7 +31,7 @@ def install_command(
     project: ProjectFlag = False,
     dry_run: DryFlag = False,
     as_json: JsonFlag = False,
-) -> int:
+) -> None:
     """Put toolplan in front of the MCP servers of a client.
 
     One entry takes their place in the client's file; they move to a
@@ -43,8 +44,8 @@ def install_command(
         for each in _known(client)
     }
     if as_json:
-        _print_json(done)
-        return Exit.FINE.value
+        print_json(to_builtins(done, enc_hook=str))
+        return
     for name, each in done.items():
         state = "would change" if dry_run else "written"
         note(f"{name}: {each.path} {state if each.changed else 'is as it should be'}.")
@@ -55,26 +56,24 @@ def install_command(
         if each.moved and each.changed and not dry_run:
             note("  What its servers say of their tools counts once you accept it:")
             note(f"    toolplan tools --tools {each.servers} --accept", wrap=False)
-    return Exit.FINE.value
 
 
 def uninstall_command(
     *client: Annotated[str, Parameter(name="CLIENT", help=f"{_NAMES}.")],
     project: ProjectFlag = False,
     as_json: JsonFlag = False,
-) -> int:
+) -> None:
     """Put the configuration of a client back as it was before `toolplan install`.
 
     What the client or you have changed in it since stays changed.
     """
     done = {each.name: uninstall(each, project=_folder(project=project)) for each in _known(client)}
     if as_json:
-        _print_json(done)
-        return Exit.FINE.value
+        print_json(to_builtins(done, enc_hook=str))
+        return
     for name, each in done.items():
         said = "is as it was before" if each.changed else "has nothing of toolplan"
         note(f"{name}: {each.path} {said}.")
-    return Exit.FINE.value
 
 
 def _known(names: Sequence[str]) -> list[Client]:
@@ -87,18 +86,3 @@ def _known(names: Sequence[str]) -> list[Client]:
 
 def _folder(*, project: bool) -> Path | None:
     return Path.cwd() if project else None
-
-
-def _print_json(done: dict[str, Installed]) -> None:
-    print_json(
-        {
-            name: {
-                "path": str(each.path),
-                "changed": each.changed,
-                "servers": str(each.servers),
-                "moved": [*each.moved],
-                "stays": {**each.stays},
-            }
-            for name, each in done.items()
-        }
-    )

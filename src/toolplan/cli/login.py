@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from toolplan.app.home import home
 from toolplan.cli.options import JsonFlag
-from toolplan.cli.terminal import CommandError, Exit, err, note, print_json
+from toolplan.cli.terminal import CommandError, err, note, print_json
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.render.printable import printable
 from toolplan.sources.mcp.servers import Server, read_servers
@@ -35,7 +35,7 @@ def login_command(
     tools: ServersOption,
     no_browser: NoBrowserFlag = False,
     as_json: JsonFlag = False,
-) -> int:
+) -> None:
     """Sign in to the MCP server that the configuration calls SERVER.
 
     A browser opens where you sign in. The sign-in is kept in the system's
@@ -58,12 +58,11 @@ def login_command(
     else:
         where = signed_in.issuer or "its own address"
         note(printable(f"Signed in to {server} at {where}. Kept in {signed_in.kept_in}."))
-    return Exit.FINE.value
 
 
 def logout_command(
     server: ServerArgument, *, tools: ServersOption, as_json: JsonFlag = False
-) -> int:
+) -> None:
     """Sign out of the MCP server that the configuration calls SERVER.
 
     The sign-in is deleted here, and revoked where the server offers that.
@@ -74,7 +73,6 @@ def logout_command(
         print_json({"server": server, "was_signed_in": was_signed_in})
     else:
         note(f"Signed out of {server}." if was_signed_in else f"There was no sign-in to {server}.")
-    return Exit.FINE.value
 
 
 def named_server(name: str, tools: Sequence[str]) -> tuple[Server, SignIns]:

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from toolplan.app._open import open
 from toolplan.app.wait import run_to_end
 from toolplan.cli import options
-from toolplan.cli.terminal import CommandError, Exit, note
+from toolplan.cli.terminal import CommandError, note
 from toolplan.http_server.guard import is_loopback
 from toolplan.mcp_server import DEFAULT_PORT, CannotServe, http_token, serve
 
@@ -53,7 +53,7 @@ def mcp_command(
     approve_values: options.ApproveValuesFlag = False,
     elicit: ElicitFlag = False,
     studio: StudioOption = "http://127.0.0.1:8321",
-) -> int:
+) -> None:
     """Serve all tools to MCP clients through three: search, run and runs.
 
     A client can run a plan or one call, and look at runs. A plan that changes
@@ -77,7 +77,6 @@ def mcp_command(
         except CannotServe as error:
             help_ = f"{error.help or ''} A token is read from {BEARER}.".strip()
             raise CommandError(error.code, error.message, help_) from None
-    return Exit.FINE.value
 
 
 def _token(host: str) -> str | None:

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Mapping
 from typing import NoReturn
 
+from msgspec.structs import asdict
+
 from toolplan.answer import Answer
 from toolplan.app.app import App
 from toolplan.app.results import AskResult
@@ -129,15 +131,9 @@ def report_no_plan(asked: AskResult, *, as_json: bool) -> int:
 
 def clarification_json(asked: Clarification) -> Json:
     """Return a question back, as a command prints it."""
-    return {
-        "clarification": {
-            "question": asked.question,
-            "options": list(asked.options),
-            "unexplained": list(asked.unexplained),
-            "partial_plan": asked.partial_plan,
-            "examples": list(asked.examples),
-        }
-    }
+    fields = asdict(asked)
+    del fields["plans"]
+    return {"clarification": fields}
 
 
 def _refuse_draft(asked: AskResult) -> NoReturn:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import stat
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,6 +24,7 @@ from toolplan.render.console import Output
 from toolplan.render.diagnostics import DiagnosticView, Located, located
 from toolplan.render.printable import harmless_json
 from toolplan.storage.journal import JournalError
+from toolplan.storage.shared_file import write_whole
 from toolplan.tools import Toolbox
 
 
@@ -131,20 +130,9 @@ def write_plan(name: str, text: str) -> None:
         sys.stdout.write(text)
         return
     path = Path(name).resolve()  # a link stays a link
-    with (
-        writing(name),
-        NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file,
-    ):
-        temporary = Path(file.name)
-        try:
-            file.write(text.encode("utf-8", errors="surrogateescape"))
-            file.flush()
-            os.fsync(file.fileno())
-            temporary.chmod(stat.S_IMODE(path.stat().st_mode))
-            temporary.replace(path)
-        except OSError:
-            temporary.unlink(missing_ok=True)
-            raise
+    with writing(name):
+        mode = stat.S_IMODE(path.stat().st_mode)
+        write_whole(path, text.encode("utf-8", errors="surrogateescape"), mode=mode)
 
 
 def print_diagnostics(

@@ -1,24 +1,32 @@
-"""`toolplan run FILE`."""
+"""`toolplan run` and `toolplan resume`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from toolplan.app._decisions import consents_of, decisions_of, left_out_items
 from toolplan.app._open import open
+from toolplan.app._toolset import effect_labels, reopening
 from toolplan.app.app import App
+from toolplan.app.results import RunResult
 from toolplan.app.wait import run_to_end
 from toolplan.cli import options
-from toolplan.cli._approval import RunGuard
+from toolplan.cli._approval import RunGuard, approved_by_word
 from toolplan.cli._display import Display
+from toolplan.cli._tools import opened_journal
 from toolplan.cli.outcome import checked_plan, print_run
+from toolplan.cli.placed import Decisions, continue_after_failover, placed, send
 from toolplan.cli.plan_file import read_plan
-from toolplan.cli.terminal import Exit, ask_claim, note, out, print_json
+from toolplan.cli.terminal import CommandError, Exit, ask_claim, note, out, print_json
 from toolplan.dry_run import dry_view
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.path import Json
 from toolplan.render.plan_tree import effect_marks, plan_tree
+from toolplan.render.runs_view import SHORT
 
 DryFlag = Annotated[bool, Parameter(help="Call no tool; report what would go wrong.")]
 
@@ -78,3 +86,106 @@ def _dry_run(app: App, plan: ExecutionPlan, *, as_json: bool) -> int:
         out().print()
         out().print(dry_view(found))
     return (Exit.FINE if found.succeeded else Exit.FAILED).value
+
+
+RunArgument = Annotated[str, Parameter(help="The run, or the beginning of its name.")]
+RetryOption = Annotated[tuple[str, ...], Parameter(help="STEP or STEP:ITEM: make the call again.")]
+ResolveOption = Annotated[
+    tuple[str, ...],
+    Parameter(help="STEP=JSON or STEP:ITEM=JSON: the call succeeded, with this result."),
+]
+AbortOption = Annotated[tuple[str, ...], Parameter(help="STEP or STEP:ITEM: the call failed.")]
+
+AllowOption = Annotated[
+    tuple[str, ...], Parameter(help="STEP: make its calls that wait, as shown.")
+]
+DenyOption = Annotated[tuple[str, ...], Parameter(help="STEP: its calls that wait are not made.")]
+LeaveOutOption = Annotated[
+    tuple[str, ...],
+    Parameter(help="STEP:ITEM: leave this call out; another plan makes the others."),
+]
+AfterFailoverFlag = Annotated[
+    bool, Parameter(help="After the database has moved, let workers continue RUN, or all runs.")
+]
+ReasonOption = Annotated[str, Parameter(help="Why they are not; it is kept with the run.")]
+
+
+def resume_command(
+    run: RunArgument = "",
+    *,
+    tools: options.ToolsOption = (),
+    journal: options.JournalOption = None,
+    retry: RetryOption = (),
+    resolve: ResolveOption = (),
+    abort: AbortOption = (),
+    allow: AllowOption = (),
+    deny: DenyOption = (),
+    leave_out: LeaveOutOption = (),
+    reason: ReasonOption = "",
+    after_failover: AfterFailoverFlag = False,
+    yes: options.YesFlag = False,
+    approve: options.ApproveOption = None,
+    times: options.TimesOption = None,
+    approve_values: options.ApproveValuesFlag = False,
+    effects: options.EffectsOption = (),
+    model: options.ModelOption = (),
+    concurrency: options.ConcurrencyOption = (),
+    timeout: options.TimeoutOption = None,
+    as_json: options.JsonFlag = False,
+) -> int:
+    """Resume a run that was interrupted, or that waits for a person.
+
+    What is done is not done again. A call in doubt needs --retry, --resolve or --abort; one that
+    waits with its values --allow or --deny. --leave-out continues with another plan, without some
+    of the calls that wait. `toolplan show RUN` shows both. A run of an MCP client asks for a word.
+    """
+    approve = options.wanted(approve, approve_values, times)
+    # a wrong decision is an error before anything is opened
+    _ = decisions_of(retry, resolve, abort), consents_of(allow, deny, reason)
+    left_out_items(leave_out)
+    if after_failover:
+        return continue_after_failover(journal, run, as_json=as_json)
+    if not run:
+        raise CommandError("usage", "RUN is missing.")
+    with closing(opened_journal(journal)) as store, closing(Display(silent=as_json)) as display:
+        name = store.find(run)
+        approves, is_placed = bool(approve or allow or leave_out), placed(store, name) is not None
+        by_word = approved_by_word(store, name, yes=yes, approves=approves, here=not is_placed)
+        # a run that is approved by a word shows again what waits
+        decided = Decisions(retry, resolve, abort, () if by_word else allow, deny, reason)
+        if is_placed:
+            here = "--leave-out" if leave_out else "--approve-values" if approve_values else ""
+            return send(store, name, decided, approve, here=here, as_json=as_json)
+        opening = _opening(store.record(name).plan, tools, effects, model)
+        guard = RunGuard(display, yes=yes, digest=approve, may_ask=not as_json, run=name,
+                         by_word=by_word, times=times)  # fmt: skip
+        with open(**opening, journal=store, on_note=note) as app:
+            guard.app, before = app, () if as_json else store.events(name)
+            with guard.interruptions_reported():
+                ended = run_to_end(app.resume(
+                    name, **decided._asdict(), leave_out=leave_out, yes=yes, approve=guard.approve,
+                    concurrency=concurrency, timeout=timeout,
+                    on_plan=lambda plan: guard.go_on(plan, before), on_event=display.show_event,
+                ))  # fmt: skip
+    if leave_out:
+        _note_other(name, ended)
+    return print_run(ended, ended.answer, as_json=as_json)
+
+
+def _note_other(name: str, ended: RunResult) -> None:
+    made = f"digest {ended.digest} and run {ended.run[:SHORT]}"
+    note(f"That was another plan, with {made}. Run {name[:SHORT]} is over.")
+
+
+def _opening(
+    plan: Json, tools: Sequence[str], effects: Sequence[str], model: tuple[str, ...]
+) -> dict[str, Any]:
+    """Return the arguments of `open`: options override those that were kept with the run."""
+    spec, kept, base_url = reopening(plan)
+    if not (tools or spec):
+        raise CommandError(
+            "usage", "--tools is missing: the run does not say where its tools came from."
+        )
+    labels = {**kept, **{tool: label.value for tool, label in effect_labels(effects).items()}}
+    given = options.for_given_plans(model)
+    return {**given, "tools": tools or spec, "effects": labels, "base_url": base_url}

@@ -15,7 +15,7 @@ from toolplan.app.settings import read_settings
 from toolplan.cli._tools import opened_journal
 from toolplan.cli.options import JournalOption, JsonFlag
 from toolplan.cli.placed import report_placed, without_worker
-from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
+from toolplan.cli.terminal import CommandError, note, out, print_json
 from toolplan.path import Json
 from toolplan.render.printable import count_text
 from toolplan.render.runs_view import RunLine, RunsView
@@ -50,7 +50,7 @@ def runs_command(
     yes: ApplyFlag = False,
     backup: BackupOption = None,
     as_json: JsonFlag = False,
-) -> int:
+) -> None:
     """List the runs that the journal keeps, the newest first; remove older ones, or copy all.
 
     `toolplan show RUN` shows one, `toolplan resume RUN` resumes it.
@@ -69,9 +69,11 @@ def runs_command(
         if applies:
             raise CommandError("usage", message, "See `toolplan runs --help`.")
     if backup is not None:
-        return _backup(journal, Path(backup), as_json=as_json)
+        _backup(journal, Path(backup), as_json=as_json)
+        return
     if prune:
-        return _prune(journal, older_than, keep, apply=yes, as_json=as_json)
+        _prune(journal, older_than, keep, apply=yes, as_json=as_json)
+        return
     with closing(opened_journal(journal)) as store:
         found = store.runs(limit + 1, after)
         entries = found[:limit]
@@ -96,7 +98,6 @@ def runs_command(
         note(f"No run yet; the journal is {store.place}.")
     if more:
         note(f"There are older runs: --after {entries[-1].cursor} lists them.")
-    return Exit.FINE.value
 
 
 def _to_json(entry: RunEntry, without_worker: str | None) -> Json:
@@ -114,7 +115,7 @@ def _to_json(entry: RunEntry, without_worker: str | None) -> Json:
 
 def _prune(
     place: str | None, older_than: str | None, keep: int | None, *, apply: bool, as_json: bool
-) -> int:
+) -> None:
     older_than_s, latest = read_settings(home()).retention(older_than, keep)
     if isinstance(user_journal(place), Path):
         _existing(place)
@@ -132,17 +133,15 @@ def _prune(
         out().print(said, soft_wrap=True)
         if pruning.runs:
             out().print("--yes removes them.")
-    return Exit.FINE.value
 
 
-def _backup(place: str | None, copy: Path, *, as_json: bool) -> int:
+def _backup(place: str | None, copy: Path, *, as_json: bool) -> None:
     back_up(_existing(place), copy)
     blobs = f"{copy}-blobs"
     if as_json:
         print_json({"file": str(copy), "folder": blobs})
     else:
         note(f"The journal was copied to {copy} and {blobs}. Keep the two together.")
-    return Exit.FINE.value
 
 
 def _existing(place: str | None) -> Path:

@@ -10,9 +10,12 @@ from typing import Final, cast
 
 from toolplan.cli._tools import opened_if_given
 from toolplan.cli.options import JsonFlag, ToolsOption
-from toolplan.cli.terminal import CommandError, Exit, print_json
+from toolplan.cli.terminal import CommandError, out, print_json
+from toolplan.diagnostics import did_you_mean, near
+from toolplan.error_pages import ERROR_PAGES
 from toolplan.path import Json
 from toolplan.plan_json import json_schema
+from toolplan.rules import rule_pages
 
 OUTPUTS: Final = {
     "approve": ("approved",),
@@ -254,7 +257,7 @@ def _add_used(node: Json, known: dict[str, Json], used: dict[str, Json]) -> None
 
 def schema_command(
     command: str | None = None, *, tools: ToolsOption = (), as_json: JsonFlag = False
-) -> int:
+) -> None:
     """Print the JSON Schema of plans, or of what COMMAND prints with --json.
 
     It covers the form of a plan; `toolplan check` covers all of it. With --tools only the names of
@@ -271,7 +274,29 @@ def schema_command(
                 f"Schemas: {', '.join(OUTPUTS)}; without a name that of plans.",
             )
         print_json(output_schema(command))
-        return Exit.FINE.value
+        return
     with opened_if_given(tools) as opened:
         print_json(json_schema(None if opened is None else opened.tools))
-    return Exit.FINE.value
+
+
+def explain_command(code: str | None = None, *, as_json: JsonFlag = False) -> None:
+    """Explain the code of a problem or an error; without CODE, list all codes."""
+    pages = {**ERROR_PAGES, **rule_pages()}
+    if code is None:
+        if as_json:
+            print_json({name: page.partition("\n")[0] for name, page in pages.items()})
+        else:
+            for name, page in sorted(pages.items()):
+                summary = page.partition("\n")[0]
+                out().print(f"{name:24}{summary}")
+        return
+    if code not in pages:
+        raise CommandError(
+            "unknown-code",
+            f"There is no code {code!r}.",
+            did_you_mean(near(code, pages)) or "`toolplan explain` lists them.",
+        )
+    if as_json:
+        print_json({"code": code, "page": pages[code]})
+    else:
+        out().print(f"{code}\n\n{pages[code]}")

@@ -1,14 +1,15 @@
-"""`toolplan show FILE` and `toolplan show RUN`."""
+"""`toolplan show`, `toolplan diff` and `toolplan convert`."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import Annotated, TypeAlias
 
 from cyclopts import Parameter
+from msgspec import Struct
 
 from toolplan.answer import Answer, answer
 from toolplan.app._toolset import DEMO, Toolset, reopening
@@ -16,13 +17,26 @@ from toolplan.cli import options
 from toolplan.cli._tools import opened_if_given, opened_journal
 from toolplan.cli.outcome import print_pending
 from toolplan.cli.placed import placed, report_placed, without_worker
-from toolplan.cli.plan_file import parsed_whole, plan_or_run
+from toolplan.cli.plan_file import parsed_whole, plan_document, plan_or_run, plan_text, read_plan
 from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
+from toolplan.comparison import compare_plans
 from toolplan.compiler import output_schemas
-from toolplan.events import CallIntended, Event, ItemEnded, Run, RunState, StepState, fold, to_json
+from toolplan.dialects import DIALECTS, known_dialect
+from toolplan.events import (
+    CallIntended,
+    Event,
+    ItemEnded,
+    Run,
+    RunApproved,
+    RunState,
+    StepState,
+    fold,
+    to_json,
+)
 from toolplan.path import Json
 from toolplan.plan import Plan
 from toolplan.plan_json import dump, load
+from toolplan.render.comparison_view import ComparisonView
 from toolplan.render.document import DocumentView
 from toolplan.render.drawings import mermaid as as_mermaid
 from toolplan.render.drawings import svg as as_svg
@@ -30,6 +44,8 @@ from toolplan.render.plan_tree import effect_marks, plan_tree
 from toolplan.render.printable import printable
 from toolplan.render.run_progress import duration_text
 from toolplan.render.runs_view import SHORT, items_text, run_marks, status_text
+from toolplan.storage.journal import Store
+from toolplan.tools import Tool, Toolbox
 
 MermaidFlag = Annotated[bool, Parameter(help="Print a Mermaid flowchart.")]
 SvgFlag = Annotated[bool, Parameter(help="Print an SVG drawing.")]
@@ -47,7 +63,7 @@ def show_command(
     mermaid: MermaidFlag = False,
     svg: SvgFlag = False,
     as_json: options.JsonFlag = False,
-) -> int:
+) -> None:
     """Show a plan as a tree: each step, and what it needs.
 
     With --json the plan is printed in its canonical form. With
@@ -57,8 +73,10 @@ def show_command(
     plan_file = plan_or_run(file, dialect, journal)
     if isinstance(plan_file, str):
         if (mermaid or svg) and not as_json:
-            return _draw_run(plan_file, as_mermaid if mermaid else as_svg, journal)
-        return _show_run(plan_file, journal, tools, effects, as_json=as_json)
+            _draw_run(plan_file, as_mermaid if mermaid else as_svg, journal)
+            return
+        _show_run(plan_file, journal, tools, effects, as_json=as_json)
+        return
     with opened_if_given(tools, effects) as opened:
         known = None if opened is None else opened.tools
         plan = parsed_whole(plan_file, known)
@@ -71,22 +89,20 @@ def show_command(
             sys.stdout.write(as_svg(plan, marks=marks))
         else:
             out().print(plan_tree(plan, marks=marks))
-        return Exit.FINE.value
 
 
-def _draw_run(name: str, draw: Callable[..., str], place: str | None) -> int:
+def _draw_run(name: str, draw: Callable[..., str], place: str | None) -> None:
     with closing(opened_journal(place)) as journal:
         run, plan = fold(journal.events(name)), load(journal.record(name).plan).plan
     if plan is None:
         raise CommandError("unreadable-plan", f"The plan of run {name[:SHORT]} cannot be read.")
     states = {step: each.state for step, each in run.steps.items()}
     sys.stdout.write(draw(plan, marks=run_marks(run), states=states))
-    return Exit.FINE.value
 
 
 def _show_run(
     name: str, place: str | None, tools: tuple[str, ...], effects: tuple[str, ...], *, as_json: bool
-) -> int:
+) -> None:
     with closing(opened_journal(place)) as journal:
         events, entry, record = journal.events(name), journal.entry(name), journal.record(name).plan
         is_left = entry.is_left
@@ -115,13 +131,12 @@ def _show_run(
             "answer": None if found is None else found.to_json(),
         }
         print_json(document)
-        return Exit.FINE.value
+        return
     expected = None if plan is None else plan.metadata.get("estimated_duration_ms")
     out().print(heading(run, is_left, expected))
     _print_result(run, plan, found, items)
     if is_left and not run.waiting:  # calls that wait have their own lines
         _print_next(run, is_placed=is_placed, has_worker=unworked is None)
-    return Exit.FINE.value
 
 
 def _answer(plan: Plan, run: Run, events: Sequence[Event], opened: Toolset | None) -> Answer | None:
@@ -181,3 +196,103 @@ def heading(run: Run, is_left: bool, expected_ms: Json) -> str:
     if isinstance(expected_ms, int) and not run.is_resumed:
         words += f" (expected: about {duration_text(expected_ms / 1000)})"
     return words
+
+
+class _Side(Struct, frozen=True):
+    """A plan, the tools that it was made for if they are known, and what is known of it."""
+
+    plan: Plan
+    tools: Mapping[str, Tool]
+    about: dict[str, Json]
+
+
+def diff_command(
+    a: options.FileOrRun,
+    b: options.FileOrRun,
+    /,
+    *,
+    dialect: options.DialectOption = "toolplan",
+    tools: options.ToolsOption = (),
+    journal: options.JournalOption = None,
+    effects: options.EffectsOption = (),
+    as_json: options.JsonFlag = False,
+) -> int:
+    """Show what differs between two plans or runs: calls, arguments, conditions, output.
+
+    Ids and order of steps, thoughts and metadata do not count. Of a run its plan is compared, and
+    what it was approved for. With --tools, steps that may change something are marked. Exits 1
+    where they differ.
+    """
+    if a == b == "-":
+        raise CommandError("usage", "Both plans are standard input.", "Name a file for one.")
+    with opened_if_given(tools, effects) as opened:
+        known = None if opened is None else opened.tools
+        before, after = _side(a, dialect, known, journal), _side(b, dialect, known, journal)
+    found = compare_plans(before.plan, after.plan)
+    differ = not found.same
+    if as_json:
+        print_json({**found.to_json(), "before": before.about, "after": after.about})
+    else:
+        view = ComparisonView(
+            found,
+            effect_marks(before.plan, before.tools),
+            effect_marks(after.plan, after.tools),
+        )
+        out().print(view)
+        for name, side in ((a, before), (b, after)):
+            if "approved" in side.about:
+                was = "was approved" if side.about["approved"] else "was not approved"
+                out().print(f"run {name}: {side.about['status']}, {was}.")
+    return (Exit.FAILED if differ else Exit.FINE).value
+
+
+def _side(name: str, dialect: str, tools: Toolbox | None, journal: str | None) -> _Side:
+    """Return the plan of a file, or of a run."""
+    found = plan_or_run(name, dialect, journal)
+    if isinstance(found, str):
+        with closing(opened_journal(journal)) as store:
+            return _kept(store, found, tools)
+    return _Side(parsed_whole(found, tools), tools or {}, {"file": name})
+
+
+def _kept(journal: Store, name: str, tools: Toolbox | None) -> _Side:
+    record, events = journal.record(name), journal.events(name)
+    plan = load(record.plan).plan
+    if plan is None:
+        raise CommandError("unreadable-plan", f"The plan of run {name} cannot be read.")
+    approvals: list[Json] = [each.digest for each in events if isinstance(each, RunApproved)]
+    listed = record.tools if isinstance(record.tools, list) else []
+    kept = {tool.name: tool for tool in map(Tool.from_json, listed)} if tools is None else tools
+    about: dict[str, Json] = {
+        "run": name,
+        "status": fold(events).status.value,
+        "approved": bool(approvals),
+        "approvals": approvals,
+    }
+    return _Side(plan, kept, about)
+
+
+_NAMES = ", ".join(DIALECTS)
+FromOption = Annotated[str, Parameter(name="--from", help=f"The dialect of the file: {_NAMES}.")]
+ToOption = Annotated[str, Parameter(help="The dialect to write.")]
+
+
+def convert_command(
+    file: options.PlanFileArgument,
+    *,
+    from_: FromOption = "toolplan",
+    to: ToOption = "toolplan",
+    tools: options.ToolsOption = (),
+    as_json: options.JsonFlag = False,
+) -> None:
+    """Convert a plan to another dialect, on standard output.
+
+    A plan that the dialect cannot express is an error; nothing is left out silently.
+    """
+    plan_file = read_plan(file, from_)
+    known_dialect(to)
+    with opened_if_given(tools) as opened:
+        known = None if opened is None else opened.tools
+        plan = parsed_whole(plan_file, known, "--from")
+        write = plan_document if as_json else plan_text
+        sys.stdout.write(write(plan, to, known, "--to"))

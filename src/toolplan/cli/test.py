@@ -1,23 +1,26 @@
-"""`toolplan test FILE…`."""
+"""`toolplan test` and `toolplan eval`."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 from cyclopts import Parameter, validators
 
 from toolplan.app.app import App
 from toolplan.cli.options import ContractsOption, JsonFlag, ModelOption, ToolsOption
-from toolplan.cli.plan_file import writing
+from toolplan.cli.plan_file import read_text, writing
 from toolplan.cli.terminal import CommandError, Exit, note, out, print_json
 from toolplan.path import Json
 from toolplan.plan_json import dump
-from toolplan.plan_tests.cases import CaseFile, read_cases
+from toolplan.plan_tests.cases import Case, CaseFile, read_cases
+from toolplan.plan_tests.data import read_data
+from toolplan.plan_tests.measure import Figures, Measured, figures, measured
 from toolplan.plan_tests.recorded import Recorded
-from toolplan.plan_tests.runner import CaseResult, junit, open_for, run_cases
+from toolplan.plan_tests.runner import CaseResult, junit, open_for, run_case
 from toolplan.render._lines import Prose
 from toolplan.render.printable import count_text, printable
 
@@ -104,7 +107,8 @@ async def _tested(
     app: App, file: CaseFile, recorded: Recorded, times: int, *, as_json: bool
 ) -> Sequence[CaseResult]:
     results: list[CaseResult] = []
-    async for result in run_cases(app, file.cases, recorded, times):
+    for case in file.cases:
+        result = await run_case(app, case, recorded, times)
         results.append(result)
         if not as_json:
             print_result(result)
@@ -132,3 +136,208 @@ def _to_json(path: Path, result: CaseResult) -> Json:
         "problems": [list(each) for each in result.problems],
         "plan": None if result.plan is None else dump(result.plan),
     }
+
+
+InstructionsOption = Annotated[
+    tuple[Path, ...],
+    Parameter(
+        help="A file with instructions for the model: the prompt with it is compared with the"
+        " prompt without. May be given many times."
+    ),
+]
+DataOption = Annotated[
+    tuple[Path, ...],
+    Parameter(
+        help="A data set: a JSON object with a question, its tools and its plan in each line. May"
+        " be given many times."
+    ),
+]
+RowsOption = Annotated[
+    int,
+    Parameter(
+        help="How many rows of each data set, spread over its file.",
+        validator=validators.Number(gte=1),
+    ),
+]
+_DAY: Final = "2025-01-01"
+"""The day of questions of data sets that name none."""
+_LONGEST: Final = 100_000
+_COUNTS: Final = {
+    "asked": "n",
+    "right": "right",
+    "wrong": "wrong",
+    "asked_back": "asked",
+    "failed": "failed",
+    "first_draft": "1st draft",
+    "repaired": "repaired",
+    "invented": "invented",
+}
+"""Numbers of questions by name, with their column."""
+_COLUMNS: Final = {
+    **_COUNTS, "calls": "calls", "tokens_in": "tokens in", "tokens_cached": "cached",
+    "tokens_out": "out",
+}  # fmt: skip
+
+
+def eval_command(
+    *files: Files,
+    tools: ToolsOption = (),
+    planner: PlannerChoice = None,
+    model: ModelOption = (),
+    instructions: InstructionsOption = (),
+    data: DataOption = (),
+    rows: RowsOption = 100,
+    times: TimesOption = 1,
+    junit_file: JunitOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Measure how good plans are: by model, and by prompt. No tool is called.
+
+    The files are those of `toolplan test`. Each model of --model is measured by itself. Of a
+    question that is asked, its plan is right, wrong (it passes the check and is another one),
+    asked back about, or failed.
+    """
+    if not files and not data:
+        raise CommandError("usage", "FILE is missing.", "Name a file of plan tests, or --data.")
+    read = [read_cases(path) for path in files]
+    for file in read:
+        _need_gold(file)
+    read += [each for path in data for each in read_data(path, rows, _DAY, note)]
+    documents: list[dict[str, Json]] = []
+    cases: list[tuple[Path, CaseResult]] = []
+    for name, chosen, text in _variants(read, model, instructions):
+        results: list[tuple[Path, Measured]] = []
+        for file in read:
+            found = _asked(file, chosen, text, tools=tools, planner=planner, times=times)
+            results += [(file.path, each) for each in found]
+        documents.append(_document(name, chosen, text, results))
+        for path, each in results:
+            case = CaseResult(each.case, (each.problems,), None, each.seconds)
+            cases.append((Path(f"{name}: {path}"), case))
+        note(f"{printable(name)}: {len(results)} asked.")
+    if junit_file is not None:
+        with writing(junit_file):
+            junit_file.write_text(junit(cases), "utf-8")
+    if as_json:
+        print_json({"variants": [*documents]})
+    else:
+        _print(documents)
+
+
+def _variants(
+    files: Sequence[CaseFile], models: Sequence[str], instructions: Sequence[Path]
+) -> list[tuple[str, str | None, str]]:
+    """Return each model with each prompt: a name, the model, its instructions."""
+    named = models or tuple(dict.fromkeys(each.model for each in files))
+    texts = [("", ""), *((path.name, _text(path)) for path in instructions)]
+    return [
+        (" + ".join(filter(None, (each or "no model", name))), each, text)
+        for each, (name, text) in product(named, texts)
+    ]
+
+
+def _text(path: Path) -> str:
+    text = read_text(path).strip()
+    if not text or len(text) > _LONGEST:
+        raise CommandError("usage", f"{path} has no text, or more than {_LONGEST:,} characters.")
+    return text
+
+
+def _need_gold(file: CaseFile) -> None:
+    recorded = Recorded(file.path)
+    for case in file.cases:
+        if case.expect is None and case not in recorded:
+            raise CommandError(
+                "usage",
+                f"{file.path}: nothing is expected of {case.question!r}.",
+                "Write `expect`, or record plans that are right: toolplan test --record.",
+            )
+
+
+def _asked(
+    file: CaseFile,
+    model: str | None,
+    instructions: str,
+    *,
+    tools: Sequence[str],
+    planner: str | None,
+    times: int,
+) -> list[Measured]:
+    recorded = Recorded(file.path)
+    with open_for(
+        file,
+        tools=tools,
+        planner=planner or (None if model is None else "llm"),
+        model=() if model is None else (model,),
+        instructions=instructions,
+        on_note=note,
+    ) as app:
+
+        async def ask_all() -> list[Measured]:
+            every: list[Case] = [case for case in file.cases for _ in range(times)]
+            return [await measured(app, case, recorded) for case in every]
+
+        return asyncio.run(ask_all())
+
+
+def _document(
+    name: str, model: str | None, instructions: str, results: Sequence[tuple[Path, Measured]]
+) -> dict[str, Json]:
+    """Return a model with a prompt, its figures, and the results of its questions."""
+    sums = figures(each for _, each in results)
+    questions: list[Json] = [
+        {
+            "file": str(path),
+            "question": each.case.question,
+            "today": each.case.today,
+            "outcome": each.outcome,
+            "problems": list(each.problems),
+            "drafts": each.drafts,
+            "invented": each.invented,
+            **_used(each),
+        }
+        for path, each in results
+    ]
+    return {
+        "name": name,
+        "model": model,
+        "instructions": instructions,
+        **{count: getattr(sums, count) for count in _COUNTS},
+        **_used(sums),
+        "questions": questions,
+    }
+
+
+def _used(of: Figures | Measured) -> dict[str, Json]:
+    usage = of.usage
+    return {
+        "seconds": of.seconds,
+        "calls": usage.calls,
+        "tokens_in": usage.input_tokens,
+        "tokens_cached": usage.cached_tokens,
+        "tokens_out": usage.output_tokens,
+        "cost_usd": usage.cost_usd,
+    }
+
+
+def _print(documents: Sequence[Any]) -> None:
+    """Print the figures of each model and prompt, and whose outcomes differ from the first."""
+    rows = [("", *_COLUMNS.values(), "s", "$")]
+    for each in documents:
+        cost = "-" if each["cost_usd"] is None else f"{each['cost_usd']:.4f}"
+        numbers = (f"{each[name]:,}" for name in _COLUMNS)
+        rows.append((printable(each["name"]), *numbers, f"{each['seconds']:.1f}", cost))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    console = out()
+    for name, *numbers in rows:
+        right = (text.rjust(width) for text, width in zip(numbers, widths[1:], strict=True))
+        console.print("  ".join((name.ljust(widths[0]), *right)), soft_wrap=True)
+    first, *others = documents
+    for other in others:
+        console.print(f"\n{first['name']} -> {other['name']}", style="bold")
+        pairs = zip(first["questions"], other["questions"], strict=True)
+        changed = [(one, two) for one, two in pairs if one["outcome"] != two["outcome"]]
+        for one, two in changed:
+            console.print(f"  {one['outcome']} -> {two['outcome']}: {printable(one['question'])}")
+        if not changed:
+            console.print("  No question has another outcome.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import cast
@@ -51,14 +51,6 @@ class CaseResult(Struct, frozen=True):
     def succeeded(self) -> bool:
         """Whether the plan was as expected each time."""
         return self.passed == len(self.problems)
-
-
-async def run_cases(
-    app: App, cases: Sequence[Case], recorded: Recorded, times: int = 1
-) -> AsyncIterator[CaseResult]:
-    """Yield the result of each case, in order; each question is asked `times` times."""
-    for case in cases:
-        yield await run_case(app, case, recorded, times)
 
 
 async def run_case(app: App, case: Case, recorded: Recorded, times: int = 1) -> CaseResult:
